@@ -1,0 +1,78 @@
+//! Every bound of the program, each beside the bound it has to fit.
+//!
+//! Sizes are in bytes and times in [`Duration`]s unless a name says otherwise. Where one bound only makes sense next
+//! to another, a `const` assertion says so, and a change that breaks the pair does not compile.
+
+use std::time::Duration;
+
+/// The longest file name that the common file systems take.
+pub const FILE_NAME: usize = 255;
+/// The longest name of an agent, role, topic, channel, capability, alias or tag.
+pub const NAME: usize = 64;
+/// The longest message id.
+pub const MESSAGE_ID: usize = 128;
+/// The longest display name of an agent (ASCII letters).
+pub const DISPLAY_NAME: usize = 12;
+/// `20261121T103000.123456Z`: how the accept time stands in a file name.
+pub const STAMP: usize = 23;
+
+/// `<accepted-at>-<from>-<id>.json`, the name of a delivered file.
+const DELIVERED_NAME: usize = STAMP + 1 + NAME + 1 + MESSAGE_ID + ".json".len();
+const _: () = assert!(DELIVERED_NAME <= FILE_NAME);
+
+/// The digits of the largest sequence or claim number.
+pub const SEQ_DIGITS: usize = 20;
+/// What of a sender's file name is kept after `<seq>~<agent>~`, with room for `.error.json` behind it.
+pub const KEPT_NAME: usize = FILE_NAME - SEQ_DIGITS - 1 - NAME - 1 - ".error.json".len();
+const _: () = assert!(KEPT_NAME >= 128);
+
+/// The largest message file, where the settings don't say otherwise.
+pub const MESSAGE_BYTES: u64 = 1 << 20;
+/// The largest message file that the settings may allow.
+pub const MESSAGE_BYTES_MOST: u64 = 64 << 20;
+/// The largest `registry.json` or `settings.toml`.
+pub const REGISTRY_BYTES: u64 = 64 << 20;
+/// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.
+pub const JSON_DEPTH: usize = 128;
+
+/// The most messages in one batch.
+pub const BATCH_MESSAGES: usize = 2048;
+/// A batch takes no further message once this much has been read into it.
+pub const BATCH_BYTES: u64 = 8 << 20;
+/// A batch takes no further message once it has this many copies.
+pub const BATCH_COPIES: usize = 16_384;
+/// How many files of one outbox are claimed before the next outbox has its turn.
+pub const TURN: usize = 64;
+const _: () = assert!(TURN * 16 <= BATCH_MESSAGES);
+
+/// A log segment that has grown past this is followed by a new one at the next batch.
+pub const SEGMENT_BYTES: u64 = 64 << 20;
+/// A checkpoint is written once the log has grown by this much since the last one.
+pub const CHECKPOINT_BYTES: u64 = 16 << 20;
+const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
+
+/// Up to this many files and directories are synced one by one; beyond it, the whole file system at once.
+pub const SYNC_ONE_BY_ONE: usize = 12;
+
+/// How long an unfinished file has to stand still, by the monotonic clock, before it counts as what it is.
+pub const STAND_STILL: Duration = Duration::from_secs(2);
+/// How often every outbox is looked at where file events can be trusted.
+pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
+/// How often every outbox is looked at where they cannot.
+pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
+/// How long nothing may happen before the router records what is settled.
+pub const IDLE: Duration = Duration::from_secs(1);
+/// The first wait before what failed for a passing reason is tried again.
+pub const RETRY_FIRST: Duration = Duration::from_millis(250);
+/// The longest such wait.
+pub const RETRY_MOST: Duration = Duration::from_secs(15);
+const _: () = assert!(RETRY_MOST.as_millis() < SWEEP_TRUSTED.as_millis());
+/// How often the registry and the settings are looked at when no event came; a valid change takes effect within 2 s.
+pub const RELOAD: Duration = Duration::from_secs(1);
+
+/// How long a command waits for another's pass over the room to end.
+pub const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How many near misses a refusal names.
+pub const SUGGESTIONS: usize = 3;
+/// How many problems of one message are reported.
+pub const PROBLEMS: usize = 20;

