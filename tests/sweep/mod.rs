@@ -16,4 +16,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { calls ptrace tracer tracer_itself }
+on_traceable_machines! { calls ptrace tracer tracer_itself device device_itself }
