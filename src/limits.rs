@@ -50,6 +50,8 @@ pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// A checkpoint is written once the log has grown by this much since the last one.
 pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
+/// A checkpoint larger than this is not read: a hundred million ids.
+pub const CHECKPOINT_MOST: u64 = 2 << 30;
 
 /// Up to this many files and directories are synced one by one; beyond it, the whole file system at once.
 pub const SYNC_ONE_BY_ONE: usize = 12;
