@@ -20,16 +20,26 @@ pub(crate) struct Call {
     pub(crate) number: Option<usize>,
     /// As the kernel names it.
     pub(crate) name: &'static str,
-    /// What it touches, seen from the watched directory; `from -> to` where there are two.
-    pub(crate) path: String,
+    /// What it touches, absolute: one path, or where from and where to.
+    pub(crate) paths: Vec<PathBuf>,
     /// How many bytes it was asked to write or copy.
     pub(crate) bytes: Option<u64>,
+    /// What the program got for it: negative for an error, `None` if it did not live to see it.
+    pub(crate) result: Option<i64>,
+}
+
+impl Call {
+    /// What it touches, seen from `room`; `from -> to` where there are two.
+    pub(crate) fn shown(&self, room: &Path) -> String {
+        let shown = self.paths.iter().map(|path| path.strip_prefix(room).unwrap_or(path).display().to_string());
+        shown.collect::<Vec<_>>().join(" -> ")
+    }
 }
 
 /// A call as decoded at its entry, with what it takes to cut it in half.
 pub(crate) struct Decoded {
     pub(crate) name: &'static str,
-    pub(crate) path: String,
+    pub(crate) paths: Vec<PathBuf>,
     pub(crate) changes: bool,
     pub(crate) bytes: Option<u64>,
     length: Length,
@@ -77,7 +87,7 @@ struct Rule(&'static str, Target, Effect, Length);
 /// What the call that `pid` is entering does to the directory `room`; `None` if nothing.
 pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], room: &Path) -> Option<Decoded> {
     let Rule(name, target, effect, length) = rule(number)?;
-    let path = touched(pid, &target, &args, room)?;
+    let paths = touched(pid, &target, &args, room)?;
     let creates = |flags: u64| flags & (O_CREAT | O_TRUNC) as u64 != 0;
     let changes = match effect {
         Effect::Changes => true,
@@ -90,7 +100,7 @@ pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], room: &Path) ->
         Length::Argument(at) => Some(args[at]),
         Length::Buffers => Some(buffers(pid, &args).iter().map(|(_, length)| length).sum()),
     };
-    Some(Decoded { name, path, changes, bytes, length, args })
+    Some(Decoded { name, paths, changes, bytes, length, args })
 }
 
 impl Decoded {
@@ -186,7 +196,7 @@ fn old_rule(_: c_long) -> Option<Rule> {
 }
 
 /// What is touched, if any of it lies inside the room.
-fn touched(pid: pid_t, target: &Target, args: &[u64; 6], room: &Path) -> Option<String> {
+fn touched(pid: pid_t, target: &Target, args: &[u64; 6], room: &Path) -> Option<Vec<PathBuf>> {
     let here = AT_FDCWD as u64;
     let paths = match *target {
         Target::Fd(fd) => vec![descriptor(pid, args[fd])?],
@@ -196,13 +206,9 @@ fn touched(pid: pid_t, target: &Target, args: &[u64; 6], room: &Path) -> Option<
         }
         Target::Path(path) => vec![at(pid, here, args[path])?],
         Target::Paths(path, to) => vec![at(pid, here, args[path])?, at(pid, here, args[to])?],
-        Target::All => return Some("everything".into()),
+        Target::All => vec![room.to_path_buf()],
     };
-    if !paths.iter().any(|path| path.starts_with(room)) {
-        return None;
-    }
-    let shown = paths.iter().map(|path| path.strip_prefix(room).unwrap_or(path).display().to_string());
-    Some(shown.collect::<Vec<_>>().join(" -> "))
+    paths.iter().any(|path| path.starts_with(room)).then_some(paths)
 }
 
 fn at(pid: pid_t, dir: u64, path: u64) -> Option<PathBuf> {

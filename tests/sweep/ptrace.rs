@@ -37,7 +37,7 @@ pub(crate) enum Report {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Syscall {
     Entry { number: c_long, args: [u64; 6] },
-    Exit,
+    Exit { result: i64 },
 }
 
 /// Starts `command` in a process group of its own, traced from its first instruction by the calling thread.
@@ -141,7 +141,7 @@ pub(crate) fn syscall(pid: pid_t) -> Option<Syscall> {
             libc::PTRACE_SYSCALL_INFO_ENTRY => {
                 Some(Syscall::Entry { number: info.u.entry.nr as c_long, args: info.u.entry.args })
             }
-            libc::PTRACE_SYSCALL_INFO_EXIT => Some(Syscall::Exit),
+            libc::PTRACE_SYSCALL_INFO_EXIT => Some(Syscall::Exit { result: info.u.exit.sval }),
             _ => None,
         }
     }

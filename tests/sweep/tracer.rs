@@ -153,8 +153,14 @@ fn content(mut file: File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What is to be done when a thread leaves the call that it is in.
+/// The call that a thread is in: its place in the list, and what is to be done when the thread leaves it.
+struct Inside {
+    call: usize,
+    at_exit: AtExit,
+}
+
 enum AtExit {
+    Nothing,
     Kill,
     Fail(i32),
 }
@@ -164,7 +170,7 @@ struct Run<'t, 'a> {
     plan: Plan,
     leader: pid_t,
     threads: HashSet<pid_t>,
-    inside: HashMap<pid_t, AtExit>,
+    inside: HashMap<pid_t, Inside>,
     calls: Vec<Call>,
     changes: usize,
     named: usize,
@@ -222,14 +228,11 @@ impl<'t, 'a> Run<'t, 'a> {
                     self.enter(pid, &call);
                 }
             }
-            Some(Syscall::Exit) => match self.inside.remove(&pid) {
-                Some(AtExit::Kill) => self.kill(),
-                Some(AtExit::Fail(errno)) => {
-                    // Only a thread that was killed meanwhile refuses.
-                    let _ = ptrace::set_result(pid, -i64::from(errno));
+            Some(Syscall::Exit { result }) => {
+                if let Some(inside) = self.inside.remove(&pid) {
+                    self.leave(pid, &inside, result);
                 }
-                None => {}
-            },
+            }
             None => {}
         }
     }
@@ -239,32 +242,47 @@ impl<'t, 'a> Run<'t, 'a> {
             self.changes += 1;
         }
         let number = decoded.changes.then_some(self.changes);
-        let call = Call { number, name: decoded.name, path: decoded.path.clone(), bytes: decoded.bytes };
+        let (name, paths, bytes) = (decoded.name, decoded.paths.clone(), decoded.bytes);
+        let call = Call { number, name, paths, bytes, result: None };
         if let Some(act) = self.tracer.at_call.as_mut().filter(|_| decoded.changes) {
             act(&call);
         }
         self.calls.push(call);
-        match self.plan {
+        let at_exit = match self.plan {
             Plan::Kill { call, moment } if number == Some(call) => self.arrive(pid, decoded, moment),
             Plan::Fail { name, nth, errno, lasting } if name == decoded.name => {
                 self.named += 1;
-                if (self.named == nth || lasting && self.named > nth) && ptrace::cancel(pid).is_ok() {
-                    self.failed += 1;
-                    self.inside.insert(pid, AtExit::Fail(errno));
-                }
+                let hit = self.named == nth || lasting && self.named > nth;
+                if hit && ptrace::cancel(pid).is_ok() { AtExit::Fail(errno) } else { AtExit::Nothing }
             }
-            _ => {}
-        }
+            _ => AtExit::Nothing,
+        };
+        self.inside.insert(pid, Inside { call: self.calls.len() - 1, at_exit });
     }
 
-    fn arrive(&mut self, pid: pid_t, decoded: &Decoded, moment: Moment) {
+    fn arrive(&mut self, pid: pid_t, decoded: &Decoded, moment: Moment) -> AtExit {
         match moment {
-            Moment::After => drop(self.inside.insert(pid, AtExit::Kill)),
-            Moment::Halfway if decoded.halve(pid) => drop(self.inside.insert(pid, AtExit::Kill)),
+            Moment::After => AtExit::Kill,
+            Moment::Halfway if decoded.halve(pid) => AtExit::Kill,
             Moment::Before | Moment::Halfway => {
                 // A call that is being entered when its thread is killed would not happen anyway; this makes it sure.
                 let _ = ptrace::cancel(pid);
                 self.kill();
+                AtExit::Nothing
+            }
+        }
+    }
+
+    fn leave(&mut self, pid: pid_t, inside: &Inside, result: i64) {
+        self.calls[inside.call].result = Some(result);
+        match inside.at_exit {
+            AtExit::Nothing => {}
+            AtExit::Kill => self.kill(),
+            AtExit::Fail(errno) => {
+                self.calls[inside.call].result = Some(-i64::from(errno));
+                self.failed += 1;
+                // Only a thread that was killed meanwhile refuses.
+                let _ = ptrace::set_result(pid, -i64::from(errno));
             }
         }
     }
