@@ -4,6 +4,7 @@
 //! reader, the listing and the docs cannot drift apart. The default is whatever [`Settings::default`] holds.
 
 use crate::address::{self, is_display_name, quoted};
+pub use crate::disk::Durability;
 use crate::error::{Problem, nearest};
 use crate::{id, limits};
 use serde::Serialize;
@@ -21,17 +22,6 @@ const NAMES: [&str; 40] = [
     "Delft", "Leiden", "Ghent", "Bruges", "Namur", "Malmo", "Visby", "Bergen", "Oslo", "Turku", "Tartu", "Riga",
     "Gdansk", "Krakow", "Brno", "Graz",
 ];
-
-/// What a commit survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Durability {
-    /// A kill and a power cut.
-    #[default]
-    Power,
-    /// A kill; for tmpfs, tests and rooms to throw away.
-    Process,
-}
 
 /// Who may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
