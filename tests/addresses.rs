@@ -1,5 +1,7 @@
 //! Addresses, registry and settings: the cases in `fixtures/addresses`, properties, and bad input.
 
+#![allow(clippy::unwrap_used)]
+
 use mailbag::address::Address;
 use mailbag::clock::Stamp;
 use mailbag::error::Problem;

@@ -1,5 +1,7 @@
 //! From bytes to a registry, or to everything that is wrong with it.
 
+#![allow(clippy::result_large_err, reason = "a problem is made for refused input only, and read by people")]
+
 use super::twice::{NoKeyTwice, STANDS_TWICE};
 use super::{Agent, Holder, Index, Registry, Status};
 use crate::address::{self, Address, is_display_name, quoted};
