@@ -1,6 +1,6 @@
 //! `settings.toml`: how a room behaves. The file is optional, and so is every key in it.
 //!
-//! One table, [`KEYS`], holds for each key its name, what it is for, how it is read and how it is shown, so that the
+//! One table, `KEYS`, holds for each key its name, what it is for, how it is read and how it is shown, so that the
 //! reader, the listing and the docs cannot drift apart. The default is whatever [`Settings::default`] holds.
 
 use crate::address::{self, is_display_name, quoted};
