@@ -30,7 +30,7 @@ pub fn check_as(value: Value, sender: &str, also: &[&str], now: Stamp) -> Result
     let Spelled { fields, origins, mut problems } = spell(fields);
     let value = Value::Object(fields);
     if !MESSAGE.is_valid(&value) {
-        problems.extend(MESSAGE.iter_errors(&value).map(|e| words::of_message(&e)));
+        problems.extend(MESSAGE.iter_errors(&value).filter_map(|e| words::of_message(&e)));
     }
     let Value::Object(mut fields) = value else { unreachable!("it was put in as an object above") };
     rules::check(&fields, &rules::Sender { id: sender, also }, now, &mut problems);

@@ -223,6 +223,12 @@ impl AsFd for Dir {
     }
 }
 
+/// Do file events reach this machine for all changes in a directory? Not on file systems that others write from
+/// elsewhere.
+pub fn events_work(dir: &Dir) -> bool {
+    system::events_work(dir.as_fd())
+}
+
 /// What `fstat` says of an open file.
 pub fn file_meta(file: &File) -> std::io::Result<Meta> {
     Ok(Meta::new(&rustix::fs::fstat(file)?))
