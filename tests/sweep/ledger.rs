@@ -36,15 +36,17 @@ pub(crate) struct Figures {
     pub(crate) left_over: usize,
     /// The one permitted case: the same file again, after a power cut that also undid its taking.
     pub(crate) undone: usize,
+    /// Files that recovery rightly put aside: ends of the log that were never committed.
+    pub(crate) set_aside: usize,
     /// What is wrong, and where.
     pub(crate) complaints: Vec<String>,
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Figures { points, reached, lost, duplicated, damaged, left_over, undone, .. } = self;
+        let Figures { points, reached, lost, duplicated, damaged, left_over, undone, set_aside, .. } = self;
         write!(f, "points tried {points}, lost {lost}, duplicated {duplicated}, damaged {damaged}, ")?;
-        write!(f, "left over {left_over} (reached {reached}, takings undone by a power cut {undone})")
+        write!(f, "left over {left_over} (reached {reached}, torn ends set aside {set_aside}, takings undone by cuts {undone})")
     }
 }
 
@@ -61,6 +63,7 @@ impl Figures {
         self.damaged += other.damaged;
         self.left_over += other.left_over;
         self.undone += other.undone;
+        self.set_aside += other.set_aside;
         self.complaints.extend(other.complaints);
     }
 

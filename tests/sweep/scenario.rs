@@ -34,6 +34,9 @@ pub(crate) struct Setting {
     pub(crate) late: bool,
     /// The power may go: senders drop by rename alone, so that no letter is lost before it was dropped.
     pub(crate) power: bool,
+    /// The power goes on a file system that keeps no order. There a copy can be staged durably and the claim that it
+    /// was made from undone: nobody can tell it from one whose record was lost, so recovery puts it aside.
+    pub(crate) unordered: bool,
     /// The environment of the program.
     pub(crate) env: Vec<(&'static str, String)>,
     /// Somebody puts files of his own where the router is about to deliver.
@@ -55,7 +58,11 @@ pub(crate) struct World {
 impl World {
     /// A room in the new directory `room`, with the first wave of letters in the outboxes.
     pub(crate) fn new(room: &Path, setting: Setting) -> io::Result<World> {
-        let letters = letters(setting.seed, setting.late);
+        let mut letters = letters(setting.seed, setting.late);
+        if setting.unordered {
+            // Where a name is used again, the second use would have to be undone together with the first.
+            letters.iter_mut().enumerate().for_each(|(n, letter)| letter.file = format!("note-{n}.json"));
+        }
         let mut world = World {
             room: room.to_path_buf(),
             setting,
@@ -254,6 +261,7 @@ impl World {
         let mut figures = self.figures.clone();
         figures.add(self.ledger.figures(&self.letters));
         self.left_over()?.into_iter().for_each(|path| figures.left_over(path));
+        figures.set_aside += self.quarantined()?.iter().filter(|path| self.is_rightly_set_aside(path)).count();
         let verified = self.finish(&mut self.program(&["log", "verify"]))?;
         if !verified.status.success() {
             let what = format!("{}{}", String::from_utf8_lossy(&verified.stdout), String::from_utf8_lossy(&verified.stderr));
@@ -269,16 +277,25 @@ impl World {
     /// Files that should have gone somewhere.
     fn left_over(&self) -> io::Result<Vec<String>> {
         let mut left = Vec::new();
-        let spool = ["spool/claim", "spool/stage", "spool/quarantine"].map(|path| self.room.join(path));
         for directory in ["outbox", "rejected"] {
             for agent in names(&self.room.join(directory))? {
                 left.extend(files(&self.room.join(directory).join(agent))?);
             }
         }
-        for directory in spool {
-            left.extend(files(&directory)?);
+        for directory in ["spool/claim", "spool/stage"] {
+            left.extend(files(&self.room.join(directory))?);
         }
+        left.extend(self.quarantined()?.into_iter().filter(|path| !self.is_rightly_set_aside(path)));
         Ok(left.iter().map(|path| path.strip_prefix(&self.room).unwrap_or(path).display().to_string()).collect())
+    }
+
+    fn quarantined(&self) -> io::Result<Vec<PathBuf>> {
+        files(&self.room.join("spool/quarantine"))
+    }
+
+    fn is_rightly_set_aside(&self, path: &Path) -> bool {
+        let torn = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-"));
+        torn || self.setting.unordered
     }
 
     /// Every original, those that came again too, stands in `sent/` as it was written.
