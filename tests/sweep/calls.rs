@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Call {
     /// Its place among the calls that change something, over all threads, from 1; `None` for one that only looks.
     pub(crate) number: Option<usize>,
+    /// Who makes it.
+    pub(crate) thread: pid_t,
     /// As the kernel names it.
     pub(crate) name: &'static str,
     /// What it touches, absolute: one path, or where from and where to.

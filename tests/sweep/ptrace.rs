@@ -125,8 +125,17 @@ pub(crate) fn stay_stopped(pid: pid_t) {
 
 /// Kills a whole process group, or one process.
 pub(crate) fn kill(pid: pid_t, group: bool) {
-    // SAFETY: plain integers.
-    let _ = unsafe { libc::kill(if group { -pid } else { pid }, libc::SIGKILL) };
+    signal(if group { -pid } else { pid }, libc::SIGKILL);
+}
+
+/// Asks the process of this thread to end.
+pub(crate) fn end(pid: pid_t) {
+    signal(pid, libc::SIGTERM);
+}
+
+fn signal(pid: pid_t, signal: c_int) {
+    // SAFETY: plain integers. That there is no such process any more is fine.
+    let _ = unsafe { libc::kill(pid, signal) };
 }
 
 /// The call at which it stands; `None` if it was killed meanwhile.

@@ -5,6 +5,7 @@
 use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, LATE, Letter, WAVES, letters};
+use super::ptrace;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -22,7 +23,7 @@ const RUNS: usize = 8;
 /// At every so manieth call of the router the recipients take what is there …
 const TAKE_EVERY: usize = 41;
 /// … and at every so manieth the next wave of letters comes.
-const WAVE_EVERY: usize = 150;
+const WAVE_EVERY: usize = 100;
 /// In front of every file that its sender has not dropped yet; the router leaves names with a dot alone.
 const DRAFT: &str = ".draft-";
 
@@ -30,6 +31,9 @@ const DRAFT: &str = ".draft-";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setting {
     pub(crate) seed: u64,
+    /// The first run is that of a router that watches the room until it is told to end, and sees all letters; else
+    /// it makes one pass, as all later ones do.
+    pub(crate) stays: bool,
     /// Somebody joins while mail is on its way.
     pub(crate) late: bool,
     /// The power may go: senders drop by rename alone, so that no letter is lost before it was dropped.
@@ -46,12 +50,15 @@ pub(crate) struct Setting {
 /// The room, its agents, and what they hold.
 pub(crate) struct World {
     room: PathBuf,
+    log: PathBuf,
     setting: Setting,
     letters: Vec<Letter>,
     ledger: Ledger,
     figures: Figures,
     wave: usize,
     calls: usize,
+    stays: bool,
+    joined: bool,
     squatted: usize,
 }
 
@@ -65,12 +72,15 @@ impl World {
         }
         let mut world = World {
             room: room.to_path_buf(),
+            log: room.join("log"),
             setting,
             letters,
             ledger: Ledger::default(),
             figures: Figures::default(),
             wave: 0,
             calls: 0,
+            stays: false,
+            joined: false,
             squatted: 0,
         };
         let made = world.finish(Command::new(PROGRAM).arg("init").arg(room))?;
@@ -90,9 +100,10 @@ impl World {
         Ok(world)
     }
 
-    /// The router's one pass.
-    pub(crate) fn command(&self) -> Command {
-        self.program(&["run", "--once"])
+    /// The router, as it is to be disturbed.
+    pub(crate) fn command(&mut self) -> Command {
+        self.stays = self.setting.stays && self.calls == 0;
+        if self.stays { self.program(&["run"]) } else { self.program(&["run", "--once"]) }
     }
 
     /// The program in this room.
@@ -105,6 +116,10 @@ impl World {
 
     pub(crate) fn room(&self) -> &Path {
         &self.room
+    }
+
+    pub(crate) fn unordered(&self) -> bool {
+        self.setting.unordered
     }
 
     /// Writes the registry as a careful editor does: beside it, then over it.
@@ -149,7 +164,8 @@ impl World {
     /// The next wave comes, and with the second the newcomer.
     fn next_wave(&mut self) -> io::Result<()> {
         self.wave = (self.wave + 1).min(WAVES);
-        if self.setting.late && self.wave == 2 {
+        if self.setting.late && !self.joined && self.wave >= 2 {
+            self.joined = true;
             self.register(true)?;
         }
         self.drop_letters()
@@ -193,9 +209,27 @@ impl World {
         if self.setting.squatters {
             done = done.and(self.squat(call));
         }
+        if self.stays && call.paths.iter().any(|path| path.starts_with(&self.log)) {
+            done = done.and(self.end_when_done(call));
+        }
         if let Err(error) = done {
             self.figures.damaged(format!("the agents can't work: {error}"));
         }
+    }
+
+    /// When nothing waits and the router still writes to its log, it is idle: on with the next wave, or the end.
+    fn end_when_done(&mut self, call: &Call) -> io::Result<()> {
+        let waits = |left: Vec<String>| left.iter().any(|path| !path.contains(DRAFT));
+        if waits(self.left_over()?) {
+            return Ok(());
+        }
+        self.next_wave()?;
+        if self.wave == WAVES && !waits(self.left_over()?) {
+            // Only once: a second signal would not let it end cleanly.
+            self.stays = false;
+            ptrace::end(call.thread);
+        }
+        Ok(())
     }
 
     /// Puts a file where every seventh delivery is about to go.
@@ -244,7 +278,7 @@ impl World {
         for _ in 0..RUNS {
             self.between(true)?;
             let (taken, waiting) = (self.ledger.len(), self.left_over()?);
-            let run = self.finish(&mut self.command())?;
+            let run = self.finish(&mut self.program(&["run", "--once"]))?;
             if !run.status.success() {
                 self.complain(format!("a clean run: {}, {}", run.status, String::from_utf8_lossy(&run.stderr)));
             }

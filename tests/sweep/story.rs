@@ -68,7 +68,7 @@ impl Ground {
         Ok(Ground::Device(PowerDevice::new(kind)?))
     }
 
-    pub(crate) fn room(&self) -> PathBuf {
+    fn room(&self) -> PathBuf {
         match self {
             Ground::Directory(directory) => directory.path().join("room"),
             Ground::Device(device) => device.path().join("room"),
@@ -83,12 +83,16 @@ pub(crate) fn play(ground: &mut Ground, setting: &Setting, strikes: &[Strike]) -
         fs::remove_dir_all(&room)?;
     }
     let mut world = World::new(&room, setting.clone())?;
-    let mut reached = true;
+    let (mut unsynced, mut reached) = (Unsynced::default(), true);
     for (n, strike) in strikes.iter().enumerate() {
-        let outcome = run(&mut world, ground, strike)?;
+        let outcome = run(&mut world, ground, strike, &mut unsynced)?;
         reached &= !matches!(strike.plan, Plan::Kill { .. }) || outcome.end == End::Killed;
         // Now and then the agents' own doings get durable before the router starts again, and now and then not.
-        world.between(Random(setting.seed + n as u64).next().is_multiple_of(2))?;
+        let sync = Random(setting.seed + n as u64).next().is_multiple_of(2);
+        world.between(sync)?;
+        if sync {
+            unsynced.synced();
+        }
     }
     world.settle()?;
     let mut figures = world.figures()?;
@@ -99,19 +103,18 @@ pub(crate) fn play(ground: &mut Ground, setting: &Setting, strikes: &[Strike]) -
 }
 
 /// One run of the router, disturbed as the strike says.
-pub(crate) fn run(world: &mut World, ground: &mut Ground, strike: &Strike) -> io::Result<Outcome> {
+fn run(world: &mut World, ground: &mut Ground, strike: &Strike, unsynced: &mut Unsynced) -> io::Result<Outcome> {
     let (command, room) = (world.command(), world.room().canonicalize()?);
-    let unsynced = RefCell::new(Unsynced::default());
     let acting = RefCell::new(&mut *world);
     let device = match ground {
         Ground::Device(device) => Some(&*device),
         Ground::Directory(_) => None,
     };
-    let mut cut = Ok(());
+    let (unordered, mut cut) = (acting.borrow().unordered(), Ok(()));
     let outcome = Tracer::new(&room)?
         .at_call(|call| {
-            if matches!(strike.power, Power::Unordered(_)) {
-                unsynced.borrow_mut().about_to(call);
+            if unordered {
+                unsynced.about_to(call);
             }
             acting.borrow_mut().act(call);
         })
@@ -125,15 +128,23 @@ pub(crate) fn run(world: &mut World, ground: &mut Ground, strike: &Strike) -> io
         }
         end => world.complain(format!("{strike}: the router ended as {end:?}: {}", outcome.stderr)),
     }
+    unsynced.ended(&outcome);
     if strike.power != Power::On {
         world.power_went();
     }
     match (strike.power, ground) {
         (Power::Cut(_), Ground::Device(device)) => device.remount()?,
-        (Power::Unordered(seed), _) => unsynced.into_inner().undo(&outcome, &mut Random(seed))?,
+        (Power::Unordered(seed), _) => unsynced.undo(&mut Random(seed))?,
         _ => {}
     }
     Ok(outcome)
+}
+
+/// An undisturbed first run in a fresh room, to count its calls.
+pub(crate) fn count(setting: &Setting) -> io::Result<Outcome> {
+    let mut ground = Ground::directory()?;
+    let mut world = World::new(&ground.room(), setting.clone())?;
+    run(&mut world, &mut ground, &Strike { plan: Plan::Count, power: Power::On }, &mut Unsynced::default())
 }
 
 fn go_dark(strike: &Strike, device: Option<&PowerDevice>) -> io::Result<()> {

@@ -4,9 +4,9 @@ use super::calls::Call;
 use super::device::{Cut, Kind};
 use super::ledger::Figures;
 use super::letters::Random;
-use super::scenario::{Setting, World};
-use super::story::{Ground, Power, Strike, play, run};
-use super::tracer::{Moment, Outcome, Plan};
+use super::scenario::Setting;
+use super::story::{Ground, Power, Strike, count, play};
+use super::tracer::{Moment, Outcome};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ pub(crate) type Done = Result<(), Box<dyn std::error::Error>>;
 
 /// How many stories are played side by side.
 const WORKERS: usize = 2;
-/// A sweep that has found this much need not go on.
+/// How much of what is wrong is shown; a sweep that has found this much need not go on.
 const ENOUGH: usize = 20;
 
 /// Is this the run with every point?
@@ -33,9 +33,7 @@ pub(crate) struct Points {
 impl Points {
     /// Counts the calls of a run in such a room.
     pub(crate) fn count(setting: &Setting) -> io::Result<Points> {
-        let mut ground = Ground::directory()?;
-        let mut world = World::new(&ground.room(), setting.clone())?;
-        let outcome = run(&mut world, &mut ground, &Strike { plan: Plan::Count, power: Power::On })?;
+        let outcome = count(setting)?;
         let mut points = Vec::new();
         for call in outcome.changes() {
             let number = call.number.unwrap_or_default();
@@ -46,11 +44,6 @@ impl Points {
             points.push((number, Moment::After));
         }
         Ok(Points { points, outcome })
-    }
-
-    /// The calls that were counted.
-    pub(crate) fn outcome(&self) -> &Outcome {
-        &self.outcome
     }
 
     /// Every point in a full run; else about `most`, of each phase the first, the last and some between.
@@ -105,6 +98,16 @@ pub(crate) fn sweep(
     setting: &Setting,
     stories: Vec<Vec<Strike>>,
 ) -> io::Result<Figures> {
+    sweep_until(ENOUGH, ground, setting, stories)
+}
+
+/// The same, up to so many complaints.
+pub(crate) fn sweep_until(
+    enough: usize,
+    ground: impl Fn() -> io::Result<Ground> + Sync,
+    setting: &Setting,
+    stories: Vec<Vec<Strike>>,
+) -> io::Result<Figures> {
     let total = Mutex::new((Figures::default(), stories.into_iter()));
     thread::scope(|scope| {
         let work = || -> io::Result<()> {
@@ -112,7 +115,7 @@ pub(crate) fn sweep(
             loop {
                 let next = {
                     let mut total = total.lock().expect("no worker panics while it holds this");
-                    if total.0.complaints.len() >= ENOUGH { None } else { total.1.next() }
+                    if total.0.complaints.len() >= enough { None } else { total.1.next() }
                 };
                 let Some(story) = next else { return Ok(()) };
                 let figures = play(&mut ground, setting, &story)?;
@@ -200,4 +203,20 @@ pub(crate) fn devices() -> Vec<Kind> {
         }
     }
     devices
+}
+
+/// Kills between the writing of the log and its sync, and then, at every call of the recovery, the power goes: what
+/// recovery has read and acted upon must be durable.
+pub(crate) fn after_the_log_grew(points: &Points, seed: u64, device: bool) -> Vec<Vec<Strike>> {
+    let mut random = Random(seed);
+    let mut power = || if device { Power::Cut(Cut::Hard) } else { Power::Unordered(random.next()) };
+    let writes = points.outcome.changes().filter(|call| kind(call) == "write log");
+    let mut stories = Vec::new();
+    for number in writes.filter_map(|call| call.number) {
+        for during in (1..=120).step_by(3) {
+            let recovery = Strike::kill(during, Moment::Before).with(power());
+            stories.push(vec![Strike::kill(number, Moment::After), recovery]);
+        }
+    }
+    stories
 }

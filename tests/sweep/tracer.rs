@@ -243,7 +243,7 @@ impl<'t, 'a> Run<'t, 'a> {
         }
         let number = decoded.changes.then_some(self.changes);
         let (name, paths, bytes) = (decoded.name, decoded.paths.clone(), decoded.bytes);
-        let call = Call { number, name, paths, bytes, result: None };
+        let call = Call { number, thread: pid, name, paths, bytes, result: None };
         if let Some(act) = self.tracer.at_call.as_mut().filter(|_| decoded.changes) {
             act(&call);
         }

@@ -13,10 +13,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What the router did, with what it takes to undo it.
+/// What the router did, over several runs, with what it takes to undo it.
 #[derive(Default)]
 pub(crate) struct Unsynced {
-    steps: Vec<(usize, Step)>,
+    /// What happened, in order.
+    steps: Vec<Step>,
+    /// What the present run did or was about to do, by the numbers of its calls.
+    present: Vec<(usize, Step)>,
 }
 
 /// One call.
@@ -58,17 +61,26 @@ impl Unsynced {
             },
             _ => return,
         };
-        self.steps.push((number, step));
+        self.present.push((number, step));
     }
 
-    /// Undoes a part of what was not synced, now that the program is dead.
-    pub(crate) fn undo(self, outcome: &Outcome, random: &mut Random) -> io::Result<()> {
+    /// The program has ended: of what it was about to do, that stays which happened.
+    pub(crate) fn ended(&mut self, outcome: &Outcome) {
         let happened: BTreeMap<_, _> = outcome.changes().map(|call| (call.number, call.result)).collect();
         let done = |number| matches!(happened.get(&Some(number)), Some(Some(0..)));
+        self.steps.extend(self.present.drain(..).filter(|(number, _)| done(*number)).map(|(_, step)| step));
+    }
+
+    /// Something has synced the whole file system.
+    pub(crate) fn synced(&mut self) {
+        self.steps.clear();
+    }
+
+    /// Undoes a part of what was not synced: the power is gone.
+    pub(crate) fn undo(&mut self, random: &mut Random) -> io::Result<()> {
+        let steps = std::mem::take(&mut self.steps);
         let mut loose = Vec::new();
-        for (_, step) in self.steps.iter().filter(|(number, _)| done(*number)) {
-            take(&mut loose, step);
-        }
+        steps.iter().for_each(|step| take(&mut loose, step));
         choose(&mut loose, random);
         while let Some(step) = loose.pop() {
             if !step.undo {

@@ -24,7 +24,9 @@ fn after(script: &str) -> Result<BTreeSet<String>, Box<dyn std::error::Error>> {
         let unsynced = RefCell::new(Unsynced::default());
         let outcome =
             Tracer::new(&top)?.at_call(|call| unsynced.borrow_mut().about_to(call)).run(command, Plan::Count)?;
-        unsynced.into_inner().undo(&outcome, &mut Random(seed))?;
+        let mut unsynced = unsynced.into_inner();
+        unsynced.ended(&outcome);
+        unsynced.undo(&mut Random(seed))?;
         let mut names = listed(&top, "")?;
         names.extend(listed(&top.join("d"), "d/")?);
         seen.insert(names.join(" "));
