@@ -163,7 +163,7 @@ impl Drop for PowerDevice {
     }
 }
 
-fn program(name: &str, arguments: &[&str]) -> io::Result<String> {
+pub(crate) fn program(name: &str, arguments: &[&str]) -> io::Result<String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new(name).args(arguments).env("PATH", format!("{path}:{PROGRAMS}")).output()?;
     if output.status.success() {

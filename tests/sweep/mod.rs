@@ -16,4 +16,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { calls controls device device_itself ledger letters promise ptrace scenario story sweeps tracer tracer_itself weak weak_itself }
+on_traceable_machines! { calls controls device device_itself errors ledger letters promise ptrace scenario story sweeps tracer tracer_itself weak weak_itself }
