@@ -174,8 +174,8 @@ impl Life {
 
     fn tend(&mut self) -> Result<()> {
         let now = Instant::now();
-        if self.router.waiting.next_due().is_some_and(|due| due <= now) {
-            self.router.retry();
+        if self.router.waiting.next_due().is_some_and(|due| due <= now) && self.router.retry() {
+            self.reload()?;
         }
         if now >= self.next_sweep {
             self.look_around()?;

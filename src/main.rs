@@ -6,6 +6,9 @@ fn main() {
     let o = mailbag::daemon::Options { once: a.get(3).is_some_and(|x| x == "once"), poll: false };
     match mailbag::daemon::run(&room, &o, &mut |r| println!("{r:?}")) {
         Ok(t) => println!("{t:?}"),
-        Err(e) => { eprintln!("{e}"); std::process::exit(1) }
+        Err(e) => {
+            eprintln!("{e}");
+            std::process::exit(1)
+        }
     }
 }

@@ -90,6 +90,8 @@ fn read(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {
         // Opening and reading are what the router itself does: to react to them would feed back.
         EventKind::Access(AccessKind::Close(AccessMode::Write))
         | EventKind::Create(_)
+        // A link that went, or a permission that came.
+        | EventKind::Modify(ModifyKind::Metadata(_))
         | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both | RenameMode::Any))
         | EventKind::Any => event.paths.iter().rev().take(1).filter_map(|path| place(root, path)).collect(),
         EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {

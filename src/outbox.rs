@@ -173,7 +173,7 @@ impl Outbox {
 /// What a look at a file in an outbox found.
 pub enum Look {
     /// It can be taken: what it holds, and what it was when it was read.
-    Ready(Ready),
+    Ready(Box<Ready>),
     /// Not yet, for this reason; look again after this long, or when an event comes.
     Later(&'static str, Option<Duration>),
     /// There is no such file any more.
@@ -215,7 +215,8 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
             return Ok(Look::Later("it has another name elsewhere (a hard link)", Some(wait)));
         }
         if meta.uid != terms.outbox_uid {
-            let problem = Problem::new("hard_link", "the file has another name elsewhere and is not owned by the outbox's owner");
+            let problem =
+                Problem::new("hard_link", "the file has another name elsewhere and is not owned by the outbox's owner");
             return Ok(ready(Err(problem.fix("write a file of your own, or remove the other name")), meta));
         }
     }
@@ -244,17 +245,19 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
 }
 
 fn ready(content: Result<Value, Problem>, meta: Meta) -> Look {
-    Look::Ready(Ready { content, bytes: meta.size, meta: Some(meta) })
+    Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: Some(meta) }))
 }
 
 fn look_at_unopenable(dir: &Dir, name: &OsStr, e: crate::error::Error, patience: &mut Patience) -> Result<Look> {
     let refuse = |code, what: &str, fix: &str| {
-        Ok(Look::Ready(Ready { content: Err(Problem::new(code, what).fix(fix)), bytes: 0, meta: None }))
+        Ok(Look::Ready(Box::new(Ready { content: Err(Problem::new(code, what).fix(fix)), bytes: 0, meta: None })))
     };
     match e.errno() {
         Some(libc::ENOENT) => Ok(Look::Gone),
         Some(libc::ELOOP) => refuse("symlink", "the file is a symbolic link", "write a regular file"),
-        Some(libc::ENXIO | libc::EOPNOTSUPP) => refuse("not_a_file", "it is not a regular file", "write a regular file"),
+        Some(libc::ENXIO | libc::EOPNOTSUPP) => {
+            refuse("not_a_file", "it is not a regular file", "write a regular file")
+        }
         Some(libc::EACCES | libc::EPERM) => {
             let Some(meta) = dir.stat(name)? else { return Ok(Look::Gone) };
             match patience.wait(dir, name, &meta) {

@@ -221,9 +221,9 @@ mod tests {
         let line = record.line();
         let again: Record = serde_json::from_slice(&line).expect("its own line");
         assert_eq!(again.line(), line);
-        assert_eq!(again.recipients().map(|(agent, via)| format!("{agent} {via}")).collect::<Vec<_>>(), [
-            "bob all",
-            "carol all"
-        ]);
+        assert_eq!(
+            again.recipients().map(|(agent, via)| format!("{agent} {via}")).collect::<Vec<_>>(),
+            ["bob all", "carol all"]
+        );
     }
 }

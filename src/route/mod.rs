@@ -18,6 +18,7 @@ pub use waiting::Waiting;
 use crate::disk::{Barrier, Durability};
 use crate::error::{Error, Result};
 use crate::fold::Fold;
+use crate::layout;
 use crate::log::Log;
 use crate::outbox::{Outboxes, Patience};
 use crate::registry::Registry;
@@ -60,6 +61,8 @@ pub struct Router {
     /// Where the last checkpoint was made.
     checkpointed: Option<crate::log::Position>,
     seen: reload::Seen,
+    /// Files of people that could not be read, as they stood, and since when.
+    bad: std::collections::BTreeMap<&'static str, (reload::Seen, std::time::Instant)>,
     tally: Tally,
 }
 
@@ -118,7 +121,14 @@ impl Committed {
 }
 
 impl Router {
-    pub(crate) fn new(room: Room, lock: Lock, log: Log, spool: Spool, fold: Fold, patience: Patience) -> Result<Router> {
+    pub(crate) fn new(
+        room: Room,
+        lock: Lock,
+        log: Log,
+        spool: Spool,
+        fold: Fold,
+        patience: Patience,
+    ) -> Result<Router> {
         let settings = room.settings()?;
         Ok(Router {
             registry: Arc::new(room.registry()?),
@@ -140,6 +150,7 @@ impl Router {
             backlog: VecDeque::new(),
             checkpointed: None,
             seen: reload::Seen::default(),
+            bad: Default::default(),
             tally: Tally::default(),
         })
     }
@@ -181,10 +192,10 @@ impl Router {
         }
     }
 
-    /// Tries again what is due.
-    pub fn retry(&mut self) {
+    /// Tries again what is due; `true` if the registry or the settings are to be read again.
+    pub fn retry(&mut self) -> bool {
         let due: HashSet<String> = self.waiting.take_due().into_iter().collect();
-        let mut copies = false;
+        let (mut copies, mut reload) = (false, false);
         for what in &due {
             match what.split_once('/') {
                 Some(("outbox", file)) => match file.split_once('/') {
@@ -192,6 +203,7 @@ impl Router {
                     None => self.outboxes.scan(&file.into()),
                 },
                 Some(("spool", claim)) => self.claims.extend(claim.strip_prefix("claim/").map(str::to_owned)),
+                _ if what == layout::REGISTRY || what == layout::SETTINGS => reload = true,
                 _ => copies = true,
             }
         }
@@ -202,6 +214,7 @@ impl Router {
             // Nothing to claim, so nothing can fail here but what then waits again.
             let _ = self.retire(projected);
         }
+        reload
     }
 
     /// What this router did.

@@ -84,7 +84,7 @@ impl Router {
             let place = layout::outbox(agent).join(name).display().to_string();
             let looked = outbox::look(&turn.dir, name, &terms, &mut self.patience);
             let claimed = looked.and_then(|look| match look {
-                Look::Ready(ready) => self.take_one(agent, &turn, name, ready).map(Some),
+                Look::Ready(ready) => self.take_one(agent, &turn, name, *ready).map(Some),
                 Look::Later(reason, wait) => {
                     self.waiting.not_ready(&place, reason, wait);
                     Ok(None)
@@ -147,6 +147,7 @@ impl Router {
         let terms = Terms { most: self.settings.message_bytes, outbox_uid: u32::MAX, owner: None };
         match outbox::look(&self.spool.claims, OsStr::new(claim), &terms, &mut self.patience) {
             Ok(Look::Ready(ready)) => {
+                let ready = *ready;
                 let (agent, original) = (name.agent.into(), name.original.to_owned());
                 let taken = Taken { claim: claim.to_owned(), agent, original, content: ready.content, meta: None };
                 Ok(Some((ready.bytes, taken)))
