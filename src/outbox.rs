@@ -8,6 +8,7 @@ use rustix::fs::FileType;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -227,8 +228,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
     }
-    let mut bytes = Vec::with_capacity(meta.size as usize + 1);
-    (&mut file).take(terms.most + 1).read_to_end(&mut bytes).doing("read", dir.at(name))?;
+    let bytes = read_whole(&mut file, meta.size as usize).doing("read", dir.at(name))?;
     if bytes.len() as u64 != meta.size {
         return Ok(Look::Later("it is being written", Some(limits::STAND_STILL)));
     }
@@ -242,6 +242,23 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     };
     patience.forget(dir, name);
     Ok(ready(content, meta))
+}
+
+/// Reads a file of known size, and one byte more if there is one: that it has grown then shows in the length. A read of
+/// a regular file that comes back short has met its end.
+fn read_whole(file: &mut File, size: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; size + 1];
+    let mut length = 0;
+    while length < size {
+        match file.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
 fn ready(content: Result<Value, Problem>, meta: Meta) -> Look {
