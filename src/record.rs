@@ -55,6 +55,16 @@ pub struct Group {
     pub agents: Vec<Arc<str>>,
 }
 
+/// What an accepted message makes the router do, besides delivering it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// Its sender gets what is written to this topic.
+    Subscribe(String),
+    /// Its sender no longer gets it.
+    Unsubscribe(String),
+}
+
 /// One line of the log. Which fields are there depends on the event; `docs/protocol.md` has the table.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
@@ -90,6 +100,9 @@ pub struct Record {
     /// Who gets a copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<Group>,
+    /// What the router has to do for it (types `subscribe` and `unsubscribe`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<Act>,
     /// The earlier record that this one repeats (event `duplicate`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
@@ -123,6 +136,7 @@ impl Record {
             id: None,
             digest: None,
             to: Vec::new(),
+            act: None,
             of: None,
             about: None,
             problems: Vec::new(),

@@ -8,6 +8,7 @@
 mod check;
 mod compose;
 mod deliver;
+mod project;
 mod reload;
 mod stage;
 mod take;
@@ -203,7 +204,7 @@ impl Router {
                     None => self.outboxes.scan(&file.into()),
                 },
                 Some(("spool", claim)) => self.claims.extend(claim.strip_prefix("claim/").map(str::to_owned)),
-                _ if what == layout::REGISTRY || what == layout::SETTINGS => reload = true,
+                _ if what == layout::REGISTRY || what == layout::SETTINGS => (reload, copies) = (true, true),
                 _ => copies = true,
             }
         }
@@ -220,12 +221,6 @@ impl Router {
     /// What this router did.
     pub fn tally(&self) -> Tally {
         Tally { waiting: self.waiting.len(), ..self.tally }
-    }
-
-    // Step 9: what can be deleted at any time and rebuilt from the log. This version of the room has no projection
-    // that the router keeps up as it goes.
-    pub(crate) fn project(&mut self, Delivered(seqs): Delivered) -> Projected {
-        Projected(seqs)
     }
 
     fn is_durable(&self) -> bool {
