@@ -270,6 +270,8 @@ pub struct Entry {
     pub name: OsString,
     /// What it is, or `FileType::Unknown`.
     pub kind: FileType,
+    /// Its identity on its file system.
+    pub inode: u64,
 }
 
 impl Iterator for Listing {
@@ -283,7 +285,7 @@ impl Iterator for Listing {
             };
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
-                return Some(Ok(Entry { name: name.to_owned(), kind: entry.file_type() }));
+                return Some(Ok(Entry { name: name.to_owned(), kind: entry.file_type(), inode: entry.ino() }));
             }
         }
     }
