@@ -1,53 +1,55 @@
 //! The inboxes: what is unread in them, and how a copy gets in and a read one out.
 
 use crate::disk::{Barrier, Dir};
-use crate::error::Result;
-use crate::fold::Delivery;
+use crate::error::{Class, Error, Result};
+use crate::fault::{self, Protection};
+use crate::fold::{Delivery, Place};
 use crate::layout;
 use rustix::fs::FileType;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
-/// Delivers staged files into one directory: one rename each, never over another file. A copy that can't be moved
-/// stays staged, and is returned with the reason. Durable at the next barrier.
+/// Delivers staged files into one directory of an agent: one rename each, never over another file. A copy that can't
+/// be moved stays staged, and is returned with the reason. Durable at the next barrier.
 pub fn deliver(
     room: &Dir,
     stage: &Dir,
-    directory: &PathBuf,
+    (place, agent): (Place, &str),
     deliveries: Vec<Delivery>,
     barrier: &mut Barrier,
-) -> Vec<(Delivery, crate::error::Error)> {
-    let open = || room.sub(directory).or_else(|_| room.make(directory));
-    let to = match open() {
+) -> Vec<(Delivery, Error)> {
+    let directory = place.of(agent);
+    let to = match room.sub(&directory).or_else(|_| room.make(&directory)) {
         Ok(to) => to,
-        Err(first) => return fail_all(deliveries, first, || open().map(drop)),
+        Err(e) => return fail_rest(e, deliveries.into_iter()),
     };
     let mut failed = Vec::new();
-    for delivery in deliveries {
-        if let Err(e) = stage.rename(&delivery.staged, &to, &delivery.name, "deliver to") {
-            failed.push((delivery, e));
+    let mut rest = deliveries.into_iter();
+    while let Some(delivery) = rest.next() {
+        match stage.rename(&delivery.staged, &to, &*delivery.name, "deliver to") {
+            Ok(()) => {}
+            // The copy is gone from the stage: it was delivered before.
+            Err(e) if e.errno() == Some(libc::ENOENT) => {}
+            Err(e) if e.errno() == Some(libc::EEXIST) => failed.push((delivery, e)),
+            Err(e) => {
+                failed.extend(fail_rest(e, std::iter::once(delivery).chain(rest)));
+                break;
+            }
         }
     }
-    barrier.dir(stage);
-    barrier.dir(&to);
+    if fault::on(Protection::SettledBarrier) {
+        barrier.dir(stage);
+        barrier.dir(&to);
+    }
     failed
 }
 
-// An error can't be copied, so each further delivery asks again.
-fn fail_all(
-    deliveries: Vec<Delivery>,
-    first: crate::error::Error,
-    again: impl Fn() -> Result<()>,
-) -> Vec<(Delivery, crate::error::Error)> {
-    let mut first = Some(first);
-    let mut error = || match first.take() {
-        Some(e) => e,
-        None => again().err().unwrap_or(crate::error::Error::Busy {
-            what: "the inbox could not be opened a moment ago".into(),
-            cure: "it is tried again".into(),
-        }),
-    };
-    deliveries.into_iter().map(|delivery| (delivery, error())).collect()
+// What keeps one file out of a directory keeps the others out too; each gets the reason without being tried.
+fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Vec<(Delivery, Error)> {
+    let (what, class) = (e.to_string(), e.class());
+    let mut first = Some(e);
+    let cure = if class == Class::Temporary { "the mail waits and is tried again" } else { "the mail waits" };
+    let mut error = || first.take().unwrap_or(Error::Busy { what: what.clone(), cure: cure.into() });
+    deliveries.map(|delivery| (delivery, error())).collect()
 }
 
 /// The names of an agent's unread mail, oldest first: what it would find by `ls inbox/<agent>/*.json`.

@@ -17,6 +17,10 @@ pub const SETTINGS: &str = "settings.toml";
 pub const OUTBOXES: &str = "outbox";
 /// The directory of inboxes.
 pub const INBOXES: &str = "inbox";
+/// The directory of routed originals.
+pub const SENT: &str = "sent";
+/// The directory of refused files.
+pub const REJECTED: &str = "rejected";
 /// The log's segments.
 pub const LOG: &str = "log";
 /// The router's own directory.
@@ -40,8 +44,7 @@ pub const WAITING: &str = "spool/waiting.json";
 /// Keeps the room out of version control.
 pub const GITIGNORE: &str = ".gitignore";
 /// The directories that every room has.
-pub const DIRECTORIES: [&str; 9] =
-    [OUTBOXES, INBOXES, "sent", "rejected", LOG, SPOOL, CLAIM, STAGE, "context"];
+pub const DIRECTORIES: [&str; 9] = [OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context"];
 
 /// Where an agent drops its messages.
 pub fn outbox(agent: &str) -> PathBuf {
@@ -60,12 +63,12 @@ pub fn seen(agent: &str) -> PathBuf {
 
 /// Where the originals of an agent's routed messages go.
 pub fn sent(agent: &str) -> PathBuf {
-    Path::new("sent").join(agent)
+    Path::new(SENT).join(agent)
 }
 
 /// Where an agent's refused messages go.
 pub fn rejected(agent: &str) -> PathBuf {
-    Path::new("rejected").join(agent)
+    Path::new(REJECTED).join(agent)
 }
 
 /// The file name of the log's segment of that number, counted from 1.
@@ -153,7 +156,8 @@ fn kept(name: &str) -> String {
 }
 
 fn is_plain(c: char) -> bool {
-    let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let invisible =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     !c.is_control() && c != '/' && c != '\u{fffd}' && !invisible
 }
 

@@ -6,6 +6,7 @@
 
 mod edit;
 mod read;
+mod twice;
 
 use crate::error::{Problem, nearest};
 use crate::id;

@@ -138,7 +138,10 @@ pub fn resolve(
         // An id needs no grammar: no reserved word or other form of address can be one.
         let id = registry.position(text).filter(|at| !registry.at(*at).is_retired());
         let result = match id {
-            Some(at) => Ok(reached.add(at, if mention { Via::Mention } else { Via::Direct })),
+            Some(at) => {
+                reached.add(at, if mention { Via::Mention } else { Via::Direct });
+                Ok(())
+            }
             None if mention => expansion.mention(text, &mut |at, _| reached.add(at, Via::Mention)),
             None => expansion.address(text, &mut |at, via| reached.add(at, via)),
         };
@@ -215,6 +218,5 @@ impl<'a> Reached<'a> {
                 self.places[at as usize] = place as u32;
             }
         }
-        self.list.reserve(self.registry.agents().len() - self.list.len());
     }
 }

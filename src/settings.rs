@@ -1,9 +1,10 @@
 //! `settings.toml`: how a room behaves. The file is optional, and so is every key in it.
 //!
-//! One table, [`KEYS`], holds for each key its name, what it is for, how it is read and how it is shown, so that the
+//! One table, `KEYS`, holds for each key its name, what it is for, how it is read and how it is shown, so that the
 //! reader, the listing and the docs cannot drift apart. The default is whatever [`Settings::default`] holds.
 
 use crate::address::{self, is_display_name, quoted};
+pub use crate::disk::Durability;
 use crate::error::{Problem, nearest};
 use crate::{id, limits};
 use serde::Serialize;
@@ -21,17 +22,6 @@ const NAMES: [&str; 40] = [
     "Delft", "Leiden", "Ghent", "Bruges", "Namur", "Malmo", "Visby", "Bergen", "Oslo", "Turku", "Tartu", "Riga",
     "Gdansk", "Krakow", "Brno", "Graz",
 ];
-
-/// What a commit survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Durability {
-    /// A kill and a power cut.
-    #[default]
-    Power,
-    /// A kill; for tmpfs, tests and rooms to throw away.
-    Process,
-}
 
 /// Who may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

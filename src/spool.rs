@@ -5,7 +5,10 @@ use crate::error::{Error, Result};
 use crate::fault::{self, Protection};
 use crate::fold::{Delivery, Open};
 use crate::layout;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
+use std::path::PathBuf;
 
 /// The open spool.
 pub struct Spool {
@@ -72,20 +75,20 @@ impl Spool {
     }
 
     /// Moves a claim to where its record says: `sent/` or `rejected/`. One that is gone was retired before.
-    pub fn retire(&self, open: &Open, barrier: &mut Barrier) -> Result<()> {
+    pub fn retire(&self, open: &Open, kept: &mut Kept, barrier: &mut Barrier) -> Result<()> {
         let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to()) else { return Ok(()) };
-        let to = self.room.make(directory)?;
-        match self.claims.rename(claim, &to, name, "retire the message to") {
+        let to = kept.open(&self.room, directory)?;
+        match self.claims.rename(claim, to, name, "retire the message to") {
             Err(e) if e.errno() == Some(libc::ENOENT) => {}
             done => done?,
         }
-        if !fault::on(Protection::Claim) {
-            if let Some(claimed) = open.claimed() {
-                self.room.sub(layout::outbox(claimed.agent))?.remove(claimed.original)?;
-            }
+        if let Some(claimed) = open.claimed().filter(|_| !fault::on(Protection::Claim)) {
+            self.room.sub(layout::outbox(claimed.agent))?.remove(claimed.original)?;
         }
-        barrier.dir(&self.claims);
-        barrier.dir(&to);
+        if fault::on(Protection::SettledBarrier) {
+            barrier.dir(&self.claims);
+            barrier.dir(to);
+        }
         Ok(())
     }
 
@@ -97,6 +100,26 @@ impl Spool {
             match self.stage.rename(staged, &quarantine, &name, "set aside") {
                 Err(Error::Io { source, .. }) if source.raw_os_error() == Some(libc::EEXIST) => name.push('+'),
                 done => return done,
+            }
+        }
+    }
+}
+
+/// The directories that a batch's originals go to, opened once each.
+#[derive(Default)]
+pub struct Kept(HashMap<PathBuf, Dir>);
+
+impl Kept {
+    fn open(&mut self, room: &Dir, directory: PathBuf) -> Result<&Dir> {
+        // A batch from thousands of senders must not use up the descriptors.
+        if self.0.len() >= 64 && !self.0.contains_key(&directory) {
+            self.0.clear();
+        }
+        match self.0.entry(directory) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                let dir = room.make(new.key())?;
+                Ok(new.insert(dir))
             }
         }
     }

@@ -8,7 +8,8 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 /// What a room's files survive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// A kill, a panic and a power cut.
     #[default]

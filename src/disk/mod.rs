@@ -235,6 +235,12 @@ impl AsFd for Dir {
     }
 }
 
+/// Do file events reach this machine for all changes in a directory? Not on file systems that others write from
+/// elsewhere.
+pub fn events_work(dir: &Dir) -> bool {
+    system::events_work(dir.as_fd())
+}
+
 /// What `fstat` says of an open file.
 pub fn file_meta(file: &File) -> std::io::Result<Meta> {
     Ok(Meta::new(&rustix::fs::fstat(file)?))
@@ -276,6 +282,8 @@ pub struct Entry {
     pub name: OsString,
     /// What it is, or `FileType::Unknown`.
     pub kind: FileType,
+    /// Its identity on its file system.
+    pub inode: u64,
 }
 
 impl Iterator for Listing {
@@ -289,7 +297,7 @@ impl Iterator for Listing {
             };
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
-                return Some(Ok(Entry { name: name.to_owned(), kind: entry.file_type() }));
+                return Some(Ok(Entry { name: name.to_owned(), kind: entry.file_type(), inode: entry.ino() }));
             }
         }
     }

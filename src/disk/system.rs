@@ -89,6 +89,29 @@ pub(super) fn sync_all(fd: BorrowedFd<'_>) -> Option<std::io::Result<()>> {
     }
 }
 
+/// Network, FUSE and shared-folder file systems change without an event here. Magic numbers: statfs(2).
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
+pub(super) fn events_work(fd: BorrowedFd<'_>) -> bool {
+    const SILENT: [i64; 9] = [
+        0x6969,      // NFS
+        0xff53_4d42, // CIFS
+        0xfe53_4d42, // SMB2
+        0x517b,      // SMB
+        0x6573_5546, // FUSE
+        0x0102_1997, // 9P, which WSL and some virtual machines use
+        0x00c3_6400, // Ceph
+        0x5346_414f, // AFS
+        0x786f_4256, // VirtualBox shared folders
+    ];
+    rustix::fs::fstatfs(fd).is_ok_and(|stat| !SILENT.contains(&(stat.f_type as i64 & 0xffff_ffff)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn events_work(_: BorrowedFd<'_>) -> bool {
+    true
+}
+
 /// Asks with a read lease whether a writer holds the file open, and gives the lease back at once.
 #[cfg(target_os = "linux")]
 pub(super) fn lease(file: &File) -> Lease {

@@ -10,7 +10,7 @@ pub use replay::{Damage, Replayed, check_line, replay};
 use crate::clock::Stamp;
 use crate::layout;
 use crate::log::Position;
-use crate::record::{Event, Group, Hash, NO_HASH, Record};
+use crate::record::{Act, Event, Group, Hash, NO_HASH, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -76,6 +76,9 @@ pub struct Open {
     pub id: String,
     /// Who gets it.
     pub to: Vec<Group>,
+    /// What the router has to do for it.
+    #[serde(default)]
+    pub act: Option<Act>,
 }
 
 /// A staged file and where it goes.
@@ -83,12 +86,31 @@ pub struct Open {
 pub struct Delivery {
     /// Its name in `spool/stage`.
     pub staged: String,
-    /// The directory it goes to, relative to the room.
-    pub directory: std::path::PathBuf,
-    /// Its name there.
-    pub name: String,
+    /// Which of the agent's directories it goes to.
+    pub place: Place,
     /// The agent whose directory that is.
     pub agent: Arc<str>,
+    /// Its name there.
+    pub name: Arc<str>,
+}
+
+/// Which of an agent's directories a staged file goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// `inbox/<agent>`: a copy.
+    Inbox,
+    /// `rejected/<agent>`: the explanation of a refusal.
+    Rejected,
+}
+
+impl Place {
+    /// The directory, relative to the room.
+    pub fn of(self, agent: &str) -> std::path::PathBuf {
+        match self {
+            Place::Inbox => layout::inbox(agent),
+            Place::Rejected => layout::rejected(agent),
+        }
+    }
 }
 
 impl Default for Fold {
@@ -149,6 +171,7 @@ impl Fold {
             from: record.from.unwrap_or_else(|| crate::id::MAILBAG.into()),
             id: record.id.unwrap_or_default(),
             to: record.to,
+            act: record.act,
         };
         self.open.insert(open.seq, open);
     }
@@ -169,21 +192,21 @@ impl Open {
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         let claimed = self.claimed();
         let number = claimed.map_or(0, |claim| claim.number);
-        let copies = self.to.iter().filter(|_| self.event != Event::Duplicate).flat_map(|group| &group.agents);
         let explanation = claimed.filter(|_| self.event == Event::Refused).map(|claim| Delivery {
             staged: layout::staged_explanation(self.seq, number),
-            directory: layout::rejected(claim.agent),
-            name: layout::explanation(self.seq, claim.original),
+            place: Place::Rejected,
             agent: claim.agent.into(),
+            name: layout::explanation(self.seq, claim.original).into(),
         });
-        copies
-            .map(move |agent| Delivery {
-                staged: layout::staged(self.seq, number, agent),
-                directory: layout::inbox(agent),
-                name: layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id),
-                agent: agent.clone(),
-            })
-            .chain(explanation)
+        let name: Arc<str> = layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
+        let copies = self.to.iter().filter(|_| self.event != Event::Duplicate).flat_map(|group| &group.agents);
+        let copies = copies.map(move |agent| Delivery {
+            staged: layout::staged(self.seq, number, agent),
+            place: Place::Inbox,
+            agent: agent.clone(),
+            name: name.clone(),
+        });
+        explanation.into_iter().chain(copies)
     }
 
     /// Where its claim goes when everything is delivered: directory and name.

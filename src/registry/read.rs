@@ -1,5 +1,8 @@
 //! From bytes to a registry, or to everything that is wrong with it.
 
+#![allow(clippy::result_large_err, reason = "a problem is made for refused input only, and read by people")]
+
+use super::twice::{NoKeyTwice, STANDS_TWICE};
 use super::{Agent, Holder, Index, Registry, Status};
 use crate::address::{self, Address, is_display_name, quoted};
 use crate::error::{Problem, nearest};
@@ -21,6 +24,7 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>>
         let what = "registry.json begins with a byte order mark";
         return Err(vec![Problem::new("not_json", what).at("line 1 column 1").fix("save it as UTF-8 without one")]);
     }
+    serde_json::from_slice::<NoKeyTwice>(bytes).map_err(|e| vec![not_json(&e)])?;
     let value: Value = serde_json::from_slice(bytes).map_err(|e| vec![not_json(&e)])?;
     match value {
         Value::Object(map) => Ok(map),
@@ -323,6 +327,10 @@ fn not_json(error: &serde_json::Error) -> Problem {
     let place = format!("line {} column {}", error.line(), error.column());
     let text = error.to_string();
     let said = text.split(" at line ").next().unwrap_or_default();
+    if said.ends_with(STANDS_TWICE) {
+        let problem = Problem::new("duplicate_key", format!("the key {said}"));
+        return problem.at(place).fix("keep one of them");
+    }
     let (what, fix) = match error.classify() {
         Category::Eof => ("registry.json ends too early".to_owned(), "finish it, or restore it from a copy"),
         _ => (format!("registry.json is not JSON here: {said}"), "mend it, or restore it from a copy"),

@@ -1,5 +1,7 @@
 //! One address to the agents behind it: the look-ups of each form, and what to say when there is nobody.
 
+#![allow(clippy::result_large_err, reason = "a problem is made for refused input only, and read by people")]
+
 use super::{Standing, Via};
 use crate::address::{self, Address, quoted};
 use crate::error::{Problem, nearest};
@@ -73,25 +75,27 @@ impl<'a, 's> Expansion<'a, 's> {
     fn expand(&mut self, address: &Address, each: Each<'_>) -> Result<(), Vec<Problem>> {
         let one = |result: Result<(), Problem>| result.map_err(|p| vec![p]);
         match address {
-            Address::All => Ok(self.group(self.registry.everybody(), Via::All, each)),
+            Address::All => one(self.group(self.registry.everybody(), Via::All, each)),
             Address::Role(role) => one(self.role(address, role, each)),
             Address::Any(role) => one(self.any(address, role, each)),
             Address::At(word) => self.word(address, word, true, each),
             Address::Word(word) => self.word(address, word, false, each),
             Address::Glob(pattern) => one(self.glob(pattern, each)),
-            Address::Topic(topic) => Ok(self.group(self.registry.with_topic(topic), Via::Topic, each)),
+            Address::Topic(topic) => one(self.group(self.registry.with_topic(topic), Via::Topic, each)),
             Address::Capability(capability) => one(self.capability(address, capability, each)),
             Address::Remote { tag, who } => one(Err(self.no_link(tag, who))),
         }
     }
 
-    fn group(&self, members: &[u32], via: Via, each: Each<'_>) {
+    /// A group that holds only the sender reaches nobody, and that is no mistake.
+    fn group(&self, members: &[u32], via: Via, each: Each<'_>) -> Result<(), Problem> {
         members.iter().filter(|at| Some(**at) != self.sender).for_each(|at| each(*at, via));
+        Ok(())
     }
 
     fn role(&self, address: &Address, role: &str, each: Each<'_>) -> Result<(), Problem> {
         match role_named(self.registry, role) {
-            Some((_, members)) if !members.is_empty() => Ok(self.group(members, Via::Role, each)),
+            Some((_, members)) if !members.is_empty() => self.group(members, Via::Role, each),
             found => Err(self.empty_role(address, role, found.is_some())),
         }
     }
@@ -119,7 +123,11 @@ impl<'a, 's> Expansion<'a, 's> {
     fn word(&mut self, address: &Address, word: &str, with_at: bool, each: Each<'_>) -> Result<(), Vec<Problem>> {
         if let Some(at) = self.registry.find_position(word) {
             let agent = self.registry.at(at);
-            return if agent.is_retired() { Err(vec![self.retired(agent)]) } else { Ok(each(at, Via::Direct)) };
+            if agent.is_retired() {
+                return Err(vec![self.retired(agent)]);
+            }
+            each(at, Via::Direct);
+            return Ok(());
         }
         let registry = self.registry;
         if let Some((alias, targets)) = registry.alias(word) {
@@ -183,8 +191,7 @@ impl<'a, 's> Expansion<'a, 's> {
     fn capability(&self, address: &Address, capability: &str, each: Each<'_>) -> Result<(), Problem> {
         let members = self.registry.with_capability(capability);
         if let Some(members) = members.filter(|m| !m.is_empty()) {
-            self.group(members, Via::Capability, each);
-            return Ok(());
+            return self.group(members, Via::Capability, each);
         }
         let what = match members {
             Some(_) => format!("{address} reaches nobody: only retired agents or the human have it"),

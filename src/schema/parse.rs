@@ -101,6 +101,15 @@ impl<'de> Visitor<'de> for Strict<'_> {
         Ok(Value::Bool(value))
     }
 
+    // Numbers that fit a machine word come like this, all others through `visit_map`.
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::from(number))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::from(number))
+    }
+
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
         Ok(Value::String(text.to_owned()))
     }

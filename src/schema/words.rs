@@ -9,16 +9,24 @@ use serde_json::{Value, json};
 /// What a field must be, and an example of it.
 type Expected = (&'static str, Value);
 
-/// An error of the message schema.
-pub(super) fn of_message(error: &ValidationError) -> Problem {
+/// An error of the message schema; `None` where another error says it better.
+pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
     let place = error.instance_path().to_string();
     let value = error.instance().as_ref();
     let field = field_of(&place);
-    match (field, value) {
-        ("type", Value::String(kind)) => wrong_kind(kind).at(place),
-        ("attachments", Value::Object(_)) => attachment(error).at(place),
-        _ => of_field(field, value, error, message_field(field)).at(place),
-    }
+    let problem = match (field, value, error.kind()) {
+        ("type", Value::String(kind), _) => wrong_kind(kind),
+        ("attachments", Value::Object(_), Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => {
+            attachment(error)
+        }
+        // That there is no content is said by the rules, with a hint at what was meant.
+        ("", _, Kind::AnyOf { .. }) => return None,
+        // `not` also fails on a value of another type, which its type says better.
+        (_, value, Kind::Not { .. }) if !value.is_string() => return None,
+        (_, _, Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => return None,
+        _ => of_field(field, value, error, message_field(field)),
+    };
+    Some(problem.at(place))
 }
 
 /// An error of the registry schema.
@@ -59,8 +67,8 @@ fn field_of(place: &str) -> &str {
 fn of_field(field: &str, value: &Value, error: &ValidationError, (must, example): Expected) -> Problem {
     let field = if field.is_empty() { "the file" } else { field };
     let what = match error.kind() {
-        Kind::MaxLength { limit } => format!("{field} is longer than {limit} characters"),
-        Kind::MinLength { .. } | Kind::MinItems { .. } => format!("{field} is empty; it must be {must}"),
+        Kind::MaxLength { limit } if field != "sha256" => format!("{field} is longer than {limit} characters"),
+        Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => format!("{field} is empty; it must be {must}"),
         _ => format!("{field} must be {must}, not {}", shown(value)),
     };
     let fix = match value {
@@ -72,10 +80,12 @@ fn of_field(field: &str, value: &Value, error: &ValidationError, (must, example)
 
 fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
     // A closed list of words has no type of its own in the schema.
-    let is_wrong_type = matches!(error.kind(), Kind::Type { .. })
-        || matches!(error.kind(), Kind::Enum { .. } | Kind::Constant { .. })
-            && !value.is_string()
-            && !value.is_number();
+    let is_wrong_type = match error.kind() {
+        Kind::Type { .. } => true,
+        Kind::Enum { .. } => !value.is_string(),
+        Kind::Constant { .. } => !value.is_number(),
+        _ => false,
+    };
     match field {
         _ if is_wrong_type => "wrong_type",
         "id" => "bad_id",
@@ -110,13 +120,13 @@ fn attachment(error: &ValidationError) -> Problem {
         .example(json!({"path": "decisions/ports.md"}))
 }
 
-const NAME: &str = "1 to 64 of A-Z a-z 0-9 . _ - (a letter or digit first)";
+const NAME: &str = "1 to 64 characters of A-Z a-z 0-9 . _ - (a letter or digit first)";
 const TIME: &str = "a time as in RFC 3339, or ISO 8601 without a zone (read as UTC)";
 const REFERENCE: &str = "a reference: <id>, <sender>/<id> or a sequence number";
 
 fn message_field(field: &str) -> Expected {
     match field {
-        "id" => ("1 to 128 of A-Z a-z 0-9 . _ - (a letter or digit first)", json!("msg_1763721000.123456")),
+        "id" => ("1 to 128 characters of A-Z a-z 0-9 . _ - (a letter or digit first)", json!("msg_1763721000.123456")),
         "timestamp" | "expires_at" => (TIME, json!("2026-11-21T10:30:00Z")),
         "from" => ("the id of the agent whose outbox this is", json!("alice")),
         "to" => ("an address, or a list of addresses", json!(["bob", "all_engineers"])),
@@ -155,8 +165,8 @@ fn registry_field(field: &str) -> Expected {
         "wake" => ("an object", json!({})),
         "aliases" => ("an object of names and the addresses they stand for", json!({"web-owner": "cap:web-presence"})),
         "alias" => (NAME, json!("web-owner")),
-        "capabilities" => ("a list of names, each of A-Z a-z 0-9 . _ -", json!(["has-telegram"])),
-        "topics" => ("a list of names, each of A-Z a-z 0-9 . _ -", json!(["auth-module"])),
+        "capabilities" => ("a list of names, each of the characters A-Z a-z 0-9 . _ -", json!(["has-telegram"])),
+        "topics" => ("a list of names, each of the characters A-Z a-z 0-9 . _ -", json!(["auth-module"])),
         "description" => ("text", json!("Builds the web front end")),
         "role" => (NAME, json!("engineer")),
         _ => (NAME, json!("planner")),
