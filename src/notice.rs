@@ -53,7 +53,12 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Watches an agent's outbox.
+    /// Watches the directory of outboxes anew, after it was replaced.
+    pub fn outboxes(&mut self) -> Result<()> {
+        self.watch(Path::new(layout::OUTBOXES))
+    }
+
+    /// Watches an agent's outbox, anew if it was replaced.
     pub fn outbox(&mut self, agent: &str) -> Result<()> {
         self.watch(&layout::outbox(agent))
     }
@@ -65,6 +70,8 @@ impl Watcher {
 
     fn watch(&mut self, below: &Path) -> Result<()> {
         let path = self.root.join(below);
+        // A directory that was removed and made again has a new identity, which the old watch doesn't know.
+        let _ = self.watcher.unwatch(&path);
         self.watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| {
             let out_of_space = matches!(&e.kind, notify::ErrorKind::Io(io) if io.raw_os_error() == Some(libc::ENOSPC));
             self.ran_out |= out_of_space || matches!(e.kind, notify::ErrorKind::MaxFilesWatch);

@@ -195,8 +195,8 @@ pub struct Ready {
 pub struct Terms {
     /// The most bytes.
     pub most: u64,
-    /// Who owns the outbox.
-    pub outbox_uid: u32,
+    /// Who owns the outbox; `None` for a claim, whose other names were looked at before it was taken.
+    pub outbox_uid: Option<u32>,
     /// Who must own the file, where the registry pins it.
     pub owner: Option<u32>,
 }
@@ -211,11 +211,11 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     if let Some(problem) = unfit(&meta, terms) {
         return Ok(ready(Err(problem), meta));
     }
-    if meta.links > 1 {
+    if let Some(outbox_uid) = terms.outbox_uid.filter(|_| meta.links > 1) {
         if let Some(wait) = patience.wait(dir, name, &meta) {
             return Ok(Look::Later("it has another name elsewhere (a hard link)", Some(wait)));
         }
-        if meta.uid != terms.outbox_uid {
+        if meta.uid != outbox_uid {
             let problem =
                 Problem::new("hard_link", "the file has another name elsewhere and is not owned by the outbox's owner");
             return Ok(ready(Err(problem.fix("write a file of your own, or remove the other name")), meta));

@@ -5,7 +5,6 @@ use crate::error::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// SHA-256 of something.
@@ -170,10 +169,8 @@ pub fn hash_line(line: &[u8]) -> Hash {
 
 /// The hash in lower-case hexadecimal digits.
 pub fn hex(hash: &Hash) -> String {
-    hash.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    hash.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| DIGITS[usize::from(half)]).collect()
 }
 
 /// Reads what [`hex`] writes.

@@ -73,7 +73,7 @@ impl Router {
             self.turn_away(agent, &turn);
             return Ok(());
         };
-        let terms = Terms { most: self.settings.message_bytes, outbox_uid: turn.uid, owner: known.uid };
+        let terms = Terms { most: self.settings.message_bytes, outbox_uid: Some(turn.uid), owner: known.uid };
         let mut names = turn.names.iter();
         for name in names.by_ref() {
             if room.is_full() {
@@ -144,7 +144,7 @@ impl Router {
             tracing::warn!(claim, "is no claim's name; left alone");
             return Ok(None);
         };
-        let terms = Terms { most: self.settings.message_bytes, outbox_uid: u32::MAX, owner: None };
+        let terms = Terms { most: self.settings.message_bytes, outbox_uid: None, owner: None };
         match outbox::look(&self.spool.claims, OsStr::new(claim), &terms, &mut self.patience) {
             Ok(Look::Ready(ready)) => {
                 let ready = *ready;
