@@ -2,5 +2,6 @@
 
 mod messages;
 mod addresses;
+mod docs;
 mod licences;
 mod tidy;
