@@ -5,12 +5,14 @@ use crate::error::{Error, Result};
 use crate::notice::{Hint, Watcher};
 use crate::outbox::Patience;
 use crate::recover::{file_system_time, recover};
-use crate::registry::Registry;
+use crate::registry::{Agent, Registry};
 use crate::room::{Holder, Locking, Mode, Room};
-use crate::route::{Router, Tally};
+use crate::route::Router;
+pub use crate::route::Tally;
 use crate::settings::Admission;
 use crate::{id, layout, limits};
-use std::collections::BTreeSet;
+use rustix::fs::FileType;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -85,7 +87,15 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
         true => Watcher::new(&room.dir, sender, Wake::Hint).map_err(|e| tracing::warn!("{e}; looking instead")).ok(),
         false => None,
     };
-    let mut life = Life { router, watcher, known: Known::default(), wakes, next_sweep: Instant::now(), busy: None };
+    let mut life = Life {
+        router,
+        watcher,
+        known: Known::default(),
+        wakes,
+        next_sweep: Instant::now(),
+        next_reload: Instant::now(),
+        busy: None,
+    };
     life.live(options, ready)
 }
 
@@ -104,6 +114,7 @@ struct Life {
     known: Known,
     wakes: Receiver<Wake>,
     next_sweep: Instant,
+    next_reload: Instant,
     /// When something was last routed that is not settled yet.
     busy: Option<Instant>,
 }
@@ -168,17 +179,22 @@ impl Life {
     // How long until there is something to do without being woken.
     fn patience(&self) -> Duration {
         let settle = self.busy.map(|since| since + limits::IDLE);
-        let next = [Some(self.next_sweep), self.router.waiting.next_due(), settle].into_iter().flatten().min();
+        let next = [Some(self.next_sweep), Some(self.next_reload), self.router.waiting.next_due(), settle]
+            .into_iter()
+            .flatten()
+            .min();
         next.map_or(limits::SWEEP_TRUSTED, |next| next.saturating_duration_since(Instant::now()))
     }
 
     fn tend(&mut self) -> Result<()> {
         let now = Instant::now();
-        if self.router.waiting.next_due().is_some_and(|due| due <= now) {
-            self.router.retry();
+        if self.router.waiting.next_due().is_some_and(|due| due <= now) && self.router.retry() {
+            self.reload()?;
         }
         if now >= self.next_sweep {
             self.look_around()?;
+        } else if now >= self.next_reload {
+            self.reload()?;
         }
         if self.busy.is_some_and(|since| since + limits::IDLE <= now) && self.router.is_idle() {
             self.busy = None;
@@ -196,15 +212,20 @@ impl Life {
         sweep(&mut self.router, &self.known)?;
         self.router.tidy();
         self.router.waiting.write(&self.router.room.dir);
-        let trusted = self.watcher.as_ref().is_some_and(|watcher| !watcher.ran_out());
-        self.next_sweep = Instant::now() + if trusted { limits::SWEEP_TRUSTED } else { limits::RELOAD };
+        self.next_sweep = Instant::now() + if self.is_told() { limits::SWEEP_TRUSTED } else { limits::SWEEP_UNTRUSTED };
         Ok(())
     }
 
+    // Can file events be trusted to come?
+    fn is_told(&self) -> bool {
+        self.watcher.as_ref().is_some_and(|watcher| !watcher.ran_out())
+    }
+
     fn reload(&mut self) -> Result<()> {
+        self.next_reload = Instant::now() + if self.is_told() { limits::SWEEP_TRUSTED } else { limits::RELOAD };
         if self.router.reload()? {
             self.known.look(&mut self.router, self.watcher.as_mut())?;
-            self.known.outboxes.iter().for_each(|agent| self.router.outboxes.scan(agent));
+            self.known.outboxes.keys().for_each(|agent| self.router.outboxes.scan(agent));
         }
         Ok(())
     }
@@ -217,10 +238,11 @@ impl Life {
     }
 }
 
-/// Which outboxes there are, and are watched.
+/// Which outboxes there are, and are watched, each with its identity on the file system.
 #[derive(Default)]
 struct Known {
-    outboxes: BTreeSet<Arc<str>>,
+    outboxes: BTreeMap<Arc<str>, u64>,
+    parent: Option<u64>,
 }
 
 impl Known {
@@ -228,35 +250,59 @@ impl Known {
     /// nobody is registered for.
     fn look(&mut self, router: &mut Router, mut watcher: Option<&mut Watcher>) -> Result<()> {
         let dir = router.room.dir.make(layout::OUTBOXES)?;
-        let mut there: BTreeSet<Arc<str>> = names(&dir)?;
-        for agent in router.registry.clone().agents().iter().filter(|agent| !agent.is_retired()) {
-            if !self.outboxes.contains(&agent.id) || !there.contains(&agent.id) {
-                make_for(router, &agent.id);
-                there.insert(agent.id.clone());
-            }
+        let parent = Some(dir.meta()?.inode);
+        if self.parent.is_some() && self.parent != parent {
+            warn(watcher.as_mut().map(|watcher| watcher.outboxes()));
+        }
+        self.parent = parent;
+        let mut there = outboxes(&dir, router)?;
+        let missing = |agent: &&Agent| !agent.is_retired() && !there.contains_key(&agent.id);
+        let registry = router.registry.clone();
+        let missing: Vec<&Agent> = registry.agents().iter().filter(missing).collect();
+        if !missing.is_empty() {
+            missing.iter().for_each(|agent| make_for(router, &agent.id));
+            there = outboxes(&dir, router)?;
         }
         if router.settings.admission == Admission::Open {
             admit(router, &there)?;
         }
-        for agent in there.difference(&self.outboxes) {
-            // Watched before it is read.
-            if let Some(Err(e)) = watcher.as_mut().map(|watcher| watcher.outbox(agent)) {
-                tracing::warn!("{e}; looking every two seconds instead");
+        for (agent, inode) in &there {
+            if self.outboxes.get(agent) != Some(inode) {
+                // Watched before it is read.
+                warn(watcher.as_mut().map(|watcher| watcher.outbox(agent)));
+                router.outboxes.scan(agent);
             }
-            router.outboxes.scan(agent);
         }
-        self.outboxes.difference(&there).for_each(|agent| router.outboxes.forget(agent));
+        let gone = self.outboxes.keys().filter(|agent| !there.contains_key(*agent));
+        gone.for_each(|agent| router.outboxes.forget(agent));
         self.outboxes = there;
         Ok(())
     }
 }
 
-fn names(dir: &Dir) -> Result<BTreeSet<Arc<str>>> {
-    let mut names = BTreeSet::new();
-    for entry in dir.list()? {
-        names.extend(entry?.name.to_str().filter(|name| id::is_name(name)).map(Arc::from));
+fn warn(watched: Option<Result<()>>) {
+    if let Some(Err(e)) = watched {
+        tracing::warn!("{e}; looking every two seconds instead");
     }
-    Ok(names)
+}
+
+/// What stands in the directory of outboxes. What can't be one is said, so that mail dropped beside the outboxes
+/// doesn't wait unseen.
+fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
+    let mut outboxes = BTreeMap::new();
+    for entry in dir.list()? {
+        let entry = entry?;
+        let name = entry.name.to_string_lossy();
+        let place = layout::outbox(&name).display().to_string();
+        if entry.kind == FileType::RegularFile {
+            router.waiting.not_ready(&place, "it lies beside the outboxes: move it into outbox/<agent>/", None);
+        } else if id::is_name(&name) {
+            outboxes.insert(Arc::from(&*name), entry.inode);
+        } else if !name.starts_with('.') {
+            router.waiting.not_ready(&place, "no agent can have this name", None);
+        }
+    }
+    Ok(outboxes)
 }
 
 fn make_for(router: &mut Router, agent: &str) {
@@ -268,14 +314,14 @@ fn make_for(router: &mut Router, agent: &str) {
 }
 
 /// Registers whoever has made an outbox, in a room that is open to all.
-fn admit(router: &mut Router, there: &BTreeSet<Arc<str>>) -> Result<()> {
+fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
     let is_new = |agent: &&Arc<str>| router.registry.agent(agent).is_none();
-    if !there.iter().any(|agent| is_new(&agent)) {
+    if !there.keys().any(|agent| is_new(&agent)) {
         return Ok(());
     }
     let held = router.room.lock_registry()?;
     let mut registry = router.room.registry()?;
-    let new: Vec<_> = there.iter().filter(|agent| registry.agent(agent).is_none()).cloned().collect();
+    let new: Vec<_> = there.keys().filter(|agent| registry.agent(agent).is_none()).cloned().collect();
     for agent in new {
         match registry.add(Registry::admit(&agent)) {
             Ok(with) => registry = with,
@@ -292,7 +338,7 @@ fn admit(router: &mut Router, there: &BTreeSet<Arc<str>>) -> Result<()> {
 
 fn sweep(router: &mut Router, known: &Known) -> Result<()> {
     let room = router.room.dir.clone();
-    known.outboxes.iter().try_for_each(|agent| router.outboxes.sweep(&room, agent))
+    known.outboxes.keys().try_for_each(|agent| router.outboxes.sweep(&room, agent))
 }
 
 /// SIGHUP reloads; SIGINT and SIGTERM end cleanly, and a second one at once.

@@ -44,8 +44,7 @@ pub const WAITING: &str = "spool/waiting.json";
 /// Keeps the room out of version control.
 pub const GITIGNORE: &str = ".gitignore";
 /// The directories that every room has.
-pub const DIRECTORIES: [&str; 9] =
-    [OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context"];
+pub const DIRECTORIES: [&str; 9] = [OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context"];
 
 /// Where an agent drops its messages.
 pub fn outbox(agent: &str) -> PathBuf {
@@ -157,7 +156,8 @@ fn kept(name: &str) -> String {
 }
 
 fn is_plain(c: char) -> bool {
-    let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let invisible =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     !c.is_control() && c != '/' && c != '\u{fffd}' && !invisible
 }
 

@@ -30,6 +30,9 @@ const _: () = assert!(KEPT_NAME >= 128);
 pub const MESSAGE_BYTES: u64 = 1 << 20;
 /// The largest message file that the settings may allow.
 pub const MESSAGE_BYTES_MOST: u64 = 64 << 20;
+/// The largest file that `send --attach` copies into a message; larger ones are named, not copied.
+pub const ATTACH_BYTES: u64 = 256 << 10;
+const _: () = assert!(ATTACH_BYTES < MESSAGE_BYTES);
 /// The largest `registry.json` or `settings.toml`.
 pub const REGISTRY_BYTES: u64 = 64 << 20;
 /// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.

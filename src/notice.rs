@@ -53,7 +53,12 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Watches an agent's outbox.
+    /// Watches the directory of outboxes anew, after it was replaced.
+    pub fn outboxes(&mut self) -> Result<()> {
+        self.watch(Path::new(layout::OUTBOXES))
+    }
+
+    /// Watches an agent's outbox, anew if it was replaced.
     pub fn outbox(&mut self, agent: &str) -> Result<()> {
         self.watch(&layout::outbox(agent))
     }
@@ -65,6 +70,8 @@ impl Watcher {
 
     fn watch(&mut self, below: &Path) -> Result<()> {
         let path = self.root.join(below);
+        // A directory that was removed and made again has a new identity, which the old watch doesn't know.
+        let _ = self.watcher.unwatch(&path);
         self.watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| {
             let out_of_space = matches!(&e.kind, notify::ErrorKind::Io(io) if io.raw_os_error() == Some(libc::ENOSPC));
             self.ran_out |= out_of_space || matches!(e.kind, notify::ErrorKind::MaxFilesWatch);
@@ -90,6 +97,8 @@ fn read(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {
         // Opening and reading are what the router itself does: to react to them would feed back.
         EventKind::Access(AccessKind::Close(AccessMode::Write))
         | EventKind::Create(_)
+        // A link that went, or a permission that came.
+        | EventKind::Modify(ModifyKind::Metadata(_))
         | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both | RenameMode::Any))
         | EventKind::Any => event.paths.iter().rev().take(1).filter_map(|path| place(root, path)).collect(),
         EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {

@@ -8,6 +8,7 @@ use rustix::fs::FileType;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -173,7 +174,7 @@ impl Outbox {
 /// What a look at a file in an outbox found.
 pub enum Look {
     /// It can be taken: what it holds, and what it was when it was read.
-    Ready(Ready),
+    Ready(Box<Ready>),
     /// Not yet, for this reason; look again after this long, or when an event comes.
     Later(&'static str, Option<Duration>),
     /// There is no such file any more.
@@ -194,8 +195,8 @@ pub struct Ready {
 pub struct Terms {
     /// The most bytes.
     pub most: u64,
-    /// Who owns the outbox.
-    pub outbox_uid: u32,
+    /// Who owns the outbox; `None` for a claim, whose other names were looked at before it was taken.
+    pub outbox_uid: Option<u32>,
     /// Who must own the file, where the registry pins it.
     pub owner: Option<u32>,
 }
@@ -210,12 +211,13 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     if let Some(problem) = unfit(&meta, terms) {
         return Ok(ready(Err(problem), meta));
     }
-    if meta.links > 1 {
+    if let Some(outbox_uid) = terms.outbox_uid.filter(|_| meta.links > 1) {
         if let Some(wait) = patience.wait(dir, name, &meta) {
             return Ok(Look::Later("it has another name elsewhere (a hard link)", Some(wait)));
         }
-        if meta.uid != terms.outbox_uid {
-            let problem = Problem::new("hard_link", "the file has another name elsewhere and is not owned by the outbox's owner");
+        if meta.uid != outbox_uid {
+            let problem =
+                Problem::new("hard_link", "the file has another name elsewhere and is not owned by the outbox's owner");
             return Ok(ready(Err(problem.fix("write a file of your own, or remove the other name")), meta));
         }
     }
@@ -226,8 +228,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
     }
-    let mut bytes = Vec::with_capacity(meta.size as usize + 1);
-    (&mut file).take(terms.most + 1).read_to_end(&mut bytes).doing("read", dir.at(name))?;
+    let bytes = read_whole(&mut file, meta.size as usize).doing("read", dir.at(name))?;
     if bytes.len() as u64 != meta.size {
         return Ok(Look::Later("it is being written", Some(limits::STAND_STILL)));
     }
@@ -243,18 +244,37 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     Ok(ready(content, meta))
 }
 
+/// Reads a file of known size, and one byte more if there is one: that it has grown then shows in the length. A read of
+/// a regular file that comes back short has met its end.
+fn read_whole(file: &mut File, size: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; size + 1];
+    let mut length = 0;
+    while length < size {
+        match file.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
 fn ready(content: Result<Value, Problem>, meta: Meta) -> Look {
-    Look::Ready(Ready { content, bytes: meta.size, meta: Some(meta) })
+    Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: Some(meta) }))
 }
 
 fn look_at_unopenable(dir: &Dir, name: &OsStr, e: crate::error::Error, patience: &mut Patience) -> Result<Look> {
     let refuse = |code, what: &str, fix: &str| {
-        Ok(Look::Ready(Ready { content: Err(Problem::new(code, what).fix(fix)), bytes: 0, meta: None }))
+        Ok(Look::Ready(Box::new(Ready { content: Err(Problem::new(code, what).fix(fix)), bytes: 0, meta: None })))
     };
     match e.errno() {
         Some(libc::ENOENT) => Ok(Look::Gone),
         Some(libc::ELOOP) => refuse("symlink", "the file is a symbolic link", "write a regular file"),
-        Some(libc::ENXIO | libc::EOPNOTSUPP) => refuse("not_a_file", "it is not a regular file", "write a regular file"),
+        Some(libc::ENXIO | libc::EOPNOTSUPP) => {
+            refuse("not_a_file", "it is not a regular file", "write a regular file")
+        }
         Some(libc::EACCES | libc::EPERM) => {
             let Some(meta) = dir.stat(name)? else { return Ok(Look::Gone) };
             match patience.wait(dir, name, &meta) {

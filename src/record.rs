@@ -5,7 +5,6 @@ use crate::error::Problem;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// SHA-256 of something.
@@ -55,6 +54,16 @@ pub struct Group {
     pub agents: Vec<Arc<str>>,
 }
 
+/// What an accepted message makes the router do, besides delivering it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// Its sender gets what is written to this topic.
+    Subscribe(String),
+    /// Its sender no longer gets it.
+    Unsubscribe(String),
+}
+
 /// One line of the log. Which fields are there depends on the event; `docs/protocol.md` has the table.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
@@ -90,6 +99,9 @@ pub struct Record {
     /// Who gets a copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<Group>,
+    /// What the router has to do for it (types `subscribe` and `unsubscribe`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<Act>,
     /// The earlier record that this one repeats (event `duplicate`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
@@ -123,6 +135,7 @@ impl Record {
             id: None,
             digest: None,
             to: Vec::new(),
+            act: None,
             of: None,
             about: None,
             problems: Vec::new(),
@@ -156,10 +169,8 @@ pub fn hash_line(line: &[u8]) -> Hash {
 
 /// The hash in lower-case hexadecimal digits.
 pub fn hex(hash: &Hash) -> String {
-    hash.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    hash.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| DIGITS[usize::from(half)]).collect()
 }
 
 /// Reads what [`hex`] writes.
@@ -221,9 +232,9 @@ mod tests {
         let line = record.line();
         let again: Record = serde_json::from_slice(&line).expect("its own line");
         assert_eq!(again.line(), line);
-        assert_eq!(again.recipients().map(|(agent, via)| format!("{agent} {via}")).collect::<Vec<_>>(), [
-            "bob all",
-            "carol all"
-        ]);
+        assert_eq!(
+            again.recipients().map(|(agent, via)| format!("{agent} {via}")).collect::<Vec<_>>(),
+            ["bob all", "carol all"]
+        );
     }
 }

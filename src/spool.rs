@@ -82,10 +82,8 @@ impl Spool {
             Err(e) if e.errno() == Some(libc::ENOENT) => {}
             done => done?,
         }
-        if !fault::on(Protection::Claim) {
-            if let Some(claimed) = open.claimed() {
-                self.room.sub(layout::outbox(claimed.agent))?.remove(claimed.original)?;
-            }
+        if let Some(claimed) = open.claimed().filter(|_| !fault::on(Protection::Claim)) {
+            self.room.sub(layout::outbox(claimed.agent))?.remove(claimed.original)?;
         }
         if fault::on(Protection::SettledBarrier) {
             barrier.dir(&self.claims);

@@ -1,5 +1,10 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
-mod messages;
 mod addresses;
+mod cli;
+mod docs;
+mod licences;
+mod messages;
 mod sweep;
+mod tidy;
+mod world;

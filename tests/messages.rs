@@ -105,6 +105,21 @@ fn every_property_of_the_schemas_has_a_title_a_description_and_examples_that_fit
 }
 
 #[test]
+fn the_published_schemas_are_of_the_draft_they_name_and_say_what_the_program_does() {
+    let schema: Value = serde_json::from_str(schema::message_schema()).expect("JSON");
+    let registry: Value = serde_json::from_str(schema::registry_schema()).expect("JSON");
+    assert!(jsonschema::draft202012::meta::is_valid(&schema) && jsonschema::draft202012::meta::is_valid(&registry));
+    let published = jsonschema::draft202012::new(&schema).expect("a schema");
+    for case in cases("valid") {
+        assert!(published.is_valid(&expected(&case)), "{case:?}");
+    }
+    for case in ["id_slash", "wrong_types", "attachment_paths", "attachment_shapes", "unknown_type", "bad_references"] {
+        let text = fs::read_to_string(folder("invalid").join(format!("{case}.json"))).expect("a fixture");
+        assert!(!published.is_valid(&serde_json::from_str(&text).expect("JSON")), "{case}");
+    }
+}
+
+#[test]
 fn a_file_cut_anywhere_is_unfinished_and_never_bad() {
     let whole = r#"{"to":["bob"],"body":"é😀 \ud83d\ude00 \\ \n","metadata":{"a":-1.5e-10,"b":[true,false,null,12]}}"#;
     for cut in 0..whole.len() {

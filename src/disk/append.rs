@@ -20,7 +20,8 @@ impl Append {
     /// off. `None` stands for the file's own length.
     pub fn open(dir: &Dir, name: &str, length: Option<u64>) -> Result<Append> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(dir.as_fd(), name, flags, Mode::from_raw_mode(0o666)).doing("open", dir.at(name))?;
+        let fd =
+            rustix::fs::openat(dir.as_fd(), name, flags, Mode::from_raw_mode(0o666)).doing("open", dir.at(name))?;
         let file = File::from(fd);
         let stands = super::file_meta(&file).doing("look at", dir.at(name))?.size;
         let length = length.unwrap_or(stands);

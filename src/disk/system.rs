@@ -91,6 +91,7 @@ pub(super) fn sync_all(fd: BorrowedFd<'_>) -> Option<std::io::Result<()>> {
 
 /// Network, FUSE and shared-folder file systems change without an event here. Magic numbers: statfs(2).
 #[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
 pub(super) fn events_work(fd: BorrowedFd<'_>) -> bool {
     const SILENT: [i64; 9] = [
         0x6969,      // NFS
@@ -103,7 +104,7 @@ pub(super) fn events_work(fd: BorrowedFd<'_>) -> bool {
         0x5346_414f, // AFS
         0x786f_4256, // VirtualBox shared folders
     ];
-    rustix::fs::fstatfs(fd).is_ok_and(|stat| !SILENT.contains(&(i64::from(stat.f_type) & 0xffff_ffff)))
+    rustix::fs::fstatfs(fd).is_ok_and(|stat| !SILENT.contains(&(stat.f_type as i64 & 0xffff_ffff)))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -10,7 +10,7 @@ pub use replay::{Damage, Replayed, check_line, replay};
 use crate::clock::Stamp;
 use crate::layout;
 use crate::log::Position;
-use crate::record::{Event, Group, Hash, NO_HASH, Record};
+use crate::record::{Act, Event, Group, Hash, NO_HASH, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -76,6 +76,9 @@ pub struct Open {
     pub id: String,
     /// Who gets it.
     pub to: Vec<Group>,
+    /// What the router has to do for it.
+    #[serde(default)]
+    pub act: Option<Act>,
 }
 
 /// A staged file and where it goes.
@@ -168,6 +171,7 @@ impl Fold {
             from: record.from.unwrap_or_else(|| crate::id::MAILBAG.into()),
             id: record.id.unwrap_or_default(),
             to: record.to,
+            act: record.act,
         };
         self.open.insert(open.seq, open);
     }

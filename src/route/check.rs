@@ -114,8 +114,12 @@ impl Router {
                 return Ok(Some(Ruling::Duplicate { of: record.seq, id: id.to_owned(), digest: *digest }));
             }
             if is_it {
-                let what = format!("the id {id:?} was used before, by message {} of {}, with other content", record.seq, record.at);
-                let problem = Problem::new("id_reused", what).at("/id").fix("give each message its own id, or leave it out");
+                let what = format!(
+                    "the id {id:?} was used before, by message {} of {}, with other content",
+                    record.seq, record.at
+                );
+                let problem =
+                    Problem::new("id_reused", what).at("/id").fix("give each message its own id, or leave it out");
                 return Ok(Some(Ruling::Refuse { problems: vec![problem], id: Some(id.to_owned()), ack: false }));
             }
         }
@@ -134,14 +138,48 @@ fn check_one(mut letter: Letter, registry: &Registry, now: Stamp) -> Checked {
     let id = value.get("id").and_then(Value::as_str).filter(|id| crate::id::is_message_id(id)).map(str::to_owned);
     let ack = value.get("type").and_then(Value::as_str) == Some("ack");
     let name = registry.agent(&letter.agent).and_then(|agent| agent.name.as_deref());
+    // Kept for a refusal: wrong recipients are told together with whatever else is wrong.
+    let to = value.get("to").cloned();
     let verdict = match schema::check_as(value, &letter.agent, name.as_slice(), now) {
         Ok(message) => {
             let digest = message.digest();
             Verdict::Message(Box::new(message), digest)
         }
-        Err(problems) => Verdict::Problems { problems, id, ack },
+        Err(mut problems) => {
+            problems.extend(wrong_recipients(registry, &letter.agent, to));
+            problems.truncate(limits::PROBLEMS);
+            Verdict::Problems { problems, id, ack }
+        }
     };
     Checked(letter, verdict)
+}
+
+fn wrong_recipients(registry: &Registry, agent: &str, to: Option<Value>) -> Vec<Problem> {
+    let addresses = match to {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(many)) => many.into_iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    };
+    resolve::resolve(registry, agent, &addresses, false, &mut Nobody).err().unwrap_or_default()
+}
+
+/// Stands in where it doesn't matter how anybody stands.
+struct Nobody;
+
+impl Standing for Nobody {
+    fn unread(&self, _: &str) -> usize {
+        0
+    }
+
+    fn online(&self, _: &str) -> bool {
+        false
+    }
+
+    fn last_active(&self, _: &str) -> Stamp {
+        Stamp::default()
+    }
+
+    fn taken(&mut self, _: &str) {}
 }
 
 fn address(registry: &Registry, agent: &str, message: Box<Message>, digest: Hash, standing: &mut Crowd<'_>) -> Ruling {
@@ -151,7 +189,10 @@ fn address(registry: &Registry, agent: &str, message: Box<Message>, digest: Hash
         Err(problems) => refuse(problems, &message),
         Ok(none) if none.is_empty() && message.by_mention() && !message::may_go_to_channel_alone(message.kind()) => {
             let problem = Problem::new("no_recipient", "nobody that the body mentions is known here");
-            refuse(vec![problem.at("/body").fix("name the recipients in `to`; `mailbag agent list` shows them")], &message)
+            refuse(
+                vec![problem.at("/body").fix("name the recipients in `to`; `mailbag agent list` shows them")],
+                &message,
+            )
         }
         Ok(recipients) => Ruling::Accept(message, digest, groups(recipients)),
     }

@@ -4,7 +4,7 @@ use crate::clock::Stamp;
 use crate::error::Problem;
 use crate::id;
 use crate::message::Message;
-use crate::record::{Hash, Record};
+use crate::record::{Act, Hash, Record};
 use serde_json::{Map, Value, json};
 
 /// A message ready to be copied for any number of recipients: what is the same in all copies, pretty-printed once.
@@ -67,6 +67,16 @@ pub(super) fn put(record: &mut Record, message: &Message, digest: Hash) {
     record.id = Some(message.id().to_owned());
     record.digest = Some(digest);
     record.message = serde_json::value::to_raw_value(message.fields()).ok();
+}
+
+/// What the router has to do for a message of this type.
+pub(super) fn act(message: &Message) -> Option<Act> {
+    let topic = || message.text("topic").map(str::to_owned);
+    match message.kind() {
+        "subscribe" => topic().map(Act::Subscribe),
+        "unsubscribe" => topic().map(Act::Unsubscribe),
+        _ => None,
+    }
 }
 
 /// A message that the router itself writes.

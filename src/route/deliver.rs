@@ -8,6 +8,9 @@ use crate::layout;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+/// One of an agent's directories.
+type Directory = (Place, Arc<str>);
+
 impl Router {
     /// Step 8: one rename for each copy. What is no longer staged was delivered: inboxes are never read to find out.
     /// A copy that can't be moved stays staged, its record open.
@@ -18,7 +21,8 @@ impl Router {
         for ((place, agent), deliveries) in self.by_directory(&seqs) {
             let of = |delivery: &Delivery| layout::read_staged(&delivery.staged).map_or(0, |(seq, _)| seq);
             let what = place.of(&agent).display().to_string();
-            let stuck = inbox::deliver(&self.room.dir, &self.spool.stage, (place, &agent), deliveries, &mut self.barrier);
+            let stuck =
+                inbox::deliver(&self.room.dir, &self.spool.stage, (place, &agent), deliveries, &mut self.barrier);
             match stuck.first() {
                 Some((_, e)) => self.waiting.failed(&what, e.to_string()),
                 None => self.waiting.over(&what),
@@ -31,9 +35,9 @@ impl Router {
     }
 
     // Each directory is opened once a batch, in the order in which the batch first reaches it.
-    fn by_directory(&self, seqs: &[u64]) -> Vec<((Place, Arc<str>), Vec<Delivery>)> {
-        let mut groups: Vec<((Place, Arc<str>), Vec<Delivery>)> = Vec::new();
-        let mut places: HashMap<(Place, Arc<str>), usize> = HashMap::new();
+    fn by_directory(&self, seqs: &[u64]) -> Vec<(Directory, Vec<Delivery>)> {
+        let mut groups: Vec<(Directory, Vec<Delivery>)> = Vec::new();
+        let mut places: HashMap<Directory, usize> = HashMap::new();
         for delivery in seqs.iter().filter_map(|seq| self.fold.open.get(seq)).flat_map(|open| open.deliveries()) {
             let key = (delivery.place, delivery.agent.clone());
             let place = *places.entry(key.clone()).or_insert_with(|| {

@@ -8,6 +8,7 @@
 mod check;
 mod compose;
 mod deliver;
+mod project;
 mod reload;
 mod stage;
 mod take;
@@ -18,6 +19,7 @@ pub use waiting::Waiting;
 use crate::disk::{Barrier, Durability};
 use crate::error::{Error, Result};
 use crate::fold::Fold;
+use crate::layout;
 use crate::log::Log;
 use crate::outbox::{Outboxes, Patience};
 use crate::registry::Registry;
@@ -60,6 +62,8 @@ pub struct Router {
     /// Where the last checkpoint was made.
     checkpointed: Option<crate::log::Position>,
     seen: reload::Seen,
+    /// Files of people that could not be read, as they stood, and since when.
+    bad: std::collections::BTreeMap<&'static str, (reload::Seen, std::time::Instant)>,
     tally: Tally,
 }
 
@@ -118,7 +122,14 @@ impl Committed {
 }
 
 impl Router {
-    pub(crate) fn new(room: Room, lock: Lock, log: Log, spool: Spool, fold: Fold, patience: Patience) -> Result<Router> {
+    pub(crate) fn new(
+        room: Room,
+        lock: Lock,
+        log: Log,
+        spool: Spool,
+        fold: Fold,
+        patience: Patience,
+    ) -> Result<Router> {
         let settings = room.settings()?;
         Ok(Router {
             registry: Arc::new(room.registry()?),
@@ -140,6 +151,7 @@ impl Router {
             backlog: VecDeque::new(),
             checkpointed: None,
             seen: reload::Seen::default(),
+            bad: Default::default(),
             tally: Tally::default(),
         })
     }
@@ -181,10 +193,10 @@ impl Router {
         }
     }
 
-    /// Tries again what is due.
-    pub fn retry(&mut self) {
+    /// Tries again what is due; `true` if the registry or the settings are to be read again.
+    pub fn retry(&mut self) -> bool {
         let due: HashSet<String> = self.waiting.take_due().into_iter().collect();
-        let mut copies = false;
+        let (mut copies, mut reload) = (false, false);
         for what in &due {
             match what.split_once('/') {
                 Some(("outbox", file)) => match file.split_once('/') {
@@ -192,6 +204,7 @@ impl Router {
                     None => self.outboxes.scan(&file.into()),
                 },
                 Some(("spool", claim)) => self.claims.extend(claim.strip_prefix("claim/").map(str::to_owned)),
+                _ if what == layout::REGISTRY || what == layout::SETTINGS => (reload, copies) = (true, true),
                 _ => copies = true,
             }
         }
@@ -202,17 +215,12 @@ impl Router {
             // Nothing to claim, so nothing can fail here but what then waits again.
             let _ = self.retire(projected);
         }
+        reload
     }
 
     /// What this router did.
     pub fn tally(&self) -> Tally {
         Tally { waiting: self.waiting.len(), ..self.tally }
-    }
-
-    // Step 9: what can be deleted at any time and rebuilt from the log. This version of the room has no projection
-    // that the router keeps up as it goes.
-    pub(crate) fn project(&mut self, Delivered(seqs): Delivered) -> Projected {
-        Projected(seqs)
     }
 
     fn is_durable(&self) -> bool {

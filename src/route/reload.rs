@@ -6,9 +6,10 @@ use crate::error::{Error, Result};
 use crate::record::{hash_line, hex};
 use crate::{layout, limits};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// How the registry and the settings stood when they were last read.
-#[derive(Default, PartialEq, Eq, Clone)]
+#[derive(Default, PartialEq, Eq, Clone, Debug)]
 pub(super) struct Seen([Option<(u64, u64, i128)>; 2]);
 
 impl Router {
@@ -31,6 +32,7 @@ impl Router {
                 changed |= registry.to_json() != self.registry.to_json();
                 self.registry = Arc::new(registry);
                 self.waiting.over(layout::REGISTRY);
+                self.bad.remove(layout::REGISTRY);
             }
             Err(e) => self.keep_the_last_good(layout::REGISTRY, &e),
         }
@@ -43,14 +45,24 @@ impl Router {
                 }
                 self.settings = settings;
                 self.waiting.over(layout::SETTINGS);
+                self.bad.remove(layout::SETTINGS);
             }
             Err(e) => self.keep_the_last_good(layout::SETTINGS, &e),
         }
         Ok(changed)
     }
 
-    fn keep_the_last_good(&mut self, name: &str, e: &Error) {
-        self.waiting.not_ready(name, &format!("{e}; the last good one stays in force"), None);
+    // A file that is being saved may look bad for a moment, so the human hears of one that stays bad.
+    fn keep_the_last_good(&mut self, name: &'static str, e: &Error) {
+        self.waiting.not_ready(name, &format!("{e}; the last good one stays in force"), Some(limits::STAND_STILL));
+        let (seen, since) = self.bad.entry(name).or_insert_with(|| (Seen::default(), Instant::now()));
+        if *seen != self.seen {
+            (*seen, *since) = (self.seen.clone(), Instant::now());
+        }
+        if since.elapsed() < limits::STAND_STILL {
+            self.seen = Seen::default();
+            return;
+        }
         tracing::error!("{e}; the last good one stays in force");
         let about = format!("{name}:{}", &hex(&hash_line(e.to_string().as_bytes()))[..16]);
         let body = format!("{e}\n\nUntil then the last good one stays in force.");

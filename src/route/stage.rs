@@ -81,7 +81,7 @@ impl Router {
                 Ok(())
             }
             Ruling::Accept(message, digest, to) => {
-                entry.record.to = to;
+                (entry.record.to, entry.record.act) = (to, compose::act(&message));
                 compose::put(&mut entry.record, &message, digest);
                 let addressed_to = compose::addressed_to(&message);
                 let copies = Copies::new(*message, &addressed_to, seq, &entry.record.at);

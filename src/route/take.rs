@@ -73,7 +73,7 @@ impl Router {
             self.turn_away(agent, &turn);
             return Ok(());
         };
-        let terms = Terms { most: self.settings.message_bytes, outbox_uid: turn.uid, owner: known.uid };
+        let terms = Terms { most: self.settings.message_bytes, outbox_uid: Some(turn.uid), owner: known.uid };
         let mut names = turn.names.iter();
         for name in names.by_ref() {
             if room.is_full() {
@@ -84,7 +84,7 @@ impl Router {
             let place = layout::outbox(agent).join(name).display().to_string();
             let looked = outbox::look(&turn.dir, name, &terms, &mut self.patience);
             let claimed = looked.and_then(|look| match look {
-                Look::Ready(ready) => self.take_one(agent, &turn, name, ready).map(Some),
+                Look::Ready(ready) => self.take_one(agent, &turn, name, *ready).map(Some),
                 Look::Later(reason, wait) => {
                     self.waiting.not_ready(&place, reason, wait);
                     Ok(None)
@@ -144,9 +144,10 @@ impl Router {
             tracing::warn!(claim, "is no claim's name; left alone");
             return Ok(None);
         };
-        let terms = Terms { most: self.settings.message_bytes, outbox_uid: u32::MAX, owner: None };
+        let terms = Terms { most: self.settings.message_bytes, outbox_uid: None, owner: None };
         match outbox::look(&self.spool.claims, OsStr::new(claim), &terms, &mut self.patience) {
             Ok(Look::Ready(ready)) => {
+                let ready = *ready;
                 let (agent, original) = (name.agent.into(), name.original.to_owned());
                 let taken = Taken { claim: claim.to_owned(), agent, original, content: ready.content, meta: None };
                 Ok(Some((ready.bytes, taken)))

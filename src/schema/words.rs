@@ -19,6 +19,10 @@ pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
         ("attachments", Value::Object(_), Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => {
             attachment(error)
         }
+        // That there is no content is said by the rules, with a hint at what was meant.
+        ("", _, Kind::AnyOf { .. }) => return None,
+        // `not` also fails on a value of another type, which its type says better.
+        (_, value, Kind::Not { .. }) if !value.is_string() => return None,
         (_, _, Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => return None,
         _ => of_field(field, value, error, message_field(field)),
     };
@@ -63,8 +67,8 @@ fn field_of(place: &str) -> &str {
 fn of_field(field: &str, value: &Value, error: &ValidationError, (must, example): Expected) -> Problem {
     let field = if field.is_empty() { "the file" } else { field };
     let what = match error.kind() {
-        Kind::MaxLength { limit } => format!("{field} is longer than {limit} characters"),
-        Kind::MinLength { .. } | Kind::MinItems { .. } => format!("{field} is empty; it must be {must}"),
+        Kind::MaxLength { limit } if field != "sha256" => format!("{field} is longer than {limit} characters"),
+        Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => format!("{field} is empty; it must be {must}"),
         _ => format!("{field} must be {must}, not {}", shown(value)),
     };
     let fix = match value {
