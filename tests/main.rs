@@ -2,3 +2,5 @@
 
 mod messages;
 mod addresses;
+mod cli;
+mod world;
