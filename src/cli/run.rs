@@ -21,7 +21,7 @@ and settings.toml again; SIGINT and SIGTERM end it, a second one at once.";
 
 /// How the router logs.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// For people
     Text,
     /// One JSON object a line
@@ -98,7 +98,8 @@ fn say_ready(ready: &Ready, once: bool) {
     }
 }
 
-fn start_logging(format: Format, cx: &Context) {
+/// Sends what is logged to standard error.
+pub(super) fn start_logging(format: Format, cx: &Context) {
     let level = match (cx.out.quiet, cx.verbose) {
         (true, _) => LevelFilter::WARN,
         (false, 0) => LevelFilter::INFO,
