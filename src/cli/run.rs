@@ -16,8 +16,9 @@ Examples:
   mailbag run --log-format json -v   for a service; tells systemd when it is ready
   mailbag run --poll                 where file events don't arrive, such as on NFS
 
-Nothing needs it: without it, whoever sends or reads routes. With it, mail arrives at once. SIGHUP reads registry.json
-and settings.toml again; SIGINT and SIGTERM end it, a second one at once.";
+Nothing needs it: without it, whoever sends or reads routes. With it, mail
+arrives at once. SIGHUP reads registry.json and settings.toml again; SIGINT and
+SIGTERM end it, a second one at once.";
 
 /// How the router logs.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
