@@ -68,7 +68,8 @@ impl World {
         assert_cmd::Command::from_std(self.bare(args))
     }
 
-    fn bare(&self, args: &[&str]) -> Command {
+    /// As [`World::program`], to be given pipes and files.
+    pub(crate) fn bare(&self, args: &[&str]) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
         command.args(args).current_dir(self.path());
         let foreign =
@@ -87,7 +88,7 @@ impl World {
 
     /// Runs the program with this on standard input.
     pub(crate) fn pipe(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
-        Ran::of(&mut self.program(args).write_stdin(input).timeout(DEADLINE))
+        Ran::of(self.program(args).write_stdin(input).timeout(DEADLINE))
     }
 
     /// Runs the program, which must succeed, and gives its output.
