@@ -1,7 +1,9 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
-mod messages;
 mod addresses;
+mod cli;
 mod docs;
 mod licences;
+mod messages;
 mod tidy;
+mod world;
