@@ -5,5 +5,6 @@ mod cli;
 mod docs;
 mod licences;
 mod messages;
+mod protocol;
 mod tidy;
 mod world;
