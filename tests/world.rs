@@ -87,7 +87,7 @@ impl World {
 
     /// Runs the program with this on standard input.
     pub(crate) fn pipe(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
-        Ran::of(&mut self.program(args).write_stdin(input).timeout(DEADLINE))
+        Ran::of(self.program(args).write_stdin(input).timeout(DEADLINE))
     }
 
     /// Runs the program, which must succeed, and gives its output.
