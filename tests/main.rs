@@ -5,6 +5,7 @@ mod cli;
 mod docs;
 mod licences;
 mod messages;
+mod protocol;
 mod sweep;
 mod tidy;
 mod world;

@@ -39,6 +39,7 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/actions/attach.rs", "room.dir.path().join(&settings.context)", "the context may be outside the room"),
     ("src/actions/demo.rs", "layout::outbox(\"reviewer\").join(", "shows what an agent without the program does"),
     ("src/actions/inbox.rs", "directory.join(name)", "only shown: the file of a message"),
+    ("src/cli/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
     ("src/actions/init.rs", "from.join(path)", "where a new room goes"),
     ("src/actions/log.rs", "path.join(layout::segment(", "only shown: the damaged segment"),
     ("src/actions/send.rs", "outbox.join(format!(", "a sender names its file as it likes"),
