@@ -1,5 +1,12 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
-mod messages;
 mod addresses;
+mod cli;
+mod docs;
+mod licences;
+mod messages;
+mod router;
 mod sweep;
+mod tidy;
+mod town;
+mod world;

@@ -48,11 +48,15 @@ pub(super) fn row(mail: &Mail) -> Vec<String> {
     }
     let seq = mail.seq.map(|seq| seq.to_string()).unwrap_or_else(|| "-".into());
     let about = mail.subject.as_ref().or(mail.preview.as_ref()).map(String::as_str).unwrap_or_default();
-    let cells = [to_the_second(&mail.accepted_at), &seq, &mail.id, &mail.from, &mail.kind, &mail.priority, about];
+    let at = to_the_second(&mail.accepted_at);
+    let cells = [&at, &seq, &mail.id, &mail.from, &mail.kind, &mail.priority, about];
     cells.map(|cell| visible::line(cell).into_owned()).to_vec()
 }
 
-/// `2026-11-21T10:30:00.123456Z` without what stands behind the second.
-pub(super) fn to_the_second(time: &str) -> &str {
-    time.split('.').next().unwrap_or(time)
+/// `2026-11-21T10:30:00Z`: the log's microseconds are of no use to a reader.
+pub(super) fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((second, fraction)) if fraction.ends_with('Z') => format!("{second}Z"),
+        _ => time.to_owned(),
+    }
 }

@@ -107,7 +107,7 @@ fn heads(mail: &Mail) -> Vec<(String, String)> {
     let mut heads = vec![
         ("from", mail.from.clone()),
         ("to", to),
-        ("at", to_the_second(&mail.accepted_at).to_owned()),
+        ("at", to_the_second(&mail.accepted_at)),
         ("id", format!("{}{seq}", mail.id)),
         ("type", mail.kind.clone()),
     ];

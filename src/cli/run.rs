@@ -51,9 +51,12 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if !args.once {
         tracing::info!(accepted = tally.accepted, copies = tally.copies, refused = tally.refused, "ended");
     } else if cx.out.json {
-        let daemon::Tally { accepted, copies, refused, duplicates, waiting } = tally;
         cx.out.json(&json!({
-            "accepted": accepted, "copies": copies, "refused": refused, "duplicates": duplicates, "waiting": waiting,
+            "accepted": tally.accepted,
+            "copies": tally.copies,
+            "refused": tally.refused,
+            "duplicates": tally.duplicates,
+            "waiting": tally.waiting,
         }))?;
     } else {
         cx.out.line(format!(

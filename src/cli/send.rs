@@ -15,7 +15,7 @@ Examples:
   mailbag send all_engineers 'freeze at noon' --type announcement --priority high
   git diff | mailbag send bob - --subject 'please review'
   mailbag send bob --subject 'done' --attach report.md
-  mailbag send bob '' --subject 'two recipients want an empty body: bob carol \"\"'
+  mailbag send bob carol '' --subject 'the build is green'
 
 The body: with two words or more, the last one is the body; `-` reads it from standard input, '' is none. With one
 word, which is the address, the body is read from standard input, unless --subject or --attach is given.

@@ -71,7 +71,7 @@ fn trouble(status: &Status, cx: &mut Context) -> Result<()> {
     for blocked in &status.blocked {
         let word = cx.out.paint(YELLOW, "blocked");
         let (what, why) = (visible::line(&blocked.what), visible::line(&blocked.reason));
-        cx.out.line(format!("{word}   {what}: {why} (since {})", visible::line(to_the_second(&blocked.since))))?;
+        cx.out.line(format!("{word}   {what}: {why} (since {})", visible::line(&to_the_second(&blocked.since))))?;
     }
     for outbox in &status.unregistered {
         let word = cx.out.paint(YELLOW, "unknown");
