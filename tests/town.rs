@@ -117,13 +117,8 @@ impl Town {
 
     /// Waits until the router has ended by itself, and gives its status and its words.
     pub(crate) fn ended(&mut self) -> (i32, String) {
-        let router = self.router.take().expect("the router was started");
-        let mut words = router.log();
-        let log = fs::read_dir(self.path()).expect("the world").flatten().map(|entry| entry.path());
-        let log = log.filter(|path| path.extension().is_some_and(|ending| ending == "log")).max();
-        let status = router.ended();
-        words = log.and_then(|log| fs::read_to_string(log).ok()).unwrap_or(words);
-        (status, words)
+        let mut router = self.router.take().expect("the router was started");
+        (router.ended(), router.log())
     }
 
     /// Waits until something is so.

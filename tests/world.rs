@@ -237,14 +237,14 @@ impl Router {
 
     /// Asks it to end, and gives the status with which it does.
     #[track_caller]
-    pub(crate) fn end(self) -> i32 {
+    pub(crate) fn end(mut self) -> i32 {
         self.signal(rustix::process::Signal::TERM);
         self.ended()
     }
 
     /// Waits until it has ended, and gives its status.
     #[track_caller]
-    pub(crate) fn ended(mut self) -> i32 {
+    pub(crate) fn ended(&mut self) -> i32 {
         let mut status = None;
         wait("the router ends", || {
             status = self.child.try_wait().expect("the router can be waited for");
