@@ -6,6 +6,8 @@ mod docs;
 mod licences;
 mod messages;
 mod protocol;
+mod router;
 mod sweep;
 mod tidy;
+mod town;
 mod world;
