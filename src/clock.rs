@@ -39,7 +39,8 @@ impl Stamp {
         if let Ok(t) = DateTime::parse_from_rfc3339(text) {
             return Some(Stamp(t.timestamp_micros()));
         }
-        const WITHOUT_ZONE: [&str; 4] = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%S%.f"];
+        const WITHOUT_ZONE: [&str; 4] =
+            ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%S%.f"];
         let bare = WITHOUT_ZONE.iter().find_map(|f| chrono::NaiveDateTime::parse_from_str(text, f).ok());
         bare.map(|t| Stamp(t.and_utc().timestamp_micros()))
     }
