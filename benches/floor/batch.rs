@@ -23,7 +23,8 @@ pub(crate) struct Relay {
     claims: OwnedFd,
     stage: OwnedFd,
     log: OwnedFd,
-    power: bool,
+    /// In `power` mode: up to how many files and directories are synced one by one.
+    power: Option<usize>,
     names: Vec<String>,
     by_name: HashMap<String, usize>,
     claim_number: u64,
@@ -59,7 +60,7 @@ struct Handles {
 
 impl Relay {
     /// Opens a room whose directories exist; every name in `inbox/` is an agent.
-    pub(super) fn open(room: &Path, power: bool) -> Result<Relay> {
+    pub(super) fn open(room: &Path, power: Option<usize>) -> Result<Relay> {
         let directory = |path: &str| {
             let path = room.join(path);
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -104,16 +105,16 @@ impl Relay {
         }
         let copies: usize = letters.iter().map(|letter| letter.recipients.len()).sum();
         let to_sync = copies + 2 + self.outboxes.used.len() + self.unsynced.directories.len();
-        let one_by_one = self.power && !self.unsynced.too_many && to_sync <= limits::SYNC_ONE_BY_ONE;
+        let one_by_one = !self.unsynced.too_many && self.power.is_some_and(|most| to_sync <= most);
         let (staged, log) = self.stage(&mut letters, one_by_one)?;
         if one_by_one {
             self.sync_one_by_one(&staged)?;
-        } else if self.power {
+        } else if self.power.is_some() {
             calls::sync_all(self.root.as_fd()).context("syncfs")?;
         }
         drop(staged);
         calls::append(self.log.as_fd(), &log).context("append")?;
-        if self.power {
+        if self.power.is_some() {
             calls::commit(self.log.as_fd()).context("fdatasync")?;
         }
         self.deliver(&letters)?;
@@ -126,7 +127,7 @@ impl Relay {
 
     /// The last barrier, which makes the last batch's moves durable.
     pub(super) fn settle(&mut self) -> Result<()> {
-        if self.power {
+        if self.power.is_some() {
             calls::sync_all(self.root.as_fd()).context("syncfs")?;
         }
         Ok(calls::append(self.log.as_fd(), b"{\"settled\":[]}\n")?)

@@ -1,6 +1,6 @@
 //! The floor: a relay that does only the file calls of the router's work, with no validation, no registry and no hash.
 //!
-//! `floor --room DIR [--once] [--durability power|process]`. Single-threaded. Its file calls are all in `calls.rs`.
+//! `floor --room DIR [--once] [--durability power|process] [--one-by-one N]`. Single-threaded. Its file calls are all in `calls.rs`.
 
 mod batch;
 mod calls;
@@ -10,6 +10,7 @@ mod intake;
 use anyhow::{Context, Result, bail};
 use batch::Relay;
 use intake::{Intake, Notice};
+use mailbag::limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
@@ -20,12 +21,15 @@ use std::sync::atomic::AtomicBool;
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let mut room = None;
     let (mut once, mut power) = (false, true);
+    let mut one_by_one = limits::SYNC_ONE_BY_ONE;
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--room" => room = args.next().map(PathBuf::from),
             "--once" => once = true,
             "--durability" => power = args.next().context("--durability power|process")? == "power",
+            // Another bound than the router's, to find out what the bound is worth.
+            "--one-by-one" => one_by_one = args.next().context("--one-by-one N")?.parse()?,
             other => bail!("floor: {other}?"),
         }
     }
@@ -35,7 +39,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let most = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most })?;
 
-    let mut relay = Relay::open(&room, power)?;
+    let mut relay = Relay::open(&room, power.then_some(one_by_one))?;
     let mut intake = Intake::new(relay.names().len());
     if once {
         while relay.route(&mut intake)? {}

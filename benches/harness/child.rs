@@ -42,6 +42,7 @@ impl Mode {
 pub(crate) struct Programs {
     pub(crate) mailbag: PathBuf,
     pub(crate) own: PathBuf,
+    pub(crate) floor_options: Vec<String>,
     pub(crate) said: PathBuf,
 }
 
@@ -51,7 +52,7 @@ impl Programs {
         let mut command = match side {
             Side::Floor => {
                 let mut floor = Command::new(&self.own);
-                floor.args(["floor", "--durability", mode.word()]);
+                floor.args(["floor", "--durability", mode.word()]).args(&self.floor_options);
                 floor
             }
             Side::Mailbag => self.mailbag(&["run"]),
@@ -87,6 +88,8 @@ impl Programs {
         let path = self.said.with_extension(kind);
         let said = File::create(&path)?;
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
+        // What a child inherits as its peak is this process's peak at the time of the fork: bring that down to what is.
+        let _ = fs::write("/proc/self/clear_refs", "5");
         let started = Instant::now();
         let child = command.spawn().with_context(|| format!("{command:?}"))?;
         let pid = i32::try_from(child.id())?;

@@ -16,6 +16,8 @@ use child::{Programs, Side};
 use disk::Disk;
 use report::{Row, Samples};
 use room::Room;
+use std::fs::File;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -27,7 +29,9 @@ Runs the cases whose label has every WORD; without words, all. `--list` prints t
   --quick            a tenth of the load, one pair
   --pairs N          pairs of runs a case (3)
   --floor-only       the floor alone
+  --floor-option X   pass X on to the floor; may be given more than once
   --mailbag PATH     measure this binary instead of the one just built
+  --json FILE        also add every row to FILE, as a line of JSON
   --list             print the labels of the cases, and end
   --help             print this, and end
 ";
@@ -43,16 +47,21 @@ struct Bench {
 /// Measures what is asked for.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let (mut words, mut quick, mut pairs, mut floor_only, mut list) = (Vec::new(), false, None, false, false);
+    let (mut json, mut floor_options) = (None, Vec::new());
     let mut mailbag = PathBuf::from(env!("CARGO_BIN_EXE_mailbag"));
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
             // Cargo adds this to every benchmark's arguments.
             "--bench" => {}
+            "--floor-option" => floor_options.push(args.next().context("--floor-option X")?.to_owned()),
             "--quick" => quick = true,
             "--floor-only" => floor_only = true,
             "--list" => list = true,
             "--pairs" => pairs = Some(args.next().context("--pairs N")?.parse()?),
+            "--json" => {
+                json = Some(File::options().create(true).append(true).open(args.next().context("--json FILE")?)?)
+            }
             "--mailbag" => mailbag = std::path::absolute(args.next().context("--mailbag PATH")?)?,
             "--help" | "-h" | "help" => {
                 print!("{HELP}");
@@ -70,20 +79,20 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let _guard = cleanup::Guard::new()?;
     let work = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", std::process::id()));
     let disk = Disk::new(work)?;
-    let programs = Programs { mailbag, own: std::env::current_exe()?, said: disk.beside("said") };
+    let programs = Programs { mailbag, floor_options, own: std::env::current_exe()?, said: disk.beside("said") };
     let bench = Bench { programs, disk, pairs: pairs.unwrap_or(if quick { 1 } else { 3 }), floor_only };
-    bench.run(&cases)
+    bench.run(&cases, json)
 }
 
 impl Bench {
-    fn run(&self, cases: &[Case]) -> Result<()> {
+    fn run(&self, cases: &[Case], mut json: Option<File>) -> Result<()> {
         self.print_facts();
         println!("\n{}", report::head());
         let (mut rows, mut failed) = (Vec::new(), Vec::new());
         for case in cases {
             match self.measure(case) {
                 Ok(of_case) => {
-                    of_case.iter().for_each(|row| println!("{}", row.line()));
+                    show(&of_case, &mut json)?;
                     rows.extend(of_case);
                 }
                 // One case that fails must not cost the results of an hour.
@@ -94,9 +103,7 @@ impl Bench {
             }
         }
         let grown = report::growth(&rows);
-        grown.iter().for_each(|row| println!("{}", row.line()));
-        println!();
-        rows.iter().chain(&grown).for_each(|row| println!("{}", row.json()));
+        show(&grown, &mut json)?;
         if failed.is_empty() { Ok(()) } else { bail!("{} cases failed: {}", failed.len(), failed.join("; ")) }
     }
 
@@ -150,4 +157,15 @@ impl Bench {
         let disk = if self.disk.mounts() { "a fresh file system a run" } else { "NOT root: one plain directory" };
         println!("disk        {disk}; pairs {}; a process's peak reads no lower than the harness's own", self.pairs);
     }
+}
+
+/// Prints rows as soon as they are known, and adds them to the file of JSON lines.
+fn show(rows: &[Row], json: &mut Option<File>) -> Result<()> {
+    for row in rows {
+        println!("{}", row.line());
+        if let Some(file) = json {
+            writeln!(file, "{}", row.json())?;
+        }
+    }
+    Ok(())
 }
