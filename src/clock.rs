@@ -10,10 +10,10 @@ pub struct Stamp(i64);
 impl Stamp {
     /// Now. A build for tests reads `MAILBAG_TEST_NOW` (RFC 3339) instead, where it is set.
     pub fn now() -> Stamp {
-        if cfg!(any(debug_assertions, feature = "faults")) {
-            if let Some(fixed) = std::env::var("MAILBAG_TEST_NOW").ok().and_then(|t| Stamp::parse(&t)) {
-                return fixed;
-            }
+        if cfg!(any(debug_assertions, feature = "faults"))
+            && let Some(fixed) = std::env::var("MAILBAG_TEST_NOW").ok().and_then(|t| Stamp::parse(&t))
+        {
+            return fixed;
         }
         Stamp(Utc::now().timestamp_micros())
     }

@@ -1,1 +1,59 @@
-//! To be written.
+//! Switches that turn one protection off each, in builds for tests only, so that the crash sweeps can show that they
+//! notice: `MAILBAG_FAULT=stage-sync` and so on. In any other build every protection is on and this costs nothing.
+
+/// A protection that a sweep must miss when it is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    /// The sync of staged files before their records are written.
+    StageSync,
+    /// The barrier before a record counts as settled.
+    SettledBarrier,
+    /// The sync of everything that recovery is about to read.
+    RecoveryBarrier,
+    /// The look-up of (sender, id).
+    DuplicateCheck,
+    /// Renames that never go over another file.
+    NoReplace,
+    /// The rename out of the outbox before a message is read.
+    Claim,
+}
+
+impl Protection {
+    /// How `MAILBAG_FAULT` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protection::StageSync => "stage-sync",
+            Protection::SettledBarrier => "settled-barrier",
+            Protection::RecoveryBarrier => "recovery-barrier",
+            Protection::DuplicateCheck => "duplicate-check",
+            Protection::NoReplace => "no-replace",
+            Protection::Claim => "claim",
+        }
+    }
+}
+
+/// Is this protection on? Always, except in a build for tests that was told otherwise.
+#[inline]
+pub fn on(protection: Protection) -> bool {
+    !off(protection)
+}
+
+#[cfg(not(feature = "faults"))]
+fn off(_: Protection) -> bool {
+    false
+}
+
+#[cfg(feature = "faults")]
+fn off(protection: Protection) -> bool {
+    static OFF: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(|| std::env::var("MAILBAG_FAULT").ok());
+    OFF.as_deref().is_some_and(|names| names.split(',').any(|name| name == protection.name()))
+}
+
+/// The size at which a log segment is followed by a new one; builds for tests may shrink it.
+pub fn segment_bytes() -> u64 {
+    if cfg!(feature = "faults") {
+        let wanted = std::env::var("MAILBAG_TEST_SEGMENT_BYTES").ok().and_then(|n| n.parse().ok());
+        return wanted.unwrap_or(crate::limits::SEGMENT_BYTES);
+    }
+    crate::limits::SEGMENT_BYTES
+}

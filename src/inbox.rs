@@ -1,1 +1,81 @@
-//! To be written.
+//! The inboxes: what is unread in them, and how a copy gets in and a read one out.
+
+use crate::disk::{Barrier, Dir};
+use crate::error::{Class, Error, Result};
+use crate::fault::{self, Protection};
+use crate::fold::{Delivery, Place};
+use crate::layout;
+use rustix::fs::FileType;
+use std::ffi::OsString;
+
+/// Delivers staged files into one directory of an agent: one rename each, never over another file. A copy that can't
+/// be moved stays staged, and is returned with the reason. Durable at the next barrier.
+pub fn deliver(
+    room: &Dir,
+    stage: &Dir,
+    (place, agent): (Place, &str),
+    deliveries: Vec<Delivery>,
+    barrier: &mut Barrier,
+) -> Vec<(Delivery, Error)> {
+    let directory = place.of(agent);
+    let to = match room.sub(&directory).or_else(|_| room.make(&directory)) {
+        Ok(to) => to,
+        Err(e) => return fail_rest(e, deliveries.into_iter()),
+    };
+    let mut failed = Vec::new();
+    let mut rest = deliveries.into_iter();
+    while let Some(delivery) = rest.next() {
+        match stage.rename(&delivery.staged, &to, &*delivery.name, "deliver to") {
+            Ok(()) => {}
+            // The copy is gone from the stage: it was delivered before.
+            Err(e) if e.errno() == Some(libc::ENOENT) => {}
+            Err(e) if e.errno() == Some(libc::EEXIST) => failed.push((delivery, e)),
+            Err(e) => {
+                failed.extend(fail_rest(e, std::iter::once(delivery).chain(rest)));
+                break;
+            }
+        }
+    }
+    if fault::on(Protection::SettledBarrier) {
+        barrier.dir(stage);
+        barrier.dir(&to);
+    }
+    failed
+}
+
+// What keeps one file out of a directory keeps the others out too; each gets the reason without being tried.
+fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Vec<(Delivery, Error)> {
+    let (what, class) = (e.to_string(), e.class());
+    let mut first = Some(e);
+    let cure = if class == Class::Temporary { "the mail waits and is tried again" } else { "the mail waits" };
+    let mut error = || first.take().unwrap_or(Error::Busy { what: what.clone(), cure: cure.into() });
+    deliveries.map(|delivery| (delivery, error())).collect()
+}
+
+/// The names of an agent's unread mail, oldest first: what it would find by `ls inbox/<agent>/*.json`.
+pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    match room.sub(layout::inbox(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(names),
+        Err(e) => return Err(e),
+        Ok(dir) => {
+            for entry in dir.list()? {
+                let entry = entry?;
+                if entry.kind != FileType::Directory && layout::is_message_file(&entry.name) {
+                    names.push(entry.name);
+                }
+            }
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Moves a read message to `seen/`. One that is gone was moved by somebody else.
+pub fn mark_seen(room: &Dir, agent: &str, name: &std::ffi::OsStr) -> Result<bool> {
+    let seen = room.make(layout::seen(agent))?;
+    match room.sub(layout::inbox(agent))?.rename(name, &seen, name, "mark as seen") {
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
+        done => done.map(|()| true),
+    }
+}

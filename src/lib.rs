@@ -14,6 +14,7 @@ pub mod clock;
 // Words: no I/O.
 pub mod id;
 pub mod address;
+pub mod mentions;
 pub mod message;
 pub mod spelling;
 pub mod schema;

@@ -30,6 +30,9 @@ const _: () = assert!(KEPT_NAME >= 128);
 pub const MESSAGE_BYTES: u64 = 1 << 20;
 /// The largest message file that the settings may allow.
 pub const MESSAGE_BYTES_MOST: u64 = 64 << 20;
+/// The largest file that `send --attach` copies into a message; larger ones are named, not copied.
+pub const ATTACH_BYTES: u64 = 256 << 10;
+const _: () = assert!(ATTACH_BYTES < MESSAGE_BYTES);
 /// The largest `registry.json` or `settings.toml`.
 pub const REGISTRY_BYTES: u64 = 64 << 20;
 /// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.
@@ -50,6 +53,8 @@ pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// A checkpoint is written once the log has grown by this much since the last one.
 pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
+/// A checkpoint larger than this is not read: a hundred million ids.
+pub const CHECKPOINT_MOST: u64 = 2 << 30;
 
 /// Up to this many files and directories are synced one by one; beyond it, the whole file system at once.
 pub const SYNC_ONE_BY_ONE: usize = 12;

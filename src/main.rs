@@ -1,2 +1,5 @@
 //! Runs the command line and exits with its status.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    mailbag::cli::main()
+}

@@ -1,1 +1,78 @@
 //! The command line: parse, call an action, show.
+
+mod agent;
+mod args;
+mod check;
+mod completions;
+mod context;
+mod demo;
+mod exit;
+mod explain;
+mod inbox;
+mod init;
+mod log;
+mod man;
+mod output;
+mod read;
+mod run;
+mod schema;
+mod send;
+mod settings;
+mod status;
+mod table;
+mod visible;
+
+use crate::error::Result;
+use args::{Cli, Command};
+use clap::Parser;
+use context::Context;
+pub use exit::Exit;
+use std::process::ExitCode;
+
+/// Runs what the command line says.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            output::usage(&e, std::env::args_os().any(|word| word == "--json"));
+            return if e.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() };
+        }
+    };
+    let mut cx = Context::new(&cli.global);
+    let done = dispatch(cli.command, &mut cx).and_then(|exit| cx.out.flush().map(|()| exit));
+    match done {
+        Ok(exit) => exit.into(),
+        Err(e) if output::is_closed_pipe(&e) => Exit::Ok.into(),
+        Err(e) => {
+            // What was found before it went wrong is shown as well.
+            let _ = cx.out.flush();
+            cx.out.error(&e);
+            Exit::of(&e).into()
+        }
+    }
+}
+
+/// The whole command line, for man pages and completions.
+pub fn command() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
+
+fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
+    match command {
+        Command::Init(args) => init::run(args, cx),
+        Command::Agent(args) => agent::run(args, cx),
+        Command::Send(args) => send::run(args, cx),
+        Command::Inbox(args) => inbox::run(args, cx),
+        Command::Read(args) => read::run(args, cx),
+        Command::Explain(args) => explain::run(args, cx),
+        Command::Check(args) => check::run(args, cx),
+        Command::Status(args) => status::run(args, cx),
+        Command::Log(args) => log::run(args, cx),
+        Command::Run(args) => run::run(args, cx),
+        Command::Settings(args) => settings::run(args, cx),
+        Command::Schema(args) => schema::run(args, cx),
+        Command::Demo(args) => demo::run(args, cx),
+        Command::Completions(args) => completions::run(args, cx),
+        Command::Man(args) => man::run(args, cx),
+    }
+}

@@ -1,0 +1,80 @@
+//! Files that go with a message: named, if everybody can find them in the room's context, else copied in.
+
+use crate::disk::Dir;
+use crate::error::{Doing, Error, Result};
+use crate::limits;
+use crate::record::{Hash, hex};
+use crate::room::Room;
+use crate::settings::Settings;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The attachment for a file: `{path, sha256}` if it stands below the room's context, `{name, content}` otherwise.
+pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
+    let whole = find(file)?;
+    let context = room.dir.path().join(&settings.context).canonicalize();
+    match context.ok().and_then(|context| whole.strip_prefix(context).map(PathBuf::from).ok()) {
+        Some(path) => named(&whole, &path),
+        None => copied(&whole, file),
+    }
+}
+
+/// A file that a person named: links are followed, since the person may mean them.
+pub fn find(file: &Path) -> Result<PathBuf> {
+    file.canonicalize().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::NotFound { what: format!("there is no file {}", file.display()), cure: "check its path".into() }
+        }
+        _ => Error::Io { verb: "find", path: file.to_path_buf(), source: e },
+    })
+}
+
+/// The content of a file that [`find`] found, if it is a regular file of at most `most` bytes.
+pub fn read(whole: &Path, most: u64) -> Result<Vec<u8>> {
+    let (Some(parent), Some(name)) = (whole.parent(), whole.file_name()) else {
+        return Err(not_a_text(whole, "is not a file"));
+    };
+    let bytes = Dir::open(parent)?.read(name, most)?;
+    bytes.ok_or_else(|| not_a_text(whole, "went away"))
+}
+
+fn named(whole: &Path, path: &Path) -> Result<Value> {
+    let (Some(parent), Some(name), Some(text)) = (whole.parent(), whole.file_name(), path.to_str()) else {
+        return Err(not_a_text(whole, "has a name that is not UTF-8"));
+    };
+    let file = Dir::open(parent)?.look(name)?;
+    Ok(json!({"path": text, "sha256": hex(&hash(file).doing("read", whole)?)}))
+}
+
+/// Piece by piece: what stands in the context may be of any size.
+fn hash(mut file: impl Read) -> std::io::Result<Hash> {
+    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize().into()),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+}
+
+fn copied(whole: &Path, file: &Path) -> Result<Value> {
+    let cure = "put it below the room's context/ and attach it from there";
+    let bytes = read(whole, limits::ATTACH_BYTES).map_err(|e| match e {
+        Error::State { what, .. } => {
+            let what = format!("{} can't be copied into a message: it {what}", file.display());
+            Error::Usage { what: format!("{what} ({} KiB at most)", limits::ATTACH_BYTES >> 10), cure: cure.into() }
+        }
+        other => other,
+    })?;
+    let name = whole.file_name().and_then(|name| name.to_str());
+    match (name, String::from_utf8(bytes)) {
+        (Some(name), Ok(content)) => Ok(json!({"name": name, "content": content})),
+        _ => Err(not_a_text(file, &format!("is not a text in UTF-8; {cure}"))),
+    }
+}
+
+fn not_a_text(file: &Path, what: &str) -> Error {
+    Error::Usage { what: format!("can't attach {}", file.display()), cure: format!("it {what}") }
+}

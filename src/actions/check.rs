@@ -1,0 +1,159 @@
+//! Checking messages as the router would, without sending them.
+
+use super::standing::{Nobody, Seen};
+use super::{attach, identity};
+use crate::address::quoted;
+use crate::clock::Stamp;
+use crate::error::{Error, Problem, Result};
+use crate::message::{self, Message};
+use crate::registry::Registry;
+use crate::resolve::{self, Recipient, Standing};
+use crate::room::Room;
+use crate::schema::{self, Parsed};
+use crate::{id, limits};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// What is known about one file.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    /// The file as it was named; `-` for what was given in place.
+    pub file: String,
+    /// Would it be accepted?
+    pub ok: bool,
+    /// Everything that is wrong with it.
+    pub problems: Vec<Problem>,
+    /// Who would get it, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipients: Option<Vec<Recipient>>,
+}
+
+/// Something to check.
+pub enum Input {
+    /// A file.
+    File(PathBuf),
+    /// What was read from standard input.
+    Bytes(Vec<u8>),
+}
+
+/// Checks files and bytes. With a sender and a room, the recipients are resolved as well.
+pub fn check(inputs: Vec<Input>, room: Option<&Room>, sender: Option<&str>) -> Result<Vec<Checked>> {
+    let registry = room.filter(|_| sender.is_some()).map(Room::registry).transpose()?;
+    let most = room.map(Room::settings).transpose()?.unwrap_or_default().message_bytes;
+    let judge = Judge::new(room, registry.as_ref(), sender)?;
+    inputs
+        .into_iter()
+        .map(|input| {
+            let (file, bytes) = match input {
+                Input::Bytes(bytes) => ("-".to_owned(), bytes),
+                Input::File(path) => {
+                    let bytes = attach::read(&attach::find(&path)?, limits::MESSAGE_BYTES_MOST)?;
+                    (path.display().to_string(), bytes)
+                }
+            };
+            let found = match bytes.len() as u64 > most {
+                true => Err(vec![too_large(bytes.len() as u64, most)]),
+                false => judge.bytes(&bytes),
+            };
+            Ok(match found {
+                Ok((_, recipients)) => Checked { file, ok: true, problems: Vec::new(), recipients },
+                Err(problems) => Checked { file, ok: false, problems, recipients: None },
+            })
+        })
+        .collect()
+}
+
+/// The files that a name on the command line means: itself, or, where there is none of that name, as a pattern.
+pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
+    let path = PathBuf::from(name);
+    if path.exists() {
+        return Ok(vec![path]);
+    }
+    let none = || Error::NotFound {
+        what: format!("there is no file {}", quoted(name)),
+        cure: "name a file, a quoted pattern such as 'drafts/*.json', or - for standard input".into(),
+    };
+    if !name.contains(['*', '?', '[']) {
+        return Err(none());
+    }
+    let paths = glob::glob(name).map_err(|e| Error::Usage {
+        what: format!("the pattern {} can't be read: {}", quoted(name), e.msg),
+        cure: "use * ? [ab] or **".into(),
+    })?;
+    let found: Vec<PathBuf> = paths.filter_map(|path| path.ok()).filter(|path| path.is_file()).collect();
+    if found.is_empty() { Err(none()) } else { Ok(found) }
+}
+
+/// The checks of the router's steps 4 and 5, for one sender.
+pub struct Judge<'a> {
+    room: Option<&'a Room>,
+    registry: Option<&'a Registry>,
+    sender: Option<String>,
+    display_name: Option<String>,
+}
+
+impl<'a> Judge<'a> {
+    /// For a sender: in a registry it is looked up, without one it is taken as it is. Without a sender, each
+    /// message's own `from` is believed.
+    pub fn new(room: Option<&'a Room>, registry: Option<&'a Registry>, sender: Option<&str>) -> Result<Judge<'a>> {
+        let agent = match (registry, sender) {
+            (Some(registry), Some(name)) => Some(identity::registered(registry, name, None)?),
+            _ => None,
+        };
+        let display_name = agent.and_then(|agent| agent.name.clone());
+        let sender = agent.map(|agent| agent.id.to_string()).or_else(|| sender.map(str::to_owned));
+        Ok(Judge { room, registry, sender, display_name })
+    }
+
+    /// For the sender of that id, who need not be registered yet.
+    pub fn of(room: &'a Room, registry: &'a Registry, sender: &str) -> Judge<'a> {
+        let display_name = registry.agent(sender).and_then(|agent| agent.name.clone());
+        Judge { room: Some(room), registry: Some(registry), sender: Some(sender.to_owned()), display_name }
+    }
+
+    fn bytes(&self, bytes: &[u8]) -> Result<(Message, Option<Vec<Recipient>>), Vec<Problem>> {
+        match schema::parse(bytes) {
+            Parsed::Value(value) => self.value(value),
+            Parsed::Bad(problem) | Parsed::Unfinished(problem) => Err(vec![problem]),
+        }
+    }
+
+    /// The checked message and, in a registry, its recipients; or everything that is wrong with it.
+    pub fn value(&self, value: Value) -> Result<(Message, Option<Vec<Recipient>>), Vec<Problem>> {
+        let said = value.get("from").and_then(Value::as_str).map(|from| from.strip_prefix('@').unwrap_or(from));
+        let sender = match (&self.sender, said) {
+            (Some(sender), _) => sender.clone(),
+            (None, Some(said)) => said.to_owned(),
+            (None, None) => id::HUMAN.to_owned(),
+        };
+        let names: Vec<&str> = self.display_name.as_deref().into_iter().collect();
+        let message = schema::check_as(value, &sender, &names, Stamp::now())?;
+        let recipients = self.registry.map(|registry| self.resolve(registry, &sender, &message)).transpose()?;
+        Ok((message, recipients))
+    }
+
+    fn resolve(&self, registry: &Registry, sender: &str, message: &Message) -> Result<Vec<Recipient>, Vec<Problem>> {
+        let mut seen = self.room.map(|room| Seen::quick(room, registry));
+        let mut nobody = Nobody;
+        let standing: &mut dyn Standing = match &mut seen {
+            Some(seen) => seen,
+            None => &mut nobody,
+        };
+        let recipients = resolve::resolve(registry, sender, message.addresses(), message.by_mention(), standing)?;
+        let alone = message::may_go_to_channel_alone(message.kind());
+        if recipients.is_empty() && message.by_mention() && !alone {
+            let problem = Problem::new("no_recipient", "nobody that the body mentions is known here").at("/body");
+            return Err(vec![problem.fix("name the recipients in `to`; `mailbag agent list` shows them")]);
+        }
+        Ok(recipients)
+    }
+}
+
+/// What a message is refused with that has more bytes than the room takes.
+pub fn too_large(bytes: u64, most: u64) -> Problem {
+    let what = format!("the message has {bytes} bytes, and a message may have {most}");
+    let fix =
+        "put the bulk into a file below the room's context/ and attach that, or raise `message_bytes` in settings.toml";
+    Problem::new("too_large", what).fix(fix)
+}

@@ -1,0 +1,118 @@
+//! What is unread, and what a delivered file says.
+
+use crate::disk::Dir;
+use crate::error::Result;
+use crate::room::Room;
+use crate::{inbox, layout, limits};
+use rustix::fs::FileType;
+use serde::Serialize;
+use serde_json::Value;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// One delivered message.
+#[derive(Debug, Clone, Serialize)]
+pub struct Mail {
+    /// Its id; empty if the file has none.
+    pub id: String,
+    /// The number of its record in the log.
+    pub seq: Option<u64>,
+    /// When it was accepted.
+    pub accepted_at: String,
+    /// Who wrote it.
+    pub from: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its priority.
+    pub priority: String,
+    /// What it is about.
+    pub subject: Option<String>,
+    /// The first line of its body.
+    pub preview: Option<String>,
+    /// Its conversation.
+    pub thread_id: Option<String>,
+    /// Does its sender wait for an answer?
+    pub requires_response: bool,
+    /// The file, relative to the room.
+    pub file: PathBuf,
+    /// Was it read before?
+    pub seen: bool,
+    /// Why the file can't be shown as a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The file's name.
+    #[serde(skip)]
+    pub name: OsString,
+    /// The whole message, or the text of a file that is none.
+    #[serde(skip)]
+    pub content: Value,
+}
+
+/// The unread mail of an agent, oldest first.
+pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
+    let names = inbox::unread(&room.dir, agent)?;
+    let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
+    Ok(names.iter().filter_map(|name| load(&dir, &layout::inbox(agent), name, false)).collect())
+}
+
+/// The oldest unread message of an agent.
+pub fn oldest(room: &Room, agent: &str) -> Result<Option<Mail>> {
+    let names = inbox::unread(&room.dir, agent)?;
+    let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(None) };
+    Ok(names.iter().find_map(|name| load(&dir, &layout::inbox(agent), name, false)))
+}
+
+/// The mail that an agent has read, oldest first.
+pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
+    let Some(dir) = open(room, layout::seen(agent))? else { return Ok(Vec::new()) };
+    let mut names = Vec::new();
+    for entry in dir.list()? {
+        let entry = entry?;
+        if entry.kind != FileType::Directory && layout::is_message_file(&entry.name) {
+            names.push(entry.name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names.iter().filter_map(|name| load(&dir, &layout::seen(agent), name, true)).collect())
+}
+
+fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
+    match room.dir.sub(directory) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+        dir => dir.map(Some),
+    }
+}
+
+/// A file of an inbox, which is its owner's to fill as it likes: what is no message is shown as what it is. `None` if
+/// it is gone.
+fn load(dir: &Dir, directory: &std::path::Path, name: &OsStr, seen: bool) -> Option<Mail> {
+    let (content, problem) = match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
+        Ok(None) => return None,
+        Ok(Some(bytes)) => match serde_json::from_slice(&bytes) {
+            Ok(value @ Value::Object(_)) => (value, None),
+            _ => (Value::from(String::from_utf8_lossy(&bytes)), Some("it is not a message".to_owned())),
+        },
+        Err(e) => (Value::Null, Some(e.to_string())),
+    };
+    let text = |field: &str| content.get(field).and_then(Value::as_str).map(str::to_owned);
+    let delivery = |field: &str| content.get("delivery").and_then(|delivery| delivery.get(field));
+    let first_line = |body: String| body.lines().map(str::trim).find(|l| !l.is_empty()).map(str::to_owned);
+    Some(Mail {
+        id: text("id").unwrap_or_default(),
+        seq: delivery("seq").and_then(Value::as_u64),
+        accepted_at: delivery("accepted_at").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        from: text("from").unwrap_or_default(),
+        kind: text("type").unwrap_or_else(|| "message".into()),
+        priority: text("priority").unwrap_or_else(|| crate::message::DEFAULT_PRIORITY.into()),
+        subject: text("subject"),
+        preview: text("body").and_then(first_line),
+        thread_id: text("thread_id"),
+        requires_response: content.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
+        file: directory.join(name),
+        seen,
+        problem,
+        name: name.to_owned(),
+        content,
+    })
+}

@@ -1,0 +1,80 @@
+//! Reading: the messages that were asked for, and, once they were shown, the move to `seen/`.
+
+use super::inbox::{self, Mail};
+use crate::address::quoted;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::room::Room;
+
+/// Which messages to read.
+pub enum Wanted {
+    /// The oldest that is unread.
+    Oldest,
+    /// Everything that is unread.
+    All,
+    /// These: each an id, the unique beginning of one, `<sender>/<id>` or a seq.
+    Named(Vec<String>),
+}
+
+/// The messages that are wanted, in the order asked for. What was read before can be read again by its name.
+pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Vec<Mail>> {
+    let names = match wanted {
+        Wanted::Oldest => return Ok(inbox::oldest(room, agent)?.into_iter().collect()),
+        Wanted::All => return inbox::list(room, agent),
+        Wanted::Named(names) => names,
+    };
+    let unread = inbox::list(room, agent)?;
+    let mut seen = None;
+    let mut found: Vec<Mail> = Vec::new();
+    for name in names {
+        let mail = match one(&unread, name)? {
+            Some(mail) => Some(mail.clone()),
+            None => {
+                if seen.is_none() {
+                    seen = Some(inbox::seen(room, agent)?);
+                }
+                one(seen.as_deref().unwrap_or_default(), name)?.cloned()
+            }
+        };
+        let mail = mail.ok_or_else(|| Error::NotFound {
+            what: format!("{agent} has no message {}", quoted(name)),
+            cure: format!("`mailbag inbox {agent}` shows what is unread"),
+        })?;
+        if !found.iter().any(|other| other.file == mail.file) {
+            found.push(mail);
+        }
+    }
+    Ok(found)
+}
+
+/// Moves what was shown to `seen/`. What its reader took away meanwhile is fine.
+pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
+    mails
+        .iter()
+        .filter(|mail| !mail.seen)
+        .try_for_each(|mail| crate::inbox::mark_seen(&room.dir, agent, &mail.name).map(drop))
+}
+
+/// The one message that a name means: a whole id before a seq, and a seq before the beginning of an id.
+fn one<'m>(mails: &'m [Mail], name: &str) -> Result<Option<&'m Mail>> {
+    let whole = |mail: &&Mail| mail.id == name || format!("{}/{}", mail.from, mail.id) == name;
+    let seq = |mail: &&Mail| mail.seq.is_some() && mail.seq == name.parse().ok();
+    let beginning = |mail: &&Mail| mail.id.starts_with(name);
+    let rules: [&dyn Fn(&&Mail) -> bool; 3] = [&whole, &seq, &beginning];
+    for rule in rules {
+        let found: Vec<&Mail> = mails.iter().filter(rule).collect();
+        match found.as_slice() {
+            [] => {}
+            [one] => return Ok(Some(one)),
+            many => {
+                let list: Vec<String> =
+                    many.iter().take(limits::PROBLEMS).map(|m| format!("{}/{}", m.from, m.id)).collect();
+                return Err(Error::Usage {
+                    what: format!("{} means several messages", quoted(name)),
+                    cure: format!("write one of {}", list.join(", ")),
+                });
+            }
+        }
+    }
+    Ok(None)
+}

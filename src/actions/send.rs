@@ -1,0 +1,161 @@
+//! Sending: one file into the sender's outbox, refused beforehand if the router would refuse it.
+
+use super::check::{Judge, too_large};
+use super::identity::{self, Who};
+use super::{attach, reference, time};
+use crate::address::{Address, quoted};
+use crate::clock::Stamp;
+use crate::daemon::{self, Passed};
+use crate::error::{Error, Result};
+use crate::registry::Registry;
+use crate::resolve::Recipient;
+use crate::room::Room;
+use crate::settings::{Admission, Settings};
+use crate::{id, layout};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// A message as the command line gives it.
+#[derive(Debug, Default)]
+pub struct Draft {
+    /// Addresses.
+    pub to: Vec<String>,
+    /// The text.
+    pub body: Option<String>,
+    /// Did the body stand where a further address could have been meant?
+    pub body_is_last_word: bool,
+    /// What it is about.
+    pub subject: Option<String>,
+    /// Its type.
+    pub kind: Option<String>,
+    /// `low`, `normal`, `high`, `urgent` or `P0` to `P3`.
+    pub priority: Option<String>,
+    /// The conversation.
+    pub thread: Option<String>,
+    /// The message that it answers.
+    pub reply_to: Option<String>,
+    /// Messages that it is related to.
+    pub refs: Vec<String>,
+    /// Files that go with it.
+    pub attachments: Vec<PathBuf>,
+    /// When it is of no use any more.
+    pub expires: Option<String>,
+    /// The channel.
+    pub channel: Option<String>,
+}
+
+/// A message that stands in the outbox.
+#[derive(Debug, Serialize)]
+pub struct Sent {
+    /// Its id.
+    pub id: String,
+    /// The file it was written as, relative to the room.
+    pub file: PathBuf,
+    /// Who it is for, as the registry stood when it was written.
+    pub recipients: Vec<Recipient>,
+}
+
+/// Writes a message into the outbox of its sender. Once this has returned, a power cut doesn't lose it.
+pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
+    let (registry, settings) = (room.registry()?, room.settings()?);
+    let sender = sender(&registry, &settings, who)?;
+    if draft.body_is_last_word {
+        refuse_address_as_body(&registry, &draft)?;
+    }
+    let id = id::mint();
+    let fields = compose(room, &settings, &sender, &id, draft)?;
+    let text = serde_json::to_string_pretty(&fields).unwrap_or_default() + "\n";
+    if text.len() as u64 > settings.message_bytes {
+        return Err(Error::Refused(vec![too_large(text.len() as u64, settings.message_bytes)]));
+    }
+    let checked = Judge::of(room, &registry, &sender).value(Value::Object(fields));
+    let (_, recipients) = checked.map_err(Error::Refused)?;
+    let outbox = layout::outbox(&sender);
+    let file = outbox.join(format!("{id}.json"));
+    room.dir.make(outbox)?;
+    room.dir.replace(&file, text.as_bytes())?;
+    Ok(Sent { id, file, recipients: recipients.unwrap_or_default() })
+}
+
+/// Routes what waits, unless a router runs and does it.
+pub fn route(room: &Room) -> Result<Passed> {
+    daemon::pass(room)
+}
+
+fn sender(registry: &Registry, settings: &Settings, who: &Who) -> Result<String> {
+    let is_new = settings.admission == Admission::Open && id::is_name(&who.name);
+    match who.in_registry(registry) {
+        Ok(agent) => Ok(agent.id.to_string()),
+        // An open room registers whoever writes; a name that is nearly somebody's is still a slip to be asked about.
+        Err(_) if is_new => Ok(who.name.clone()),
+        Err(e) => Err(e),
+    }
+}
+
+/// Refuses `send bob carol`, where carol may be the second recipient of a body that was forgotten.
+fn refuse_address_as_body(registry: &Registry, draft: &Draft) -> Result<()> {
+    let body = draft.body.as_deref().unwrap_or_default();
+    let names_somebody = match Address::parse(body) {
+        Ok(Address::Word(word)) => registry.find(&word).is_some(),
+        Ok(Address::At(word)) => registry.find(&word).is_some() || registry.with_role(&word).is_some(),
+        Ok(Address::All) => body.starts_with('@'),
+        Ok(Address::Role(role) | Address::Any(role)) => {
+            registry.with_role(&role).or_else(|| registry.with_role(role.strip_suffix('s')?)).is_some()
+        }
+        Ok(Address::Topic(topic)) => !registry.with_topic(&topic).is_empty(),
+        Ok(Address::Capability(capability)) => registry.with_capability(&capability).is_some(),
+        _ => false,
+    };
+    if !names_somebody {
+        return Ok(());
+    }
+    let to = draft.to.join(" ");
+    Err(Error::Usage {
+        what: format!("{} stands where the body does, and is an address here", quoted(body)),
+        cure: format!(
+            "for both as recipients write `mailbag send {to} {body} BODY`, with '' for no body; to send the word \
+             itself, pipe it: `echo {body} | mailbag send {to} -`"
+        ),
+    })
+}
+
+fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draft) -> Result<Map<String, Value>> {
+    let mut wanted = draft.refs.clone();
+    wanted.extend(draft.reply_to.clone());
+    let mut refs = reference::resolve(room, sender, &wanted)?;
+    let in_reply_to = draft.reply_to.and_then(|_| refs.pop());
+    let attachments: Vec<Value> =
+        draft.attachments.iter().map(|file| attach::attach(room, settings, file)).collect::<Result<_>>()?;
+    let expires = draft.expires.as_deref().map(time::future).transpose()?;
+    let to = match draft.to.as_slice() {
+        [one] => json!(one),
+        many => json!(many),
+    };
+    let fields = [
+        ("id", Some(json!(id))),
+        ("timestamp", Some(json!(Stamp::now().to_string()))),
+        ("from", Some(json!(sender))),
+        ("to", Some(to)),
+        ("type", Some(json!(draft.kind.as_deref().unwrap_or("message")))),
+        ("priority", draft.priority.map(Value::from)),
+        ("channel", draft.channel.map(Value::from)),
+        ("thread_id", draft.thread.map(Value::from)),
+        ("in_reply_to", in_reply_to.map(Value::from)),
+        ("refs", (!refs.is_empty()).then(|| json!(refs))),
+        ("expires_at", expires.map(|at| json!(at.to_string()))),
+        ("subject", draft.subject.map(Value::from)),
+        ("body", draft.body.filter(|body| !body.is_empty()).map(Value::from)),
+        ("attachments", (!attachments.is_empty()).then_some(Value::Array(attachments))),
+    ];
+    Ok(fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
+}
+
+/// The id of whose mail is meant: somebody registered, or somebody who once was and left an inbox.
+pub fn mailbox(room: &Room, registry: &Registry, name: &str, source: Option<&str>) -> Result<String> {
+    match identity::registered(registry, name, source) {
+        Ok(agent) => Ok(agent.id.to_string()),
+        Err(_) if id::is_name(name) && room.dir.stat(layout::inbox(name))?.is_some() => Ok(name.to_owned()),
+        Err(e) => Err(e),
+    }
+}

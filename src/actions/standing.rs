@@ -1,0 +1,64 @@
+//! How everybody stands, for `any_<role>`, as far as it can be told from outside the router.
+
+use crate::clock::Stamp;
+use crate::inbox;
+use crate::registry::{Registry, Status};
+use crate::resolve::Standing;
+use crate::room::Room;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Counts unread mail only for who is asked about, and knows activity only where the log was read.
+pub struct Seen<'a> {
+    room: &'a Room,
+    registry: &'a Registry,
+    active: BTreeMap<Arc<str>, Stamp>,
+}
+
+impl<'a> Seen<'a> {
+    /// Without the log: quick, and good enough to tell whether a message would be refused.
+    pub fn quick(room: &'a Room, registry: &'a Registry) -> Seen<'a> {
+        Seen { room, registry, active: BTreeMap::new() }
+    }
+
+    /// With the log's word on who was active when; a log that can't be read counts as empty.
+    pub fn whole(room: &'a Room, registry: &'a Registry) -> Seen<'a> {
+        let active = crate::fold::replay(&room.dir).map(|replayed| replayed.fold.active).unwrap_or_default();
+        Seen { room, registry, active }
+    }
+}
+
+impl Standing for Seen<'_> {
+    fn unread(&self, agent: &str) -> usize {
+        inbox::unread(&self.room.dir, agent).map_or(usize::MAX / 2, |names| names.len())
+    }
+
+    fn online(&self, agent: &str) -> bool {
+        self.registry.agent(agent).is_some_and(|agent| agent.status != Status::Offline)
+    }
+
+    fn last_active(&self, agent: &str) -> Stamp {
+        self.active.get(agent).copied().unwrap_or_default()
+    }
+
+    fn taken(&mut self, _agent: &str) {}
+}
+
+/// Nobody is known: for checks without a room.
+pub struct Nobody;
+
+impl Standing for Nobody {
+    fn unread(&self, _agent: &str) -> usize {
+        0
+    }
+
+    fn online(&self, _agent: &str) -> bool {
+        true
+    }
+
+    fn last_active(&self, _agent: &str) -> Stamp {
+        Stamp::default()
+    }
+
+    fn taken(&mut self, _agent: &str) {}
+}

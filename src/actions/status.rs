@@ -1,0 +1,245 @@
+//! How a room stands: who routes, what is unread, what waits and why, and what was refused.
+
+use crate::error::Result;
+use crate::fold::{Counts, Replayed};
+use crate::registry::Registry;
+use crate::room::{Holder, Room};
+use crate::{fold, id, inbox, layout, limits};
+use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// How many of the newest refusals of an agent are named.
+const NEWEST: usize = 3;
+
+/// How a room stands.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    /// Its directory.
+    pub room: PathBuf,
+    /// Who routes right now.
+    pub router: Option<Holder>,
+    /// Agents that are not retired, the human included.
+    pub agents: usize,
+    /// What the log counts.
+    pub counts: Counts,
+    /// Who has how many unread, only those who have any.
+    pub unread: BTreeMap<String, usize>,
+    /// Files in outboxes of registered agents.
+    pub waiting: Vec<Waiting>,
+    /// What can't go on, and why.
+    pub blocked: Vec<Blocked>,
+    /// Outboxes with files whose agent nobody registered.
+    pub unregistered: Vec<Unregistered>,
+    /// What was refused and still stands there.
+    pub rejected: Vec<Rejected>,
+    /// Copies that were accepted and could not be delivered yet.
+    pub undelivered: Vec<Undelivered>,
+    /// What is wrong with the room itself.
+    pub problems: Vec<String>,
+}
+
+/// Files in an outbox.
+#[derive(Debug, Serialize)]
+pub struct Waiting {
+    /// Whose outbox.
+    pub agent: String,
+    /// How many.
+    pub files: usize,
+    /// The first of them, in the order of their names.
+    pub first: String,
+}
+
+/// Something that can't go on, as the router wrote it down.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Blocked {
+    /// A file or directory of the room.
+    #[serde(default)]
+    pub what: String,
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+    /// Since when.
+    #[serde(default)]
+    pub since: String,
+}
+
+/// An outbox with files that nobody will route.
+#[derive(Debug, Serialize)]
+pub struct Unregistered {
+    /// The name of the outbox.
+    pub agent: String,
+    /// How many files.
+    pub files: usize,
+    /// The command that mends it.
+    pub cure: String,
+}
+
+/// What an agent sent and was refused.
+#[derive(Debug, Serialize)]
+pub struct Rejected {
+    /// Whose.
+    pub agent: String,
+    /// How many.
+    pub files: usize,
+    /// The newest few, newest first.
+    pub newest: Vec<Refusal>,
+}
+
+/// One refusal.
+#[derive(Debug, Serialize)]
+pub struct Refusal {
+    /// The explanation, relative to the room.
+    pub file: PathBuf,
+    /// Its code.
+    pub code: String,
+    /// The first thing that is wrong.
+    pub what: String,
+}
+
+/// A copy that waits in the spool.
+#[derive(Debug, Serialize)]
+pub struct Undelivered {
+    /// The record.
+    pub seq: u64,
+    /// The message.
+    pub id: String,
+    /// Who wrote it.
+    pub from: String,
+    /// Who is to get it.
+    pub to: String,
+}
+
+/// Looks at everything and changes nothing.
+pub fn status(room: &Room) -> Result<Status> {
+    let mut problems = Vec::new();
+    let registry = room.registry().map_err(|e| problems.push(e.to_string())).ok();
+    if let Err(e) = room.settings() {
+        problems.push(e.to_string());
+    }
+    let router = room.holder()?;
+    let replayed = fold::replay(&room.dir).map_err(|e| problems.push(e.to_string())).ok();
+    let damage = replayed.as_ref().and_then(|replayed| replayed.damage.as_ref()).filter(|_| router.is_none());
+    problems
+        .extend(damage.map(|d| format!("the log's last batch is not whole: {}; the next pass sets it aside", d.what)));
+    let (waiting, unregistered) = outboxes(room, registry.as_ref())?;
+    let agents = registry.iter().flat_map(Registry::agents);
+    Ok(Status {
+        room: room.dir.path().to_path_buf(),
+        agents: agents.clone().filter(|agent| !agent.is_retired()).count(),
+        unread: unread(room)?,
+        blocked: blocked(room),
+        rejected: rejected(room)?,
+        undelivered: replayed.as_ref().map(|replayed| undelivered(room, replayed)).transpose()?.unwrap_or_default(),
+        counts: replayed.map(|replayed| replayed.fold.counts).unwrap_or_default(),
+        router,
+        waiting,
+        unregistered,
+        problems,
+    })
+}
+
+/// The directories in a directory of the room, in the order of their names.
+fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let Ok(dir) = room.dir.sub(of) else { return Ok(names) };
+    for entry in dir.list()? {
+        let entry = entry?;
+        let is_dir = matches!(entry.kind, FileType::Directory | FileType::Unknown);
+        names.extend(entry.name.into_string().ok().filter(|name| is_dir && !name.starts_with('.')));
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The message files in a directory, in the order of their names. One that can't be listed has none to show.
+fn files(room: &Room, directory: &Path) -> Vec<OsString> {
+    let Ok(listing) = room.dir.sub(directory).and_then(|dir| dir.list()) else { return Vec::new() };
+    let mut names: Vec<OsString> =
+        listing.flatten().map(|entry| entry.name).filter(|name| layout::is_message_file(name)).collect();
+    names.sort_unstable();
+    names
+}
+
+fn outboxes(room: &Room, registry: Option<&Registry>) -> Result<(Vec<Waiting>, Vec<Unregistered>)> {
+    let (mut waiting, mut unregistered) = (Vec::new(), Vec::new());
+    for agent in directories(room, layout::OUTBOXES)? {
+        let names = files(room, &layout::outbox(&agent));
+        let Some(first) = names.first() else { continue };
+        let known = registry.is_none_or(|registry| registry.agent(&agent).is_some());
+        if known {
+            let first = first.to_string_lossy().into_owned();
+            waiting.push(Waiting { agent, files: names.len(), first });
+        } else {
+            let cure = cure(registry, &agent);
+            unregistered.push(Unregistered { agent, files: names.len(), cure });
+        }
+    }
+    Ok((waiting, unregistered))
+}
+
+fn cure(registry: Option<&Registry>, outbox: &str) -> String {
+    let named = registry.and_then(|registry| registry.find(outbox));
+    match named {
+        Some(agent) => format!("move its files to outbox/{}: {outbox} is its display name", agent.id),
+        None if id::is_name(outbox) => format!("mailbag agent add {outbox}"),
+        None => "rename the directory to an agent's id".to_owned(),
+    }
+}
+
+fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
+    let count = |agent: String| {
+        let count = inbox::unread(&room.dir, &agent).map_or(0, |names| names.len());
+        (count > 0).then_some((agent, count))
+    };
+    Ok(directories(room, layout::INBOXES)?.into_iter().filter_map(count).collect())
+}
+
+/// What the router wrote down, as far as it still stands there.
+fn blocked(room: &Room) -> Vec<Blocked> {
+    let Ok(Some(bytes)) = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES) else { return Vec::new() };
+    let lines: Vec<Value> = serde_json::from_slice(&bytes).unwrap_or_default();
+    let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
+    lines.filter(|line| room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())).collect()
+}
+
+fn rejected(room: &Room) -> Result<Vec<Rejected>> {
+    const EXPLANATION: &str = ".error.json";
+    let mut all = Vec::new();
+    for agent in directories(room, "rejected")? {
+        let directory = layout::rejected(&agent);
+        let names = files(room, &directory);
+        let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
+        names.retain(|name| name.ends_with(EXPLANATION));
+        names.sort_by_key(|name| std::cmp::Reverse(name.split('~').next().and_then(|seq| seq.parse::<u64>().ok())));
+        let newest = names.iter().take(NEWEST).map(|name| refusal(room, directory.join(name))).collect();
+        if !names.is_empty() {
+            all.push(Rejected { agent, files: names.len(), newest });
+        }
+    }
+    Ok(all)
+}
+
+fn refusal(room: &Room, file: PathBuf) -> Refusal {
+    let bytes = room.dir.read(&file, limits::MESSAGE_BYTES_MOST).ok().flatten().unwrap_or_default();
+    let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let first = value.get("problems").and_then(|problems| problems.get(0)).unwrap_or(&value);
+    let text = |field: &str| first.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Refusal { file, code: text("code"), what: text("what") }
+}
+
+fn undelivered(room: &Room, replayed: &Replayed) -> Result<Vec<Undelivered>> {
+    let mut all = Vec::new();
+    for open in replayed.fold.open.values() {
+        for delivery in open.deliveries() {
+            if room.dir.stat(Path::new(layout::STAGE).join(&delivery.staged))?.is_some() {
+                let (from, to) = (open.from.to_string(), delivery.agent.to_string());
+                all.push(Undelivered { seq: open.seq, id: open.id.clone(), from, to });
+            }
+        }
+    }
+    Ok(all)
+}

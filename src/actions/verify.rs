@@ -1,0 +1,148 @@
+//! Verifying the log: every line chained to the one before, numbered, in whole batches, and with digests that fit.
+
+use crate::error::{Error, Problem, Result};
+use crate::fold::check_line;
+use crate::layout;
+use crate::log::{self, Line};
+use crate::message::Message;
+use crate::record::{Event, Hash, NO_HASH, Record, hex};
+use crate::room::Room;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a whole log holds.
+#[derive(Debug, Default, Serialize)]
+pub struct Verified {
+    /// Segments.
+    pub segments: usize,
+    /// Lines.
+    pub records: u64,
+    /// Batches.
+    pub batches: u64,
+    /// Messages whose digest was worked out again.
+    pub messages: u64,
+    /// Lines by event.
+    pub events: BTreeMap<&'static str, u64>,
+    /// The hash of the last line.
+    pub last: String,
+    /// A router runs, and the batch that it is writing was left out.
+    pub unfinished: bool,
+}
+
+/// The first line that is wrong.
+#[derive(Debug)]
+struct Bad {
+    segment: u32,
+    line: u64,
+    what: String,
+}
+
+/// Reads the whole log. The first bad line is the error.
+pub fn verify(room: &Room) -> Result<Verified> {
+    let id = room.id()?;
+    let writing = room.holder()?.is_some();
+    let mut verifier = Verifier { room: id, ..Verifier::default() };
+    verifier.verified.segments = log::segments(&room.dir)?.len();
+    for line in log::read(&room.dir, log::START)? {
+        let line = line?;
+        verifier.place(&line);
+        if let Err(what) = verifier.take(&line) {
+            // What is being written now is not wrong yet: a line without its end can only be the last.
+            if writing && !line.bytes.ends_with(b"\n") {
+                break;
+            }
+            return Err(refused(&verifier.bad(what)));
+        }
+    }
+    verifier.verified.unfinished = verifier.missing > 0;
+    if verifier.missing > 0 && !writing {
+        let what = format!("the last batch lacks {} of its records", verifier.missing);
+        return Err(refused(&verifier.bad(what)));
+    }
+    verifier.verified.last = hex(&verifier.before);
+    Ok(verifier.verified)
+}
+
+#[derive(Default)]
+struct Verifier {
+    room: Option<String>,
+    verified: Verified,
+    before: Hash,
+    segment: u32,
+    line: u64,
+    /// How many records the batch still lacks.
+    missing: u32,
+}
+
+impl Verifier {
+    fn place(&mut self, line: &Line) {
+        self.line = if self.segment == line.at.segment { self.line + 1 } else { 1 };
+        self.segment = line.at.segment;
+    }
+
+    fn take(&mut self, line: &Line) -> Result<(), String> {
+        let before = if self.verified.records == 0 { NO_HASH } else { self.before };
+        let record = check_line(line, before, self.verified.records + 1)?;
+        self.check_batch(&record)?;
+        self.check_room(&record)?;
+        self.check_digest(&record)?;
+        self.before = line.hash();
+        self.verified.records += 1;
+        *self.verified.events.entry(record.event.as_str()).or_default() += 1;
+        Ok(())
+    }
+
+    fn check_batch(&mut self, record: &Record) -> Result<(), String> {
+        let begins = self.missing == 0;
+        let number = self.verified.batches + u64::from(begins);
+        match record.count {
+            _ if record.batch != number => {
+                return Err(format!("its batch is {}, and {number} was to follow", record.batch));
+            }
+            Some(count) if begins && count > 0 => self.missing = count,
+            None if !begins => {}
+            Some(_) if !begins => return Err("a batch begins before the last one is whole".into()),
+            _ => return Err("it begins a batch without saying of how many records".into()),
+        }
+        self.missing -= 1;
+        self.verified.batches = number;
+        Ok(())
+    }
+
+    fn check_room(&self, record: &Record) -> Result<(), String> {
+        let first = self.verified.records == 0;
+        match (record.event == Event::Room, first) {
+            (true, true) if record.room != self.room => {
+                Err(format!("it is the log of another room: {:?}, and spool/room says {:?}", record.room, self.room))
+            }
+            (true, false) => Err("a log begins in the middle of a log".into()),
+            (false, true) => Err("the log doesn't begin with the record of its room".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_digest(&mut self, record: &Record) -> Result<(), String> {
+        let (Some(digest), Some(text)) = (&record.digest, &record.message) else { return Ok(()) };
+        let fields = serde_json::from_str(text.get()).map_err(|e| format!("its message can't be read: {e}"))?;
+        let message = Message::from_fields(fields).ok_or("its message lacks id, from or type")?;
+        let real = message.digest();
+        if real != *digest {
+            return Err(format!("the digest doesn't fit: it says {}, the message has {}", hex(digest), hex(&real)));
+        }
+        if record.id.as_deref().is_some_and(|id| id != message.id()) {
+            return Err("its id is not that of its message".into());
+        }
+        self.verified.messages += 1;
+        Ok(())
+    }
+
+    fn bad(&self, what: String) -> Bad {
+        Bad { segment: self.segment, line: self.line, what }
+    }
+}
+
+fn refused(bad: &Bad) -> Error {
+    let place = format!("{}/{} line {}", layout::LOG, layout::segment(bad.segment), bad.line);
+    let fix = "restore the segment from a copy; if it is the last batch after a crash, the next pass sets it aside";
+    Error::Refused(vec![Problem::new("bad_log", &bad.what).at(place).fix(fix)])
+}

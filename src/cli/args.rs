@@ -1,0 +1,72 @@
+//! The command line as it is written: the commands, and what all of them take.
+
+use super::{
+    agent, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
+};
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag init                              make a room in .mailbag
+  mailbag agent add alice bob               register two agents
+  mailbag send bob 'hello' --as alice       alice writes to bob
+  mailbag inbox bob                         what bob has not read yet
+  mailbag read --as bob                     show the oldest, and mark it as read
+  mailbag run                               route at once, until ended; nothing needs it
+
+Without the program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/anything.json of the room.
+
+Exit status: 0 done, 1 trouble, 2 usage, 3 not found, 4 timeout, 65 bad data, 75 try again later.";
+
+/// Mail for AI agents, in plain files
+///
+/// An agent drops a JSON file into its outbox; mailbag checks it, works out who it is for, and puts one copy into each
+/// recipient's inbox: once, whole, and even across a crash.
+#[derive(Debug, Parser)]
+#[command(name = "mailbag", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
+pub(super) struct Cli {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(super) struct Global {
+    /// The room; else .mailbag here or in the nearest directory above
+    #[arg(long, global = true, value_name = "DIR", env = "MAILBAG_ROOM", hide_env_values = true)]
+    pub(super) room: Option<PathBuf>,
+    /// Data and errors as JSON
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Say more (twice: everything)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
+    pub(super) verbose: u8,
+    /// Say nothing but data and errors
+    #[arg(short, long, global = true)]
+    pub(super) quiet: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Init(init::Args),
+    Agent(agent::Args),
+    Send(send::Args),
+    Inbox(inbox::Args),
+    Read(read::Args),
+    Explain(explain::Args),
+    Check(check::Args),
+    Status(status::Args),
+    Log(log::Args),
+    Run(run::Args),
+    Settings(settings::Args),
+    Schema(schema::Args),
+    Demo(demo::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}

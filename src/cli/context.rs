@@ -1,0 +1,51 @@
+//! What every command is given: the room, the output, and who is asking.
+
+use super::args::Global;
+use super::output::Output;
+use crate::actions::identity::{self, Who};
+use crate::error::{Doing, Result};
+use crate::room::{self, Room};
+use std::path::PathBuf;
+
+/// What every command is given.
+pub(super) struct Context {
+    asked: Option<PathBuf>,
+    /// Where everything is printed.
+    pub(super) out: Output,
+    /// How often `-v` was given.
+    pub(super) verbose: u8,
+}
+
+impl Context {
+    pub(super) fn new(global: &Global) -> Context {
+        let asked = global.room.clone().filter(|room| !room.as_os_str().is_empty());
+        Context { asked, out: Output::new(global.json, global.quiet), verbose: global.verbose }
+    }
+
+    /// The room that was asked for, or the one that stands here or above.
+    pub(super) fn room(&self) -> Result<Room> {
+        Room::open(&room::find(self.asked.as_deref(), &here()?)?)
+    }
+
+    /// The directory that `--room` or `MAILBAG_ROOM` names.
+    pub(super) fn asked(&self) -> Option<PathBuf> {
+        self.asked.clone()
+    }
+
+    /// Who is asking. Standard output tells whether a person is: programs run others with a pipe there.
+    pub(super) fn who(&self, asked: Option<&str>) -> Result<Who> {
+        identity::who(asked, self.out.is_terminal())
+    }
+
+    /// Routes what waits, so that what is shown is fresh. That it fails is told, and hinders nobody from reading.
+    pub(super) fn route(&self, room: &Room) {
+        if let Err(e) = crate::actions::send::route(room) {
+            self.out.warn(&format!("what waits was not routed: {e}"));
+        }
+    }
+}
+
+/// The working directory.
+pub(super) fn here() -> Result<PathBuf> {
+    std::env::current_dir().doing("find the working directory", ".")
+}

@@ -1,0 +1,42 @@
+//! `mailbag init`
+
+use super::Exit;
+use super::context::{Context, here};
+use super::visible;
+use crate::actions;
+use crate::error::Result;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag init                  a room in .mailbag
+  mailbag init /srv/team        a room in that very directory; what stands in it stays
+
+A room that is there already is not changed. A harness that made DIR/inbox and DIR/outbox itself makes DIR the room.";
+
+/// Make a room
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The room's own directory; else .mailbag here, or beside the main files in a linked git worktree
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let asked = args.dir.or_else(|| cx.asked());
+    let (_, init) = actions::init::init(asked.as_deref(), &here()?)?;
+    if cx.out.json {
+        cx.out.json(&init)?;
+        return Ok(Exit::Ok);
+    }
+    let place = init.room.display().to_string();
+    let place = visible::line(&place);
+    if !init.made {
+        cx.out.line(format!("already there: {place}"))?;
+        return Ok(Exit::Ok);
+    }
+    cx.out.line(format!("made the room {place}"))?;
+    cx.out.flush()?;
+    cx.out.note("next: `mailbag agent add alice bob`, then `mailbag send bob 'hello' --as alice`");
+    Ok(Exit::Ok)
+}

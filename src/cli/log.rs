@@ -1,0 +1,107 @@
+//! `mailbag log`
+
+use super::context::Context;
+use super::inbox::to_the_second;
+use super::{Exit, visible};
+use crate::actions::log::{self, EVENTS, Filter};
+use crate::actions::{time, verify};
+use crate::error::Result;
+use crate::record::{Event, Record};
+use serde_json::{Map, Value};
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag log --since 1h
+  mailbag log --event refused --json
+  mailbag log verify
+
+With --json, the lines of log/*.ndjson as they stand there.";
+
+const VERIFY_HELP: &str = "\
+Example:
+  mailbag log verify --json
+
+Every line carries the SHA-256 of the line before, so `sed -n 5p log/00000001.ndjson | sha256sum` gives the \"prev\" of
+line 6. Exit status 65 names the first bad line.";
+
+/// Show the log, or verify it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// Only what was accepted since: 1h, 7d or an instant
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only this event: room, accepted, refused, duplicate, notice or settled
+    #[arg(long, value_parser = parse_event)]
+    event: Option<Event>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Check the chain, the numbers, the batches and every digest
+    #[command(after_help = VERIFY_HELP)]
+    Verify,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    if args.verb.is_some() {
+        let verified = verify::verify(&room)?;
+        if cx.out.json {
+            cx.out.json(&verified)?;
+            return Ok(Exit::Ok);
+        }
+        let verify::Verified { records, segments, batches, messages, .. } = verified;
+        let rest = if verified.unfinished { "; a batch is being written" } else { "" };
+        cx.out.line(format!(
+            "the log is whole: {records} records in {batches} batches and {segments} segments, {messages} messages{rest}"
+        ))?;
+        return Ok(Exit::Ok);
+    }
+    let since = args.since.as_deref().map(time::past).transpose()?;
+    for entry in log::entries(&room, Filter { since, event: args.event })? {
+        let entry = entry?;
+        match cx.out.json {
+            true => cx.out.bytes(&entry.line.bytes)?,
+            false => cx.out.line(line(&entry.record))?,
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// A record in one line.
+fn line(record: &Record) -> String {
+    let fields: Map<String, Value> =
+        record.message.as_ref().and_then(|message| serde_json::from_str(message.get()).ok()).unwrap_or_default();
+    let text = |field: &str| fields.get(field).and_then(Value::as_str);
+    let about = text("subject").or_else(|| text("body").and_then(|body| body.lines().next())).unwrap_or_default();
+    let to: Vec<&str> = record.recipients().map(|(agent, _)| &**agent).collect();
+    let more = to.len().saturating_sub(3);
+    let to = match (to.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!(" → {}", to.join(", ")),
+        (false, _) => format!(" → {} and {more} more", to[..3].join(", ")),
+    };
+    let from = record.from.as_deref().unwrap_or_default();
+    let id = record.id.as_deref().unwrap_or_default();
+    let kind = text("type").unwrap_or_default();
+    let rest = match record.event {
+        Event::Room => record.room.clone().unwrap_or_default(),
+        Event::Settled => record.settled.iter().map(|(from, to)| format!("{from}-{to}")).collect::<Vec<_>>().join(", "),
+        Event::Duplicate => format!("{from} {id} repeats {}", record.of.unwrap_or(0)),
+        Event::Refused => {
+            let file = record.claim.as_deref().unwrap_or_default();
+            let why = record.problems.first().map(|problem| problem.what.as_str()).unwrap_or_default();
+            format!("{file}: {why}{to}")
+        }
+        Event::Accepted | Event::Notice => format!("{from}{to}  {kind}  {id}  {about}"),
+    };
+    let head = format!("{:>6}  {}  {:<9}", record.seq, to_the_second(&record.at), record.event.as_str());
+    format!("{head}  {}", visible::line(&rest))
+}
+
+fn parse_event(word: &str) -> Result<Event, String> {
+    log::event(word).ok_or_else(|| format!("write one of {}", EVENTS.map(Event::as_str).join(", ")))
+}

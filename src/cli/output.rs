@@ -1,0 +1,147 @@
+//! The only printer: data to standard output, talk to standard error.
+//!
+//! Everything that was written by somebody else goes through [`super::visible`] on its way to a line; JSON goes out as
+//! it is. A closed pipe is told from other failures, because it is none.
+
+use super::exit::Exit;
+use super::visible;
+use crate::error::{Doing, Error, Result};
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::io::{BufWriter, IsTerminal, Stdout, Write};
+
+/// Of what marks a heading or a name.
+pub(super) const BOLD: Style = Style::new().bold();
+/// Of what matters less.
+pub(super) const DIM: Style = Style::new().dimmed();
+/// Of what is wrong.
+pub(super) const RED: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+/// Of what wants to be looked at.
+pub(super) const YELLOW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+
+/// How standard output is called in errors.
+const STDOUT: &str = "standard output";
+
+/// Standard output and standard error.
+pub(super) struct Output {
+    stdout: BufWriter<Stdout>,
+    colour: bool,
+    terminal: bool,
+    /// Is data to be JSON?
+    pub(super) json: bool,
+    /// Is talk to be left out, but for errors?
+    pub(super) quiet: bool,
+}
+
+impl Output {
+    pub(super) fn new(json: bool, quiet: bool) -> Output {
+        let stdout = std::io::stdout();
+        let colour = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
+        let terminal = stdout.is_terminal();
+        Output { stdout: BufWriter::with_capacity(1 << 16, stdout), colour, terminal, json, quiet }
+    }
+
+    /// Is standard output a terminal?
+    pub(super) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// A line of data. What others wrote must be made visible before.
+    pub(super) fn line(&mut self, text: impl AsRef<str>) -> Result<()> {
+        let text = text.as_ref().trim_end_matches(' ');
+        self.bytes(text.as_bytes()).and_then(|()| self.bytes(b"\n"))
+    }
+
+    /// Data as one JSON document: indented for a person, short for a program.
+    pub(super) fn json(&mut self, data: &impl Serialize) -> Result<()> {
+        let text = match self.terminal {
+            true => serde_json::to_string_pretty(data),
+            false => serde_json::to_string(data),
+        };
+        self.line(text.expect("what actions return has only text keys"))
+    }
+
+    /// Bytes as they are.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stdout.write_all(bytes).doing("write to", STDOUT)
+    }
+
+    /// Hands everything on. Only what was flushed was said.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.stdout.flush().doing("write to", STDOUT)
+    }
+
+    /// Text from elsewhere, safe for a line.
+    pub(super) fn paint(&self, style: Style, text: &str) -> String {
+        let text = visible::line(text);
+        if self.colour { format!("{style}{text}{style:#}") } else { text.into_owned() }
+    }
+
+    /// Talk: what a person may want to know beside the data.
+    pub(super) fn note(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(anstream::stderr(), "{}", visible::block(text));
+        }
+    }
+
+    /// Something went wrong that the command can live with.
+    pub(super) fn warn(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{YELLOW}warning:{YELLOW:#} {}", visible::block(text));
+    }
+
+    /// Why the command failed: a sentence, or one JSON object.
+    pub(super) fn error(&self, error: &Error) {
+        if self.json {
+            let _ = writeln!(std::io::stderr(), "{}", json!({ "error": as_json(error) }));
+            return;
+        }
+        let mut stderr = anstream::stderr();
+        let _ = match error {
+            Error::Refused(problems) if problems.len() > 1 => {
+                let lines = problems.iter().map(|problem| format!("\n  {}", visible::line(&problem.to_string())));
+                writeln!(
+                    stderr,
+                    "{RED}error:{RED:#} refused, for {} reasons{}",
+                    problems.len(),
+                    lines.collect::<String>()
+                )
+            }
+            error => writeln!(stderr, "{RED}error:{RED:#} {}", visible::block(&error.to_string())),
+        };
+    }
+}
+
+/// A closed pipe: its reader has enough.
+pub(super) fn is_closed_pipe(error: &Error) -> bool {
+    matches!(error, Error::Io { path, .. } if path.as_os_str() == STDOUT) && error.errno() == Some(libc::EPIPE)
+}
+
+/// An error of the command line itself, before there is an [`Output`].
+pub(super) fn usage(error: &clap::Error, json: bool) {
+    if json && error.use_stderr() {
+        let text = error.render().to_string();
+        let what = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+        let error = json!({"code": "usage", "exit": Exit::Usage as u8, "what": what});
+        let _ = writeln!(std::io::stderr(), "{}", json!({ "error": error }));
+    } else {
+        let _ = error.print();
+    }
+}
+
+fn as_json(error: &Error) -> Value {
+    let exit = Exit::of(error) as u8;
+    let (code, what, cure) = match error {
+        Error::Usage { what, cure } => ("usage", what, cure),
+        Error::NotFound { what, cure } => ("not_found", what, cure),
+        Error::Busy { what, cure } => ("busy", what, cure),
+        Error::Moved { what, cure } => ("moved", what, cure),
+        Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
+        Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),
+        Error::Sync { .. } => return json!({"code": "sync", "exit": exit, "what": error.to_string()}),
+        Error::Refused(problems) => {
+            return json!({"code": "refused", "exit": exit, "what": error.to_string(), "problems": problems});
+        }
+    };
+    json!({"code": code, "exit": exit, "what": what, "cure": cure})
+}

@@ -1,0 +1,139 @@
+//! `mailbag read`
+
+use super::context::Context;
+use super::inbox::to_the_second;
+use super::output::{BOLD, DIM};
+use super::{Exit, visible};
+use crate::actions::inbox::Mail;
+use crate::actions::read::{self, Wanted};
+use crate::actions::send::mailbox;
+use crate::error::Result;
+use serde_json::Value;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag read --as bob                 the oldest unread message
+  mailbag read 42 0192f3 --as bob       by seq, by the beginning of an id
+  mailbag read --all --json             all of it, as a JSON array
+
+What was shown is moved to inbox/AGENT/seen/ once the output is written; if it can't be written, nothing is moved. A
+message that was read before can be read again by its id or seq.";
+
+/// Show messages, and mark them as read
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Which: an id or the beginning of one, SENDER/ID or a seq; else the oldest unread
+    #[arg(value_name = "ID", conflicts_with = "all")]
+    ids: Vec<String>,
+    /// Everything that is unread
+    #[arg(long)]
+    all: bool,
+    /// Who reads; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
+    #[arg(long = "as", value_name = "AGENT")]
+    reader: Option<String>,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let who = cx.who(args.reader.as_deref())?;
+    let room = cx.room()?;
+    let registry = room.registry()?;
+    let agent = mailbox(&room, &registry, &who.name, Some(who.source))?;
+    cx.route(&room);
+    let wanted = match (args.all, args.ids.is_empty()) {
+        (true, _) => Wanted::All,
+        (false, true) => Wanted::Oldest,
+        (false, false) => Wanted::Named(args.ids),
+    };
+    let mails = read::find(&room, &agent, &wanted)?;
+    if cx.out.json {
+        cx.out.json(&mails.iter().map(|mail| &mail.content).collect::<Vec<_>>())?;
+    } else {
+        show_all(&agent, &mails, cx)?;
+    }
+    cx.out.flush()?;
+    read::mark_seen(&room, &agent, &mails)?;
+    Ok(Exit::Ok)
+}
+
+fn show_all(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
+    if mails.is_empty() {
+        cx.out.note(&format!("{agent} has no unread mail"));
+    }
+    for (n, mail) in mails.iter().enumerate() {
+        if n > 0 {
+            let rule = cx.out.paint(DIM, &"-".repeat(72));
+            cx.out.line(rule)?;
+        }
+        show(mail, cx)?;
+    }
+    Ok(())
+}
+
+/// A message as a letter: what is known about it, line by line, and then its body.
+fn show(mail: &Mail, cx: &mut Context) -> Result<()> {
+    if let Some(problem) = &mail.problem {
+        let text = format!("{}: {}", mail.file.display(), problem);
+        cx.out.line(visible::line(&text))?;
+        return cx.out.line(visible::block(mail.content.as_str().unwrap_or_default()));
+    }
+    for (name, value) in heads(mail) {
+        let name = cx.out.paint(BOLD, &format!("{name}:"));
+        cx.out.line(format!("{name} {}", visible::line(&value)))?;
+    }
+    if let Some(body) = mail.content.get("body").and_then(Value::as_str) {
+        cx.out.line("")?;
+        cx.out.line(visible::block(body.trim_end_matches('\n')))?;
+    }
+    for attachment in mail.content.get("attachments").and_then(Value::as_array).into_iter().flatten() {
+        if let (Some(name), Some(content)) = (attachment.get("name"), attachment.get("content").and_then(Value::as_str))
+        {
+            let title = cx.out.paint(DIM, &format!("--- {}", name.as_str().unwrap_or_default()));
+            cx.out.line("")?;
+            cx.out.line(title)?;
+            cx.out.line(visible::block(content.trim_end_matches('\n')))?;
+        }
+    }
+    Ok(())
+}
+
+fn heads(mail: &Mail) -> Vec<(String, String)> {
+    const ELSEWHERE: [&str; 9] =
+        ["id", "from", "to", "type", "subject", "body", "delivery", "addressed_to", "timestamp"];
+    let via = mail.content.get("delivery").and_then(|delivery| delivery.get("via")).and_then(Value::as_str);
+    let to = mail.content.get("addressed_to").or_else(|| mail.content.get("to")).map(text).unwrap_or_default();
+    let to = via.filter(|via| *via != "direct").map(|via| format!("{to} (via {via})")).unwrap_or(to);
+    let seq = mail.seq.map(|seq| format!(" (seq {seq})")).unwrap_or_default();
+    let mut heads = vec![
+        ("from", mail.from.clone()),
+        ("to", to),
+        ("at", to_the_second(&mail.accepted_at).to_owned()),
+        ("id", format!("{}{seq}", mail.id)),
+        ("type", mail.kind.clone()),
+    ];
+    heads.extend(mail.subject.clone().map(|subject| ("subject", subject)));
+    let mut heads: Vec<(String, String)> = heads.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let rest = mail.content.as_object().into_iter().flatten().filter(|(key, _)| !ELSEWHERE.contains(&key.as_str()));
+    for (key, value) in rest {
+        let shown = match (key.as_str(), value) {
+            ("attachments", Value::Array(items)) => items.iter().map(attachment).collect::<Vec<_>>().join(", "),
+            _ => text(value),
+        };
+        heads.push((key.clone(), shown));
+    }
+    heads
+}
+
+fn attachment(item: &Value) -> String {
+    item.get("path").or_else(|| item.get("name")).map(text).unwrap_or_default()
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().map(text).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,114 @@
+//! `mailbag run`
+
+use super::Exit;
+use super::context::{Context, here};
+use crate::actions;
+use crate::daemon::{self, Options, Ready};
+use crate::error::{Error, Result};
+use crate::room::{self, Room};
+use serde_json::json;
+use tracing::level_filters::LevelFilter;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag run                        until Ctrl-C
+  mailbag run --once                 route what is there, and end
+  mailbag run --log-format json -v   for a service; tells systemd when it is ready
+  mailbag run --poll                 where file events don't arrive, such as on NFS
+
+Nothing needs it: without it, whoever sends or reads routes. With it, mail arrives at once. SIGHUP reads registry.json
+and settings.toml again; SIGINT and SIGTERM end it, a second one at once.";
+
+/// How the router logs.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Route mail as it comes, until ended
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Route what is there, and end
+    #[arg(long)]
+    once: bool,
+    /// Use no file events: look every two seconds
+    #[arg(long)]
+    poll: bool,
+    /// How to log, to standard error
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    log_format: Format,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    start_logging(args.log_format, cx);
+    let room = open_or_make(cx)?;
+    let options = Options { once: args.once, poll: args.poll };
+    let tally = daemon::run(&room, &options, &mut |ready| say_ready(ready, args.once))?;
+    if !args.once {
+        tracing::info!(accepted = tally.accepted, copies = tally.copies, refused = tally.refused, "ended");
+    } else if cx.out.json {
+        let daemon::Tally { accepted, copies, refused, duplicates, waiting } = tally;
+        cx.out.json(&json!({
+            "accepted": accepted, "copies": copies, "refused": refused, "duplicates": duplicates, "waiting": waiting,
+        }))?;
+    } else {
+        cx.out.line(format!(
+            "{} accepted, {} copies, {} refused, {} duplicates, {} waiting",
+            tally.accepted, tally.copies, tally.refused, tally.duplicates, tally.waiting
+        ))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn open_or_make(cx: &Context) -> Result<Room> {
+    match cx.room() {
+        Err(Error::NotFound { .. }) => {
+            let from = here()?;
+            let asked = cx.asked().unwrap_or_else(|| room::default_place(&from));
+            let (room, init) = actions::init::init(Some(&asked), &from)?;
+            tracing::info!(room = %init.room.display(), "made the room");
+            Ok(room)
+        }
+        opened => opened,
+    }
+}
+
+/// One line: where the room is and what is watched. And a word to the service manager, if one asks for it.
+fn say_ready(ready: &Ready, once: bool) {
+    let how = if ready.events { "by file events" } else { "by looking every two seconds" };
+    if once {
+        tracing::debug!(room = %ready.room.display(), agents = ready.agents, "routing what is there");
+        return;
+    }
+    tracing::info!(
+        "routing in {}: {} agents, watching {} outboxes {how}",
+        ready.room.display(),
+        ready.agents,
+        ready.outboxes
+    );
+    if let Err(e) = sd_notify::notify(&[sd_notify::NotifyState::Ready]) {
+        tracing::warn!("can't tell the service manager: {e}");
+    }
+}
+
+fn start_logging(format: Format, cx: &Context) {
+    let level = match (cx.out.quiet, cx.verbose) {
+        (true, _) => LevelFilter::WARN,
+        (false, 0) => LevelFilter::INFO,
+        (false, 1) => LevelFilter::DEBUG,
+        (false, _) => LevelFilter::TRACE,
+    };
+    let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let logging = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    let started = match format {
+        Format::Text => logging.with_ansi(colour).try_init(),
+        Format::Json => logging.json().flatten_event(true).with_ansi(false).try_init(),
+    };
+    if let Err(e) = started {
+        cx.out.warn(&format!("can't log: {e}"));
+    }
+}

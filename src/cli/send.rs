@@ -1,0 +1,147 @@
+//! `mailbag send`
+
+use super::Exit;
+use super::context::Context;
+use crate::actions::send::{self, Draft};
+use crate::error::{Doing, Error, Result};
+use crate::limits;
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag send bob 'the port is 8080' --as alice
+  mailbag send bob carol 'both of you, please'         addresses first, the body last
+  mailbag send all_engineers 'freeze at noon' --type announcement --priority high
+  git diff | mailbag send bob - --subject 'please review'
+  mailbag send bob --subject 'done' --attach report.md
+  mailbag send bob '' --subject 'two recipients want an empty body: bob carol \"\"'
+
+The body: with two words or more, the last one is the body; `-` reads it from standard input, '' is none. With one
+word, which is the address, the body is read from standard input, unless --subject or --attach is given.
+
+Addresses: an id or display name, all, all_engineers, any_engineer, 'engineer_*', '#topic', cap:rust, human.
+`mailbag explain ADDRESS` shows who that is.
+
+The message stands in the outbox when this returns, whatever happens then. Its id is printed.";
+
+/// Write a message
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, override_usage = "mailbag send [OPTIONS] <ADDRESS>... [BODY|-]")]
+pub(super) struct Args {
+    /// Addresses, then the body
+    #[arg(required = true, value_name = "ADDRESS... BODY")]
+    words: Vec<String>,
+    /// Who sends it; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
+    #[arg(long = "as", value_name = "AGENT")]
+    sender: Option<String>,
+    /// What it is about, in one line
+    #[arg(long, value_name = "TEXT")]
+    subject: Option<String>,
+    /// Its type, such as question, task or x-mine; else message
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// low, normal, high or urgent
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<String>,
+    /// The conversation it belongs to
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// The message it answers: an id, SENDER/ID or a seq
+    #[arg(long, value_name = "ID")]
+    reply_to: Option<String>,
+    /// A message it is related to, likewise; may be repeated
+    #[arg(long = "ref", value_name = "ID")]
+    refs: Vec<String>,
+    /// A file: named if it is below the room's context/, else copied in if it is a small text; may be repeated
+    #[arg(long = "attach", value_name = "FILE")]
+    attachments: Vec<PathBuf>,
+    /// When it is of no use any more: 10m, 2h, 7d or an instant
+    #[arg(long, value_name = "TIME")]
+    expires: Option<String>,
+    /// The channel; else main
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let who = cx.who(args.sender.as_deref())?;
+    let room = cx.room()?;
+    let sent = send::send(&room, &who, draft(args)?)?;
+    // Before the pass: whoever kills a slow pass knows the id of what was sent.
+    if !cx.out.json {
+        cx.out.line(&sent.id)?;
+        cx.out.flush()?;
+    }
+    let routed = send::route(&room);
+    if cx.out.json {
+        cx.out.json(&sent)?;
+    }
+    routed.map(|_| Exit::Ok).or_else(|e| {
+        let place = room.dir.at(&sent.file).display().to_string();
+        cx.out.warn(&format!("the message was sent, and waits to be routed; don't send it again ({place})"));
+        // What passes by itself is no failure of sending.
+        if Exit::of(&e) != Exit::TryAgain {
+            return Err(e);
+        }
+        cx.out.warn(&e.to_string());
+        Ok(Exit::Ok)
+    })
+}
+
+fn draft(args: Args) -> Result<Draft> {
+    let mut to = args.words;
+    let says_enough = args.subject.is_some() || !args.attachments.is_empty();
+    let last = if to.len() > 1 { to.pop() } else { None };
+    let body_is_last_word = last.as_deref().is_some_and(|word| word != "-");
+    let body = match last.as_deref() {
+        Some("-") => Some(piped()?),
+        Some(_) => last,
+        None if says_enough => None,
+        None if std::io::stdin().is_terminal() => {
+            return Err(Error::Usage {
+                what: "there is nothing to send".into(),
+                cure: "write the body after the addresses, or pipe it, or give --subject".into(),
+            });
+        }
+        None => Some(piped()?),
+    };
+    Ok(Draft {
+        to,
+        body,
+        body_is_last_word,
+        subject: args.subject,
+        kind: args.kind,
+        priority: args.priority,
+        thread: args.thread,
+        reply_to: args.reply_to,
+        refs: args.refs,
+        attachments: args.attachments,
+        expires: args.expires,
+        channel: args.channel,
+    })
+}
+
+/// The body from standard input, without the line end that `echo` puts behind it.
+fn piped() -> Result<String> {
+    let bytes = stdin()?;
+    let mut text = String::from_utf8(bytes).map_err(|e| Error::Usage {
+        what: format!("what stands on standard input is not UTF-8: byte {}", e.utf8_error().valid_up_to()),
+        cure: "convert it, for example with iconv, or attach it from the room's context/".into(),
+    })?;
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
+}
+
+/// All of standard input, as far as any message may be long.
+pub(super) fn stdin() -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = limits::MESSAGE_BYTES_MOST + 1;
+    std::io::stdin().lock().take(most).read_to_end(&mut bytes).doing("read", "standard input")?;
+    Ok(bytes)
+}

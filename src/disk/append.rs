@@ -1,0 +1,56 @@
+//! A file that only grows, by whole pieces: the log's segments.
+
+use super::{Dir, system};
+use crate::error::{Doing, Error, Result};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+/// An open file of known length that is only appended to.
+pub struct Append {
+    file: File,
+    path: PathBuf,
+    length: u64,
+}
+
+impl Append {
+    /// Opens a file to append to it from `length` on, making it if there is none. What stands behind `length` is cut
+    /// off. `None` stands for the file's own length.
+    pub fn open(dir: &Dir, name: &str, length: Option<u64>) -> Result<Append> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd =
+            rustix::fs::openat(dir.as_fd(), name, flags, Mode::from_raw_mode(0o666)).doing("open", dir.at(name))?;
+        let file = File::from(fd);
+        let stands = super::file_meta(&file).doing("look at", dir.at(name))?.size;
+        let length = length.unwrap_or(stands);
+        if stands > length {
+            rustix::fs::ftruncate(&file, length).doing("cut back", dir.at(name))?;
+        }
+        Ok(Append { file, path: dir.at(name), length })
+    }
+
+    /// Appends all of `bytes`, or nothing: a part that was written before a failure is cut off again at once. A kill
+    /// may leave a part, which the reader tells by the batch's count and chain. Durable only after [`Append::sync`].
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Err(source) = self.file.write_all(bytes) {
+            // Left as it is, the part would be taken for damage, so a failure here must stop the router.
+            rustix::fs::ftruncate(&self.file, self.length)
+                .map_err(|e| Error::Sync { path: self.path.clone(), source: e.into() })?;
+            return Err(Error::Io { verb: "append to", path: self.path.clone(), source });
+        }
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Makes what was appended durable.
+    pub fn sync(&self) -> Result<()> {
+        system::sync_data(self.file.as_fd()).map_err(|source| Error::Sync { path: self.path.clone(), source })
+    }
+
+    /// The file's length in bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+}

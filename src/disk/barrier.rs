@@ -1,0 +1,85 @@
+//! The barrier: what was touched since the last one, and how all of it is made durable.
+
+use super::{Dir, system};
+use crate::error::{Error, Result};
+use crate::limits;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+/// What a room's files survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// A kill, a panic and a power cut.
+    #[default]
+    Power,
+    /// A kill and a panic; for tmpfs, tests and throw-away rooms.
+    Process,
+}
+
+/// Collects the files and directories touched since the last barrier. While they are few, each is synced alone; past
+/// [`limits::SYNC_ONE_BY_ONE`] the whole file system is, which costs the same for one file and for thousands.
+pub struct Barrier {
+    durability: Durability,
+    root: Dir,
+    files: Vec<(File, PathBuf)>,
+    dirs: Vec<Dir>,
+    many: bool,
+}
+
+impl Barrier {
+    /// A barrier for the file system of `root`.
+    pub fn new(durability: Durability, root: Dir) -> Barrier {
+        Barrier { durability, root, files: Vec::new(), dirs: Vec::new(), many: false }
+    }
+
+    /// A file was written.
+    pub fn file(&mut self, file: File, path: impl FnOnce() -> PathBuf) {
+        if self.durability == Durability::Power && !self.many {
+            self.files.push((file, path()));
+            self.look_if_many();
+        }
+    }
+
+    /// A name was made or went in this directory.
+    pub fn dir(&mut self, dir: &Dir) {
+        if self.durability == Durability::Power && !self.many && !self.dirs.iter().any(|d| d.path == dir.path) {
+            self.dirs.push(dir.clone());
+            self.look_if_many();
+        }
+    }
+
+    /// Everything on the file system is to be synced: what was touched is not known.
+    pub fn everything(&mut self) {
+        self.many = self.durability == Durability::Power && cfg!(target_os = "linux");
+    }
+
+    /// Is there nothing to make durable?
+    pub fn is_empty(&self) -> bool {
+        !self.many && self.files.is_empty() && self.dirs.is_empty()
+    }
+
+    /// Makes it all durable. When this has returned, a power cut leaves every file and name as it was collected.
+    /// A failure is final: the system may have dropped what it could not write, so a second try would lie.
+    pub fn pass(&mut self) -> Result<()> {
+        let (files, dirs) = (std::mem::take(&mut self.files), std::mem::take(&mut self.dirs));
+        if std::mem::take(&mut self.many) {
+            let done = system::sync_all(self.root.as_fd()).unwrap_or(Ok(()));
+            return done.map_err(|source| Error::Sync { path: self.root.path().to_path_buf(), source });
+        }
+        for (file, path) in &files {
+            system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: path.clone(), source })?;
+        }
+        dirs.iter().try_for_each(Dir::sync)
+    }
+
+    // Without a call for the whole file system, every file stays open until the barrier; batches are bounded.
+    fn look_if_many(&mut self) {
+        if cfg!(target_os = "linux") && self.files.len() + self.dirs.len() > limits::SYNC_ONE_BY_ONE {
+            self.many = true;
+            self.files.clear();
+            self.dirs.clear();
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The durable verbs, and the only user of raw file calls.
+//!
+//! Every verb works relative to a [`Dir`], an open directory of the room, and follows no symbolic link below it, so
+//! that nothing that an agent makes in its own directories leads the router out of the room. Each verb's comment says
+//! what survives a kill and what survives a power cut. What is special to one system stands in `system`.
+
+mod append;
+mod barrier;
+mod system;
+
+pub use append::Append;
+pub use barrier::{Barrier, Durability};
+pub use system::Lease;
+
+use crate::error::{Doing, Error, Result};
+use crate::fault::{self, Protection};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// Non-blocking, so that a FIFO or a leased file can't hang the caller; no terminal becomes ours.
+const LOOK: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// An open directory, with its path for error messages. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Dir {
+    fd: Arc<OwnedFd>,
+    path: Arc<Path>,
+}
+
+/// What `lstat` says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meta {
+    /// Regular file, directory, symbolic link, …
+    pub kind: FileType,
+    /// Bytes.
+    pub size: u64,
+    /// The file's identity on its file system.
+    pub inode: u64,
+    /// The file system's identity.
+    pub device: u64,
+    /// How many names the file has.
+    pub links: u64,
+    /// Who owns it.
+    pub uid: u32,
+    /// When its content last changed, in nanoseconds since 1970 by the file system's clock.
+    pub modified: i128,
+    /// When its content, names or permissions last changed, likewise.
+    pub changed: i128,
+}
+
+impl Dir {
+    /// Opens a directory by its path, following links on the way: for a room's root only.
+    pub fn open(path: &Path) -> Result<Dir> {
+        let fd = rustix::fs::open(path, DIRECTORY, Mode::empty()).doing("open", path)?;
+        Ok(Dir { fd: Arc::new(fd), path: path.into() })
+    }
+
+    /// Opens a directory below this one. A symbolic link anywhere on the way is an error.
+    pub fn sub(&self, below: impl AsRef<Path>) -> Result<Dir> {
+        let path = self.path.join(&below);
+        let fd = system::open_beneath(self.fd.as_fd(), below.as_ref(), DIRECTORY).doing("open", &path)?;
+        Ok(Dir { fd: Arc::new(fd), path: path.into() })
+    }
+
+    /// Opens a directory below this one, making what is missing of it. Survives a kill; a power cut only after the
+    /// directories above were synced, which this does where it made one.
+    pub fn make(&self, below: impl AsRef<Path>) -> Result<Dir> {
+        self.make_each(below.as_ref(), &mut Dir::sync)
+    }
+
+    /// As [`Dir::make`], for many at once: durable at the barrier.
+    pub fn make_with(&self, below: impl AsRef<Path>, barrier: &mut Barrier) -> Result<Dir> {
+        self.make_each(below.as_ref(), &mut |dir| {
+            barrier.dir(dir);
+            Ok(())
+        })
+    }
+
+    fn make_each(&self, below: &Path, made_in: &mut dyn FnMut(&Dir) -> Result<()>) -> Result<Dir> {
+        if let Ok(dir) = self.sub(below) {
+            return Ok(dir);
+        }
+        let mut at = self.clone();
+        for part in below.components() {
+            match rustix::fs::mkdirat(&*at.fd, part.as_os_str(), Mode::from_raw_mode(0o777)) {
+                Ok(()) => made_in(&at)?,
+                Err(Errno::EXIST) => {}
+                Err(e) => return Err(e).doing("make the directory", at.path.join(part)),
+            }
+            at = at.sub(part)?;
+        }
+        Ok(at)
+    }
+
+    /// The path by which this directory was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of something in this directory, for messages.
+    pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// What `lstat` says of a file below this directory, or `None` if there is none.
+    pub fn stat(&self, name: impl AsRef<Path>) -> Result<Option<Meta>> {
+        match rustix::fs::statat(&*self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Meta::new(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(e) => Err(e).doing("look at", self.at(name)),
+        }
+    }
+
+    /// What `fstat` says of this directory itself.
+    pub fn meta(&self) -> Result<Meta> {
+        Ok(Meta::new(&rustix::fs::fstat(&*self.fd).doing("look at", &self.path)?))
+    }
+
+    /// The names in this directory, in the file system's order, without `.` and `..`. Read as it goes: a directory
+    /// of a million files costs a buffer.
+    pub fn list(&self) -> Result<Listing> {
+        let entries = rustix::fs::Dir::read_from(&*self.fd).doing("list", &self.path)?;
+        Ok(Listing { entries, path: self.path.clone() })
+    }
+
+    /// Opens a file in this directory to look at it: never blocks, never follows a link.
+    pub fn look(&self, name: impl AsRef<Path>) -> Result<File> {
+        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), LOOK, Mode::empty()).doing("open", self.at(name))?;
+        Ok(fd.into())
+    }
+
+    /// The whole content of a regular file of at most `most` bytes, or `None` if there is no such file.
+    pub fn read(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<Vec<u8>>> {
+        let name = name.as_ref();
+        let file = match self.look(name) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
+            file => file?,
+        };
+        let meta = file_meta(&file).doing("look at", self.at(name))?;
+        if meta.kind != FileType::RegularFile || meta.size > most {
+            let what = if meta.size > most { "is larger than it may be" } else { "is not a regular file" };
+            let cure = "move it away".to_string();
+            return Err(Error::State { path: self.at(name), line: None, what: what.into(), cure });
+        }
+        let mut bytes = Vec::with_capacity(meta.size as usize + 1);
+        file.take(most).read_to_end(&mut bytes).doing("read", self.at(name))?;
+        Ok(Some(bytes))
+    }
+
+    /// Makes a file with this content, never over another. A kill may leave a part of it, which the caller's names
+    /// and records tell from a whole one; a failure leaves nothing. A power cut keeps it only after it was synced.
+    pub fn create(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<File> {
+        let name = name.as_ref();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&*self.fd, name, flags, Mode::from_raw_mode(0o666)).doing("make", self.at(name))?;
+        let mut file = File::from(fd);
+        if let Err(e) = file.write_all(bytes) {
+            let _ = self.remove(name);
+            return Err(e).doing("write", self.at(name));
+        }
+        Ok(file)
+    }
+
+    /// Gives a file this content in one step: readers see the old content or the new. Survives a kill at any
+    /// instant, and a power cut once it has returned.
+    pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+        let name = name.as_ref();
+        let mut temporary = OsString::from(".");
+        temporary.push(name.file_name().unwrap_or_default());
+        temporary.push(format!(".{}.tmp", std::process::id()));
+        let temporary = name.with_file_name(temporary);
+        self.remove(&temporary)?;
+        let file = self.create(&temporary, bytes)?;
+        system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: self.at(&temporary), source })?;
+        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))?;
+        match name.parent().filter(|p| !p.as_os_str().is_empty()) {
+            Some(parent) => self.sub(parent)?.sync(),
+            None => self.sync(),
+        }
+    }
+
+    /// Moves a file, never over another. Survives a kill: it is at one of the two places, whole. Survives a power cut
+    /// once both directories were synced.
+    pub fn rename(&self, name: impl AsRef<Path>, to: &Dir, new: impl AsRef<Path>, verb: &'static str) -> Result<()> {
+        let (name, new) = (name.as_ref(), new.as_ref());
+        let done = if fault::on(Protection::NoReplace) {
+            system::rename_no_replace(self.fd.as_fd(), name, to.fd.as_fd(), new)
+        } else {
+            rustix::fs::renameat(&*self.fd, name, &*to.fd, new)
+        };
+        done.doing(verb, to.at(new))
+    }
+
+    /// Removes a file; that there is none is fine.
+    pub fn remove(&self, name: impl AsRef<Path>) -> Result<()> {
+        match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(e) => Err(e).doing("remove", self.at(name)),
+        }
+    }
+
+    /// Removes an empty directory; that there is none, or that it is not empty, is fine.
+    pub fn remove_empty(&self, name: impl AsRef<Path>) -> Result<()> {
+        match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+            Err(e) => Err(e).doing("remove", self.at(name)),
+        }
+    }
+
+    /// Makes the names in this directory durable.
+    pub fn sync(&self) -> Result<()> {
+        system::sync_file(self.fd.as_fd()).map_err(|source| Error::Sync { path: self.path.to_path_buf(), source })
+    }
+
+    /// Opens a file for a lock, making it if there is none.
+    pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), flags, Mode::from_raw_mode(0o666));
+        Ok(fd.doing("open", self.at(name))?.into())
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Do file events reach this machine for all changes in a directory? Not on file systems that others write from
+/// elsewhere.
+pub fn events_work(dir: &Dir) -> bool {
+    system::events_work(dir.as_fd())
+}
+
+/// What `fstat` says of an open file.
+pub fn file_meta(file: &File) -> std::io::Result<Meta> {
+    Ok(Meta::new(&rustix::fs::fstat(file)?))
+}
+
+/// Does a writer hold this file open? Asked with a read lease, which is given back at once.
+pub fn lease(file: &File) -> Lease {
+    system::lease(file)
+}
+
+impl Meta {
+    // The fields' types differ between systems.
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+    fn new(stat: &Stat) -> Meta {
+        let nanos = |seconds, nanos| i128::from(seconds) * 1_000_000_000 + nanos as i128;
+        Meta {
+            kind: FileType::from_raw_mode(stat.st_mode as _),
+            size: stat.st_size as u64,
+            inode: stat.st_ino as u64,
+            device: stat.st_dev as u64,
+            links: stat.st_nlink as u64,
+            uid: stat.st_uid,
+            modified: nanos(stat.st_mtime, stat.st_mtime_nsec),
+            changed: nanos(stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+}
+
+/// The names of a directory, read as it goes.
+pub struct Listing {
+    entries: rustix::fs::Dir,
+    path: Arc<Path>,
+}
+
+/// A name in a directory, and what kind of file it is if the file system says so without being asked again.
+#[derive(Debug)]
+pub struct Entry {
+    /// The file's name, without its directory.
+    pub name: OsString,
+    /// What it is, or `FileType::Unknown`.
+    pub kind: FileType,
+    /// Its identity on its file system.
+    pub inode: u64,
+}
+
+impl Iterator for Listing {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Result<Entry>> {
+        loop {
+            let entry = match self.entries.next()?.doing("list", &self.path) {
+                Ok(entry) => entry,
+                Err(e) => return Some(Err(e)),
+            };
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                return Some(Ok(Entry { name: name.to_owned(), kind: entry.file_type(), inode: entry.ino() }));
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What differs between systems: on Linux the calls that fit best, elsewhere portable twins with the same promise.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+type Result<T> = rustix::io::Result<T>;
+
+/// What a read lease told about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lease {
+    /// No writer holds it open.
+    Free,
+    /// A writer holds it open.
+    Writer,
+    /// This file system, this system or this file's owner doesn't allow the question.
+    Unknown,
+}
+
+/// Opens a path below a directory, with no symbolic link anywhere on the way.
+pub(super) fn open_beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::ResolveFlags;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match rustix::fs::openat2(dir, below, flags, Mode::empty(), resolve) {
+            // Old kernels and some sandboxes have no openat2.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            opened => return opened,
+        }
+    }
+    open_step_by_step(dir, below, flags)
+}
+
+/// The portable twin of `openat2`: one directory after the other, each without following a link.
+fn open_step_by_step(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
+    let mut at: Option<OwnedFd> = None;
+    for part in below.components() {
+        let std::path::Component::Normal(part) = part else { return Err(Errno::INVAL) };
+        let from = at.as_ref().map_or(dir, |fd| fd.as_fd());
+        at = Some(rustix::fs::openat(from, part, flags | OFlags::NOFOLLOW, Mode::empty())?);
+    }
+    at.ok_or(Errno::INVAL)
+}
+
+/// Renames, never over another file. Where the file system can't promise that, looks first: still atomic, but a file
+/// that appears in between is lost.
+pub(super) fn rename_no_replace(from: BorrowedFd<'_>, name: &Path, to: BorrowedFd<'_>, new: &Path) -> Result<()> {
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    match rustix::fs::renameat_with(from, name, to, new, rustix::fs::RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+        done => return done,
+    }
+    match rustix::fs::statat(to, new, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => rustix::fs::renameat(from, name, to, new),
+        Ok(_) => Err(Errno::EXIST),
+        Err(e) => Err(e),
+    }
+}
+
+/// Makes a file's content, or a directory's names, durable, through the drive's own cache.
+pub(super) fn sync_file(fd: BorrowedFd<'_>) -> std::io::Result<()> {
+    #[cfg(target_vendor = "apple")]
+    let done = rustix::fs::fcntl_fullfsync(fd);
+    #[cfg(not(target_vendor = "apple"))]
+    let done = rustix::fs::fsync(fd);
+    Ok(done?)
+}
+
+/// Makes a file's content durable, and of what describes it only what is needed to read it back.
+pub(super) fn sync_data(fd: BorrowedFd<'_>) -> std::io::Result<()> {
+    #[cfg(target_vendor = "apple")]
+    let done = rustix::fs::fcntl_fullfsync(fd);
+    #[cfg(not(target_vendor = "apple"))]
+    let done = rustix::fs::fdatasync(fd);
+    Ok(done?)
+}
+
+/// Makes everything on the file system of `fd` durable; `None` where the system has no such call.
+pub(super) fn sync_all(fd: BorrowedFd<'_>) -> Option<std::io::Result<()>> {
+    #[cfg(target_os = "linux")]
+    return Some(rustix::fs::syncfs(fd).map_err(Into::into));
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = fd;
+        None
+    }
+}
+
+/// Network, FUSE and shared-folder file systems change without an event here. Magic numbers: statfs(2).
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
+pub(super) fn events_work(fd: BorrowedFd<'_>) -> bool {
+    const SILENT: [i64; 9] = [
+        0x6969,      // NFS
+        0xff53_4d42, // CIFS
+        0xfe53_4d42, // SMB2
+        0x517b,      // SMB
+        0x6573_5546, // FUSE
+        0x0102_1997, // 9P, which WSL and some virtual machines use
+        0x00c3_6400, // Ceph
+        0x5346_414f, // AFS
+        0x786f_4256, // VirtualBox shared folders
+    ];
+    rustix::fs::fstatfs(fd).is_ok_and(|stat| !SILENT.contains(&(stat.f_type as i64 & 0xffff_ffff)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn events_work(_: BorrowedFd<'_>) -> bool {
+    true
+}
+
+/// Asks with a read lease whether a writer holds the file open, and gives the lease back at once.
+#[cfg(target_os = "linux")]
+pub(super) fn lease(file: &File) -> Lease {
+    catch_lease_breaks();
+    // SAFETY: fcntl with F_SETLEASE takes an open descriptor and an integer, and touches no memory of ours.
+    #[allow(unsafe_code)]
+    let set = |kind: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
+    if set(libc::F_RDLCK) == 0 {
+        set(libc::F_UNLCK);
+        return Lease::Free;
+    }
+    match std::io::Error::last_os_error().raw_os_error() {
+        Some(libc::EAGAIN) => Lease::Writer,
+        _ => Lease::Unknown,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn lease(file: &File) -> Lease {
+    let _ = file.as_raw_fd();
+    Lease::Unknown
+}
+
+/// A writer that opens a file in the instant of the lease makes the system send SIGIO, whose default ends the process.
+#[cfg(target_os = "linux")]
+fn catch_lease_breaks() {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::{Arc, Once};
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let _ = signal_hook::flag::register(libc::SIGIO, Arc::new(AtomicBool::new(false)));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_lease_tells_whether_a_writer_holds_the_file() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("x");
+        let mut writer = File::create(&path)?;
+        writer.write_all(b"{}")?;
+        let reader = File::open(&path)?;
+        assert_ne!(lease(&reader), Lease::Free);
+        drop(writer);
+        assert_ne!(lease(&reader), Lease::Writer);
+        Ok(())
+    }
+
+    #[test]
+    fn both_ways_to_open_refuse_a_link_on_the_way() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        std::fs::create_dir_all(dir.path().join("real/below"))?;
+        std::os::unix::fs::symlink("real", dir.path().join("link"))?;
+        let root = File::open(dir.path())?;
+        for open in [open_beneath, open_step_by_step] {
+            assert!(open(root.as_fd(), Path::new("real/below"), OFlags::RDONLY).is_ok());
+            assert!(open(root.as_fd(), Path::new("link/below"), OFlags::RDONLY).is_err());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_rename_never_goes_over_another_file() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for name in ["a", "b"] {
+            std::fs::write(dir.path().join(name), name)?;
+        }
+        let root = File::open(dir.path())?;
+        let done = rename_no_replace(root.as_fd(), Path::new("a"), root.as_fd(), Path::new("b"));
+        assert_eq!(done, Err(Errno::EXIST));
+        assert_eq!(std::fs::read(dir.path().join("b"))?, b"b");
+        Ok(())
+    }
+}

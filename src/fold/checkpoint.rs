@@ -1,0 +1,96 @@
+//! The checkpoint: a digest-checked copy of the fold, so that a start reads only the log's tail.
+//!
+//! It is a cache. One that is missing, damaged, of another version, or that doesn't fit the log is not used, and the
+//! fold is made from the whole log.
+
+use super::{Counts, Fold, Ids, Open};
+use crate::clock::Stamp;
+use crate::disk::Dir;
+use crate::error::Result;
+use crate::log::{self, Position};
+use crate::record::{Hash, hash_line, hex};
+use crate::{layout, limits};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+const VERSION: u32 = 1;
+
+/// The first line of the file's body; the ids follow it as raw entries.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    version: u32,
+    room: Option<String>,
+    seq: u64,
+    batch: u64,
+    at: i64,
+    prev: Hash,
+    claim: u64,
+    open: Vec<Open>,
+    heard: BTreeSet<String>,
+    active: BTreeMap<Arc<str>, i64>,
+    counts: Counts,
+    last: Position,
+    end: Position,
+}
+
+impl Fold {
+    /// Writes the checkpoint. Survives a kill at any instant: the old one or the new one stands.
+    pub fn save(&self, room: &Dir) -> Result<()> {
+        let head = Head {
+            version: VERSION,
+            room: self.room.clone(),
+            seq: self.seq,
+            batch: self.batch,
+            at: self.at.micros(),
+            prev: self.prev,
+            claim: self.claim,
+            open: self.open.values().cloned().collect(),
+            heard: self.heard.clone(),
+            active: self.active.iter().map(|(agent, at)| (agent.clone(), at.micros())).collect(),
+            counts: self.counts,
+            last: self.last,
+            end: self.end,
+        };
+        let mut body = serde_json::to_vec(&head).expect("a checkpoint has only text keys");
+        body.push(b'\n');
+        body.extend(self.ids.bytes());
+        let mut file = hex(&hash_line(&body)).into_bytes();
+        file.push(b'\n');
+        file.extend(body);
+        room.replace(layout::CHECKPOINT, &file)
+    }
+}
+
+/// The fold as of the checkpoint, if there is one that is whole and fits the log.
+pub(super) fn load(room: &Dir) -> Result<Option<Fold>> {
+    let Ok(Some(file)) = room.read(layout::CHECKPOINT, limits::CHECKPOINT_MOST) else { return Ok(None) };
+    let Some(fold) = read(&file) else { return Ok(None) };
+    let last = log::read_one(room, fold.last)?;
+    let fits = last.is_some_and(|line| line.hash() == fold.prev && line.end() == fold.end);
+    Ok(fits.then_some(fold))
+}
+
+fn read(file: &[u8]) -> Option<Fold> {
+    let (digest, body) = (file.get(..64)?, file.get(65..)?);
+    if hex(&hash_line(body)).as_bytes() != digest {
+        return None;
+    }
+    let cut = body.iter().position(|&byte| byte == b'\n')?;
+    let head: Head = serde_json::from_slice(&body[..cut]).ok()?;
+    (head.version == VERSION).then(|| Fold {
+        room: head.room,
+        seq: head.seq,
+        batch: head.batch,
+        at: Stamp::from_micros(head.at),
+        prev: head.prev,
+        claim: head.claim,
+        open: head.open.into_iter().map(|open| (open.seq, open)).collect(),
+        heard: head.heard,
+        active: head.active.into_iter().map(|(agent, at)| (agent, Stamp::from_micros(at))).collect(),
+        counts: head.counts,
+        ids: Ids::from_bytes(&body[cut + 1..]),
+        last: head.last,
+        end: head.end,
+    })
+}

@@ -1,0 +1,78 @@
+//! Which (sender, id) the log holds, and where: 16 bytes for each, so that a million are small.
+
+use crate::log::Position;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+
+/// From the hash of (sender, id) to the record's place in the log. Two pairs with the same hash take neighbouring
+/// keys; the record itself tells them apart, so whoever finds a place must look there.
+#[derive(Debug, Clone, Default)]
+pub struct Ids(HashMap<u64, u64>);
+
+impl Ids {
+    /// Remembers where the record of (sender, id) stands.
+    pub fn insert(&mut self, sender: &str, id: &str, at: Position) {
+        let mut key = key(sender, id);
+        while self.0.contains_key(&key) {
+            key = key.wrapping_add(1);
+        }
+        self.0.insert(key, pack(at));
+    }
+
+    /// Where records that may be of (sender, id) stand; usually none.
+    pub fn places<'a>(&'a self, sender: &str, id: &str) -> impl Iterator<Item = Position> + use<'a> {
+        let first = key(sender, id);
+        (0..).map_while(move |step| self.0.get(&first.wrapping_add(step))).map(|&place| unpack(place))
+    }
+
+    /// How many are remembered.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Is none remembered?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Every entry as 16 bytes, in no order.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|(key, place)| [key.to_le_bytes(), place.to_le_bytes()]).flatten().collect()
+    }
+
+    /// Reads what [`Ids::bytes`] gave.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Ids {
+        let number = |half: &[u8]| half.iter().rev().fold(0u64, |n, &byte| n << 8 | u64::from(byte));
+        Ids(bytes.chunks_exact(16).map(|entry| (number(&entry[..8]), number(&entry[8..]))).collect())
+    }
+}
+
+// A hash that nobody can aim at cheaply, and that stays the same from one build to the next.
+fn key(sender: &str, id: &str) -> u64 {
+    let hash = Sha256::new().chain_update(sender).chain_update([0]).chain_update(id).finalize();
+    hash.iter().take(8).fold(0, |n, &byte| n << 8 | u64::from(byte))
+}
+
+fn pack(at: Position) -> u64 {
+    u64::from(at.segment) << 32 | at.offset & 0xffff_ffff
+}
+
+fn unpack(place: u64) -> Position {
+    Position { segment: (place >> 32) as u32, offset: place & 0xffff_ffff }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_ids_come_back_from_their_bytes() {
+        let mut ids = Ids::default();
+        for n in 0..1000u64 {
+            ids.insert("alice", &n.to_string(), Position { segment: 3, offset: n * 700 });
+        }
+        let again = Ids::from_bytes(&ids.bytes());
+        assert_eq!(again.places("alice", "999").next(), Some(Position { segment: 3, offset: 999 * 700 }));
+        assert_eq!(again.places("alicf", "999").next(), None);
+    }
+}

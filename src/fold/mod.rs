@@ -1,0 +1,221 @@
+//! What the log amounts to: the state that the router needs, folded from the log's records.
+
+mod checkpoint;
+mod ids;
+mod replay;
+
+pub use ids::Ids;
+pub use replay::{Damage, Replayed, check_line, replay};
+
+use crate::clock::Stamp;
+use crate::layout;
+use crate::log::Position;
+use crate::record::{Act, Event, Group, Hash, NO_HASH, Record};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The state after the last whole batch of the log.
+#[derive(Debug, Clone)]
+pub struct Fold {
+    /// The room's id, as the log's first record gives it.
+    pub room: Option<String>,
+    /// The last record's number; 0 for an empty log.
+    pub seq: u64,
+    /// The last batch's number.
+    pub batch: u64,
+    /// The last record's accept time.
+    pub at: Stamp,
+    /// The hash of the last line.
+    pub prev: Hash,
+    /// The highest claim number that any record names.
+    pub claim: u64,
+    /// Records not settled yet: their copies may still stand in `spool/stage`, their claims in `spool/claim`.
+    pub open: BTreeMap<u64, Open>,
+    /// What notices were already sent about.
+    pub heard: BTreeSet<String>,
+    /// When each agent's last message was accepted.
+    pub active: BTreeMap<Arc<str>, Stamp>,
+    /// How many records of each kind there are.
+    pub counts: Counts,
+    /// Which (sender, id) the log holds, and where.
+    pub ids: Ids,
+    /// Where the last line begins.
+    pub last: Position,
+    /// Where the next line will begin.
+    pub end: Position,
+}
+
+/// How many messages the log holds, by what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// Accepted messages.
+    pub accepted: u64,
+    /// Copies made of them.
+    pub copies: u64,
+    /// Refused files.
+    pub refused: u64,
+    /// Messages that came again.
+    pub duplicates: u64,
+}
+
+/// A committed record whose copies or claim may still have to be moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// The record's number.
+    pub seq: u64,
+    /// What it is.
+    pub event: Event,
+    /// Its accept time in microseconds since 1970.
+    pub at: i64,
+    /// The claim to retire: a file name in `spool/claim`.
+    pub claim: Option<String>,
+    /// Who wrote the message that is delivered.
+    pub from: Arc<str>,
+    /// That message's id.
+    pub id: String,
+    /// Who gets it.
+    pub to: Vec<Group>,
+    /// What the router has to do for it.
+    #[serde(default)]
+    pub act: Option<Act>,
+}
+
+/// A staged file and where it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its name in `spool/stage`.
+    pub staged: String,
+    /// Which of the agent's directories it goes to.
+    pub place: Place,
+    /// The agent whose directory that is.
+    pub agent: Arc<str>,
+    /// Its name there.
+    pub name: Arc<str>,
+}
+
+/// Which of an agent's directories a staged file goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// `inbox/<agent>`: a copy.
+    Inbox,
+    /// `rejected/<agent>`: the explanation of a refusal.
+    Rejected,
+}
+
+impl Place {
+    /// The directory, relative to the room.
+    pub fn of(self, agent: &str) -> std::path::PathBuf {
+        match self {
+            Place::Inbox => layout::inbox(agent),
+            Place::Rejected => layout::rejected(agent),
+        }
+    }
+}
+
+impl Default for Fold {
+    fn default() -> Fold {
+        Fold {
+            room: None,
+            seq: 0,
+            batch: 0,
+            at: Stamp::default(),
+            prev: NO_HASH,
+            claim: 0,
+            open: BTreeMap::new(),
+            heard: BTreeSet::new(),
+            active: BTreeMap::new(),
+            counts: Counts::default(),
+            ids: Ids::default(),
+            last: crate::log::START,
+            end: crate::log::START,
+        }
+    }
+}
+
+impl Fold {
+    /// Takes in one more record, which stands at `at` in the log as a line of `length` bytes with this hash.
+    pub fn apply(&mut self, record: Record, at: Position, length: u64, hash: Hash) {
+        let stamp = record.stamp();
+        (self.seq, self.batch, self.at, self.prev) = (record.seq, record.batch, stamp, hash);
+        (self.last, self.end) = (at, Position { offset: at.offset + length, ..at });
+        let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
+        self.claim = self.claim.max(number);
+        match record.event {
+            Event::Room => self.room = record.room,
+            Event::Settled => record.settled.iter().for_each(|&(from, to)| self.settle(from, to)),
+            Event::Accepted => {
+                self.counts.accepted += 1;
+                self.counts.copies += record.to.iter().map(|group| group.agents.len() as u64).sum::<u64>();
+                if let (Some(from), Some(id)) = (&record.from, &record.id) {
+                    self.ids.insert(from, id, at);
+                    self.active.insert(from.clone(), stamp);
+                }
+                self.open_up(record, stamp);
+            }
+            Event::Refused | Event::Duplicate | Event::Notice => {
+                self.counts.refused += u64::from(record.event == Event::Refused);
+                self.counts.duplicates += u64::from(record.event == Event::Duplicate);
+                self.heard.extend(record.about.clone());
+                self.open_up(record, stamp);
+            }
+        }
+    }
+
+    fn open_up(&mut self, record: Record, at: Stamp) {
+        let open = Open {
+            seq: record.seq,
+            event: record.event,
+            at: at.micros(),
+            claim: record.claim,
+            from: record.from.unwrap_or_else(|| crate::id::MAILBAG.into()),
+            id: record.id.unwrap_or_default(),
+            to: record.to,
+            act: record.act,
+        };
+        self.open.insert(open.seq, open);
+    }
+
+    fn settle(&mut self, from: u64, to: u64) {
+        let inside: Vec<u64> = self.open.range(from..=to.max(from)).map(|(&seq, _)| seq).collect();
+        inside.iter().for_each(|seq| drop(self.open.remove(seq)));
+    }
+}
+
+impl Open {
+    /// The number and outbox of its claim; 0 for what the router wrote itself.
+    pub fn claimed(&self) -> Option<layout::ClaimName<'_>> {
+        self.claim.as_deref().and_then(layout::read_claim)
+    }
+
+    /// Every staged file of this record, and where each goes.
+    pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
+        let claimed = self.claimed();
+        let number = claimed.map_or(0, |claim| claim.number);
+        let explanation = claimed.filter(|_| self.event == Event::Refused).map(|claim| Delivery {
+            staged: layout::staged_explanation(self.seq, number),
+            place: Place::Rejected,
+            agent: claim.agent.into(),
+            name: layout::explanation(self.seq, claim.original).into(),
+        });
+        let name: Arc<str> = layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
+        let copies = self.to.iter().filter(|_| self.event != Event::Duplicate).flat_map(|group| &group.agents);
+        let copies = copies.map(move |agent| Delivery {
+            staged: layout::staged(self.seq, number, agent),
+            place: Place::Inbox,
+            agent: agent.clone(),
+            name: name.clone(),
+        });
+        explanation.into_iter().chain(copies)
+    }
+
+    /// Where its claim goes when everything is delivered: directory and name.
+    pub fn retires_to(&self) -> Option<(std::path::PathBuf, String)> {
+        let claim = self.claimed()?;
+        let directory = match self.event {
+            Event::Refused => layout::rejected(claim.agent),
+            _ => layout::sent(claim.agent),
+        };
+        Some((directory, layout::retired(self.seq, claim.original)))
+    }
+}

@@ -1,0 +1,117 @@
+//! From the log's bytes to its fold: whole batches count, a damaged last batch is told from damage further back.
+
+use super::{Fold, checkpoint};
+use crate::disk::Dir;
+use crate::error::{Error, Result};
+use crate::layout;
+use crate::log::{self, Line, Position};
+use crate::record::{Record, hex};
+
+/// The fold, and what is wrong with the log's last batch, if anything.
+pub struct Replayed {
+    /// The state after the last whole batch.
+    pub fold: Fold,
+    /// Damage in the last batch. What stands from there on was never committed.
+    pub damage: Option<Damage>,
+    /// How many bytes of log were read, from the checkpoint on.
+    pub read: u64,
+}
+
+/// Where a last batch begins that is not whole, and why it isn't.
+#[derive(Debug)]
+pub struct Damage {
+    /// Where the batch begins.
+    pub from: Position,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// Reads the log from the checkpoint on, or from its start if there is no checkpoint that fits.
+///
+/// Batches are made durable one by one, so after a crash only the last can be damaged: that is reported as
+/// [`Damage`]. Damage further back is an error, because what stands behind it was committed.
+pub fn replay(room: &Dir) -> Result<Replayed> {
+    let mut fold = checkpoint::load(room)?.unwrap_or_default();
+    let start = fold.end;
+    let mut batch: Vec<(Line, Record)> = Vec::new();
+    let mut read = 0;
+    let mut lines = log::read(room, start)?;
+    while let Some(line) = lines.next() {
+        let line = line?;
+        read += line.bytes.len() as u64;
+        let before = batch.last().map_or(fold.prev, |(line, _)| line.hash());
+        match check_line(&line, before, fold.seq + batch.len() as u64 + 1) {
+            Ok(record) => match fits_batch(&record, &fold, &batch) {
+                Ok(()) => batch.push((line, record)),
+                Err(what) => return damaged(room, fold, &batch, &line, what, lines, read),
+            },
+            Err(what) => return damaged(room, fold, &batch, &line, what, lines, read),
+        }
+        if batch.first().and_then(|(_, first)| first.count) == Some(batch.len() as u32) {
+            for (line, record) in batch.drain(..) {
+                let hash = line.hash();
+                fold.apply(record, line.at, line.bytes.len() as u64, hash);
+            }
+        }
+    }
+    let damage = batch.first().map(|(line, first)| Damage {
+        from: line.at,
+        what: format!("the last batch has {} of {} records", batch.len(), first.count.unwrap_or(0)),
+    });
+    Ok(Replayed { fold, damage, read })
+}
+
+/// Checks a line by itself and against the line before: it is whole, it is a record, its number follows, and it
+/// carries the hash of the line before.
+pub fn check_line(line: &Line, before: crate::record::Hash, seq: u64) -> Result<Record, String> {
+    if line.bytes.last() != Some(&b'\n') {
+        return Err("the line is cut short".into());
+    }
+    let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| format!("it is not a record: {e}"))?;
+    if record.prev != before {
+        let (has, wants) = (hex(&record.prev), hex(&before));
+        return Err(format!("the chain is broken: prev is {has}, the line before hashes to {wants}"));
+    }
+    if record.seq != seq {
+        return Err(format!("its seq is {}, and {seq} was to follow", record.seq));
+    }
+    Ok(record)
+}
+
+fn fits_batch(record: &Record, fold: &Fold, batch: &[(Line, Record)]) -> Result<(), String> {
+    match (batch.is_empty(), record.count) {
+        _ if record.batch != fold.batch + 1 => Err(format!("its batch is {}, not {}", record.batch, fold.batch + 1)),
+        (true, Some(count)) if count > 0 => Ok(()),
+        (true, _) => Err("it begins a batch without its count".into()),
+        (false, None) => Ok(()),
+        (false, Some(_)) => Err("a batch begins before the last one is whole".into()),
+    }
+}
+
+/// A damaged line ends the log if nothing behind it belongs to a later batch: blocks of one batch may reach the disk
+/// in any order, but no later batch is begun before this one is whole.
+fn damaged(
+    room: &Dir,
+    fold: Fold,
+    batch: &[(Line, Record)],
+    line: &Line,
+    what: String,
+    rest: log::Lines,
+    read: u64,
+) -> Result<Replayed> {
+    for later in std::iter::once(Ok(None)).chain(rest.map(|line| line.map(Some))) {
+        let later = later?;
+        let bytes = later.as_ref().map_or(&line.bytes, |line| &line.bytes);
+        let number = serde_json::from_slice::<Record>(bytes).map(|record| record.batch);
+        if number.is_ok_and(|number| number > fold.batch + 1) {
+            return Err(Error::State {
+                path: room.at(layout::LOG).join(layout::segment(line.at.segment)),
+                line: None,
+                what: format!("damaged at byte {}, with later batches behind it: {what}", line.at.offset),
+                cure: "run `mailbag log verify` and restore the segment from a copy; nothing was changed".into(),
+            });
+        }
+    }
+    let from = batch.first().map_or(line.at, |(first, _)| first.at);
+    Ok(Replayed { fold, damage: Some(Damage { from, what }), read })
+}

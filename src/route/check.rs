@@ -1,0 +1,241 @@
+//! Steps 4 and 5: is it a message, and who is it for?
+
+use super::{Addressed, Checked, Letters, Router, compose, stage::Ruled};
+use crate::clock::Stamp;
+use crate::error::{Problem, Result};
+use crate::fault::{self, Protection};
+use crate::message::{self, Message};
+use crate::record::{Event, Group, Hash, Record};
+use crate::registry::{Registry, Status};
+use crate::resolve::{self, Recipient, Standing};
+use crate::{inbox, limits, log, schema};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// A claim that was read.
+pub(super) struct Letter {
+    pub(super) claim: String,
+    pub(super) agent: Arc<str>,
+    pub(super) original: String,
+    pub(super) content: Result<Value, Problem>,
+}
+
+/// What the check found.
+pub(super) enum Verdict {
+    /// A message, and its digest.
+    Message(Box<Message>, Hash),
+    /// Every problem; with the id that the sender gave, if one can be made out, and whether it is an ack.
+    Problems { problems: Vec<Problem>, id: Option<String>, ack: bool },
+}
+
+/// What is to be done with a letter.
+pub(super) enum Ruling {
+    /// Deliver it to these.
+    Accept(Box<Message>, Hash, Vec<Group>),
+    /// It is in the log already, at this number.
+    Duplicate { of: u64, id: String, digest: Hash },
+    /// Refuse it; the bounce goes to the sender unless it is an ack.
+    Refuse { problems: Vec<Problem>, id: Option<String>, ack: bool },
+    /// Tell the human.
+    Notice { about: String, message: Box<Message> },
+}
+
+impl Router {
+    /// Step 4: spelling, schema, rules. All problems of a message are found, not the first.
+    pub(super) fn check(&mut self, Letters(letters): Letters) -> Vec<Checked> {
+        let now = Stamp::now();
+        let check = |letter: Letter| check_one(letter, &self.registry, now);
+        let checked: Vec<Checked> = letters.into_iter().map(check).collect();
+        std::mem::take(&mut self.backlog).into_iter().chain(checked).collect()
+    }
+
+    /// Step 5: the recipients, worked out once; who joins later doesn't get it. When the batch has its bound of
+    /// copies, the rest waits for the next.
+    pub(super) fn resolve(&mut self, checked: Vec<Checked>) -> Result<Addressed> {
+        let registry = self.registry.clone();
+        let mut standing = Crowd { router: self, unread: HashMap::new(), taken: HashMap::new() };
+        let (mut ruled, mut copies) = (Vec::with_capacity(checked.len()), 0);
+        let mut ids: HashMap<(Arc<str>, String), ()> = HashMap::new();
+        let mut checked = checked.into_iter();
+        let mut put_back = Vec::new();
+        for Checked(letter, verdict) in checked.by_ref() {
+            let ruling = match verdict {
+                Verdict::Problems { problems, id, ack } => Ruling::Refuse { problems, id, ack },
+                Verdict::Message(message, digest) => {
+                    // The same id twice in one batch: the second is looked up once the first is in the log.
+                    if ids.insert((letter.agent.clone(), message.id().to_owned()), ()).is_some() {
+                        put_back.push(letter.claim);
+                        continue;
+                    }
+                    match standing.router.seen_before(&letter.agent, message.id(), &digest)? {
+                        Some(ruling) => ruling,
+                        None => address(&registry, &letter.agent, message, digest, &mut standing),
+                    }
+                }
+            };
+            if let Ruling::Accept(_, _, groups) = &ruling {
+                copies += groups.iter().map(|group| group.agents.len()).sum::<usize>();
+            }
+            ruled.push(Ruled { claim: Some(letter.claim), agent: letter.agent, original: letter.original, ruling });
+            if copies >= limits::BATCH_COPIES {
+                break;
+            }
+        }
+        self.backlog.extend(checked);
+        self.claims.extend(put_back);
+        ruled.extend(self.rule_notices());
+        Ok(Addressed(ruled))
+    }
+
+    fn rule_notices(&mut self) -> Vec<Ruled> {
+        let notices = std::mem::take(&mut self.notices);
+        let rule = |notice: super::Notice| {
+            let human = crate::id::HUMAN;
+            let message = compose::own("alert", human, &notice.subject, &notice.body, serde_json::Map::new());
+            let ruling = Ruling::Notice { about: notice.about, message: Box::new(message) };
+            Ruled { claim: None, agent: crate::id::MAILBAG.into(), original: String::new(), ruling }
+        };
+        notices.into_iter().map(rule).collect()
+    }
+
+    // A (sender, id) that the log holds is a duplicate if the content is the same, and refused if it isn't.
+    fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<Ruling>> {
+        if !fault::on(Protection::DuplicateCheck) {
+            return Ok(None);
+        }
+        for place in self.fold.ids.places(agent, id) {
+            let Some(line) = log::read_one(&self.room.dir, place)? else { continue };
+            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+            let is_it = record.event == Event::Accepted
+                && record.from.as_deref() == Some(agent)
+                && record.id.as_deref() == Some(id);
+            if is_it && record.digest == Some(*digest) {
+                return Ok(Some(Ruling::Duplicate { of: record.seq, id: id.to_owned(), digest: *digest }));
+            }
+            if is_it {
+                let what = format!(
+                    "the id {id:?} was used before, by message {} of {}, with other content",
+                    record.seq, record.at
+                );
+                let problem =
+                    Problem::new("id_reused", what).at("/id").fix("give each message its own id, or leave it out");
+                return Ok(Some(Ruling::Refuse { problems: vec![problem], id: Some(id.to_owned()), ack: false }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn check_one(mut letter: Letter, registry: &Registry, now: Stamp) -> Checked {
+    let content = std::mem::replace(&mut letter.content, Ok(Value::Null));
+    let value = match content {
+        Ok(value) => value,
+        Err(problem) => {
+            return Checked(letter, Verdict::Problems { problems: vec![problem], id: None, ack: false });
+        }
+    };
+    let id = value.get("id").and_then(Value::as_str).filter(|id| crate::id::is_message_id(id)).map(str::to_owned);
+    let ack = value.get("type").and_then(Value::as_str) == Some("ack");
+    let name = registry.agent(&letter.agent).and_then(|agent| agent.name.as_deref());
+    // Kept for a refusal: wrong recipients are told together with whatever else is wrong.
+    let to = value.get("to").cloned();
+    let verdict = match schema::check_as(value, &letter.agent, name.as_slice(), now) {
+        Ok(message) => {
+            let digest = message.digest();
+            Verdict::Message(Box::new(message), digest)
+        }
+        Err(mut problems) => {
+            problems.extend(wrong_recipients(registry, &letter.agent, to));
+            problems.truncate(limits::PROBLEMS);
+            Verdict::Problems { problems, id, ack }
+        }
+    };
+    Checked(letter, verdict)
+}
+
+fn wrong_recipients(registry: &Registry, agent: &str, to: Option<Value>) -> Vec<Problem> {
+    let addresses = match to {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(many)) => many.into_iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+        _ => Vec::new(),
+    };
+    resolve::resolve(registry, agent, &addresses, false, &mut Nobody).err().unwrap_or_default()
+}
+
+/// Stands in where it doesn't matter how anybody stands.
+struct Nobody;
+
+impl Standing for Nobody {
+    fn unread(&self, _: &str) -> usize {
+        0
+    }
+
+    fn online(&self, _: &str) -> bool {
+        false
+    }
+
+    fn last_active(&self, _: &str) -> Stamp {
+        Stamp::default()
+    }
+
+    fn taken(&mut self, _: &str) {}
+}
+
+fn address(registry: &Registry, agent: &str, message: Box<Message>, digest: Hash, standing: &mut Crowd<'_>) -> Ruling {
+    let ack = message.kind() == "ack";
+    let refuse = |problems, message: &Message| Ruling::Refuse { problems, id: Some(message.id().to_owned()), ack };
+    match resolve::resolve(registry, agent, message.addresses(), message.by_mention(), standing) {
+        Err(problems) => refuse(problems, &message),
+        Ok(none) if none.is_empty() && message.by_mention() && !message::may_go_to_channel_alone(message.kind()) => {
+            let problem = Problem::new("no_recipient", "nobody that the body mentions is known here");
+            refuse(
+                vec![problem.at("/body").fix("name the recipients in `to`; `mailbag agent list` shows them")],
+                &message,
+            )
+        }
+        Ok(recipients) => Ruling::Accept(message, digest, groups(recipients)),
+    }
+}
+
+fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for Recipient { agent, via } in recipients {
+        match groups.iter_mut().rev().find(|group| group.via == via.as_str()) {
+            Some(group) => group.agents.push(agent),
+            None => groups.push(Group { via: via.as_str().into(), agents: vec![agent] }),
+        }
+    }
+    groups
+}
+
+/// How everybody stands, for `any_<role>`: asked for only by who needs it.
+struct Crowd<'a> {
+    router: &'a Router,
+    unread: HashMap<String, usize>,
+    taken: HashMap<String, usize>,
+}
+
+impl Standing for Crowd<'_> {
+    fn unread(&self, agent: &str) -> usize {
+        let waiting = match self.unread.get(agent) {
+            Some(&count) => count,
+            None => inbox::unread(&self.router.room.dir, agent).map_or(usize::MAX / 2, |names| names.len()),
+        };
+        waiting + self.taken.get(agent).copied().unwrap_or(0)
+    }
+
+    fn online(&self, agent: &str) -> bool {
+        self.router.registry.agent(agent).is_some_and(|agent| agent.status != Status::Offline)
+    }
+
+    fn last_active(&self, agent: &str) -> Stamp {
+        let active: &BTreeMap<Arc<str>, Stamp> = &self.router.fold.active;
+        active.get(agent).copied().unwrap_or_default()
+    }
+
+    fn taken(&mut self, agent: &str) {
+        // Counted from the moment that somebody asks: `any_` is rare, and most batches have none.
+        *self.taken.entry(agent.to_owned()).or_default() += 1;
+    }
+}

@@ -1,0 +1,131 @@
+//! What the router writes: the copy that a recipient gets, the explanation of a refusal, the bounce and the notice.
+
+use crate::clock::Stamp;
+use crate::error::Problem;
+use crate::id;
+use crate::message::Message;
+use crate::record::{Act, Hash, Record};
+use serde_json::{Map, Value, json};
+
+/// A message ready to be copied for any number of recipients: what is the same in all copies, pretty-printed once.
+pub(super) struct Copies {
+    before_to: String,
+    before_via: String,
+}
+
+impl Copies {
+    /// `at` fills in for a timestamp that the sender left out.
+    pub(super) fn new(message: Message, addressed_to: &Value, seq: u64, at: &str) -> Copies {
+        let mut fields = message.into_fields();
+        let mut head = Map::new();
+        for name in ["id", "timestamp", "from"] {
+            let value = fields.shift_remove(name);
+            head.insert(name.into(), value.unwrap_or_else(|| at.into()));
+        }
+        fields.shift_remove("to");
+        fields.shift_insert(0, "addressed_to".into(), addressed_to.clone());
+        let before_to = format!("{{\n{},\n  \"to\": ", inner(&head));
+        let before_via = format!(
+            ",\n{},\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n    \"via\": ",
+            inner(&fields)
+        );
+        Copies { before_to, before_via }
+    }
+
+    /// The copy for one recipient. Neither an agent's name nor `via` needs escaping.
+    pub(super) fn copy(&self, agent: &str, via: &str) -> Vec<u8> {
+        let Copies { before_to, before_via } = self;
+        let mut text = String::with_capacity(before_to.len() + before_via.len() + agent.len() + via.len() + 16);
+        for part in [before_to, "\"", agent, "\"", before_via, "\"", via, "\"\n  }\n}\n"] {
+            text.push_str(part);
+        }
+        text.into_bytes()
+    }
+}
+
+// The lines of a pretty-printed object without its braces.
+fn inner(fields: &Map<String, Value>) -> String {
+    let text = pretty(fields);
+    text.trim_start_matches("{\n").trim_end_matches("\n}").to_owned()
+}
+
+fn pretty(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("JSON values print")
+}
+
+/// What the sender wrote into `to`, or the mentions that stood for it.
+pub(super) fn addressed_to(message: &Message) -> Value {
+    match message.fields().get("to") {
+        Some(to) => to.clone(),
+        None => message.addresses().iter().map(|address| Value::from(address.as_str())).collect(),
+    }
+}
+
+/// Puts a message into a record: its text, its digest, who wrote it.
+pub(super) fn put(record: &mut Record, message: &Message, digest: Hash) {
+    record.from = Some(message.from().into());
+    record.id = Some(message.id().to_owned());
+    record.digest = Some(digest);
+    record.message = serde_json::value::to_raw_value(message.fields()).ok();
+}
+
+/// What the router has to do for a message of this type.
+pub(super) fn act(message: &Message) -> Option<Act> {
+    let topic = || message.text("topic").map(str::to_owned);
+    match message.kind() {
+        "subscribe" => topic().map(Act::Subscribe),
+        "unsubscribe" => topic().map(Act::Unsubscribe),
+        _ => None,
+    }
+}
+
+/// A message that the router itself writes.
+pub(super) fn own(kind: &str, to: &str, subject: &str, body: &str, more: Map<String, Value>) -> Message {
+    let mut fields = Map::new();
+    fields.insert("id".into(), id::mint().into());
+    fields.insert("from".into(), id::MAILBAG.into());
+    fields.insert("to".into(), to.into());
+    fields.insert("type".into(), kind.into());
+    fields.insert("subject".into(), subject.into());
+    fields.insert("body".into(), body.into());
+    fields.extend(more);
+    Message::from_fields(fields).expect("it has every field that a message needs")
+}
+
+/// The message that tells a sender that its file was refused, and why.
+pub(super) fn bounce(agent: &str, original: &str, kept: &str, sent: Option<&str>, problems: &[Problem]) -> Message {
+    let mut body = format!("{original} was not delivered to anyone:\n");
+    for problem in problems {
+        body += &format!("- {problem}\n");
+        if let Some(example) = &problem.example {
+            body += &format!("  for example: {example}\n");
+        }
+    }
+    body += &format!("The file is kept as {kept}; mend it and drop it again under any name.");
+    let mut more = Map::new();
+    if let Some(id) = sent {
+        more.insert("in_reply_to".into(), id.into());
+    }
+    more.insert("metadata".into(), json!({"file": original, "rejected": kept, "problems": problems}));
+    own("error", agent, &format!("refused: {}", codes(problems)), &body, more)
+}
+
+/// The `.error.json` beside a refused file.
+pub(super) fn explanation(agent: &str, original: &str, seq: u64, at: Stamp, problems: &[Problem]) -> Vec<u8> {
+    let code = problems.first().map_or("refused", |problem| &problem.code);
+    let explained = json!({
+        "code": code,
+        "agent": agent,
+        "file": original,
+        "seq": seq,
+        "refused_at": at.to_string(),
+        "problems": problems,
+    });
+    (pretty(&explained) + "\n").into_bytes()
+}
+
+fn codes(problems: &[Problem]) -> String {
+    let mut codes: Vec<String> = problems.iter().map(|problem| problem.code.replace('_', " ")).collect();
+    codes.dedup();
+    codes.join(", ")
+}

@@ -1,0 +1,76 @@
+//! Steps 8 and 10: into the inboxes, and the original to where it is kept.
+
+use super::{Committed, Delivered, Projected, Router, temporary};
+use crate::error::{Error, Result};
+use crate::fold::{Delivery, Place};
+use crate::inbox;
+use crate::layout;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// One of an agent's directories.
+type Directory = (Place, Arc<str>);
+
+impl Router {
+    /// Step 8: one rename for each copy. What is no longer staged was delivered: inboxes are never read to find out.
+    /// A copy that can't be moved stays staged, its record open.
+    ///
+    /// S4 → S5: delivered = -stage +inbox
+    pub(crate) fn deliver(&mut self, Committed(seqs): Committed) -> Delivered {
+        let mut failed = BTreeSet::new();
+        for ((place, agent), deliveries) in self.by_directory(&seqs) {
+            let of = |delivery: &Delivery| layout::read_staged(&delivery.staged).map_or(0, |(seq, _)| seq);
+            let what = place.of(&agent).display().to_string();
+            let stuck =
+                inbox::deliver(&self.room.dir, &self.spool.stage, (place, &agent), deliveries, &mut self.barrier);
+            match stuck.first() {
+                Some((_, e)) => self.waiting.failed(&what, e.to_string()),
+                None => self.waiting.over(&what),
+            }
+            failed.extend(stuck.iter().map(|(delivery, _)| of(delivery)));
+        }
+        let delivered = seqs.into_iter().filter(|seq| !failed.contains(seq)).collect();
+        self.stuck.extend(failed);
+        Delivered(delivered)
+    }
+
+    // Each directory is opened once a batch, in the order in which the batch first reaches it.
+    fn by_directory(&self, seqs: &[u64]) -> Vec<(Directory, Vec<Delivery>)> {
+        let mut groups: Vec<(Directory, Vec<Delivery>)> = Vec::new();
+        let mut places: HashMap<Directory, usize> = HashMap::new();
+        for delivery in seqs.iter().filter_map(|seq| self.fold.open.get(seq)).flat_map(|open| open.deliveries()) {
+            let key = (delivery.place, delivery.agent.clone());
+            let place = *places.entry(key.clone()).or_insert_with(|| {
+                groups.push((key, Vec::new()));
+                groups.len() - 1
+            });
+            groups[place].1.push(delivery);
+        }
+        groups
+    }
+
+    /// Step 10: the claim moves to `sent/` or `rejected/`. `false` if there was nothing to route at all.
+    ///
+    /// S5 → S6: retired = -claim +sent
+    pub(crate) fn retire(&mut self, Projected(seqs): Projected) -> Result<bool> {
+        let mut kept = crate::spool::Kept::default();
+        for &seq in &seqs {
+            let Some(open) = self.fold.open.get(&seq) else { continue };
+            match self.spool.retire(open, &mut kept, &mut self.barrier) {
+                Ok(()) => {
+                    self.done.insert(seq);
+                }
+                Err(e) => self.retire_later(seq, temporary(e)?),
+            }
+        }
+        if !seqs.is_empty() && !self.stuck.is_empty() {
+            tracing::debug!(stuck = self.stuck.len(), "records with undelivered copies stay open");
+        }
+        Ok(!seqs.is_empty())
+    }
+
+    fn retire_later(&mut self, seq: u64, e: Error) {
+        self.stuck.insert(seq);
+        self.waiting.failed("sent", e.to_string());
+    }
+}

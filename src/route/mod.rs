@@ -1,0 +1,237 @@
+//! The way of a message: ten steps, each taking what the one before returns, so that an order that loses mail does not
+//! compile.
+//!
+//! The steps work on a batch: what is there now, without waiting for more. A step that fails for a passing reason
+//! leaves the message where it stands, outbox or claim, and goes on with the others; one that fails for good ends the
+//! router, and recovery starts from what is on disk.
+
+mod check;
+mod compose;
+mod deliver;
+mod project;
+mod reload;
+mod stage;
+mod take;
+mod waiting;
+
+pub use waiting::Waiting;
+
+use crate::disk::{Barrier, Durability};
+use crate::error::{Error, Result};
+use crate::fold::Fold;
+use crate::layout;
+use crate::log::Log;
+use crate::outbox::{Outboxes, Patience};
+use crate::registry::Registry;
+use crate::room::{Lock, Room};
+use crate::settings::Settings;
+use crate::spool::Spool;
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::sync::Arc;
+
+/// The router of one room: everything that the steps need. Only who holds the room's lock can have one.
+pub struct Router {
+    /// The room.
+    pub room: Room,
+    /// Who may send and be written to: the last valid registry.
+    pub registry: Arc<Registry>,
+    /// How the room behaves: the last valid settings.
+    pub settings: Settings,
+    /// Which files wait in outboxes, and whose turn it is.
+    pub outboxes: Outboxes,
+    /// What waits, and why.
+    pub waiting: Waiting,
+    /// The state that the log amounts to.
+    pub fold: Fold,
+    pub(crate) lock: Lock,
+    pub(crate) log: Log,
+    pub(crate) spool: Spool,
+    pub(crate) barrier: Barrier,
+    pub(crate) patience: Patience,
+    /// Claims without a record, to be read.
+    pub(crate) claims: VecDeque<String>,
+    /// The next claim's number.
+    pub(crate) next_claim: u64,
+    /// Committed records whose copies or claim could not be moved yet.
+    pub(crate) stuck: BTreeSet<u64>,
+    /// Records delivered and retired since the last barrier: after it they are settled.
+    pub(crate) done: BTreeSet<u64>,
+    notices: Vec<Notice>,
+    /// Messages read but left out of the last batch, because it had grown to its bound.
+    backlog: VecDeque<Checked>,
+    /// Where the last checkpoint was made.
+    checkpointed: Option<crate::log::Position>,
+    seen: reload::Seen,
+    /// Files of people that could not be read, as they stood, and since when.
+    bad: std::collections::BTreeMap<&'static str, (reload::Seen, std::time::Instant)>,
+    tally: Tally,
+}
+
+/// What a router did since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Tally {
+    /// Messages accepted.
+    pub accepted: u64,
+    /// Copies of them.
+    pub copies: u64,
+    /// Files refused.
+    pub refused: u64,
+    /// Messages that came again.
+    pub duplicates: u64,
+    /// Things that wait for a passing reason.
+    pub waiting: usize,
+}
+
+/// Something that the router has to say to the human, once.
+pub(crate) struct Notice {
+    about: String,
+    subject: String,
+    body: String,
+}
+
+/// Step 2: taken out of the outbox, in `spool/claim`.
+#[must_use]
+pub(crate) struct Claimed(Vec<take::Taken>);
+/// Step 3: read, once; what is delivered is what was read.
+#[must_use]
+pub(crate) struct Letters(Vec<check::Letter>);
+/// Step 4: a message, or every problem that it has.
+#[must_use]
+pub(crate) struct Checked(check::Letter, check::Verdict);
+/// Step 5: what becomes of it, and who gets it.
+#[must_use]
+pub(crate) struct Addressed(Vec<stage::Ruled>);
+/// Step 6: copies and explanations stand in `spool/stage`, numbered in the order of the log.
+#[must_use]
+pub(crate) struct Staged(Vec<stage::Entry>);
+/// Step 7: in the log, durably. From here on it will be delivered whatever happens.
+#[must_use]
+pub(crate) struct Committed(Vec<u64>);
+/// Step 8: the copies stand in their inboxes.
+#[must_use]
+pub(crate) struct Delivered(Vec<u64>);
+/// Step 9: the projections show it.
+#[must_use]
+pub(crate) struct Projected(Vec<u64>);
+
+impl Committed {
+    /// Records that are in the log already: after a kill, or when a delivery is tried again.
+    pub(crate) fn again(seqs: Vec<u64>) -> Committed {
+        Committed(seqs)
+    }
+}
+
+impl Router {
+    pub(crate) fn new(
+        room: Room,
+        lock: Lock,
+        log: Log,
+        spool: Spool,
+        fold: Fold,
+        patience: Patience,
+    ) -> Result<Router> {
+        let settings = room.settings()?;
+        Ok(Router {
+            registry: Arc::new(room.registry()?),
+            barrier: Barrier::new(settings.durability, room.dir.clone()),
+            settings,
+            outboxes: Outboxes::default(),
+            waiting: Waiting::default(),
+            next_claim: fold.claim + 1,
+            room,
+            lock,
+            log,
+            spool,
+            fold,
+            patience,
+            claims: VecDeque::new(),
+            stuck: BTreeSet::new(),
+            done: BTreeSet::new(),
+            notices: Vec::new(),
+            backlog: VecDeque::new(),
+            checkpointed: None,
+            seen: reload::Seen::default(),
+            bad: Default::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// Routes one batch of what is there. `false` when there was nothing to do.
+    pub fn route(&mut self) -> Result<bool> {
+        let claimed = self.claim()?;
+        let letters = self.read(claimed);
+        let checked = self.check(letters);
+        let addressed = self.resolve(checked)?;
+        let staged = self.stage(addressed);
+        let committed = self.commit(staged)?;
+        let delivered = self.deliver(committed);
+        let projected = self.project(delivered);
+        self.retire(projected)
+    }
+
+    /// Is there nothing left to do right now?
+    pub fn is_idle(&self) -> bool {
+        self.outboxes.is_idle() && self.claims.is_empty() && self.backlog.is_empty() && self.notices.is_empty()
+    }
+
+    /// Records durably that everything delivered so far is settled. For when nothing has happened for a while.
+    pub fn settle(&mut self) -> Result<()> {
+        if self.done.is_empty() {
+            return Ok(());
+        }
+        let staged = self.stage_settled();
+        let committed = self.commit(staged)?;
+        let delivered = self.deliver(committed);
+        let projected = self.project(delivered);
+        self.retire(projected).map(drop)
+    }
+
+    /// Says something to the human, unless it was said before.
+    pub fn notify(&mut self, about: String, subject: String, body: String) {
+        if !self.fold.heard.contains(&about) && self.notices.iter().all(|notice| notice.about != about) {
+            self.notices.push(Notice { about, subject, body });
+        }
+    }
+
+    /// Tries again what is due; `true` if the registry or the settings are to be read again.
+    pub fn retry(&mut self) -> bool {
+        let due: HashSet<String> = self.waiting.take_due().into_iter().collect();
+        let (mut copies, mut reload) = (false, false);
+        for what in &due {
+            match what.split_once('/') {
+                Some(("outbox", file)) => match file.split_once('/') {
+                    Some((agent, name)) => self.outboxes.hint(&agent.into(), name.into()),
+                    None => self.outboxes.scan(&file.into()),
+                },
+                Some(("spool", claim)) => self.claims.extend(claim.strip_prefix("claim/").map(str::to_owned)),
+                _ if what == layout::REGISTRY || what == layout::SETTINGS => (reload, copies) = (true, true),
+                _ => copies = true,
+            }
+        }
+        if copies {
+            let stuck = Committed::again(std::mem::take(&mut self.stuck).into_iter().collect());
+            let delivered = self.deliver(stuck);
+            let projected = self.project(delivered);
+            // Nothing to claim, so nothing can fail here but what then waits again.
+            let _ = self.retire(projected);
+        }
+        reload
+    }
+
+    /// What this router did.
+    pub fn tally(&self) -> Tally {
+        Tally { waiting: self.waiting.len(), ..self.tally }
+    }
+
+    fn is_durable(&self) -> bool {
+        self.settings.durability == Durability::Power
+    }
+}
+
+/// A failure ends the router unless it can pass by itself.
+pub(crate) fn temporary(e: Error) -> Result<Error> {
+    match e.class() {
+        crate::error::Class::Temporary => Ok(e),
+        _ => Err(e),
+    }
+}

@@ -1,0 +1,58 @@
+//! Step 9: what follows from a record outside the mail itself. Today that is subscriptions, which stand in the
+//! registry; done again after a kill, they come to the same.
+
+use super::{Delivered, Projected, Router};
+use crate::error::Result;
+use crate::layout;
+use crate::record::Act;
+use std::sync::Arc;
+
+impl Router {
+    /// Step 9. A record whose effect could not be made stays open, and is tried again.
+    pub(crate) fn project(&mut self, Delivered(seqs): Delivered) -> Projected {
+        let acts: Vec<(u64, Arc<str>, Act)> = seqs
+            .iter()
+            .filter_map(|seq| self.fold.open.get(seq))
+            .filter_map(|open| open.act.clone().map(|act| (open.seq, open.from.clone(), act)))
+            .collect();
+        if acts.is_empty() {
+            return Projected(seqs);
+        }
+        match self.edit_registry(&acts) {
+            Ok(()) => {
+                self.waiting.over(layout::REGISTRY);
+                Projected(seqs)
+            }
+            Err(e) => {
+                self.waiting.failed(layout::REGISTRY, e.to_string());
+                let undone = |seq: &u64| acts.iter().any(|(act, ..)| act == seq);
+                self.stuck.extend(seqs.iter().copied().filter(undone));
+                Projected(seqs.into_iter().filter(|seq| !undone(seq)).collect())
+            }
+        }
+    }
+
+    // One write for all subscriptions of a batch.
+    fn edit_registry(&mut self, acts: &[(u64, Arc<str>, Act)]) -> Result<()> {
+        let _held = self.room.lock_registry()?;
+        let mut registry = self.room.registry()?;
+        let before = registry.to_json();
+        for (seq, agent, act) in acts {
+            let edited = match act {
+                Act::Subscribe(topic) => registry.subscribe(agent, topic),
+                Act::Unsubscribe(topic) => registry.unsubscribe(agent, topic),
+            };
+            match edited {
+                Ok(edited) => registry = edited,
+                // Its sender was removed in the meantime: there is nothing left to subscribe.
+                Err(problems) => tracing::warn!(seq, "not done: {}", crate::error::Error::Refused(problems)),
+            }
+        }
+        let after = registry.to_json();
+        if after != before {
+            self.room.dir.replace(layout::REGISTRY, after.as_bytes())?;
+        }
+        self.registry = Arc::new(registry);
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! Steps 6 and 7: copies on disk, then one append that makes them count.
+
+use super::check::Ruling;
+use super::compose::{self, Copies};
+use super::{Addressed, Committed, Router, Staged, temporary};
+use crate::clock::Stamp;
+use crate::error::{Error, Result};
+use crate::log::Position;
+use crate::record::{Event, Group, Record, hash_line};
+use crate::{id, layout};
+use std::sync::Arc;
+
+/// A letter, and what is to be done with it.
+pub(super) struct Ruled {
+    pub(super) claim: Option<String>,
+    pub(super) agent: Arc<str>,
+    pub(super) original: String,
+    pub(super) ruling: Ruling,
+}
+
+/// A record to be written, with the staged files that belong to it.
+pub(super) struct Entry {
+    record: Record,
+    staged: Vec<String>,
+}
+
+impl Router {
+    /// Step 6: gives each its number and time, in the order of the log, and writes a file for each recipient. One
+    /// whose files can't be written waits as its claim.
+    ///
+    /// S2 → S3: staged = +stage
+    pub(super) fn stage(&mut self, Addressed(ruled): Addressed) -> Staged {
+        let Staged(mut entries) = match ruled.is_empty() {
+            true => return Staged(Vec::new()),
+            false => self.stage_settled(),
+        };
+        for one in ruled {
+            let last = entries.last().map(|entry| &entry.record);
+            let seq = last.map_or(self.fold.seq, |record| record.seq) + 1;
+            let at = last.map_or(self.fold.at, Record::stamp).next();
+            let claim = one.claim.clone();
+            match self.stage_one(one, seq, at) {
+                Ok(entry) => entries.push(entry),
+                Err(e) => self.put_back(claim, &e),
+            }
+        }
+        Staged(entries)
+    }
+
+    /// The records that every batch begins with: the room's, in an empty log, and what the barrier of this batch will
+    /// have settled.
+    pub(super) fn stage_settled(&self) -> Staged {
+        let mut records = Vec::new();
+        if self.fold.seq == 0 {
+            let mut record = Record::new(Event::Room);
+            record.room = self.room.id().ok().flatten();
+            records.push(record);
+        }
+        if !self.done.is_empty() {
+            let mut record = Record::new(Event::Settled);
+            record.settled = ranges(self.done.iter().copied());
+            records.push(record);
+        }
+        let (mut seq, mut at) = (self.fold.seq, self.fold.at);
+        for record in &mut records {
+            (seq, at) = (seq + 1, at.next());
+            (record.seq, record.at) = (seq, at.to_string());
+        }
+        Staged(records.into_iter().map(|record| Entry { record, staged: Vec::new() }).collect())
+    }
+
+    fn stage_one(&mut self, one: Ruled, seq: u64, at: Stamp) -> Result<Entry> {
+        let number = one.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
+        let mut entry = Entry { record: Record::new(Event::Accepted), staged: Vec::new() };
+        (entry.record.seq, entry.record.at, entry.record.claim) = (seq, at.to_string(), one.claim);
+        let written = match one.ruling {
+            Ruling::Duplicate { of, id, digest } => {
+                entry.record.event = Event::Duplicate;
+                (entry.record.of, entry.record.id, entry.record.digest) = (Some(of), Some(id), Some(digest));
+                entry.record.from = Some(one.agent);
+                Ok(())
+            }
+            Ruling::Accept(message, digest, to) => {
+                (entry.record.to, entry.record.act) = (to, compose::act(&message));
+                compose::put(&mut entry.record, &message, digest);
+                let addressed_to = compose::addressed_to(&message);
+                let copies = Copies::new(*message, &addressed_to, seq, &entry.record.at);
+                self.stage_copies(&mut entry, &copies, number)
+            }
+            Ruling::Notice { about, message } => {
+                (entry.record.event, entry.record.about) = (Event::Notice, Some(about));
+                entry.record.to = router_to(id::HUMAN.into());
+                compose::put(&mut entry.record, &message, message.digest());
+                let copies = Copies::new(*message, &id::HUMAN.into(), seq, &entry.record.at);
+                self.stage_copies(&mut entry, &copies, 0)
+            }
+            Ruling::Refuse { problems, id, ack } => {
+                let agent = one.agent.clone();
+                let bounced = self.stage_refusal(&mut entry, &one.agent, &one.original, id.as_deref(), &problems, at);
+                bounced.and_then(|copies| {
+                    entry.record.problems = problems;
+                    let known = self.registry.agent(&agent).is_some_and(|agent| !agent.is_retired());
+                    entry.record.to = if known && !ack { router_to(agent) } else { Vec::new() };
+                    self.stage_copies(&mut entry, &copies, number)
+                })
+            }
+        };
+        if let Err(e) = written {
+            self.spool.unstage(entry.staged.iter().map(String::as_str));
+            return Err(e);
+        }
+        Ok(entry)
+    }
+
+    fn stage_refusal(
+        &mut self,
+        entry: &mut Entry,
+        agent: &Arc<str>,
+        original: &str,
+        sent: Option<&str>,
+        problems: &[crate::error::Problem],
+        at: Stamp,
+    ) -> Result<Copies> {
+        let record = &mut entry.record;
+        record.event = Event::Refused;
+        let claimed = record.claim.as_deref().and_then(layout::read_claim);
+        let (number, name) = claimed.map_or((0, original), |claim| (claim.number, claim.original));
+        let kept = layout::rejected(agent).join(layout::retired(record.seq, name)).display().to_string();
+        let bounce = compose::bounce(agent, original, &kept, sent, problems);
+        let explanation = compose::explanation(agent, original, record.seq, at, problems);
+        let staged = layout::staged_explanation(record.seq, number);
+        compose::put(record, &bounce, bounce.digest());
+        self.spool.stage(&staged, &explanation, &mut self.barrier)?;
+        entry.staged.push(staged);
+        Ok(Copies::new(bounce, &(**agent).into(), entry.record.seq, &entry.record.at))
+    }
+
+    fn stage_copies(&mut self, entry: &mut Entry, copies: &Copies, claim: u64) -> Result<()> {
+        for (agent, via) in entry.record.recipients() {
+            let staged = layout::staged(entry.record.seq, claim, agent);
+            self.spool.stage(&staged, &copies.copy(agent, via), &mut self.barrier)?;
+            entry.staged.push(staged);
+        }
+        Ok(())
+    }
+
+    fn put_back(&mut self, claim: Option<String>, e: &Error) {
+        if let Some(claim) = claim {
+            self.waiting.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string());
+        }
+    }
+
+    /// Step 7: barrier 1, one append, barrier 2. Before barrier 2 nothing has happened; behind it everything has.
+    ///
+    /// S3 → S4: committed = +log
+    pub(super) fn commit(&mut self, Staged(mut entries): Staged) -> Result<Committed> {
+        if entries.is_empty() {
+            return Ok(Committed(Vec::new()));
+        }
+        self.still_ours()?;
+        let end = match self.log.end() {
+            Ok(end) => end,
+            Err(e) => return self.unstage(entries, temporary(e)?),
+        };
+        self.barrier.pass()?;
+        let (lines, places) = self.chain(&mut entries, end);
+        if let Err(e) = self.log.append(&lines) {
+            return self.unstage(entries, temporary(e)?);
+        }
+        if self.is_durable() {
+            self.log.sync()?;
+        }
+        let mut seqs = Vec::with_capacity(entries.len());
+        for (Entry { record, .. }, (at, length, hash)) in entries.into_iter().zip(places) {
+            self.count(&record);
+            if let Some(claim) = record.claim.as_ref().filter(|_| !self.waiting.is_empty()) {
+                self.waiting.over(&format!("{}/{claim}", layout::CLAIM));
+            }
+            match record.event {
+                Event::Settled => self.done.retain(|seq| !record.settled.iter().any(|(a, b)| (a..=b).contains(&seq))),
+                Event::Room => {}
+                _ => seqs.push(record.seq),
+            }
+            self.fold.apply(record, at, length, hash);
+        }
+        Ok(Committed(seqs))
+    }
+
+    // The lines of a batch, each with the hash of the one before, and where each will stand.
+    fn chain(&self, entries: &mut [Entry], end: Position) -> (Vec<u8>, Vec<(Position, u64, crate::record::Hash)>) {
+        let (mut lines, mut prev) = (Vec::with_capacity(entries.len() * 1024), self.fold.prev);
+        let (count, batch) = (entries.len() as u32, self.fold.batch + 1);
+        let mut places = Vec::with_capacity(entries.len());
+        for (n, Entry { record, .. }) in entries.iter_mut().enumerate() {
+            (record.batch, record.prev, record.count) = (batch, prev, (n == 0).then_some(count));
+            let line = record.line();
+            prev = hash_line(&line);
+            let at = Position { offset: end.offset + lines.len() as u64, ..end };
+            places.push((at, line.len() as u64, prev));
+            lines.extend(line);
+        }
+        (lines, places)
+    }
+
+    // Nothing was committed: the copies go, the messages wait as claims.
+    fn unstage(&mut self, entries: Vec<Entry>, e: Error) -> Result<Committed> {
+        for Entry { record, staged } in entries {
+            self.spool.unstage(staged.iter().map(String::as_str));
+            self.put_back(record.claim, &e);
+        }
+        Ok(Committed(Vec::new()))
+    }
+
+    // Whoever moved or cleaned the room may have started another router in it.
+    fn still_ours(&self) -> Result<()> {
+        self.lock.check()?;
+        let id = self.room.id()?;
+        match (&self.fold.room, &id) {
+            (Some(log), Some(id)) if log == id => Ok(()),
+            (None, Some(_)) => Ok(()),
+            (log, id) => Err(Error::Moved {
+                what: format!("spool/room says {}, the log {}", words(id), words(log)),
+                cure: "somebody moved or cleaned the room; nothing more was changed".into(),
+            }),
+        }
+    }
+
+    fn count(&mut self, record: &Record) {
+        match record.event {
+            Event::Accepted => {
+                self.tally.accepted += 1;
+                self.tally.copies += record.recipients().count() as u64;
+            }
+            Event::Refused => self.tally.refused += 1,
+            Event::Duplicate => self.tally.duplicates += 1,
+            _ => {}
+        }
+    }
+}
+
+fn words(id: &Option<String>) -> &str {
+    id.as_deref().unwrap_or("nothing")
+}
+
+fn router_to(agent: Arc<str>) -> Vec<Group> {
+    vec![Group { via: crate::resolve::Via::Router.as_str().into(), agents: vec![agent] }]
+}
+
+/// Numbers in order as ranges, both ends included.
+fn ranges(numbers: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, to)) if *to + 1 == number => *to = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    ranges
+}

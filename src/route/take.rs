@@ -1,0 +1,202 @@
+//! Steps 2 and 3: out of the outbox, and into memory.
+
+use super::check::Letter;
+use super::{Claimed, Letters, Router, temporary};
+use crate::disk::Meta;
+use crate::error::{Problem, Result};
+use crate::outbox::{self, Look, Ready, Terms, Turn};
+use crate::{layout, limits};
+use serde_json::Value;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// A file that was claimed, with what was read before.
+pub(super) struct Taken {
+    claim: String,
+    agent: Arc<str>,
+    original: String,
+    content: Result<Value, Problem>,
+    /// Which file was read, and how it stood; `None` if it was read as a claim.
+    meta: Option<Meta>,
+}
+
+/// How much one batch may still take.
+struct Room {
+    messages: usize,
+    bytes: u64,
+}
+
+impl Room {
+    fn is_full(&self) -> bool {
+        self.messages == 0 || self.bytes == 0
+    }
+
+    fn take(&mut self, bytes: u64) {
+        self.messages -= 1;
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+impl Router {
+    /// Step 2: takes what is ready out of the outboxes, each in its turn, until the batch is full. Claims that were
+    /// left without a record by a kill or a passing failure come first.
+    pub(super) fn claim(&mut self) -> Result<Claimed> {
+        let mut taken = Vec::new();
+        let mut room = Room { messages: limits::BATCH_MESSAGES, bytes: limits::BATCH_BYTES };
+        if !self.backlog.is_empty() {
+            return Ok(Claimed(taken));
+        }
+        while !room.is_full() {
+            let Some(claim) = self.claims.pop_front() else { break };
+            if let Some(again) = self.look_at_claim(&claim)? {
+                room.take(again.0);
+                taken.push(again.1);
+            }
+        }
+        while !room.is_full() {
+            let Some((agent, turn)) = self.outboxes.next_turn(&self.room.dir) else { break };
+            let place = layout::outbox(&agent).display().to_string();
+            match turn {
+                Ok(turn) => {
+                    self.waiting.over(&place);
+                    self.take_turn(&agent, turn, &mut room, &mut taken)?;
+                }
+                Err(e) if e.errno() == Some(libc::ENOENT) => self.waiting.over(&place),
+                Err(e) => self.waiting.failed(&place, temporary(e)?.to_string()),
+            }
+        }
+        Ok(Claimed(taken))
+    }
+
+    fn take_turn(&mut self, agent: &Arc<str>, turn: Turn, room: &mut Room, taken: &mut Vec<Taken>) -> Result<()> {
+        let Some(known) = self.registry.agent(agent).filter(|known| !known.is_retired()) else {
+            self.turn_away(agent, &turn);
+            return Ok(());
+        };
+        let terms = Terms { most: self.settings.message_bytes, outbox_uid: Some(turn.uid), owner: known.uid };
+        let mut names = turn.names.iter();
+        for name in names.by_ref() {
+            if room.is_full() {
+                let rest = std::iter::once(name).chain(names).cloned().collect::<Vec<OsString>>();
+                self.outboxes.give_back(agent, rest);
+                break;
+            }
+            let place = layout::outbox(agent).join(name).display().to_string();
+            let looked = outbox::look(&turn.dir, name, &terms, &mut self.patience);
+            let claimed = looked.and_then(|look| match look {
+                Look::Ready(ready) => self.take_one(agent, &turn, name, *ready).map(Some),
+                Look::Later(reason, wait) => {
+                    self.waiting.not_ready(&place, reason, wait);
+                    Ok(None)
+                }
+                Look::Gone => {
+                    self.waiting.over(&place);
+                    Ok(None)
+                }
+            });
+            match claimed {
+                Ok(Some((bytes, one))) => {
+                    self.waiting.over(&place);
+                    room.take(bytes);
+                    taken.push(one);
+                }
+                Ok(None) => {}
+                Err(e) => self.waiting.failed(&place, temporary(e)?.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    // S1 → S2: claimed = -outbox +claim
+    fn take_one(&mut self, agent: &Arc<str>, turn: &Turn, name: &OsStr, ready: Ready) -> Result<(u64, Taken)> {
+        let claim = layout::claim(self.next_claim, agent, name);
+        // Counted first: a number that somebody's file stands in the way of is not tried again.
+        self.next_claim += 1;
+        self.spool.claim(&turn.dir, name, &claim, &mut self.barrier)?;
+        let Ready { content, bytes, meta } = ready;
+        let original = name.to_string_lossy().into_owned();
+        Ok((bytes, Taken { claim, agent: agent.clone(), original, content, meta }))
+    }
+
+    // An outbox that belongs to nobody: its files stay, and the human hears of it.
+    fn turn_away(&mut self, agent: &Arc<str>, turn: &Turn) {
+        if turn.names.is_empty() {
+            return;
+        }
+        let retired = self.registry.agent(agent).is_some();
+        let mend = match retired {
+            true => format!("mailbag agent set {agent} --status offline"),
+            false => format!("mailbag agent add {agent}"),
+        };
+        let what = if retired { "is retired" } else { "is not registered" };
+        let place = layout::outbox(agent).display().to_string();
+        self.waiting.not_ready(&place, &format!("{agent} {what}: {mend}"), None);
+        self.notify(
+            format!("outbox:{agent}"),
+            format!("outbox/{agent} has mail, but {agent} {what}"),
+            format!("Its files stay there until you run:\n\n    {mend}\n\nThen they are routed."),
+        );
+    }
+
+    fn look_at_claim(&mut self, claim: &str) -> Result<Option<(u64, Taken)>> {
+        let place = format!("{}/{claim}", layout::CLAIM);
+        let Some(name) = layout::read_claim(claim) else {
+            tracing::warn!(claim, "is no claim's name; left alone");
+            return Ok(None);
+        };
+        let terms = Terms { most: self.settings.message_bytes, outbox_uid: None, owner: None };
+        match outbox::look(&self.spool.claims, OsStr::new(claim), &terms, &mut self.patience) {
+            Ok(Look::Ready(ready)) => {
+                let ready = *ready;
+                let (agent, original) = (name.agent.into(), name.original.to_owned());
+                let taken = Taken { claim: claim.to_owned(), agent, original, content: ready.content, meta: None };
+                Ok(Some((ready.bytes, taken)))
+            }
+            Ok(Look::Later(reason, wait)) => {
+                self.waiting.not_ready(&place, reason, wait.or(Some(limits::STAND_STILL)));
+                Ok(None)
+            }
+            Ok(Look::Gone) => {
+                self.waiting.over(&place);
+                Ok(None)
+            }
+            Err(e) => {
+                self.waiting.failed(&place, temporary(e)?.to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    /// Step 3: what was read before the claim counts if the claim is that same file, unchanged. If another file had
+    /// taken its name in between, or it changed, the claim is read anew in the next batch.
+    pub(super) fn read(&mut self, Claimed(taken): Claimed) -> Letters {
+        let mut letters = Vec::with_capacity(taken.len());
+        for one in taken {
+            let same = one.meta.is_none_or(|meta| self.is_same(&one.claim, &meta));
+            if same || is_unopenable(&one.content) {
+                letters.push(Letter {
+                    claim: one.claim,
+                    agent: one.agent,
+                    original: one.original,
+                    content: one.content,
+                });
+            } else {
+                self.claims.push_back(one.claim);
+            }
+        }
+        Letters(letters)
+    }
+
+    fn is_same(&self, claim: &str, meta: &Meta) -> bool {
+        let there = self.spool.claims.stat(claim).ok().flatten();
+        there.is_some_and(|there| {
+            (there.inode, there.device, there.size, there.modified)
+                == (meta.inode, meta.device, meta.size, meta.modified)
+        })
+    }
+}
+
+// What is no file at all can't be read again either.
+fn is_unopenable(content: &Result<Value, Problem>) -> bool {
+    content.as_ref().is_err_and(|problem| matches!(problem.code.as_str(), "symlink" | "not_a_file" | "unreadable"))
+}

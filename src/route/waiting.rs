@@ -1,0 +1,106 @@
+//! What waits, why, and when it is tried again: the router's memory of passing failures, written out for `status`.
+
+use crate::clock::Stamp;
+use crate::disk::Dir;
+use crate::{layout, limits};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Everything that waits.
+#[derive(Default)]
+pub struct Waiting {
+    things: BTreeMap<String, Thing>,
+    changed: bool,
+}
+
+struct Thing {
+    reason: String,
+    since: Stamp,
+    due: Option<Instant>,
+    failures: u32,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    what: &'a str,
+    reason: &'a str,
+    since: String,
+}
+
+impl Waiting {
+    /// This can't go on for this reason; it is tried again later and later. Says it in the router's own log once.
+    pub fn failed(&mut self, what: &str, reason: String) {
+        let failures = self.things.get(what).map_or(0, |thing| thing.failures);
+        let wait = (limits::RETRY_FIRST * 2u32.saturating_pow(failures.min(16))).min(limits::RETRY_MOST);
+        if failures == 0 {
+            tracing::warn!(what, "waits: {reason}");
+        }
+        self.put(what, reason, Some(Instant::now() + wait), failures + 1);
+    }
+
+    /// This isn't ready for this reason; look again after this long, or only when an event comes.
+    pub fn not_ready(&mut self, what: &str, reason: &str, wait: Option<Duration>) {
+        self.put(what, reason.to_owned(), wait.map(|wait| Instant::now() + wait), 0);
+    }
+
+    fn put(&mut self, what: &str, reason: String, due: Option<Instant>, failures: u32) {
+        let since = match self.things.get(what) {
+            Some(thing) if thing.reason == reason => thing.since,
+            _ => {
+                self.changed = true;
+                Stamp::now()
+            }
+        };
+        self.things.insert(what.to_owned(), Thing { reason, since, due, failures });
+    }
+
+    /// This no longer waits.
+    pub fn over(&mut self, what: &str) {
+        if !self.things.is_empty() && self.things.remove(what).is_some() {
+            self.changed = true;
+        }
+    }
+
+    /// When the next thing is due.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.things.values().filter_map(|thing| thing.due).min()
+    }
+
+    /// What is due now; each is asked for only once until it fails again.
+    pub fn take_due(&mut self) -> Vec<String> {
+        let now = Instant::now();
+        let due = self.things.iter_mut().filter(|(_, thing)| thing.due.is_some_and(|due| due <= now));
+        due.map(|(what, thing)| {
+            thing.due = None;
+            what.clone()
+        })
+        .collect()
+    }
+
+    /// How many things wait.
+    pub fn len(&self) -> usize {
+        self.things.len()
+    }
+
+    /// Does nothing wait?
+    pub fn is_empty(&self) -> bool {
+        self.things.is_empty()
+    }
+
+    /// Writes the list for `status`, if it changed. It is only told to people: that it can't be written stops nothing.
+    pub fn write(&mut self, room: &Dir) {
+        if !std::mem::take(&mut self.changed) {
+            return;
+        }
+        let lines: Vec<Line<'_>> = self
+            .things
+            .iter()
+            .map(|(what, thing)| Line { what, reason: &thing.reason, since: thing.since.to_string() })
+            .collect();
+        let text = serde_json::to_vec_pretty(&lines).unwrap_or_default();
+        if let Err(e) = room.replace(layout::WAITING, &text) {
+            tracing::debug!("{e}");
+        }
+    }
+}
