@@ -200,6 +200,21 @@ fn tests_wait_for_something_rather_than_for_some_time() {
     assert!(wrong.is_empty(), "the bounded wait of tests/world.rs does this:\n{}", wrong.join("\n"));
 }
 
+#[test]
+fn no_test_file_is_forgotten() {
+    let main = fs::read_to_string("tests/main.rs").expect("tests/main.rs");
+    let there = fs::read_dir("tests").expect("tests").flatten().map(|entry| entry.path());
+    let forgotten: Vec<PathBuf> = there
+        .filter(|path| path.extension().is_some_and(|e| e == "rs") || path.join("mod.rs").exists())
+        .filter(|path| path.file_stem().is_some_and(|stem| stem != "main"))
+        .filter(|path| {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            !main.contains(&format!("mod {stem};"))
+        })
+        .collect();
+    assert!(forgotten.is_empty(), "not in tests/main.rs, so never run: {forgotten:?}");
+}
+
 /// A line that a rule is about.
 struct Hit {
     path: String,
