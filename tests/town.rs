@@ -197,7 +197,8 @@ impl Town {
         let token = uuid::Uuid::now_v7().to_string();
         self.mail(from, &format!("{token}.json"), json!({"to": to, "body": token}));
         let inbox = format!("inbox/{to}");
-        let find = || self.names(&inbox).into_iter().find(|name| self.read(&format!("{inbox}/{name}"))["body"] == *token);
+        let find =
+            || self.names(&inbox).into_iter().find(|name| self.read(&format!("{inbox}/{name}"))["body"] == *token);
         self.wait("a good message after the others", || find().is_some());
         fs::remove_file(self.room(&inbox).join(find().expect("it came"))).expect("it stands there");
     }

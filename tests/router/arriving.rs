@@ -195,7 +195,8 @@ fn the_listing_of_an_inbox_is_the_order_of_acceptance_whatever_senders_say_of_th
         town.wait_for_mail("bob", n + 1);
     }
     assert_eq!(town.bodies("bob"), ["0", "1", "2"]);
-    let seqs: Vec<Option<u64>> = town.inbox("bob").iter().map(|mail: &Value| mail["delivery"]["seq"].as_u64()).collect();
+    let seqs: Vec<Option<u64>> =
+        town.inbox("bob").iter().map(|mail: &Value| mail["delivery"]["seq"].as_u64()).collect();
     assert!(seqs.is_sorted(), "{seqs:?}");
 }
 
