@@ -22,7 +22,7 @@ const ADD_EXAMPLES: &str = "\
 Examples:
   mailbag agent add alice bob carol --role engineer
   mailbag agent add agent_writer_1 --role writer --name Sintra
-  mailbag agent add dave --capability has-telegram --capability web --topic releases
+  mailbag agent add dave --capability has-telegram,web --topic releases
 
 Lists take one value each time, or several with commas.";
 

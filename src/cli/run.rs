@@ -13,8 +13,8 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag run                        until Ctrl-C
   mailbag run --once                 route what is there, and end
-  mailbag run --log-format json -v   for a service; tells systemd when it is ready
-  mailbag run --poll                 where file events don't arrive, such as on NFS
+  mailbag run --log-format json -v   for a service; systemd hears when it is ready
+  mailbag run --poll                 where file events don't arrive, as on NFS
 
 Nothing needs it: without it, whoever sends or reads routes. With it, mail
 arrives at once. SIGHUP reads registry.json and settings.toml again; SIGINT and
