@@ -10,6 +10,7 @@ use crate::registry::{Registry, Status};
 use crate::resolve::{self, Recipient, Standing};
 use crate::{inbox, limits, log, schema};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ impl Router {
     /// copies, the rest waits for the next.
     pub(super) fn resolve(&mut self, checked: Vec<Checked>) -> Result<Addressed> {
         let registry = self.registry.clone();
-        let mut standing = Crowd { router: self, unread: HashMap::new(), taken: HashMap::new() };
+        let mut standing = Crowd { router: self, unread: RefCell::default(), taken: HashMap::new() };
         let (mut ruled, mut copies) = (Vec::with_capacity(checked.len()), 0);
         let mut ids: HashMap<(Arc<str>, String), ()> = HashMap::new();
         let mut checked = checked.into_iter();
@@ -90,6 +91,7 @@ impl Router {
 
     fn rule_notices(&mut self) -> Vec<Ruled> {
         let notices = std::mem::take(&mut self.notices);
+        self.held.extend(notices.iter().cloned());
         let rule = |notice: super::Notice| {
             let human = crate::id::HUMAN;
             let message = compose::own("alert", human, &notice.subject, &notice.body, serde_json::Map::new());
@@ -212,16 +214,14 @@ fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
 /// How everybody stands, for `any_<role>`: asked for only by who needs it.
 struct Crowd<'a> {
     router: &'a Router,
-    unread: HashMap<String, usize>,
+    unread: RefCell<HashMap<String, usize>>,
     taken: HashMap<String, usize>,
 }
 
 impl Standing for Crowd<'_> {
     fn unread(&self, agent: &str) -> usize {
-        let waiting = match self.unread.get(agent) {
-            Some(&count) => count,
-            None => inbox::unread(&self.router.room.dir, agent).map_or(usize::MAX / 2, |names| names.len()),
-        };
+        let count = || inbox::unread(&self.router.room.dir, agent).map_or(usize::MAX / 2, |names| names.len());
+        let waiting = *self.unread.borrow_mut().entry(agent.to_owned()).or_insert_with(count);
         waiting + self.taken.get(agent).copied().unwrap_or(0)
     }
 

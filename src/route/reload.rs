@@ -64,7 +64,9 @@ impl Router {
             return;
         }
         tracing::error!("{e}; the last good one stays in force");
-        let about = format!("{name}:{}", &hex(&hash_line(e.to_string().as_bytes()))[..16]);
+        // The same mistake made again on another day is another file, and is told again.
+        let what = format!("{e} {:?}", self.seen);
+        let about = format!("{name}:{}", &hex(&hash_line(what.as_bytes()))[..16]);
         let body = format!("{e}\n\nUntil then the last good one stays in force.");
         self.notify(about, format!("{name} can't be read"), body);
     }
