@@ -91,6 +91,7 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
         router,
         watcher,
         known: Known::default(),
+        stale: false,
         wakes,
         next_sweep: Instant::now(),
         next_reload: Instant::now(),
@@ -112,6 +113,8 @@ struct Life {
     router: Router,
     watcher: Option<Watcher>,
     known: Known,
+    /// An outbox may have come or gone.
+    stale: bool,
     wakes: Receiver<Wake>,
     next_sweep: Instant,
     next_reload: Instant,
@@ -162,13 +165,18 @@ impl Life {
                 return Ok(true);
             }
         }
+        if std::mem::take(&mut self.stale) {
+            self.known.look(&mut self.router, self.watcher.as_mut())?;
+        }
         Ok(false)
     }
 
     fn wake(&mut self, wake: Wake) -> Result<bool> {
         match wake {
             Wake::Hint(Hint::File(agent, name)) => self.router.outboxes.hint(&agent.into(), name),
-            Wake::Hint(Hint::Outboxes) => self.known.look(&mut self.router, self.watcher.as_mut())?,
+            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes) => self.stale = true,
+            Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
+            Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
             Wake::Hint(Hint::Registry) | Wake::Reload => self.reload()?,
             Wake::Hint(Hint::Everything) => self.look_around()?,
             Wake::End => return Ok(true),
@@ -246,6 +254,11 @@ struct Known {
 }
 
 impl Known {
+    /// Nothing is watched any more.
+    fn gone() -> Known {
+        Known { outboxes: BTreeMap::new(), parent: Some(0) }
+    }
+
     /// Makes what is missing for the registered agents, then finds and watches every outbox there is, also those that
     /// nobody is registered for.
     fn look(&mut self, router: &mut Router, mut watcher: Option<&mut Watcher>) -> Result<()> {
