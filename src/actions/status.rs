@@ -207,8 +207,12 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
 
 /// What the router wrote down, as far as it still stands there.
 fn blocked(room: &Room) -> Vec<Blocked> {
-    let Ok(Some(bytes)) = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES) else { return Vec::new() };
-    let lines: Vec<Value> = serde_json::from_slice(&bytes).unwrap_or_default();
+    // The router rewrites it in place, and may be in the middle of that.
+    let read = || -> Option<Vec<Value>> {
+        let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
+        serde_json::from_slice(&bytes).ok()
+    };
+    let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
     let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
     lines.filter(|line| room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())).collect()
 }

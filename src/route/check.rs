@@ -1,6 +1,6 @@
 //! Steps 4 and 5: is it a message, and who is it for?
 
-use super::{Addressed, Checked, Letters, Router, compose, stage::Ruled};
+use super::{Addressed, Checked, Letters, Router, compose, stage::Ruled, temporary};
 use crate::clock::Stamp;
 use crate::error::{Problem, Result};
 use crate::fault::{self, Protection};
@@ -59,7 +59,7 @@ impl Router {
         let (mut ruled, mut copies) = (Vec::with_capacity(checked.len()), 0);
         let mut ids: HashMap<(Arc<str>, String), ()> = HashMap::new();
         let mut checked = checked.into_iter();
-        let mut put_back = Vec::new();
+        let (mut put_back, mut unknown) = (Vec::new(), Vec::new());
         for Checked(letter, verdict) in checked.by_ref() {
             let ruling = match verdict {
                 Verdict::Problems { problems, id, ack } => Ruling::Refuse { problems, id, ack },
@@ -69,9 +69,13 @@ impl Router {
                         put_back.push(letter.claim);
                         continue;
                     }
-                    match standing.router.seen_before(&letter.agent, message.id(), &digest)? {
-                        Some(ruling) => ruling,
-                        None => address(&registry, &letter.agent, message, digest, &mut standing),
+                    match standing.router.seen_before(&letter.agent, message.id(), &digest) {
+                        Ok(Some(ruling)) => ruling,
+                        Ok(None) => address(&registry, &letter.agent, message, digest, &mut standing),
+                        Err(e) => {
+                            unknown.push((letter.claim, temporary(e)?));
+                            continue;
+                        }
                     }
                 }
             };
@@ -85,6 +89,7 @@ impl Router {
         }
         self.backlog.extend(checked);
         self.claims.extend(put_back);
+        unknown.into_iter().for_each(|(claim, e)| self.put_back(Some(claim), &e));
         ruled.extend(self.rule_notices());
         Ok(Addressed(ruled))
     }

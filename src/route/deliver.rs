@@ -54,6 +54,9 @@ impl Router {
     /// S5 → S6: retired = -claim +sent
     pub(crate) fn retire(&mut self, Projected(seqs): Projected) -> Result<bool> {
         let mut kept = crate::spool::Kept::default();
+        if !seqs.is_empty() {
+            self.waiting.over("sent");
+        }
         for &seq in &seqs {
             let Some(open) = self.fold.open.get(&seq) else { continue };
             match self.spool.retire(open, &mut kept, &mut self.barrier) {

@@ -144,7 +144,7 @@ impl Router {
         Ok(())
     }
 
-    fn put_back(&mut self, claim: Option<String>, e: &Error) {
+    pub(super) fn put_back(&mut self, claim: Option<String>, e: &Error) {
         if let Some(claim) = claim {
             self.waiting.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string());
         }
