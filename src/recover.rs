@@ -126,7 +126,8 @@ fn refuse_a_strange_room(room: &Room, fold: &Fold) -> Result<()> {
             cure: "put spool/ and log/ of one room together again; nothing was changed".into(),
         });
     }
-    if fold.seq == 0 && (has_retired(&room.dir.make(layout::SENT)?)? || has_retired(&room.dir.make(layout::REJECTED)?)?) {
+    if fold.seq == 0 && (has_retired(&room.dir.make(layout::SENT)?)? || has_retired(&room.dir.make(layout::REJECTED)?)?)
+    {
         return Err(Error::Moved {
             what: format!("{} is empty, but messages were routed here", room.dir.at(layout::LOG).display()),
             cure: "put the log back, or make a new room; nothing was changed".into(),

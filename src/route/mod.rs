@@ -195,7 +195,9 @@ impl Router {
 
     /// Says something to the human, unless it was said before.
     pub fn notify(&mut self, about: String, subject: String, body: String) {
-        if !self.fold.heard.contains(&about) && self.notices.iter().chain(&self.held).all(|notice| notice.about != about) {
+        if !self.fold.heard.contains(&about)
+            && self.notices.iter().chain(&self.held).all(|notice| notice.about != about)
+        {
             self.notices.push(Notice { about, subject, body });
         }
     }
