@@ -27,7 +27,7 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         text("type.json", r#"{"to": "bob", "body": "x", "type": "mesage"}"#, "unknown_type"),
         text("recipient.json", r#"{"to": ["bob", "bbo"], "body": "x"}"#, "unknown_recipient"),
         text("spoofed.json", r#"{"from": "bob", "to": "bob", "body": "x"}"#, "spoofed_sender"),
-        text("expired.json", r#"{"to": "bob", "body": "x", "expires_at": "2001-01-01T00:00:00Z"}"#, "expired"),
+        text("expired.json", r#"{"to": "bob", "body": "x", "expires_at": "2001-01-01T00:00:00Z"}"#, "expired_already"),
         text("binary.json", "\u{0}\u{1}\u{2}ELF", "invalid_utf8"),
         ("latin1.json", b"{\"to\": \"bob\", \"body\": \"caf\xe9\"}".to_vec(), "invalid_utf8"),
         text("nobody.json", r#"{"body": "to whom?"}"#, "no_recipient"),
@@ -70,7 +70,7 @@ fn python_is_named_where_its_json_dump_is_the_usual_cause() {
 fn wrong_types_in_every_field_are_all_told_at_once() {
     let town = Town::of(&["alice", "bob"]).run();
     let wrong = json!({"id": 1, "timestamp": true, "to": {}, "type": 5, "subject": [], "body": 7, "channel": 1,
-        "thread_id": 2, "in_reply_to": 3, "refs": "r", "context": "c", "attachments": {}, "priority": 9,
+        "thread_id": 2, "in_reply_to": {}, "refs": "r", "context": "c", "attachments": {}, "priority": 9,
         "requires_response": "yes", "expires_at": 4, "action": [], "project_id": {}, "metadata": "m"});
     town.mail("alice", "wrong.json", wrong.clone());
     let refusal = is_refused(&town, "alice", "wrong.json", "wrong_type");

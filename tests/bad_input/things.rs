@@ -1,7 +1,7 @@
 //! What is no regular file, may not be read, or has an impossible name.
 
 use super::{is_refused, nothing_else_happened};
-use crate::town::{Town, is_root, tool};
+use crate::town::{Town, exchange, is_root, tool};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs;
@@ -56,8 +56,8 @@ fn an_outbox_replaced_by_a_symlink_is_blocked_and_nothing_behind_it_is_touched()
     let elsewhere = town.path().join("elsewhere");
     fs::create_dir(&elsewhere).expect("the world");
     fs::write(elsewhere.join("x.json"), r#"{"to": "bob", "body": "not mine"}"#).expect("the world");
-    fs::remove_dir(town.room("outbox/alice")).expect("it is empty");
-    symlink(&elsewhere, town.room("outbox/alice")).expect("its parent is there");
+    symlink(&elsewhere, town.path().join("link")).expect("the world");
+    exchange(&town.path().join("link"), &town.room("outbox/alice"));
     town.wait_for_reason("outbox/alice");
     town.is_alive("bob", "bob");
     fs::write(elsewhere.join("y.json"), r#"{"to": "bob", "body": "nor this"}"#).expect("the world");
