@@ -81,7 +81,7 @@ fn a_file_that_the_router_may_not_read_is_refused_after_a_while_unless_it_become
     town.start_by(as_nobody(&town));
     for name in ["never.json", "later.json"] {
         let draft = town.drop_file("alice", &format!(".{name}"), json!({"to": "bob", "body": name}).to_string());
-        fs::set_permissions(&draft, fs::Permissions::from_mode(0)).expect("its own file");
+        fs::set_permissions(&draft, fs::Permissions::from_mode(0o000)).expect("its own file");
         fs::rename(&draft, draft.with_file_name(name)).expect("the same directory");
     }
     town.is_alive("bob", "bob");
