@@ -1,12 +1,9 @@
 //! The promise, at every point: killed or unplugged, each recipient gets each letter exactly once, whole.
-//!
-//! The sizes here are those of every test run, a few hundred points in about a minute. `MAILBAG_SWEEP=full cargo test
-//! --release --all-features sweep -- --nocapture` tries every point there is.
 
 use super::ledger::Figures;
 use super::scenario::{PROGRAM, Setting, World};
 use super::story::Ground;
-use super::sweeps::{Done, Points, cuts, devices, green, kills, kills_in_a_row, sides, sweep, unordered_cuts};
+use super::sweeps::{Done, Points, cuts, devices, full, green, kills, kills_in_a_row, sides, sweep, unordered_cuts};
 use super::tracer::{End, Plan, Tracer};
 use std::process::Command;
 use tempfile::TempDir;
@@ -66,7 +63,8 @@ fn killed_while_the_room_is_made() -> Done {
         command.arg("init").arg(home.path().join("room"));
         Tracer::new(home.path())?.run(command, plan)
     };
-    for (call, moment) in sides(&init(&TempDir::new()?, Plan::Count)?) {
+    let sides = sides(&init(&TempDir::new()?, Plan::Count)?);
+    for (call, moment) in sides.into_iter().step_by(if full() { 1 } else { 3 }) {
         let home = TempDir::new()?;
         let reached = init(&home, Plan::Kill { call, moment })?.end == End::Killed;
         // Making it again completes it.
