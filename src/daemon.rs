@@ -1,14 +1,14 @@
 //! The router's life: lock, recover, loop, signals. And the single pass of a command when no router runs.
 
-use crate::disk::Dir;
+use crate::disk::{Barrier, Dir};
 use crate::error::{Error, Result};
 use crate::notice::{Hint, Watcher};
 use crate::outbox::Patience;
 use crate::recover::{file_system_time, recover};
 use crate::registry::{Agent, Registry};
 use crate::room::{Holder, Locking, Mode, Room};
-use crate::route::Router;
 pub use crate::route::Tally;
+use crate::route::{Router, temporary};
 use crate::settings::Admission;
 use crate::{id, layout, limits};
 use rustix::fs::FileType;
@@ -63,13 +63,17 @@ pub fn pass(room: &Room) -> Result<Passed> {
     while !router.is_idle() {
         router.route()?;
     }
+    // An effect on the registry that stays open would be made again at the next pass, over what people did since.
+    if router.acted {
+        router.settle()?;
+    }
     router.waiting.write(&router.room.dir);
     Ok(Passed::Routed(router.tally()))
 }
 
 /// Routes until a signal ends it, or once. `ready` is called when everything is watched.
 pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
-    let lock = match room.lock(Mode::Run)? {
+    let lock = match room.lock(if options.once { Mode::Pass } else { Mode::Run })? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(holder) => {
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
@@ -91,12 +95,20 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
         router,
         watcher,
         known: Known::default(),
+        stale: false,
+        edited: false,
         wakes,
         next_sweep: Instant::now(),
         next_reload: Instant::now(),
         busy: None,
     };
-    life.live(options, ready)
+    let tally = life.live(options, ready)?;
+    drop(life);
+    if !options.once {
+        // Whoever saw this router alive a moment ago left its mail to it.
+        pass(room)?;
+    }
+    Ok(tally)
 }
 
 /// What wakes the router.
@@ -112,10 +124,14 @@ struct Life {
     router: Router,
     watcher: Option<Watcher>,
     known: Known,
+    /// An outbox may have come or gone.
+    stale: bool,
+    /// The registry or the settings may have changed.
+    edited: bool,
     wakes: Receiver<Wake>,
     next_sweep: Instant,
     next_reload: Instant,
-    /// When something was last routed that is not settled yet.
+    /// When something last happened that is not settled, or not told to `status`, yet.
     busy: Option<Instant>,
 }
 
@@ -137,6 +153,10 @@ impl Life {
                 }
                 if self.drain()? {
                     return self.end();
+                }
+                // Also while mail comes without end: what waits is tried again, and what events missed is found.
+                if !options.once {
+                    self.tend()?;
                 }
             }
             if options.once {
@@ -162,15 +182,25 @@ impl Life {
                 return Ok(true);
             }
         }
+        if std::mem::take(&mut self.edited) {
+            let reloaded = self.reload();
+            self.bear(reloaded)?;
+        }
+        if std::mem::take(&mut self.stale) {
+            let looked = self.known.look(&mut self.router, self.watcher.as_mut());
+            self.bear(looked)?;
+        }
         Ok(false)
     }
 
     fn wake(&mut self, wake: Wake) -> Result<bool> {
         match wake {
             Wake::Hint(Hint::File(agent, name)) => self.router.outboxes.hint(&agent.into(), name),
-            Wake::Hint(Hint::Outboxes) => self.known.look(&mut self.router, self.watcher.as_mut())?,
-            Wake::Hint(Hint::Registry) | Wake::Reload => self.reload()?,
-            Wake::Hint(Hint::Everything) => self.look_around()?,
+            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes) => self.stale = true,
+            Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
+            Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
+            Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
+            Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
             Wake::End => return Ok(true),
         }
         Ok(false)
@@ -188,13 +218,18 @@ impl Life {
 
     fn tend(&mut self) -> Result<()> {
         let now = Instant::now();
-        if self.router.waiting.next_due().is_some_and(|due| due <= now) && self.router.retry() {
-            self.reload()?;
+        if self.router.waiting.next_due().is_some_and(|due| due <= now) && self.router.retry()? {
+            self.next_reload = now;
         }
         if now >= self.next_sweep {
-            self.look_around()?;
+            let looked = self.look_around();
+            self.bear(looked)?;
         } else if now >= self.next_reload {
-            self.reload()?;
+            let reloaded = self.reload();
+            self.bear(reloaded)?;
+        }
+        if self.busy.is_none() && (self.router.waiting.is_news() || !self.router.is_settled()) {
+            self.busy = Some(now);
         }
         if self.busy.is_some_and(|since| since + limits::IDLE <= now) && self.router.is_idle() {
             self.busy = None;
@@ -202,6 +237,18 @@ impl Life {
             self.router.save_checkpoint()?;
             self.router.waiting.write(&self.router.room.dir);
         }
+        Ok(())
+    }
+
+    // What keeps the router from looking around passes by itself, or doesn't pass at all: only then it ends.
+    fn bear(&mut self, done: Result<()>) -> Result<()> {
+        let Err(e) = done else {
+            self.router.waiting.over(layout::OUTBOXES);
+            return Ok(());
+        };
+        self.router.waiting.failed(layout::OUTBOXES, temporary(e)?.to_string());
+        self.stale = true;
+        self.next_sweep = self.next_sweep.min(Instant::now() + limits::RELOAD);
         Ok(())
     }
 
@@ -218,7 +265,7 @@ impl Life {
 
     // Can file events be trusted to come?
     fn is_told(&self) -> bool {
-        self.watcher.as_ref().is_some_and(|watcher| !watcher.ran_out())
+        self.watcher.as_ref().is_some_and(|watcher| !watcher.has_failed())
     }
 
     fn reload(&mut self) -> Result<()> {
@@ -246,6 +293,11 @@ struct Known {
 }
 
 impl Known {
+    /// Nothing is watched any more.
+    fn gone() -> Known {
+        Known { outboxes: BTreeMap::new(), parent: Some(0) }
+    }
+
     /// Makes what is missing for the registered agents, then finds and watches every outbox there is, also those that
     /// nobody is registered for.
     fn look(&mut self, router: &mut Router, mut watcher: Option<&mut Watcher>) -> Result<()> {
@@ -260,7 +312,7 @@ impl Known {
         let registry = router.registry.clone();
         let missing: Vec<&Agent> = registry.agents().iter().filter(missing).collect();
         if !missing.is_empty() {
-            missing.iter().for_each(|agent| make_for(router, &agent.id));
+            make_for(router, missing.iter().map(|agent| &*agent.id))?;
             there = outboxes(&dir, router)?;
         }
         if router.settings.admission == Admission::Open {
@@ -305,12 +357,19 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
     Ok(outboxes)
 }
 
-fn make_for(router: &mut Router, agent: &str) {
-    for directory in [layout::outbox(agent), layout::inbox(agent)] {
-        if let Err(e) = router.room.dir.make(&directory) {
-            router.waiting.failed(&directory.display().to_string(), e.to_string());
+/// Makes what agents need who have nothing yet, durable at one barrier however many they are.
+fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut barrier = Barrier::new(router.settings.durability, router.room.dir.clone());
+    for agent in agents {
+        for directory in [layout::outbox(agent), layout::inbox(agent)] {
+            let place = directory.display().to_string();
+            match router.room.dir.make_with(&directory, &mut barrier) {
+                Ok(_) => router.waiting.over(&place),
+                Err(e) => router.waiting.failed(&place, temporary(e)?.to_string()),
+            }
         }
     }
+    barrier.pass()
 }
 
 /// Registers whoever has made an outbox, in a room that is open to all.
@@ -319,8 +378,9 @@ fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
     if !there.keys().any(|agent| is_new(&agent)) {
         return Ok(());
     }
-    let held = router.room.lock_registry()?;
-    let mut registry = router.room.registry()?;
+    let held = router.room.try_lock_registry()?;
+    // One that can't be read is told of by who reloads it; nobody is admitted meanwhile.
+    let Ok(mut registry) = router.room.registry() else { return Ok(()) };
     let new: Vec<_> = there.keys().filter(|agent| registry.agent(agent).is_none()).cloned().collect();
     for agent in new {
         match registry.add(Registry::admit(&agent)) {
@@ -332,8 +392,7 @@ fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
     drop(held);
     let registered: Vec<Arc<str>> = registry.agents().iter().map(|agent| agent.id.clone()).collect();
     router.registry = Arc::new(registry);
-    registered.iter().for_each(|agent| make_for(router, agent));
-    Ok(())
+    make_for(router, registered.iter().map(|agent| &**agent))
 }
 
 fn sweep(router: &mut Router, known: &Known) -> Result<()> {

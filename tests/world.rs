@@ -68,7 +68,8 @@ impl World {
         assert_cmd::Command::from_std(self.bare(args))
     }
 
-    fn bare(&self, args: &[&str]) -> Command {
+    /// As [`World::program`], to be given pipes and files.
+    pub(crate) fn bare(&self, args: &[&str]) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
         command.args(args).current_dir(self.path());
         let foreign =
@@ -87,7 +88,7 @@ impl World {
 
     /// Runs the program with this on standard input.
     pub(crate) fn pipe(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
-        Ran::of(&mut self.program(args).write_stdin(input).timeout(DEADLINE))
+        Ran::of(self.program(args).write_stdin(input).timeout(DEADLINE))
     }
 
     /// Runs the program, which must succeed, and gives its output.
@@ -169,9 +170,14 @@ impl World {
     /// Starts a router and waits until it watches.
     #[track_caller]
     pub(crate) fn router(&self, args: &[&str]) -> Router {
+        self.router_by(self.bare(&[&["run"], args].concat()))
+    }
+
+    /// Starts a router by a command of one's own and waits until it watches.
+    #[track_caller]
+    pub(crate) fn router_by(&self, mut command: Command) -> Router {
         let log = self.path().join(format!("router-{}.log", uuid::Uuid::now_v7()));
         let stderr = std::fs::File::create(&log).expect("a file for the router's log");
-        let mut command = self.bare(&[&["run"], args].concat());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
         let mut router = Router { child: command.spawn().expect("the program starts"), log };
         wait("the router watches", || {
@@ -218,6 +224,11 @@ impl Router {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
@@ -228,6 +239,12 @@ impl Router {
     #[track_caller]
     pub(crate) fn end(mut self) -> i32 {
         self.signal(rustix::process::Signal::TERM);
+        self.ended()
+    }
+
+    /// Waits until it has ended, and gives its status.
+    #[track_caller]
+    pub(crate) fn ended(&mut self) -> i32 {
         let mut status = None;
         wait("the router ends", || {
             status = self.child.try_wait().expect("the router can be waited for");

@@ -11,8 +11,9 @@ Examples:
   mailbag inbox bob
   MAILBAG_AGENT=bob mailbag inbox --json
 
-Each line: when it was accepted (UTC), seq, id, sender, type, priority, and its subject or the first line of its body;
-the oldest first. Nothing is marked as read.";
+Each line: when it was accepted (UTC), seq, id, sender, type, priority, and
+its subject or the first line of its body; the oldest first. Nothing is marked
+as read.";
 
 /// List unread mail
 #[derive(Debug, clap::Args)]

@@ -75,12 +75,8 @@ fn trouble(status: &Status, cx: &mut Context) -> Result<()> {
     }
     for outbox in &status.unregistered {
         let word = cx.out.paint(YELLOW, "unknown");
-        let agent = visible::line(&outbox.agent);
-        let cure = visible::line(&outbox.cure);
-        cx.out.line(format!(
-            "{word}   outbox/{agent} has {}, and nobody of that name is registered: {cure}",
-            files(outbox.files)
-        ))?;
+        let (agent, cure) = (visible::line(&outbox.agent), visible::line(&outbox.cure));
+        cx.out.line(format!("{word}   outbox/{agent} has {}, but {}: {cure}", files(outbox.files), outbox.why))?;
     }
     Ok(())
 }

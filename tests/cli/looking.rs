@@ -138,9 +138,7 @@ fn a_service_manager_is_told_when_the_router_watches() {
     let socket = world.path().join("notify.sock");
     let listener = std::os::unix::net::UnixDatagram::bind(&socket).expect("a socket");
     listener.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a timeout");
-    let mut run = std::process::Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
-    run.args(["run", "-q"]).current_dir(world.path()).env("NOTIFY_SOCKET", &socket).env_remove("MAILBAG_ROOM");
-    let mut child = run.spawn().expect("the program starts");
+    let mut child = world.bare(&["run", "-q"]).env("NOTIFY_SOCKET", &socket).spawn().expect("the program starts");
     let mut buffer = [0; 256];
     let said = listener.recv(&mut buffer).map(|length| String::from_utf8_lossy(&buffer[..length]).into_owned());
     let _ = child.kill();

@@ -50,16 +50,14 @@ fn what_could_not_be_printed_is_not_marked_as_read() {
     world.send("alice", "bob", &"x".repeat(1000));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     if let Ok(full) = full {
-        let mut read = std::process::Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
-        let read = read.args(["read", "--as", "bob"]).current_dir(world.path()).stdout(full).stderr(Stdio::null());
-        assert!(!read.status().expect("it runs").success());
+        let status = world.bare(&["read", "--as", "bob"]).stdout(full).stderr(Stdio::null()).status();
+        assert!(!status.expect("it runs").success());
         assert_eq!(world.inbox("bob").len(), 1);
     }
     // A reader that has enough is no failure, and has read nothing.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let mut read = std::process::Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
-    let status = read.args(["read", "--as", "bob"]).current_dir(world.path()).stdout(writer).status();
+    let status = world.bare(&["read", "--as", "bob"]).stdout(writer).status();
     assert!(status.expect("it runs").success());
     assert_eq!(world.inbox("bob").len(), 1);
 }

@@ -1,0 +1,155 @@
+//! What is measured: every case with its load, its label, and the targets it is judged by.
+
+use super::child::Mode;
+use super::disk::Kind;
+use super::report::Target;
+use crate::load::{Load, Traffic};
+
+/// How a case is measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Measure {
+    /// All messages wait; one pass of the router routes them.
+    Throughput,
+    /// Messages are dropped at this many a second while the router runs.
+    Latency(f64),
+    /// Next to nothing happens, for this many seconds.
+    Idle(u64),
+    /// The router is started on a room without mail.
+    Startup,
+    /// This many commands that send one message.
+    Send(usize),
+}
+
+/// One case.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) measure: Measure,
+    pub(crate) disk: Kind,
+    pub(crate) mode: Mode,
+    pub(crate) load: Load,
+    pub(crate) messages: usize,
+    /// Beside another program that writes 100 MB/s to the same file system?
+    pub(crate) beside: bool,
+}
+
+impl Case {
+    /// The case in words, each of which can be asked for on the command line.
+    pub(crate) fn label(&self) -> String {
+        let size = match self.name {
+            "throughput" | "latency" => format!("fanout={}", self.load.fan_out()),
+            "waiting" => format!("files={}", self.messages),
+            _ => format!("agents={}", self.load.agents),
+        };
+        let beside = if self.beside { "beside" } else { "alone" };
+        format!("{} {} {} {size} {beside}", self.name, self.disk, self.mode.word())
+    }
+
+    /// Is it asked for by these words? Each has to be one of the label's.
+    pub(crate) fn is_asked_for(&self, words: &[String]) -> bool {
+        let label = self.label();
+        words.iter().all(|word| label.split(' ').any(|of_label| of_label == word))
+    }
+
+    /// What that metric is judged by in this case.
+    pub(crate) fn target(&self, metric: &str) -> Option<Target> {
+        match (self.name, metric) {
+            ("throughput", "messages/s") if self.mode == Mode::Power => Some(Target::RatioAtLeast(0.8)),
+            ("throughput", "messages/s") => Some(Target::RatioAtLeast(0.7)),
+            ("throughput", "cpu us/message") => Some(Target::RatioAtMost(1.6)),
+            ("latency", "p50 ms") => Some(Target::RatioAtMost(1.25)),
+            ("waiting", "peak MiB") => Some(Target::AtMost(150.0)),
+            (_, "peak MiB") if (1000..=1001).contains(&self.load.agents) => Some(Target::AtMost(60.0)),
+            ("startup", "ready ms" | "first ready ms" | "pass ms") => Some(Target::AtMost(1000.0)),
+            ("idle", "cpu %") => Some(Target::AtMost(1.0)),
+            ("send", "beside a router ms") => Some(Target::RatioAtMost(3.0)),
+            _ => None,
+        }
+    }
+}
+
+/// Every case, in the order in which they are run; a quick run has a tenth of the load.
+pub(crate) fn all(quick: bool) -> Vec<Case> {
+    let share = if quick { 10 } else { 1 };
+    let mut cases = Vec::new();
+    for beside in [false, true] {
+        for (disk, mode) in [(Kind::Ext4, Mode::Power), (Kind::Ext4, Mode::Process), (Kind::Tmpfs, Mode::Process)] {
+            // On tmpfs nothing is written out, so nobody else's writing can matter.
+            if beside && disk == Kind::Tmpfs {
+                continue;
+            }
+            for fan_out in [1, 10, 100, 1000] {
+                cases.extend(by_fan_out(fan_out, disk, mode, beside, share));
+            }
+        }
+    }
+    for mode in [Mode::Power, Mode::Process] {
+        for agents in [1, 10, 100, 1000, 10_000] {
+            cases.extend(by_agents(agents, mode, share));
+        }
+    }
+    cases.extend(limits(share));
+    cases
+}
+
+fn by_fan_out(fan_out: u32, disk: Kind, mode: Mode, beside: bool, share: usize) -> [Case; 2] {
+    // One recipient: ten senders and one who only receives. Otherwise everybody is written to by ten of them, so that
+    // a message stays short whatever its fan-out; the copies come to some 80,000. Latency is measured well below what
+    // the floor can do, at no more than 5,000 copies a second, or it would be that of the queue in front of it.
+    let (load, messages, per_second) = match fan_out {
+        1 => (Load { agents: 11, traffic: Traffic::ToOne }, 20_000, 200),
+        _ => (
+            Load { agents: fan_out as usize + 1, traffic: Traffic::ToAll },
+            80_000 / fan_out as usize,
+            (5000 / fan_out).min(200),
+        ),
+    };
+    let throughput =
+        Case { name: "throughput", measure: Measure::Throughput, disk, mode, load, messages: messages / share, beside };
+    let dropped = if share == 1 { (per_second * 5).max(100) } else { per_second.max(10) };
+    let measure = Measure::Latency(f64::from(per_second));
+    [throughput, Case { name: "latency", measure, messages: dropped as usize, ..throughput }]
+}
+
+fn by_agents(agents: usize, mode: Mode, share: usize) -> [Case; 3] {
+    let load = Load { agents, traffic: Traffic::ToOne };
+    let registered = Case {
+        name: "growth-registered",
+        measure: Measure::Throughput,
+        disk: Kind::Ext4,
+        mode,
+        load,
+        messages: 20_000 / share,
+        beside: false,
+    };
+    let load = Load { agents, traffic: Traffic::Spread };
+    let spread = Case { name: "growth-spread", load, ..registered };
+    [
+        registered,
+        spread,
+        Case { name: "growth-latency", measure: Measure::Latency(200.0), messages: 1000 / share, ..spread },
+    ]
+}
+
+/// The absolute limits, and the whole-process cost of sending.
+fn limits(share: usize) -> [Case; 4] {
+    let load = Load { agents: 1000, traffic: Traffic::Spread };
+    let startup = Case {
+        name: "startup",
+        measure: Measure::Startup,
+        disk: Kind::Ext4,
+        mode: Mode::Power,
+        load,
+        messages: 0,
+        beside: false,
+    };
+    let many = Load { agents: 10_000, traffic: Traffic::Spread };
+    let waiting = Load { agents: 11, traffic: Traffic::ToOne };
+    let two = Load { agents: 2, traffic: Traffic::ToOne };
+    [
+        startup,
+        Case { name: "waiting", measure: Measure::Throughput, load: waiting, messages: 100_000 / share, ..startup },
+        Case { name: "idle", measure: Measure::Idle(if share == 1 { 20 } else { 4 }), load: many, ..startup },
+        Case { name: "send", measure: Measure::Send(if share == 1 { 40 } else { 5 }), load: two, ..startup },
+    ]
+}

@@ -1,0 +1,115 @@
+//! One run of one side of every case but latency: throughput, start-up, idling, sending.
+
+use super::cases::Case;
+use super::child::{Running, Side};
+use super::report::{Samples, median};
+use super::{Bench, room::Room};
+use crate::load::agent;
+use anyhow::{Context, Result};
+use std::time::{Duration, Instant};
+
+/// What stands in the outboxes is routed by one pass; the time is that of the whole process, start-up included.
+pub(crate) fn throughput(bench: &Bench, case: &Case, side: Side, room: &Room) -> Result<Samples> {
+    room.fill(case.messages)?;
+    let disturber = if case.beside { Some(Disturber::start(bench, room)?) } else { None };
+    let usage = bench.programs.start(bench.programs.router(side, &room.path, case.mode, true))?.wait()?;
+    drop(disturber);
+    let (copy, log) = room.count(case.messages)?;
+    let (messages, wall) = (case.messages as f64, usage.wall.as_secs_f64());
+    Ok(vec![
+        ("messages/s", messages / wall),
+        ("copies/s", messages * case.load.fan_out() as f64 / wall),
+        ("us/message", wall * 1e6 / messages),
+        ("cpu us/message", usage.cpu.as_secs_f64() * 1e6 / messages),
+        ("peak MiB", usage.peak as f64 / f64::from(1 << 20)),
+        ("bytes/copy", copy),
+        ("log bytes/message", log / messages),
+    ])
+}
+
+/// Another program that writes 100 MB/s to the room's file system, until it goes out of scope.
+pub(crate) struct Disturber(Option<Running>);
+
+impl Disturber {
+    /// Starts it, and gives it a second to fill the pipeline with dirty pages.
+    pub(crate) fn start(bench: &Bench, room: &Room) -> Result<Disturber> {
+        let file = room.path.join("disturbance");
+        let disturber = bench.programs.start(bench.programs.helper(&["disturb", file.to_str().context("path")?]))?;
+        std::thread::sleep(Duration::from_secs(1));
+        Ok(Disturber(Some(disturber)))
+    }
+}
+
+impl Drop for Disturber {
+    fn drop(&mut self) {
+        let _ = self.0.take().map(Running::stop);
+    }
+}
+
+/// From the start of the process until it says that it is ready, and a whole pass over a room without mail. The room
+/// of `first ready` has a registry and empty outboxes and inboxes, and the router makes the rest.
+pub(crate) fn startup(bench: &Bench, case: &Case, side: Side, room: &mut Room) -> Result<Samples> {
+    let (router, first) = bench.programs.start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
+    router.stop()?;
+    room.prepare(&bench.programs, side, case.mode)?;
+    let (router, ready) = bench.programs.start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
+    let usage = router.stop()?;
+    let pass = bench.programs.start(bench.programs.router(side, &room.path, case.mode, true))?.wait()?;
+    Ok(vec![
+        ("first ready ms", first.as_secs_f64() * 1e3),
+        ("ready ms", ready.as_secs_f64() * 1e3),
+        ("pass ms", pass.wall.as_secs_f64() * 1e3),
+        ("peak MiB", usage.peak as f64 / f64::from(1 << 20)),
+    ])
+}
+
+/// One message a second from one outbox of all, and otherwise silence; the first seconds are not counted.
+pub(crate) fn idle(bench: &Bench, case: &Case, side: Side, room: &Room, seconds: u64) -> Result<Samples> {
+    let (router, _) = bench.programs.start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
+    std::thread::sleep(Duration::from_secs(3));
+    let (before, start) = (router.cpu()?, Instant::now());
+    for number in 0..seconds {
+        case.load.drop_message(&room.path, usize::try_from(number)? * 487)?;
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    let share = (router.cpu()? - before).as_secs_f64() / start.elapsed().as_secs_f64();
+    let usage = router.stop()?;
+    Ok(vec![("cpu %", share * 100.0), ("peak MiB", usage.peak as f64 / f64::from(1 << 20))])
+}
+
+/// The command that sends, as a whole process: beside a running router, so that it only writes, and without one, so
+/// that it also makes the pass. The floor in both is a program that only writes, syncs and renames the file.
+pub(crate) fn send(bench: &Bench, case: &Case, side: Side, room: &Room, times: usize) -> Result<Samples> {
+    // The router beside is the same for both sides, unless there is only the floor.
+    let router = if bench.floor_only { Side::Floor } else { Side::Mailbag };
+    let (router, _) = bench.programs.start_ready(bench.programs.router(router, &room.path, case.mode, false))?;
+    let beside = send_times(bench, side, room, times, 0)?;
+    router.stop()?;
+    let without = send_times(bench, side, room, times, times)?;
+    Ok(vec![("beside a router ms", beside), ("making the pass ms", without)])
+}
+
+fn send_times(bench: &Bench, side: Side, room: &Room, times: usize, from: usize) -> Result<f64> {
+    let (sender, recipient) = (agent(0), agent(1));
+    let path = room.path.to_str().context("room path")?;
+    let mut took = Vec::new();
+    for number in from..from + times {
+        let body = format!("{number:06} {}", "The build of the parser fails on the second input. ".repeat(8));
+        let command = match side {
+            Side::Mailbag => {
+                let mut send = bench.programs.mailbag(&["send", &recipient, &body]);
+                send.args(["--as", &sender, "--room", path]);
+                send
+            }
+            Side::Floor => {
+                let file = format!("{path}/outbox/{sender}/s{number:06}.json");
+                let text = format!("{{\"id\":\"m{number:06}\",\"to\":\"{recipient}\",\"body\":\"{body}\"}}\n");
+                bench.programs.helper(&["write-sync-rename", &file, &text])
+            }
+        };
+        let usage = bench.programs.start(command)?.wait()?;
+        took.push(usage.wall.as_secs_f64() * 1e3);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    median(took).context("no times")
+}

@@ -1,0 +1,34 @@
+//! The benchmark: measures the router against a floor of bare file calls, pair by pair, in one run.
+//!
+//! `cargo bench --bench router -- --help` says how. The same program, started with another first word, is each of the
+//! small programs that it measures with, so that one build holds them all.
+
+#[cfg(target_os = "linux")]
+mod floor;
+#[cfg(target_os = "linux")]
+mod harness;
+#[cfg(target_os = "linux")]
+mod helpers;
+#[cfg(target_os = "linux")]
+mod load;
+#[cfg(target_os = "linux")]
+mod system;
+
+#[cfg(target_os = "linux")]
+fn main() -> anyhow::Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        Some("floor") => floor::main(&args[1..]),
+        Some("drop") => helpers::drop_steadily(&args[1..]),
+        Some("disturb") => helpers::disturb(&args[1..]),
+        Some("write-sync-rename") => helpers::write_sync_rename(&args[1..]),
+        // `cargo test --all-targets` starts benchmarks without a word, only to see that they start.
+        None => Ok(()),
+        Some(_) => harness::main(&args),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    println!("the benchmark needs Linux: the floor is made of inotify, leases, renameat2 and syncfs");
+}
