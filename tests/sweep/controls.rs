@@ -86,8 +86,7 @@ fn without_the_sync_of_staged_files() -> Done {
 #[test]
 fn without_the_barrier_before_settled() -> Done {
     red("settled-barrier", unordered(15), |setting| {
-        let points = Points::count(setting)?.choose(100, 15);
-        until_red(setting, unordered_cuts(&points, 15))
+        until_red(setting, unordered_cuts(Points::count(setting)?.last(40), 15))
     })
 }
 

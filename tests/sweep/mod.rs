@@ -1,5 +1,14 @@
 //! The crash sweeps: the real program is killed, unplugged or refused at every step, and must still keep its promise.
 //!
+//! - `cargo test --all-features sweep -- --nocapture`: a few hundred points, chosen from all phases of a run; each sweep
+//!   prints its line of figures.
+//! - `MAILBAG_SWEEP=full cargo test --release --all-features sweep -- --nocapture`: every point there is; hours.
+//!
+//! `tracer` ends a program at an exact system call (`calls` says which count, `ptrace` is its raw side), `device` cuts
+//! the power of a real file system, and `weak` that of one which keeps no order. `letters`, `scenario` and `ledger` are
+//! the mail, the agents, and what they got; `story` plays one point, and `sweeps` chooses the points. What is claimed
+//! stands in `promise` and `errors`; `controls` shows that each sweep turns red when a protection is missing.
+//!
 //! They need Linux's ptrace; elsewhere one test says that they were skipped.
 
 macro_rules! on_traceable_machines {

@@ -1,11 +1,12 @@
 //! The promise, at every point: killed or unplugged, each recipient gets each letter exactly once, whole.
-//!
-//! The sizes here are those of every test run, a few hundred points in about a minute. `MAILBAG_SWEEP=full cargo test
-//! --release --all-features sweep -- --nocapture` tries every point there is.
 
-use super::scenario::Setting;
+use super::ledger::Figures;
+use super::scenario::{PROGRAM, Setting, World};
 use super::story::Ground;
-use super::sweeps::{Done, Points, cuts, devices, green, kills, kills_in_a_row, sweep, unordered_cuts};
+use super::sweeps::{Done, Points, cuts, devices, full, green, kills, kills_in_a_row, sides, sweep, unordered_cuts};
+use super::tracer::{End, Plan, Tracer};
+use std::process::Command;
+use tempfile::TempDir;
 
 #[test]
 fn killed_at_any_call() -> Done {
@@ -52,4 +53,48 @@ fn the_power_cut_on_a_file_system_that_keeps_no_order() -> Done {
     let setting = Setting { seed: 6, stays: true, power: true, unordered: true, ..Setting::default() };
     let points = Points::count(&setting)?.choose(70, 6);
     green("unordered power cuts", &sweep(Ground::directory, &setting, unordered_cuts(&points, 6))?)
+}
+
+#[test]
+fn killed_while_the_room_is_made() -> Done {
+    let mut figures = Figures::default();
+    let init = |home: &TempDir, plan| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("init").arg(home.path().join("room"));
+        Tracer::new(home.path())?.run(command, plan)
+    };
+    let sides = sides(&init(&TempDir::new()?, Plan::Count)?);
+    for (call, moment) in sides.into_iter().step_by(if full() { 1 } else { 3 }) {
+        let home = TempDir::new()?;
+        let reached = init(&home, Plan::Kill { call, moment })?.end == End::Killed;
+        // Making it again completes it.
+        let mut world = World::new(&home.path().join("room"), Setting { seed: 7, ..Setting::default() })?;
+        world.settle()?;
+        figures.add(Figures { points: 1, reached: usize::from(reached), ..world.figures()? });
+    }
+    green("kills while a room is made", &figures)
+}
+
+#[test]
+fn killed_while_an_agent_is_added() -> Done {
+    let mut figures = Figures::default();
+    let add = |world: &World, plan| {
+        Tracer::new(world.room())?.run(world.program(&["agent", "add", "newcomer", "--role", "extra"]), plan)
+    };
+    let new = |home: &TempDir| World::new(&home.path().join("room"), Setting { seed: 8, ..Setting::default() });
+    let home = TempDir::new()?;
+    let made = add(&new(&home)?, Plan::Count)?;
+    for (call, moment) in sides(&made) {
+        let home = TempDir::new()?;
+        let mut world = new(&home)?;
+        let reached = add(&world, Plan::Kill { call, moment })?.end == End::Killed;
+        let listed = world.program(&["agent", "show", "newcomer"]).output()?.status.success();
+        let again = add(&world, Plan::Count)?;
+        if listed == (again.end == End::Exited(0)) {
+            world.complain(format!("listed: {listed}, but adding it again ended as {:?}: {}", again.end, again.stderr));
+        }
+        world.settle()?;
+        figures.add(Figures { points: 1, reached: usize::from(reached), ..world.figures()? });
+    }
+    green("kills while an agent is added", &figures)
 }

@@ -10,11 +10,14 @@ use std::io::{self, Read, Write};
 use std::mem::{MaybeUninit, size_of};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 /// From linux/ptrace.h; libc has it for other C libraries only.
 const PTRACE_EVENT_STOP: c_int = 128;
+/// The smallest page of any machine.
+const PAGE: usize = 4096;
 
 /// What a traced program reports when it stops or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +26,7 @@ pub(crate) enum Report {
     Exited(i32),
     /// A signal ended it.
     Signalled(i32),
-    /// It enters or leaves a system call.
+    /// It enters a call that was asked for, or leaves one that was entered with [`into_call`].
     Syscall,
     /// A stop signal took effect: it has to stay stopped until a SIGCONT.
     GroupStop,
@@ -40,34 +43,76 @@ pub(crate) enum Syscall {
     Exit { result: i64 },
 }
 
-/// Starts `command` in a process group of its own, traced from its first instruction by the calling thread.
+/// A program that was started, and the thread that learns whether it could be.
+pub(crate) struct Started {
+    pub(crate) pid: pid_t,
+    spawning: JoinHandle<io::Result<()>>,
+}
+
+impl Started {
+    /// Whether there was such a program at all: to be asked when it has ended.
+    pub(crate) fn could_be(self) -> io::Result<()> {
+        self.spawning.join().unwrap_or_else(|_| Err(io::Error::other("it could not be started")))
+    }
+}
+
+/// Starts `command` in a process group of its own, traced from its first instruction by the calling thread, which is
+/// told of the calls with these numbers. A filter in the kernel picks them, so that all others cost nothing.
 ///
 /// The child waits before its `exec` until it is seized; `spawn` returns only after that `exec`, so a second thread
 /// has to be the one that spawns.
-pub(crate) fn start(mut command: Command) -> io::Result<pid_t> {
+pub(crate) fn start(mut command: Command, calls: &[c_long]) -> io::Result<Started> {
+    // A child that has nothing to become is waited for by std and by the tracer, and only one of them finds it.
+    let program = Path::new(command.get_program());
+    if program.is_absolute() && !program.exists() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no {}", program.display())));
+    }
     let (mut born, mut cry) = io::pipe()?;
     let (mut wait, mut go) = io::pipe()?;
+    let mut filter = filter(calls);
     command.process_group(0);
-    // SAFETY: the closure makes two plain system calls on descriptors that it owns, and allocates nothing.
+    // SAFETY: the closure makes plain system calls on descriptors and memory that it owns, and allocates nothing.
     unsafe {
         command.pre_exec(move || {
             cry.write_all(&std::process::id().to_ne_bytes())?;
-            wait.read_exact(&mut [0])
+            wait.read_exact(&mut [0])?;
+            install(&mut filter)
         });
     }
-    thread::scope(|scope| {
-        // The command, and with it the child's ends of the pipes, has to be gone before anything is awaited from them.
-        let spawned = scope.spawn(move || command.spawn().map(drop));
-        let mut pid = [0; 4];
-        let seized = born.read_exact(&mut pid).and_then(|()| seize(pid_t::from_ne_bytes(pid)));
-        // Without this byte the child gives up by itself, so a failure to seize leaves nothing behind.
-        if seized.is_ok() {
-            go.write_all(&[1])?;
-        }
-        drop(go);
-        spawned.join().expect("spawning does not panic")?;
-        seized.map(|()| pid_t::from_ne_bytes(pid))
-    })
+    // The command, and with it the child's ends of the pipes, has to be gone before anything is awaited from them.
+    let spawning = thread::spawn(move || command.spawn().map(drop));
+    let mut pid = [0; 4];
+    if let Err(error) = born.read_exact(&mut pid) {
+        return spawning.join().expect("spawning does not panic").and(Err(error));
+    }
+    let pid = pid_t::from_ne_bytes(pid);
+    // Without its byte the child gives up by itself, so a failure to seize leaves nothing behind.
+    seize(pid)?;
+    go.write_all(&[1])?;
+    Ok(Started { pid, spawning })
+}
+
+/// Stops at these calls, lets all others through.
+fn filter(calls: &[c_long]) -> Vec<libc::sock_filter> {
+    let step = |code: u32, k: u32, jt: usize| libc::sock_filter { code: code as u16, jt: jt as u8, jf: 0, k };
+    assert!(calls.len() < 255, "a jump in a filter reaches no further");
+    let mut filter = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
+    for (n, call) in calls.iter().enumerate() {
+        filter.push(step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, *call as u32, calls.len() - n));
+    }
+    filter.push(step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0));
+    filter.push(step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_TRACE, 0));
+    filter
+}
+
+fn install(filter: &mut [libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: plain integers, and a filter that lives through the call.
+    let refused = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+            || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) != 0
+    };
+    if refused { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn seize(pid: pid_t) -> io::Result<()> {
@@ -75,7 +120,7 @@ fn seize(pid: pid_t) -> io::Result<()> {
         | libc::PTRACE_O_TRACECLONE
         | libc::PTRACE_O_TRACEFORK
         | libc::PTRACE_O_TRACEVFORK
-        | libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_TRACESECCOMP
         | libc::PTRACE_O_EXITKILL;
     request(libc::PTRACE_SEIZE, pid, 0, options as usize).map(drop)
 }
@@ -106,16 +151,22 @@ fn report(status: c_int) -> Report {
     let (signal, event) = (libc::WSTOPSIG(status), status >> 16);
     match (signal, event) {
         (signal, 0) if signal == libc::SIGTRAP | 0x80 => Report::Syscall,
+        (_, libc::PTRACE_EVENT_SECCOMP) => Report::Syscall,
         (signal, 0) => Report::Signal(signal),
         (libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU, PTRACE_EVENT_STOP) => Report::GroupStop,
         _ => Report::Event,
     }
 }
 
-/// Lets it go on to its next system call, delivering `signal` if that is not 0.
+/// Lets it go on, delivering `signal` if that is not 0.
 pub(crate) fn resume(pid: pid_t, signal: c_int) {
     // One that was killed meanwhile is no longer there; the next wait says so.
-    let _ = request(libc::PTRACE_SYSCALL, pid, 0, signal as usize);
+    let _ = request(libc::PTRACE_CONT, pid, 0, signal as usize);
+}
+
+/// Lets it go on into the call that it is entering, to report when it leaves it.
+pub(crate) fn into_call(pid: pid_t) {
+    let _ = request(libc::PTRACE_SYSCALL, pid, 0, 0);
 }
 
 /// Leaves it stopped, but open to a SIGCONT.
@@ -147,8 +198,8 @@ pub(crate) fn syscall(pid: pid_t) -> Option<Syscall> {
     unsafe {
         let info = info.assume_init();
         match info.op {
-            libc::PTRACE_SYSCALL_INFO_ENTRY => {
-                Some(Syscall::Entry { number: info.u.entry.nr as c_long, args: info.u.entry.args })
+            libc::PTRACE_SYSCALL_INFO_SECCOMP => {
+                Some(Syscall::Entry { number: info.u.seccomp.nr as c_long, args: info.u.seccomp.args })
             }
             libc::PTRACE_SYSCALL_INFO_EXIT => Some(Syscall::Exit { result: info.u.exit.sval }),
             _ => None,
@@ -158,9 +209,15 @@ pub(crate) fn syscall(pid: pid_t) -> Option<Syscall> {
 
 /// Bytes from its memory, fewer than asked for where its memory ends.
 pub(crate) fn read(pid: pid_t, at: u64, most: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; most];
-    let read = File::open(format!("/proc/{pid}/mem"))?.read_at(&mut bytes, at)?;
-    bytes.truncate(read);
+    let mut bytes = vec![0_u8; most];
+    // Of a piece that crosses into a page that is not there, nothing is read; the kernel stops between pieces only.
+    let first = (PAGE - at as usize % PAGE).min(most);
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: most };
+    let there = [(at as usize, first), (at as usize + first, most - first)]
+        .map(|(at, length)| libc::iovec { iov_base: at as *mut libc::c_void, iov_len: length });
+    // SAFETY: `here` is all of `bytes`; the kernel checks the other side.
+    let read = unsafe { libc::process_vm_readv(pid, &raw const here, 1, there.as_ptr(), 2, 0) };
+    bytes.truncate(usize::try_from(read).map_err(|_| io::Error::last_os_error())?);
     Ok(bytes)
 }
 

@@ -34,16 +34,7 @@ impl Points {
     /// Counts the calls of a run in such a room.
     pub(crate) fn count(setting: &Setting) -> io::Result<Points> {
         let outcome = count(setting)?;
-        let mut points = Vec::new();
-        for call in outcome.changes() {
-            let number = call.number.unwrap_or_default();
-            points.push((number, Moment::Before));
-            if call.bytes.is_some_and(|bytes| bytes > 1) {
-                points.push((number, Moment::Halfway));
-            }
-            points.push((number, Moment::After));
-        }
-        Ok(Points { points, outcome })
+        Ok(Points { points: sides(&outcome), outcome })
     }
 
     /// Every point in a full run; else about `most`, of each phase the first, the last and some between.
@@ -75,11 +66,30 @@ impl Points {
         chosen
     }
 
+    /// The last so many points: what the router does when it is idle, and how it ends.
+    pub(crate) fn last(&self, most: usize) -> &[(usize, Moment)] {
+        &self.points[self.points.len().saturating_sub(most)..]
+    }
+
     /// Calls of one name on the same directories are one phase; of messages, not which.
     fn phase(&self, (number, moment): (usize, Moment)) -> String {
         let call = self.outcome.changes().find(|call| call.number == Some(number));
         call.map_or_else(String::new, |call| format!("{}{moment:?}", kind(call)))
     }
+}
+
+/// Both sides of every call, and the middle of those that have one.
+pub(crate) fn sides(outcome: &Outcome) -> Vec<(usize, Moment)> {
+    let mut points = Vec::new();
+    for call in outcome.changes() {
+        let number = call.number.unwrap_or_default();
+        points.push((number, Moment::Before));
+        if call.bytes.is_some_and(|bytes| bytes > 1) {
+            points.push((number, Moment::Halfway));
+        }
+        points.push((number, Moment::After));
+    }
+    points
 }
 
 /// The name of a call and the directories it touches, without those of single agents.

@@ -117,7 +117,8 @@ impl<'a> Tracer<'a> {
     pub(crate) fn run(&mut self, mut command: Command, plan: Plan) -> io::Result<Outcome> {
         let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
         command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
-        let leader = ptrace::start(command)?;
+        let started = ptrace::start(command, &calls::numbers())?;
+        let leader = started.pid;
         let (done, dog) = mpsc::channel::<()>();
         let deadline = self.deadline;
         let hung = Arc::new(AtomicBool::new(false));
@@ -137,6 +138,7 @@ impl<'a> Tracer<'a> {
         }
         drop(done);
         watchdog.join().expect("the watchdog does not panic");
+        started.could_be()?;
         let end = match (run.killed, hung.load(Relaxed)) {
             (true, _) => End::Killed,
             (false, true) => End::Hung,
@@ -203,7 +205,12 @@ impl<'t, 'a> Run<'t, 'a> {
             Report::Exited(_) | Report::Signalled(_) => return self.ended(pid, report),
             Report::GroupStop => return ptrace::stay_stopped(pid),
             Report::Signal(delivered) => signal = delivered,
-            Report::Syscall if !self.killed => self.at_syscall(pid),
+            Report::Syscall if !self.killed => {
+                self.at_syscall(pid);
+                if self.inside.contains_key(&pid) {
+                    return ptrace::into_call(pid);
+                }
+            }
             Report::Syscall | Report::Event => {}
         }
         ptrace::resume(pid, signal);
@@ -257,7 +264,10 @@ impl<'t, 'a> Run<'t, 'a> {
             }
             _ => AtExit::Nothing,
         };
-        self.inside.insert(pid, Inside { call: self.calls.len() - 1, at_exit });
+        // How a look ends matters to nobody, and each stop costs time.
+        if decoded.changes || !matches!(at_exit, AtExit::Nothing) {
+            self.inside.insert(pid, Inside { call: self.calls.len() - 1, at_exit });
+        }
     }
 
     fn arrive(&mut self, pid: pid_t, decoded: &Decoded, moment: Moment) -> AtExit {
