@@ -7,7 +7,8 @@ use crate::outbox::Patience;
 use crate::recover::{file_system_time, recover};
 use crate::registry::{Agent, Registry};
 use crate::room::{Holder, Locking, Mode, Room};
-use crate::route::{Router, Tally};
+use crate::route::{Router, temporary};
+pub use crate::route::Tally;
 use crate::settings::Admission;
 use crate::{id, layout, limits};
 use rustix::fs::FileType;
@@ -90,6 +91,7 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
         router,
         watcher,
         known: Known::default(),
+        stale: false,
         wakes,
         next_sweep: Instant::now(),
         next_reload: Instant::now(),
@@ -111,10 +113,12 @@ struct Life {
     router: Router,
     watcher: Option<Watcher>,
     known: Known,
+    /// An outbox may have come or gone.
+    stale: bool,
     wakes: Receiver<Wake>,
     next_sweep: Instant,
     next_reload: Instant,
-    /// When something was last routed that is not settled yet.
+    /// When something last happened that is not settled, or not told to `status`, yet.
     busy: Option<Instant>,
 }
 
@@ -136,6 +140,10 @@ impl Life {
                 }
                 if self.drain()? {
                     return self.end();
+                }
+                // Also while mail comes without end: what waits is tried again, and what events missed is found.
+                if !options.once {
+                    self.tend()?;
                 }
             }
             if options.once {
@@ -161,15 +169,24 @@ impl Life {
                 return Ok(true);
             }
         }
+        if std::mem::take(&mut self.stale) {
+            let looked = self.known.look(&mut self.router, self.watcher.as_mut());
+            self.bear(looked)?;
+        }
         Ok(false)
     }
 
     fn wake(&mut self, wake: Wake) -> Result<bool> {
         match wake {
             Wake::Hint(Hint::File(agent, name)) => self.router.outboxes.hint(&agent.into(), name),
-            Wake::Hint(Hint::Outboxes) => self.known.look(&mut self.router, self.watcher.as_mut())?,
-            Wake::Hint(Hint::Registry) | Wake::Reload => self.reload()?,
-            Wake::Hint(Hint::Everything) => self.look_around()?,
+            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes) => self.stale = true,
+            Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
+            Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
+            Wake::Hint(Hint::Registry) | Wake::Reload => {
+                let reloaded = self.reload();
+                self.bear(reloaded)?;
+            }
+            Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
             Wake::End => return Ok(true),
         }
         Ok(false)
@@ -188,12 +205,17 @@ impl Life {
     fn tend(&mut self) -> Result<()> {
         let now = Instant::now();
         if self.router.waiting.next_due().is_some_and(|due| due <= now) && self.router.retry() {
-            self.reload()?;
+            self.next_reload = now;
         }
         if now >= self.next_sweep {
-            self.look_around()?;
+            let looked = self.look_around();
+            self.bear(looked)?;
         } else if now >= self.next_reload {
-            self.reload()?;
+            let reloaded = self.reload();
+            self.bear(reloaded)?;
+        }
+        if self.busy.is_none() && self.router.waiting.is_news() {
+            self.busy = Some(now);
         }
         if self.busy.is_some_and(|since| since + limits::IDLE <= now) && self.router.is_idle() {
             self.busy = None;
@@ -201,6 +223,18 @@ impl Life {
             self.router.save_checkpoint()?;
             self.router.waiting.write(&self.router.room.dir);
         }
+        Ok(())
+    }
+
+    // What keeps the router from looking around passes by itself, or doesn't pass at all: only then it ends.
+    fn bear(&mut self, done: Result<()>) -> Result<()> {
+        let Err(e) = done else {
+            self.router.waiting.over(layout::OUTBOXES);
+            return Ok(());
+        };
+        self.router.waiting.failed(layout::OUTBOXES, temporary(e)?.to_string());
+        self.stale = true;
+        self.next_sweep = self.next_sweep.min(Instant::now() + limits::RELOAD);
         Ok(())
     }
 
@@ -245,6 +279,11 @@ struct Known {
 }
 
 impl Known {
+    /// Nothing is watched any more.
+    fn gone() -> Known {
+        Known { outboxes: BTreeMap::new(), parent: Some(0) }
+    }
+
     /// Makes what is missing for the registered agents, then finds and watches every outbox there is, also those that
     /// nobody is registered for.
     fn look(&mut self, router: &mut Router, mut watcher: Option<&mut Watcher>) -> Result<()> {

@@ -16,7 +16,7 @@ pub fn deliver(
     (place, agent): (Place, &str),
     deliveries: Vec<Delivery>,
     barrier: &mut Barrier,
-) -> Vec<(Delivery, Error)> {
+) -> Result<Vec<(Delivery, Error)>> {
     let directory = place.of(agent);
     let to = match room.sub(&directory).or_else(|_| room.make(&directory)) {
         Ok(to) => to,
@@ -27,11 +27,11 @@ pub fn deliver(
     while let Some(delivery) = rest.next() {
         match stage.rename(&delivery.staged, &to, &*delivery.name, "deliver to") {
             Ok(()) => {}
-            // The copy is gone from the stage: it was delivered before.
-            Err(e) if e.errno() == Some(libc::ENOENT) => {}
+            // The copy is gone from the stage: it was delivered before. If it is not gone, the directory is.
+            Err(e) if e.errno() == Some(libc::ENOENT) && stage.stat(&delivery.staged)?.is_none() => {}
             Err(e) if e.errno() == Some(libc::EEXIST) => failed.push((delivery, e)),
             Err(e) => {
-                failed.extend(fail_rest(e, std::iter::once(delivery).chain(rest)));
+                failed.extend(fail_rest(e, std::iter::once(delivery).chain(rest))?);
                 break;
             }
         }
@@ -40,16 +40,18 @@ pub fn deliver(
         barrier.dir(stage);
         barrier.dir(&to);
     }
-    failed
+    Ok(failed)
 }
 
 // What keeps one file out of a directory keeps the others out too; each gets the reason without being tried.
-fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Vec<(Delivery, Error)> {
-    let (what, class) = (e.to_string(), e.class());
+fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Result<Vec<(Delivery, Error)>> {
+    if e.class() != Class::Temporary {
+        return Err(e);
+    }
+    let what = e.to_string();
     let mut first = Some(e);
-    let cure = if class == Class::Temporary { "the mail waits and is tried again" } else { "the mail waits" };
-    let mut error = || first.take().unwrap_or(Error::Busy { what: what.clone(), cure: cure.into() });
-    deliveries.map(|delivery| (delivery, error())).collect()
+    let again = || Error::Busy { what: what.clone(), cure: "the mail waits and is tried again".into() };
+    Ok(deliveries.map(|delivery| (delivery, first.take().unwrap_or_else(again))).collect())
 }
 
 /// The names of an agent's unread mail, oldest first: what it would find by `ls inbox/<agent>/*.json`.

@@ -115,6 +115,11 @@ pub fn retired(seq: u64, original: &str) -> String {
     format!("{seq}~{original}")
 }
 
+/// The number in a retired message's name.
+pub fn read_retired(name: &str) -> Option<u64> {
+    name.split_once('~')?.0.parse().ok()
+}
+
 /// The name of the explanation beside a refused message.
 pub fn explanation(seq: u64, original: &str) -> String {
     format!("{seq}~{}.error.json", original.strip_suffix(".json").unwrap_or(original))

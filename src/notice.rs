@@ -19,8 +19,15 @@ use std::sync::mpsc::Sender;
 pub enum Hint {
     /// A file may have come into the outbox of this name.
     File(String, OsString),
-    /// An outbox directory may have come or gone.
+    /// The outbox of this name may have come.
+    Outbox(String),
+    /// The directory of outboxes may have come.
     Outboxes,
+    /// The outbox of this name went, or was moved. One that stands there now may look the same, since file systems use
+    /// identities again, but nobody watches it.
+    OutboxGone(String),
+    /// The directory of outboxes went, or was moved.
+    OutboxesGone,
     /// The registry or the settings may have changed.
     Registry,
     /// Anything may have happened: look everywhere.
@@ -102,8 +109,7 @@ fn read(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {
         | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both | RenameMode::Any))
         | EventKind::Any => event.paths.iter().rev().take(1).filter_map(|path| place(root, path)).collect(),
         EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
-            let outbox_gone = |path: &PathBuf| place(root, path).filter(|hint| *hint == Hint::Outboxes);
-            event.paths.iter().filter_map(outbox_gone).collect()
+            event.paths.iter().filter_map(|path| place(root, path)).filter_map(gone).collect()
         }
         // Elsewhere than on Linux a change of content is all that is told.
         EventKind::Modify(_) if cfg!(not(target_os = "linux")) => {
@@ -129,7 +135,16 @@ fn place(root: &Path, path: &Path) -> Option<Hint> {
         (Some(agent), Some(name)) if layout::is_message_file(name) => {
             Some(Hint::File(agent.to_str()?.to_owned(), name.to_owned()))
         }
-        (Some(_), None) => Some(Hint::Outboxes),
+        (Some(agent), None) => Some(Hint::Outbox(agent.to_str()?.to_owned())),
+        (None, _) => Some(Hint::Outboxes),
+        _ => None,
+    }
+}
+
+fn gone(there: Hint) -> Option<Hint> {
+    match there {
+        Hint::Outbox(agent) => Some(Hint::OutboxGone(agent)),
+        Hint::Outboxes => Some(Hint::OutboxesGone),
         _ => None,
     }
 }
@@ -137,7 +152,7 @@ fn place(root: &Path, path: &Path) -> Option<Hint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use notify::event::{CreateKind, Flag};
+    use notify::event::{CreateKind, Flag, RemoveKind};
 
     fn hints(kind: EventKind, path: &str) -> Vec<Hint> {
         read(Path::new("/room"), Ok(Event::new(kind).add_path(path.into())))
@@ -164,7 +179,11 @@ mod tests {
     fn the_registry_and_new_outboxes_are_told_apart() {
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
         assert_eq!(hints(closed, "/room/registry.json"), [Hint::Registry]);
-        assert_eq!(hints(EventKind::Create(CreateKind::Folder), "/room/outbox/new"), [Hint::Outboxes]);
+        assert_eq!(hints(EventKind::Create(CreateKind::Folder), "/room/outbox/new"), [Hint::Outbox("new".into())]);
+        let removed = EventKind::Remove(RemoveKind::Folder);
+        assert_eq!(hints(removed, "/room/outbox/old"), [Hint::OutboxGone("old".into())]);
+        assert_eq!(hints(removed, "/room/outbox"), [Hint::OutboxesGone]);
+        assert_eq!(hints(removed, "/room/outbox/old/x.json"), []);
         assert_eq!(hints(EventKind::Create(CreateKind::File), "/room/roster.json"), []);
     }
 }

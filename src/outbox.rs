@@ -77,7 +77,9 @@ impl Outboxes {
 
     /// Forgets an outbox.
     pub fn forget(&mut self, agent: &str) {
-        self.boxes.remove(agent);
+        if let Some(Outbox { scan: Scan::Open(_), .. }) = self.boxes.remove(agent) {
+            self.scans -= 1;
+        }
         self.turns.retain(|waiting| &**waiting != agent);
     }
 

@@ -6,6 +6,7 @@ use crate::fault::{self, Protection};
 use crate::fold::{self, Damage, Fold, Replayed};
 use crate::log::{self, Log};
 use crate::outbox::Patience;
+use crate::record::Record;
 use crate::room::{Lock, Room};
 use crate::route::{Committed, Router};
 use crate::settings::Durability;
@@ -25,12 +26,14 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     }
     let Replayed { fold, damage, read } = fold::replay(&room.dir)?;
     if let Some(damage) = &damage {
+        refuse_to_set_aside_what_was_committed(&room.dir, &spool, damage)?;
         set_aside(&room.dir, damage)?;
     }
     refuse_a_strange_room(&room, &fold)?;
     clear_stage(&spool, &fold)?;
     if read > limits::CHECKPOINT_BYTES / 16 && damage.is_none() {
-        fold.save(&room.dir)?;
+        // It is a cache: without room for it the next start reads as much again.
+        fold.save(&room.dir).or_else(|e| crate::route::temporary(e).map(|e| tracing::warn!("{e}")))?;
     }
     let log = Log::open(&room.dir, fold.end)?;
     let mut router = Router::new(room, lock, log, spool, fold, patience)?;
@@ -71,6 +74,25 @@ fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<
     Ok(())
 }
 
+/// A batch that was never committed has all its claims: they are durable before it is written. If one is gone, the
+/// batch was committed, and it is somebody's edit that damaged it.
+fn refuse_to_set_aside_what_was_committed(room: &Dir, spool: &Spool, damage: &Damage) -> Result<()> {
+    for line in log::read(room, damage.from)? {
+        let line = line?;
+        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+        let Some(claim) = record.claim else { continue };
+        if spool.claims.stat(&claim)?.is_none() {
+            return Err(Error::State {
+                path: room.at(layout::LOG).join(layout::segment(line.at.segment)),
+                line: None,
+                what: format!("damaged at byte {}, in a batch that was committed: {}", damage.from.offset, damage.what),
+                cure: "restore the segment from a copy, or mend the line; nothing was changed".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Copies what stands behind the last whole batch into the quarantine, and cuts it off the log.
 fn set_aside(room: &Dir, damage: &Damage) -> Result<()> {
     let quarantine = room.make(layout::QUARANTINE)?;
@@ -104,7 +126,7 @@ fn refuse_a_strange_room(room: &Room, fold: &Fold) -> Result<()> {
             cure: "put spool/ and log/ of one room together again; nothing was changed".into(),
         });
     }
-    if fold.seq == 0 && !is_empty(&room.dir.make(layout::SENT)?)? {
+    if fold.seq == 0 && (has_retired(&room.dir.make(layout::SENT)?)? || has_retired(&room.dir.make(layout::REJECTED)?)?) {
         return Err(Error::Moved {
             what: format!("{} is empty, but messages were routed here", room.dir.at(layout::LOG).display()),
             cure: "put the log back, or make a new room; nothing was changed".into(),
@@ -113,8 +135,17 @@ fn refuse_a_strange_room(room: &Room, fold: &Fold) -> Result<()> {
     Ok(())
 }
 
-fn is_empty(dir: &Dir) -> Result<bool> {
-    Ok(dir.list()?.next().transpose()?.is_none())
+// A harness may have made the directories; only a router makes these names.
+fn has_retired(dir: &Dir) -> Result<bool> {
+    for agent in dir.list()? {
+        let Ok(kept) = dir.sub(agent?.name) else { continue };
+        for entry in kept.list()? {
+            if entry?.name.to_str().is_some_and(|name| layout::read_retired(name).is_some()) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// A staged file without an open record was never committed: it goes if its claim stands or it had none, and is kept
@@ -163,7 +194,7 @@ fn take_up(router: &mut Router) -> Result<()> {
 
 impl Router {
     fn take_up(&mut self, seqs: Vec<u64>) -> Result<()> {
-        let delivered = self.deliver(Committed::again(seqs));
+        let delivered = self.deliver(Committed::again(seqs))?;
         let projected = self.project(delivered);
         self.retire(projected).map(drop)
     }

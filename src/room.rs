@@ -108,6 +108,18 @@ impl Room {
         Ok(file)
     }
 
+    /// Holds the registry if nobody edits it: what the router does, which must not wait for a stopped editor.
+    pub fn try_lock_registry(&self) -> Result<File> {
+        let file = self.dir.lock_file(layout::REGISTRY_LOCK)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::Error(e)) => Err(e).doing("lock", self.dir.at(layout::REGISTRY_LOCK)),
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::Busy { what: "somebody edits the registry".into(), cure: "it is tried again".into() })
+            }
+        }
+    }
+
     /// Takes the right to route in this room, or says who has it. Waits for another's single pass to end, at most
     /// [`limits::LOCK_WAIT`]; doesn't wait for a router that runs.
     pub fn lock(&self, mode: Mode) -> Result<Locking> {

@@ -79,7 +79,8 @@ impl Spool {
         let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to()) else { return Ok(()) };
         let to = kept.open(&self.room, directory)?;
         match self.claims.rename(claim, to, name, "retire the message to") {
-            Err(e) if e.errno() == Some(libc::ENOENT) => {}
+            // Retired before, unless it is the directory that is gone.
+            Err(e) if e.errno() == Some(libc::ENOENT) && self.claims.stat(claim)?.is_none() => {}
             done => done?,
         }
         if let Some(claimed) = open.claimed().filter(|_| !fault::on(Protection::Claim)) {

@@ -1,4 +1,13 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
-mod messages;
 mod addresses;
+mod cli;
+mod docs;
+mod licences;
+mod messages;
+mod protocol;
+mod router;
+mod sweep;
+mod tidy;
+mod town;
+mod world;

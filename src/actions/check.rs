@@ -13,7 +13,7 @@ use crate::schema::{self, Parsed};
 use crate::{id, limits};
 use serde::Serialize;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is known about one file.
 #[derive(Debug, Serialize)]
@@ -42,26 +42,33 @@ pub fn check(inputs: Vec<Input>, room: Option<&Room>, sender: Option<&str>) -> R
     let registry = room.filter(|_| sender.is_some()).map(Room::registry).transpose()?;
     let most = room.map(Room::settings).transpose()?.unwrap_or_default().message_bytes;
     let judge = Judge::new(room, registry.as_ref(), sender)?;
-    inputs
-        .into_iter()
-        .map(|input| {
-            let (file, bytes) = match input {
-                Input::Bytes(bytes) => ("-".to_owned(), bytes),
-                Input::File(path) => {
-                    let bytes = attach::read(&attach::find(&path)?, limits::MESSAGE_BYTES_MOST)?;
-                    (path.display().to_string(), bytes)
-                }
-            };
-            let found = match bytes.len() as u64 > most {
-                true => Err(vec![too_large(bytes.len() as u64, most)]),
-                false => judge.bytes(&bytes),
-            };
-            Ok(match found {
-                Ok((_, recipients)) => Checked { file, ok: true, problems: Vec::new(), recipients },
-                Err(problems) => Checked { file, ok: false, problems, recipients: None },
-            })
-        })
-        .collect()
+    inputs.into_iter().map(|input| one(&judge, input, most)).collect()
+}
+
+fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Checked> {
+    let (file, bytes) = match input {
+        Input::Bytes(bytes) => ("-".to_owned(), Ok(bytes)),
+        Input::File(path) => (path.display().to_string(), content(&path)?),
+    };
+    let found = bytes.and_then(|bytes| match bytes.len() as u64 > most {
+        true => Err(vec![too_large(bytes.len() as u64, most)]),
+        false => judge.bytes(&bytes),
+    });
+    Ok(match found {
+        Ok((_, recipients)) => Checked { file, ok: true, problems: Vec::new(), recipients },
+        Err(problems) => Checked { file, ok: false, problems, recipients: None },
+    })
+}
+
+/// What a file holds; one that no message can be is a finding, and no failure of looking.
+fn content(path: &Path) -> Result<Result<Vec<u8>, Vec<Problem>>> {
+    match attach::read(&attach::find(path)?, limits::MESSAGE_BYTES_MOST) {
+        Ok(bytes) => Ok(Ok(bytes)),
+        Err(Error::State { what, .. }) => {
+            Ok(Err(vec![Problem::new("not_a_file", format!("the file {what}")).fix("write a regular file")]))
+        }
+        Err(e) => Err(e),
+    }
 }
 
 /// The files that a name on the command line means: itself, or, where there is none of that name, as a pattern.

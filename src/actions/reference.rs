@@ -6,6 +6,7 @@ use crate::limits;
 use crate::log;
 use crate::record::{Event, Record};
 use crate::room::Room;
+use regex::bytes::Regex;
 
 /// A message that a reference may mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,16 +16,17 @@ struct Candidate {
     id: String,
 }
 
-/// What to write into `in_reply_to` or `refs` for each reference. One pass over the log, in which only lines that
-/// may hold one of them are parsed.
+/// What to write into `in_reply_to` or `refs` for each reference. One pass over the log, in which only lines that may
+/// be meant are parsed.
 pub fn resolve(room: &Room, asker: &str, references: &[String]) -> Result<Vec<String>> {
     if references.is_empty() {
         return Ok(Vec::new());
     }
+    let may_be_meant = searcher(references)?;
     let mut found: Vec<Vec<Candidate>> = references.iter().map(|_| Vec::new()).collect();
     for line in log::read(&room.dir, log::START)? {
         let bytes = line?.bytes;
-        if !references.iter().any(|reference| may_hold(&bytes, reference)) {
+        if !may_be_meant.is_match(&bytes) {
             continue;
         }
         let Ok(record) = serde_json::from_slice::<Record>(&bytes) else { continue };
@@ -38,9 +40,17 @@ pub fn resolve(room: &Room, asker: &str, references: &[String]) -> Result<Vec<St
     references.iter().zip(found).map(|(reference, found)| choose(asker, reference, &found)).collect()
 }
 
-fn may_hold(line: &[u8], reference: &str) -> bool {
-    let id = reference.rsplit('/').next().unwrap_or(reference).as_bytes();
-    !id.is_empty() && line.windows(id.len()).any(|window| window == id)
+/// Finds the lines that carry one of the ids, or begin with one of the numbers: a record's `seq` stands first in it.
+fn searcher(references: &[String]) -> Result<Regex> {
+    let each = references.iter().map(|reference| {
+        let id = regex::escape(reference.rsplit('/').next().unwrap_or(reference));
+        format!(r#""id":"{id}"|^\{{"seq":{id},"#)
+    });
+    // Only a reference of absurd length makes a pattern that can't be compiled.
+    Regex::new(&each.collect::<Vec<_>>().join("|")).map_err(|e| Error::Usage {
+        what: format!("these references can't be looked up: {e}"),
+        cure: "give fewer or shorter ones".into(),
+    })
 }
 
 fn candidate(record: &Record, asker: &str) -> Option<Candidate> {

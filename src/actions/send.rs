@@ -6,8 +6,8 @@ use super::{attach, reference, time};
 use crate::address::{Address, quoted};
 use crate::clock::Stamp;
 use crate::daemon::{self, Passed};
-use crate::error::{Error, Result};
-use crate::registry::Registry;
+use crate::error::{Error, Problem, Result};
+use crate::registry::{Agent, Registry};
 use crate::resolve::Recipient;
 use crate::room::Room;
 use crate::settings::{Admission, Settings};
@@ -83,14 +83,31 @@ pub fn route(room: &Room) -> Result<Passed> {
     daemon::pass(room)
 }
 
+/// The id under which to write, if the router will take what stands in its outbox.
 fn sender(registry: &Registry, settings: &Settings, who: &Who) -> Result<String> {
-    let is_new = settings.admission == Admission::Open && id::is_name(&who.name);
     match who.in_registry(registry) {
-        Ok(agent) => Ok(agent.id.to_string()),
-        // An open room registers whoever writes; a name that is nearly somebody's is still a slip to be asked about.
-        Err(_) if is_new => Ok(who.name.clone()),
-        Err(e) => Err(e),
+        Ok(agent) => match retired(agent).or_else(|| wrong_owner(agent)) {
+            Some(problem) => Err(Error::Refused(vec![problem])),
+            None => Ok(agent.id.to_string()),
+        },
+        // An open room registers whoever writes, but nobody who differs from somebody only by the letter case.
+        Err(e) => {
+            let is_new = id::is_name(&who.name) && registry.find_any_case(&who.name).is_none();
+            if settings.admission == Admission::Open && is_new { Ok(who.name.clone()) } else { Err(e) }
+        }
     }
+}
+
+fn retired(agent: &Agent) -> Option<Problem> {
+    let problem = || Problem::new("retired_sender", format!("{} is retired, and its outbox is not routed", agent.id));
+    agent.is_retired().then(|| problem().fix(format!("run `mailbag agent set {} --status offline`", agent.id)))
+}
+
+fn wrong_owner(agent: &Agent) -> Option<Problem> {
+    let me = rustix::process::geteuid().as_raw();
+    let owner = agent.uid.filter(|&uid| uid != me)?;
+    let what = format!("{}'s messages must belong to user {owner}, and you are user {me}", agent.id);
+    Some(Problem::new("wrong_owner", what).fix("send as that user, or change `uid` in registry.json"))
 }
 
 /// Refuses `send bob carol`, where carol may be the second recipient of a body that was forgotten.

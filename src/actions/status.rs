@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::fold::{Counts, Replayed};
 use crate::registry::Registry;
 use crate::room::{Holder, Room};
+use crate::settings::Admission;
 use crate::{fold, id, inbox, layout, limits};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ pub struct Status {
     pub waiting: Vec<Waiting>,
     /// What can't go on, and why.
     pub blocked: Vec<Blocked>,
-    /// Outboxes with files whose agent nobody registered.
+    /// Outboxes with files whose agent is not registered, or retired.
     pub unregistered: Vec<Unregistered>,
     /// What was refused and still stands there.
     pub rejected: Vec<Rejected>,
@@ -74,6 +75,8 @@ pub struct Unregistered {
     pub agent: String,
     /// How many files.
     pub files: usize,
+    /// Why nobody routes them.
+    pub why: &'static str,
     /// The command that mends it.
     pub cure: String,
 }
@@ -117,15 +120,13 @@ pub struct Undelivered {
 pub fn status(room: &Room) -> Result<Status> {
     let mut problems = Vec::new();
     let registry = room.registry().map_err(|e| problems.push(e.to_string())).ok();
-    if let Err(e) = room.settings() {
-        problems.push(e.to_string());
-    }
+    let settings = room.settings().map_err(|e| problems.push(e.to_string())).unwrap_or_default();
     let router = room.holder()?;
     let replayed = fold::replay(&room.dir).map_err(|e| problems.push(e.to_string())).ok();
     let damage = replayed.as_ref().and_then(|replayed| replayed.damage.as_ref()).filter(|_| router.is_none());
     problems
         .extend(damage.map(|d| format!("the log's last batch is not whole: {}; the next pass sets it aside", d.what)));
-    let (waiting, unregistered) = outboxes(room, registry.as_ref())?;
+    let (waiting, unregistered) = outboxes(room, registry.as_ref(), settings.admission == Admission::Open)?;
     let agents = registry.iter().flat_map(Registry::agents);
     Ok(Status {
         room: room.dir.path().to_path_buf(),
@@ -164,29 +165,35 @@ fn files(room: &Room, directory: &Path) -> Vec<OsString> {
     names
 }
 
-fn outboxes(room: &Room, registry: Option<&Registry>) -> Result<(Vec<Waiting>, Vec<Unregistered>)> {
+/// What stands in outboxes: those of agents, or of whom an open room will register, and those of nobody.
+fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<(Vec<Waiting>, Vec<Unregistered>)> {
     let (mut waiting, mut unregistered) = (Vec::new(), Vec::new());
     for agent in directories(room, layout::OUTBOXES)? {
         let names = files(room, &layout::outbox(&agent));
         let Some(first) = names.first() else { continue };
-        let known = registry.is_none_or(|registry| registry.agent(&agent).is_some());
+        let is_new = |registry: &Registry| open && id::is_name(&agent) && registry.find_any_case(&agent).is_none();
+        let is_known = |registry: &Registry| registry.agent(&agent).is_some_and(|agent| !agent.is_retired());
+        let known = registry.is_none_or(|registry| is_known(registry) || is_new(registry));
         if known {
             let first = first.to_string_lossy().into_owned();
             waiting.push(Waiting { agent, files: names.len(), first });
         } else {
-            let cure = cure(registry, &agent);
-            unregistered.push(Unregistered { agent, files: names.len(), cure });
+            let (why, cure) = cure(registry, &agent);
+            unregistered.push(Unregistered { agent, files: names.len(), why, cure });
         }
     }
     Ok((waiting, unregistered))
 }
 
-fn cure(registry: Option<&Registry>, outbox: &str) -> String {
-    let named = registry.and_then(|registry| registry.find(outbox));
-    match named {
-        Some(agent) => format!("move its files to outbox/{}: {outbox} is its display name", agent.id),
-        None if id::is_name(outbox) => format!("mailbag agent add {outbox}"),
-        None => "rename the directory to an agent's id".to_owned(),
+/// Why nobody routes an outbox, and what mends it.
+fn cure(registry: Option<&Registry>, outbox: &str) -> (&'static str, String) {
+    match registry.and_then(|registry| registry.find(outbox)) {
+        Some(agent) if &*agent.id == outbox => {
+            ("the agent is retired", format!("mailbag agent set {outbox} --status offline"))
+        }
+        Some(agent) => ("that is a display name", format!("mv outbox/{outbox}/*.json outbox/{}/", agent.id)),
+        None if id::is_name(outbox) => ("no agent of that name is registered", format!("mailbag agent add {outbox}")),
+        None => ("that is no name of an agent", "rename the directory to an agent's id".to_owned()),
     }
 }
 
@@ -200,8 +207,12 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
 
 /// What the router wrote down, as far as it still stands there.
 fn blocked(room: &Room) -> Vec<Blocked> {
-    let Ok(Some(bytes)) = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES) else { return Vec::new() };
-    let lines: Vec<Value> = serde_json::from_slice(&bytes).unwrap_or_default();
+    // The router rewrites it in place, and may be in the middle of that.
+    let read = || -> Option<Vec<Value>> {
+        let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
+        serde_json::from_slice(&bytes).ok()
+    };
+    let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
     let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
     lines.filter(|line| room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())).collect()
 }

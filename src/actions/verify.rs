@@ -35,32 +35,55 @@ struct Bad {
     segment: u32,
     line: u64,
     what: String,
+    /// Is it the end of the log, which somebody may just be writing?
+    is_end: bool,
 }
 
 /// Reads the whole log. The first bad line is the error.
 pub fn verify(room: &Room) -> Result<Verified> {
-    let id = room.id()?;
-    let writing = room.holder()?.is_some();
-    let mut verifier = Verifier { room: id, ..Verifier::default() };
+    // A batch that is just being written looks like one that was cut short; once more shows which it is.
+    let first = read(room)?.filter_end(room)?;
+    match first {
+        Some(verified) => Ok(verified),
+        None => read(room)?.verified.map_err(|bad| refused(&bad)),
+    }
+}
+
+/// What was found, and what came before the end that is not whole.
+struct Found {
+    verified: Result<Verified, Bad>,
+    before: Verified,
+}
+
+impl Found {
+    /// What is known for sure; `None` if it has to be read again.
+    fn filter_end(self, room: &Room) -> Result<Option<Verified>> {
+        match self.verified {
+            Ok(verified) => Ok(Some(verified)),
+            Err(bad) if !bad.is_end => Err(refused(&bad)),
+            Err(_) if room.holder()?.is_some() => Ok(Some(Verified { unfinished: true, ..self.before })),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+fn read(room: &Room) -> Result<Found> {
+    let mut verifier = Verifier { room: room.id()?, ..Verifier::default() };
     verifier.verified.segments = log::segments(&room.dir)?.len();
     for line in log::read(&room.dir, log::START)? {
         let line = line?;
         verifier.place(&line);
         if let Err(what) = verifier.take(&line) {
-            // What is being written now is not wrong yet: a line without its end can only be the last.
-            if writing && !line.bytes.ends_with(b"\n") {
-                break;
-            }
-            return Err(refused(&verifier.bad(what)));
+            let bad = verifier.bad(what, !line.bytes.ends_with(b"\n"));
+            return Ok(Found { verified: Err(bad), before: verifier.verified });
         }
     }
-    verifier.verified.unfinished = verifier.missing > 0;
-    if verifier.missing > 0 && !writing {
-        let what = format!("the last batch lacks {} of its records", verifier.missing);
-        return Err(refused(&verifier.bad(what)));
-    }
     verifier.verified.last = hex(&verifier.before);
-    Ok(verifier.verified)
+    if verifier.missing > 0 {
+        let bad = verifier.bad(format!("the last batch lacks {} of its records", verifier.missing), true);
+        return Ok(Found { verified: Err(bad), before: verifier.verified });
+    }
+    Ok(Found { verified: Ok(verifier.verified), before: Verified::default() })
 }
 
 #[derive(Default)]
@@ -136,8 +159,8 @@ impl Verifier {
         Ok(())
     }
 
-    fn bad(&self, what: String) -> Bad {
-        Bad { segment: self.segment, line: self.line, what }
+    fn bad(&self, what: String, is_end: bool) -> Bad {
+        Bad { segment: self.segment, line: self.line, what, is_end }
     }
 }
 

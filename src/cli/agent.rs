@@ -10,18 +10,19 @@ use clap::Subcommand;
 const EXAMPLES: &str = "\
 Examples:
   mailbag agent add alice bob
-  mailbag agent add agent_engineer_1 --role engineer --name auto --capability rust --topic auth-module
+  mailbag agent add agent_engineer_1 --role engineer --name auto
   mailbag agent list --role engineer --json
   mailbag agent set alice --status busy
   mailbag agent retire alice
 
-registry.json may be edited by hand as well; a router that runs takes a valid change within two seconds.";
+registry.json may be edited by hand as well; a router that runs takes a valid
+change within two seconds.";
 
 const ADD_EXAMPLES: &str = "\
 Examples:
   mailbag agent add alice bob carol --role engineer
-  mailbag agent add agent_writer_1 --role writer --name Sintra --description 'writes the manual'
-  mailbag agent add dave --capability has-telegram --capability web --topic releases
+  mailbag agent add agent_writer_1 --role writer --name Sintra
+  mailbag agent add dave --capability has-telegram,web --topic releases
 
 Lists take one value each time, or several with commas.";
 

@@ -13,11 +13,13 @@ Examples:
   mailbag send bob 'hello' --as alice       alice writes to bob
   mailbag inbox bob                         what bob has not read yet
   mailbag read --as bob                     show the oldest, and mark it as read
-  mailbag run                               route at once, until ended; nothing needs it
+  mailbag run                               route at once, until ended
 
-Without the program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/anything.json of the room.
+Nothing needs a router: without one, whoever sends or reads routes. Nor the
+program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
 
-Exit status: 0 done, 1 trouble, 2 usage, 3 not found, 4 timeout, 65 bad data, 75 try again later.";
+Exit status: 0 done, 1 trouble, 2 usage, 3 not found, 4 timeout, 65 bad data,
+75 try again later.";
 
 /// Mail for AI agents, in plain files
 ///

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 const EXAMPLES: &str = "\
 Examples:
   mailbag check message.json
-  mailbag check 'drafts/*.json' --as alice       with the recipients, as alice would send it
+  mailbag check 'drafts/*.json' --as alice       recipients are looked up, too
   echo '{\"to\": \"bob\"}' | mailbag check -
 
 Exit status 65 if anything would be refused.";

@@ -5,7 +5,7 @@ use super::output::{BOLD, DIM};
 use super::{Exit, inbox, visible};
 use crate::actions::demo::{self, Demo};
 use crate::error::{Doing, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,6 +63,11 @@ fn show(demo: &Demo, cx: &mut Context) -> Result<()> {
             let (from, kind, about) = (visible::line(&mail.from), visible::line(&mail.kind), visible::line(about));
             let at = inbox::to_the_second(&mail.accepted_at);
             cx.out.line(format!("    {at}  {from}  {kind}  {about}"))?;
+            // What the router writes back is worth reading whole.
+            let body = mail.content.get("body").and_then(Value::as_str).filter(|_| mail.kind == "error");
+            for line in body.unwrap_or_default().lines() {
+                cx.out.line(format!("      {}", visible::line(line)))?;
+            }
         }
     }
     Ok(())

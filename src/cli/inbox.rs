@@ -11,8 +11,9 @@ Examples:
   mailbag inbox bob
   MAILBAG_AGENT=bob mailbag inbox --json
 
-Each line: when it was accepted (UTC), seq, id, sender, type, priority, and its subject or the first line of its body;
-the oldest first. Nothing is marked as read.";
+Each line: when it was accepted (UTC), seq, id, sender, type, priority, and
+its subject or the first line of its body; the oldest first. Nothing is marked
+as read.";
 
 /// List unread mail
 #[derive(Debug, clap::Args)]
@@ -48,11 +49,15 @@ pub(super) fn row(mail: &Mail) -> Vec<String> {
     }
     let seq = mail.seq.map(|seq| seq.to_string()).unwrap_or_else(|| "-".into());
     let about = mail.subject.as_ref().or(mail.preview.as_ref()).map(String::as_str).unwrap_or_default();
-    let cells = [to_the_second(&mail.accepted_at), &seq, &mail.id, &mail.from, &mail.kind, &mail.priority, about];
+    let at = to_the_second(&mail.accepted_at);
+    let cells = [&at, &seq, &mail.id, &mail.from, &mail.kind, &mail.priority, about];
     cells.map(|cell| visible::line(cell).into_owned()).to_vec()
 }
 
-/// `2026-11-21T10:30:00.123456Z` without what stands behind the second.
-pub(super) fn to_the_second(time: &str) -> &str {
-    time.split('.').next().unwrap_or(time)
+/// `2026-11-21T10:30:00Z`: the log's microseconds are of no use to a reader.
+pub(super) fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((second, fraction)) if fraction.ends_with('Z') => format!("{second}Z"),
+        _ => time.to_owned(),
+    }
 }

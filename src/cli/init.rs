@@ -10,9 +10,10 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   mailbag init                  a room in .mailbag
-  mailbag init /srv/team        a room in that very directory; what stands in it stays
+  mailbag init /srv/team        a room in that very directory
 
-A room that is there already is not changed. A harness that made DIR/inbox and DIR/outbox itself makes DIR the room.";
+A room that is there already is not changed, and no file that stands in the
+directory is: a harness that made DIR/inbox and DIR/outbox makes DIR the room.";
 
 /// Make a room
 #[derive(Debug, clap::Args)]

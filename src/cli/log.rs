@@ -21,8 +21,9 @@ const VERIFY_HELP: &str = "\
 Example:
   mailbag log verify --json
 
-Every line carries the SHA-256 of the line before, so `sed -n 5p log/00000001.ndjson | sha256sum` gives the \"prev\" of
-line 6. Exit status 65 names the first bad line.";
+Every line carries the SHA-256 of the line before: `sha256sum` over line 5 of a
+segment gives the \"prev\" of its line 6. With exit status 65 the first bad line
+is named.";
 
 /// Show the log, or verify it
 #[derive(Debug, clap::Args)]

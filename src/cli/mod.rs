@@ -58,6 +58,10 @@ pub fn command() -> clap::Command {
 }
 
 fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
+    // The router logs for itself; a command that routes on its way does so where it is asked to say more.
+    if cx.verbose > 0 && !matches!(command, Command::Run(_)) {
+        run::start_logging(run::Format::Text, cx);
+    }
     match command {
         Command::Init(args) => init::run(args, cx),
         Command::Agent(args) => agent::run(args, cx),

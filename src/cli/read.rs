@@ -16,8 +16,9 @@ Examples:
   mailbag read 42 0192f3 --as bob       by seq, by the beginning of an id
   mailbag read --all --json             all of it, as a JSON array
 
-What was shown is moved to inbox/AGENT/seen/ once the output is written; if it can't be written, nothing is moved. A
-message that was read before can be read again by its id or seq.";
+What was shown is moved to inbox/AGENT/seen/ once the output is written; if it
+can't be written, nothing is moved. A message that was read before can be read
+again by its id or seq.";
 
 /// Show messages, and mark them as read
 #[derive(Debug, clap::Args)]
@@ -107,7 +108,7 @@ fn heads(mail: &Mail) -> Vec<(String, String)> {
     let mut heads = vec![
         ("from", mail.from.clone()),
         ("to", to),
-        ("at", to_the_second(&mail.accepted_at).to_owned()),
+        ("at", to_the_second(&mail.accepted_at)),
         ("id", format!("{}{seq}", mail.id)),
         ("type", mail.kind.clone()),
     ];

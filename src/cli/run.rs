@@ -13,15 +13,16 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag run                        until Ctrl-C
   mailbag run --once                 route what is there, and end
-  mailbag run --log-format json -v   for a service; tells systemd when it is ready
-  mailbag run --poll                 where file events don't arrive, such as on NFS
+  mailbag run --log-format json -v   for a service; systemd hears when it is ready
+  mailbag run --poll                 where file events don't arrive, as on NFS
 
-Nothing needs it: without it, whoever sends or reads routes. With it, mail arrives at once. SIGHUP reads registry.json
-and settings.toml again; SIGINT and SIGTERM end it, a second one at once.";
+Nothing needs it: without it, whoever sends or reads routes. With it, mail
+arrives at once. SIGHUP reads registry.json and settings.toml again; SIGINT and
+SIGTERM end it, a second one at once.";
 
 /// How the router logs.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// For people
     Text,
     /// One JSON object a line
@@ -51,9 +52,12 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if !args.once {
         tracing::info!(accepted = tally.accepted, copies = tally.copies, refused = tally.refused, "ended");
     } else if cx.out.json {
-        let daemon::Tally { accepted, copies, refused, duplicates, waiting } = tally;
         cx.out.json(&json!({
-            "accepted": accepted, "copies": copies, "refused": refused, "duplicates": duplicates, "waiting": waiting,
+            "accepted": tally.accepted,
+            "copies": tally.copies,
+            "refused": tally.refused,
+            "duplicates": tally.duplicates,
+            "waiting": tally.waiting,
         }))?;
     } else {
         cx.out.line(format!(
@@ -95,7 +99,8 @@ fn say_ready(ready: &Ready, once: bool) {
     }
 }
 
-fn start_logging(format: Format, cx: &Context) {
+/// Sends what is logged to standard error.
+pub(super) fn start_logging(format: Format, cx: &Context) {
     let level = match (cx.out.quiet, cx.verbose) {
         (true, _) => LevelFilter::WARN,
         (false, 0) => LevelFilter::INFO,

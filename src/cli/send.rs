@@ -11,19 +11,22 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   mailbag send bob 'the port is 8080' --as alice
-  mailbag send bob carol 'both of you, please'         addresses first, the body last
-  mailbag send all_engineers 'freeze at noon' --type announcement --priority high
+  mailbag send bob carol 'both of you, please'   addresses first, the body last
+  mailbag send all_engineers 'freeze at noon' --type announcement
   git diff | mailbag send bob - --subject 'please review'
   mailbag send bob --subject 'done' --attach report.md
-  mailbag send bob '' --subject 'two recipients want an empty body: bob carol \"\"'
+  mailbag send bob carol '' --subject 'the build is green'
 
-The body: with two words or more, the last one is the body; `-` reads it from standard input, '' is none. With one
-word, which is the address, the body is read from standard input, unless --subject or --attach is given.
+With two words or more, the last one is the body: - reads it from standard
+input, '' is none, and one that begins with a dash goes behind --. A single
+word is the address; the body is then read from standard input, unless
+--subject or --attach is given.
 
-Addresses: an id or display name, all, all_engineers, any_engineer, 'engineer_*', '#topic', cap:rust, human.
-`mailbag explain ADDRESS` shows who that is.
+Addresses: an id or display name, human, all, all_engineers, any_engineer,
+'engineer_*', '#topic', cap:rust. `mailbag explain ADDRESS` shows who that is.
 
-The message stands in the outbox when this returns, whatever happens then. Its id is printed.";
+The message is safe in the outbox when this returns, whatever happens then.
+Its id is printed.";
 
 /// Write a message
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,8 @@ const EXAMPLES: &str = "\
 Example:
   mailbag settings
 
-The output is a settings.toml; put what you want to change into the file of that name in the room.";
+The output is a settings.toml; put what you want to change into the file of
+that name in the room.";
 
 /// Show how the room behaves: every setting, and where it comes from
 #[derive(Debug, clap::Args)]

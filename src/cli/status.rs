@@ -71,16 +71,12 @@ fn trouble(status: &Status, cx: &mut Context) -> Result<()> {
     for blocked in &status.blocked {
         let word = cx.out.paint(YELLOW, "blocked");
         let (what, why) = (visible::line(&blocked.what), visible::line(&blocked.reason));
-        cx.out.line(format!("{word}   {what}: {why} (since {})", visible::line(to_the_second(&blocked.since))))?;
+        cx.out.line(format!("{word}   {what}: {why} (since {})", visible::line(&to_the_second(&blocked.since))))?;
     }
     for outbox in &status.unregistered {
         let word = cx.out.paint(YELLOW, "unknown");
-        let agent = visible::line(&outbox.agent);
-        let cure = visible::line(&outbox.cure);
-        cx.out.line(format!(
-            "{word}   outbox/{agent} has {}, and nobody of that name is registered: {cure}",
-            files(outbox.files)
-        ))?;
+        let (agent, cure) = (visible::line(&outbox.agent), visible::line(&outbox.cure));
+        cx.out.line(format!("{word}   outbox/{agent} has {}, but {}: {cure}", files(outbox.files), outbox.why))?;
     }
     Ok(())
 }

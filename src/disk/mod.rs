@@ -6,10 +6,12 @@
 
 mod append;
 mod barrier;
+mod board;
 mod system;
 
 pub use append::Append;
 pub use barrier::{Barrier, Durability};
+pub use board::Board;
 pub use system::Lease;
 
 use crate::error::{Doing, Error, Result};

@@ -179,6 +179,7 @@ mod tests {
 
     #[test]
     fn a_rename_never_goes_over_another_file() -> std::io::Result<()> {
+        // P30
         let dir = tempfile::tempdir()?;
         for name in ["a", "b"] {
             std::fs::write(dir.path().join(name), name)?;

@@ -1,6 +1,6 @@
 //! Steps 4 and 5: is it a message, and who is it for?
 
-use super::{Addressed, Checked, Letters, Router, compose, stage::Ruled};
+use super::{Addressed, Checked, Letters, Router, compose, stage::Ruled, temporary};
 use crate::clock::Stamp;
 use crate::error::{Problem, Result};
 use crate::fault::{self, Protection};
@@ -10,6 +10,7 @@ use crate::registry::{Registry, Status};
 use crate::resolve::{self, Recipient, Standing};
 use crate::{inbox, limits, log, schema};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -54,11 +55,11 @@ impl Router {
     /// copies, the rest waits for the next.
     pub(super) fn resolve(&mut self, checked: Vec<Checked>) -> Result<Addressed> {
         let registry = self.registry.clone();
-        let mut standing = Crowd { router: self, unread: HashMap::new(), taken: HashMap::new() };
+        let mut standing = Crowd { router: self, unread: RefCell::default(), taken: HashMap::new() };
         let (mut ruled, mut copies) = (Vec::with_capacity(checked.len()), 0);
         let mut ids: HashMap<(Arc<str>, String), ()> = HashMap::new();
         let mut checked = checked.into_iter();
-        let mut put_back = Vec::new();
+        let (mut put_back, mut unknown) = (Vec::new(), Vec::new());
         for Checked(letter, verdict) in checked.by_ref() {
             let ruling = match verdict {
                 Verdict::Problems { problems, id, ack } => Ruling::Refuse { problems, id, ack },
@@ -68,9 +69,13 @@ impl Router {
                         put_back.push(letter.claim);
                         continue;
                     }
-                    match standing.router.seen_before(&letter.agent, message.id(), &digest)? {
-                        Some(ruling) => ruling,
-                        None => address(&registry, &letter.agent, message, digest, &mut standing),
+                    match standing.router.seen_before(&letter.agent, message.id(), &digest) {
+                        Ok(Some(ruling)) => ruling,
+                        Ok(None) => address(&registry, &letter.agent, message, digest, &mut standing),
+                        Err(e) => {
+                            unknown.push((letter.claim, temporary(e)?));
+                            continue;
+                        }
                     }
                 }
             };
@@ -84,12 +89,14 @@ impl Router {
         }
         self.backlog.extend(checked);
         self.claims.extend(put_back);
+        unknown.into_iter().for_each(|(claim, e)| self.put_back(Some(claim), &e));
         ruled.extend(self.rule_notices());
         Ok(Addressed(ruled))
     }
 
     fn rule_notices(&mut self) -> Vec<Ruled> {
         let notices = std::mem::take(&mut self.notices);
+        self.held.extend(notices.iter().cloned());
         let rule = |notice: super::Notice| {
             let human = crate::id::HUMAN;
             let message = compose::own("alert", human, &notice.subject, &notice.body, serde_json::Map::new());
@@ -212,16 +219,14 @@ fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
 /// How everybody stands, for `any_<role>`: asked for only by who needs it.
 struct Crowd<'a> {
     router: &'a Router,
-    unread: HashMap<String, usize>,
+    unread: RefCell<HashMap<String, usize>>,
     taken: HashMap<String, usize>,
 }
 
 impl Standing for Crowd<'_> {
     fn unread(&self, agent: &str) -> usize {
-        let waiting = match self.unread.get(agent) {
-            Some(&count) => count,
-            None => inbox::unread(&self.router.room.dir, agent).map_or(usize::MAX / 2, |names| names.len()),
-        };
+        let count = || inbox::unread(&self.router.room.dir, agent).map_or(usize::MAX / 2, |names| names.len());
+        let waiting = *self.unread.borrow_mut().entry(agent.to_owned()).or_insert_with(count);
         waiting + self.taken.get(agent).copied().unwrap_or(0)
     }
 

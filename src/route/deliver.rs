@@ -16,13 +16,13 @@ impl Router {
     /// A copy that can't be moved stays staged, its record open.
     ///
     /// S4 → S5: delivered = -stage +inbox
-    pub(crate) fn deliver(&mut self, Committed(seqs): Committed) -> Delivered {
+    pub(crate) fn deliver(&mut self, Committed(seqs): Committed) -> Result<Delivered> {
         let mut failed = BTreeSet::new();
         for ((place, agent), deliveries) in self.by_directory(&seqs) {
             let of = |delivery: &Delivery| layout::read_staged(&delivery.staged).map_or(0, |(seq, _)| seq);
             let what = place.of(&agent).display().to_string();
             let stuck =
-                inbox::deliver(&self.room.dir, &self.spool.stage, (place, &agent), deliveries, &mut self.barrier);
+                inbox::deliver(&self.room.dir, &self.spool.stage, (place, &agent), deliveries, &mut self.barrier)?;
             match stuck.first() {
                 Some((_, e)) => self.waiting.failed(&what, e.to_string()),
                 None => self.waiting.over(&what),
@@ -31,7 +31,7 @@ impl Router {
         }
         let delivered = seqs.into_iter().filter(|seq| !failed.contains(seq)).collect();
         self.stuck.extend(failed);
-        Delivered(delivered)
+        Ok(Delivered(delivered))
     }
 
     // Each directory is opened once a batch, in the order in which the batch first reaches it.
@@ -54,6 +54,9 @@ impl Router {
     /// S5 → S6: retired = -claim +sent
     pub(crate) fn retire(&mut self, Projected(seqs): Projected) -> Result<bool> {
         let mut kept = crate::spool::Kept::default();
+        if !seqs.is_empty() {
+            self.waiting.over("sent");
+        }
         for &seq in &seqs {
             let Some(open) = self.fold.open.get(&seq) else { continue };
             match self.spool.retire(open, &mut kept, &mut self.barrier) {

@@ -57,6 +57,10 @@ pub struct Router {
     /// Records delivered and retired since the last barrier: after it they are settled.
     pub(crate) done: BTreeSet<u64>,
     notices: Vec<Notice>,
+    /// Notices that could not be written yet.
+    held: Vec<Notice>,
+    /// Did a message change the registry since the last `settled`?
+    pub(crate) acted: bool,
     /// Messages read but left out of the last batch, because it had grown to its bound.
     backlog: VecDeque<Checked>,
     /// Where the last checkpoint was made.
@@ -83,6 +87,7 @@ pub struct Tally {
 }
 
 /// Something that the router has to say to the human, once.
+#[derive(Clone)]
 pub(crate) struct Notice {
     about: String,
     subject: String,
@@ -148,6 +153,8 @@ impl Router {
             stuck: BTreeSet::new(),
             done: BTreeSet::new(),
             notices: Vec::new(),
+            held: Vec::new(),
+            acted: false,
             backlog: VecDeque::new(),
             checkpointed: None,
             seen: reload::Seen::default(),
@@ -164,7 +171,7 @@ impl Router {
         let addressed = self.resolve(checked)?;
         let staged = self.stage(addressed);
         let committed = self.commit(staged)?;
-        let delivered = self.deliver(committed);
+        let delivered = self.deliver(committed)?;
         let projected = self.project(delivered);
         self.retire(projected)
     }
@@ -181,41 +188,46 @@ impl Router {
         }
         let staged = self.stage_settled();
         let committed = self.commit(staged)?;
-        let delivered = self.deliver(committed);
+        let delivered = self.deliver(committed)?;
         let projected = self.project(delivered);
         self.retire(projected).map(drop)
     }
 
     /// Says something to the human, unless it was said before.
     pub fn notify(&mut self, about: String, subject: String, body: String) {
-        if !self.fold.heard.contains(&about) && self.notices.iter().all(|notice| notice.about != about) {
+        if !self.fold.heard.contains(&about) && self.notices.iter().chain(&self.held).all(|notice| notice.about != about) {
             self.notices.push(Notice { about, subject, body });
         }
     }
 
     /// Tries again what is due; `true` if the registry or the settings are to be read again.
-    pub fn retry(&mut self) -> bool {
+    pub fn retry(&mut self) -> Result<bool> {
         let due: HashSet<String> = self.waiting.take_due().into_iter().collect();
         let (mut copies, mut reload) = (false, false);
         for what in &due {
             match what.split_once('/') {
-                Some(("outbox", file)) => match file.split_once('/') {
+                Some((layout::OUTBOXES, file)) => match file.split_once('/') {
                     Some((agent, name)) => self.outboxes.hint(&agent.into(), name.into()),
                     None => self.outboxes.scan(&file.into()),
                 },
-                Some(("spool", claim)) => self.claims.extend(claim.strip_prefix("claim/").map(str::to_owned)),
+                Some((layout::SPOOL, claim)) => self.claims.extend(claim.strip_prefix("claim/").map(str::to_owned)),
                 _ if what == layout::REGISTRY || what == layout::SETTINGS => (reload, copies) = (true, true),
                 _ => copies = true,
             }
         }
         if copies {
             let stuck = Committed::again(std::mem::take(&mut self.stuck).into_iter().collect());
-            let delivered = self.deliver(stuck);
+            let delivered = self.deliver(stuck)?;
             let projected = self.project(delivered);
-            // Nothing to claim, so nothing can fail here but what then waits again.
-            let _ = self.retire(projected);
+            self.retire(projected)?;
         }
-        reload
+        self.notices.append(&mut self.held);
+        Ok(reload)
+    }
+
+    /// Is there anything delivered that is not recorded as settled?
+    pub fn is_settled(&self) -> bool {
+        self.done.is_empty()
     }
 
     /// What this router did.

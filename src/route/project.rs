@@ -34,7 +34,7 @@ impl Router {
 
     // One write for all subscriptions of a batch.
     fn edit_registry(&mut self, acts: &[(u64, Arc<str>, Act)]) -> Result<()> {
-        let _held = self.room.lock_registry()?;
+        let _held = self.room.try_lock_registry()?;
         let mut registry = self.room.registry()?;
         let before = registry.to_json();
         for (seq, agent, act) in acts {
@@ -51,6 +51,7 @@ impl Router {
         let after = registry.to_json();
         if after != before {
             self.room.dir.replace(layout::REGISTRY, after.as_bytes())?;
+            self.acted = true;
         }
         self.registry = Arc::new(registry);
         Ok(())

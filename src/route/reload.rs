@@ -1,8 +1,8 @@
 //! The router's housekeeping: the registry and settings edited while it runs, the checkpoint.
 
-use super::Router;
+use super::{Router, temporary};
 use crate::disk::Barrier;
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, Result};
 use crate::record::{hash_line, hex};
 use crate::{layout, limits};
 use std::sync::Arc;
@@ -54,6 +54,10 @@ impl Router {
 
     // A file that is being saved may look bad for a moment, so the human hears of one that stays bad.
     fn keep_the_last_good(&mut self, name: &'static str, e: &Error) {
+        if e.class() == Class::Temporary {
+            self.seen = Seen::default();
+            return self.waiting.failed(name, e.to_string());
+        }
         self.waiting.not_ready(name, &format!("{e}; the last good one stays in force"), Some(limits::STAND_STILL));
         let (seen, since) = self.bad.entry(name).or_insert_with(|| (Seen::default(), Instant::now()));
         if *seen != self.seen {
@@ -64,7 +68,9 @@ impl Router {
             return;
         }
         tracing::error!("{e}; the last good one stays in force");
-        let about = format!("{name}:{}", &hex(&hash_line(e.to_string().as_bytes()))[..16]);
+        // The same mistake made again on another day is another file, and is told again.
+        let what = format!("{e} {:?}", self.seen);
+        let about = format!("{name}:{}", &hex(&hash_line(what.as_bytes()))[..16]);
         let body = format!("{e}\n\nUntil then the last good one stays in force.");
         self.notify(about, format!("{name} can't be read"), body);
     }
@@ -78,8 +84,11 @@ impl Router {
         };
         let long_ago = self.checkpointed.is_some_and(|at| at.segment != end.segment);
         if grown >= limits::CHECKPOINT_BYTES || long_ago {
-            self.fold.save(&self.room.dir)?;
-            self.checkpointed = Some(end);
+            match self.fold.save(&self.room.dir) {
+                Ok(()) => self.checkpointed = Some(end),
+                // Without it the next start reads more of the log, and no more than that.
+                Err(e) => tracing::warn!("{}", temporary(e)?),
+            }
         }
         Ok(())
     }

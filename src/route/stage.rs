@@ -144,7 +144,7 @@ impl Router {
         Ok(())
     }
 
-    fn put_back(&mut self, claim: Option<String>, e: &Error) {
+    pub(super) fn put_back(&mut self, claim: Option<String>, e: &Error) {
         if let Some(claim) = claim {
             self.waiting.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string());
         }
@@ -157,7 +157,9 @@ impl Router {
         if entries.is_empty() {
             return Ok(Committed(Vec::new()));
         }
-        self.still_ours()?;
+        if let Err(e) = self.still_ours() {
+            return self.unstage(entries, temporary(e)?);
+        }
         let end = match self.log.end() {
             Ok(end) => end,
             Err(e) => return self.unstage(entries, temporary(e)?),
@@ -170,6 +172,8 @@ impl Router {
         if self.is_durable() {
             self.log.sync()?;
         }
+        self.held.clear();
+        self.acted &= entries.iter().all(|entry| entry.record.event != Event::Settled);
         let mut seqs = Vec::with_capacity(entries.len());
         for (Entry { record, .. }, (at, length, hash)) in entries.into_iter().zip(places) {
             self.count(&record);

@@ -144,7 +144,8 @@ impl Router {
             tracing::warn!(claim, "is no claim's name; left alone");
             return Ok(None);
         };
-        let terms = Terms { most: self.settings.message_bytes, outbox_uid: None, owner: None };
+        let owner = self.registry.agent(name.agent).and_then(|agent| agent.uid);
+        let terms = Terms { most: self.settings.message_bytes, outbox_uid: None, owner };
         match outbox::look(&self.spool.claims, OsStr::new(claim), &terms, &mut self.patience) {
             Ok(Look::Ready(ready)) => {
                 let ready = *ready;

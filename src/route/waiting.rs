@@ -1,7 +1,7 @@
 //! What waits, why, and when it is tried again: the router's memory of passing failures, written out for `status`.
 
 use crate::clock::Stamp;
-use crate::disk::Dir;
+use crate::disk::{Board, Dir};
 use crate::{layout, limits};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 pub struct Waiting {
     things: BTreeMap<String, Thing>,
     changed: bool,
+    board: Option<Board>,
 }
 
 struct Thing {
@@ -88,19 +89,42 @@ impl Waiting {
         self.things.is_empty()
     }
 
+    /// Has anything changed that was not written yet?
+    pub fn is_news(&self) -> bool {
+        self.changed
+    }
+
+    /// Takes what writing the list needs, while it can be had.
+    pub fn hold(&mut self, room: &Dir) {
+        if self.board.as_ref().is_none_or(Board::is_gone) {
+            let board = Board::open(room, layout::WAITING);
+            (self.board, self.changed) = (board.map_err(|e| tracing::debug!("{e}")).ok(), true);
+        }
+    }
+
     /// Writes the list for `status`, if it changed. It is only told to people: that it can't be written stops nothing.
     pub fn write(&mut self, room: &Dir) {
-        if !std::mem::take(&mut self.changed) {
-            return;
-        }
-        let lines: Vec<Line<'_>> = self
+        self.hold(room);
+        let Some(board) = self.board.as_ref().filter(|_| self.changed) else { return };
+        let mut lines: Vec<Line<'_>> = self
             .things
             .iter()
             .map(|(what, thing)| Line { what, reason: &thing.reason, since: thing.since.to_string() })
             .collect();
-        let text = serde_json::to_vec_pretty(&lines).unwrap_or_default();
-        if let Err(e) = room.replace(layout::WAITING, &text) {
-            tracing::debug!("{e}");
+        while let Err(e) = board.write(&list(&lines)) {
+            // A disk that is full takes no longer list than it holds already.
+            if lines.is_empty() || list(&lines).len() <= Board::HELD {
+                tracing::debug!("{e}");
+                return;
+            }
+            lines.truncate(lines.len() / 2);
         }
+        self.changed = false;
     }
+}
+
+fn list(lines: &[Line<'_>]) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(lines).unwrap_or_default();
+    text.push(b'\n');
+    text
 }

@@ -1,0 +1,133 @@
+//! The command line: what each command prints, changes and returns.
+
+mod agents;
+mod looking;
+mod reading;
+mod sending;
+
+use crate::world::World;
+
+#[test]
+fn init_makes_a_room_and_again_changes_nothing() {
+    let world = World::empty();
+    let first = world.run(&["init"]);
+    assert_eq!(first.code, 0);
+    assert!(first.out.contains("made the room") && first.err.contains("mailbag agent add"), "{first:?}");
+    assert_eq!(std::fs::read_to_string(world.room(".gitignore")).expect("a .gitignore"), "*\n");
+    let before = world.everything();
+    assert!(world.ok(&["init"]).contains("already there"));
+    assert_eq!(world.json(&["init"])["made"], false);
+    assert_eq!(world.everything(), before);
+}
+
+#[test]
+fn a_harness_keeps_what_it_made_before() {
+    let world = World::empty();
+    let team = world.path().join("team");
+    std::fs::create_dir_all(team.join("outbox/alice")).expect("an outbox");
+    std::fs::create_dir_all(team.join("inbox/alice")).expect("an inbox");
+    std::fs::write(team.join("outbox/alice/x.json"), "{}").expect("a file");
+    world.ok(&["init", "team"]);
+    assert!(team.join("outbox/alice/x.json").exists());
+    let status: serde_json::Value = world.json(&["status", "--room", "team"]);
+    assert_eq!(status["unregistered"][0]["cure"], "mailbag agent add alice");
+}
+
+#[test]
+fn a_room_is_found_from_below_and_a_missing_one_is_told() {
+    let world = World::with(&["alice"]);
+    let below = world.path().join("src/deep");
+    std::fs::create_dir_all(&below).expect("a directory");
+    world.program(&["agent", "show", "alice"]).current_dir(below).assert().success();
+    let nowhere = World::empty();
+    let said = nowhere.fails(3, &["status"]);
+    assert!(said.contains("no room") && said.contains("mailbag init"), "{said}");
+    nowhere.program(&["status"]).env("MAILBAG_ROOM", world.room("")).assert().success();
+}
+
+#[test]
+fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
+    let world = World::new();
+    assert!(world.fails(2, &["sned"]).contains("send"));
+    assert!(world.fails(2, &["inbox", "--jsn"]).contains("--json"));
+    let error = world.fails(2, &["sned", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
+    assert_eq!((error["error"]["code"].as_str(), error["error"]["exit"].as_u64()), (Some("usage"), Some(2)));
+    let error = world.fails(3, &["agent", "show", "bob", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
+    assert_eq!(error["error"]["code"], "not_found");
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    fn check(command: &clap::Command) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert!(help.contains("mailbag "), "`{}` has no example", command.get_name());
+        command.get_subcommands().for_each(check);
+    }
+    let command = mailbag::cli::command();
+    command.clone().debug_assert();
+    check(&command);
+}
+
+#[test]
+fn the_man_pages_in_docs_are_up_to_date() {
+    let world = World::empty();
+    world.ok(&["man", "man"]);
+    let read = |directory: &std::path::Path| {
+        let entries = std::fs::read_dir(directory).expect("a directory").flatten();
+        let page =
+            |entry: std::fs::DirEntry| (entry.file_name(), std::fs::read_to_string(entry.path()).expect("a page"));
+        entries.map(page).collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let (new, kept) = (read(&world.path().join("man")), read(std::path::Path::new("docs/man")));
+    let stale: Vec<_> = new.iter().filter(|(name, text)| kept.get(*name) != Some(text)).map(|(name, _)| name).collect();
+    let mend = "run `cargo run -- man docs/man`";
+    assert!(stale.is_empty() && new.len() == kept.len(), "{stale:?} in docs/man differ; {mend}");
+}
+
+#[test]
+fn completions_are_made_for_every_shell() {
+    let world = World::empty();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(world.ok(&["completions", shell]).contains("mailbag"), "{shell}");
+    }
+}
+
+#[test]
+fn the_schemas_are_printed_as_they_are() {
+    let world = World::empty();
+    assert_eq!(world.ok(&["schema"]).trim(), mailbag::schema::message_schema().trim());
+    assert_eq!(world.ok(&["schema", "registry"]).trim(), mailbag::schema::registry_schema().trim());
+}
+
+#[test]
+fn settings_say_where_each_value_comes_from() {
+    let world = World::new().settings("durability = \"process\"\n");
+    let settings = world.json(&["settings"]);
+    let source = |key: &str| {
+        let settings = settings.as_array().expect("a list");
+        settings.iter().find(|setting| setting["key"] == key).map(|setting| setting["source"].clone())
+    };
+    assert_eq!(source("durability"), Some("settings.toml".into()));
+    assert_eq!(source("admission"), Some("default".into()));
+    // What is printed is a settings.toml again.
+    let text = world.ok(&["settings"]);
+    let again = World::new().settings(&text);
+    assert!(again.ok(&["settings"]).contains("durability = \"process\""));
+}
+
+#[test]
+fn the_demo_shows_everything_and_leaves_nothing() {
+    let world = World::empty();
+    let temporary = world.path().join("tmp");
+    std::fs::create_dir(&temporary).expect("a directory");
+    let run = |args: &[&str]| world.program(args).env("TMPDIR", &temporary).output().expect("the demo runs");
+    let shown = String::from_utf8(run(&["demo"]).stdout).expect("text");
+    assert!(shown.contains("all_engineers") && shown.contains("did you mean engineer_1"), "{shown}");
+    assert_eq!(std::fs::read_dir(&temporary).expect("a directory").count(), 0);
+    let kept: serde_json::Value = serde_json::from_slice(&run(&["demo", "--keep", "--json"]).stdout).expect("JSON");
+    assert!(std::path::Path::new(kept["room"].as_str().expect("a path")).join("registry.json").exists());
+    let counts = |agent: usize| kept["demo"]["inboxes"][agent]["mail"].as_array().map(Vec::len);
+    assert_eq!([0, 1, 2, 3, 4].map(counts), [Some(0), Some(4), Some(3), Some(1), Some(2)]);
+}

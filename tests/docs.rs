@@ -1,0 +1,245 @@
+//! The docs can't lie: what they show is run, and what they claim about the source is compared with it.
+//!
+//! A block of ```` ```sh ```` is run, and the ```` ```text ```` behind it is what it has to print, standard error
+//! included. In it, `…` stands for anything in a line, and a line that is only `…` for any number of lines.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn the_first_session_of_the_readme_runs_as_shown() {
+    let readme = read("README.md");
+    let session = readme.split("\n## A first session\n").nth(1).expect("a first session");
+    run_as_shown("README.md", session.split("\n## ").next().unwrap_or_default());
+}
+
+#[test]
+fn the_tutorial_runs_as_shown() {
+    run_as_shown("docs/tutorial.md", &read("docs/tutorial.md"));
+}
+
+#[test]
+fn the_clients_on_the_first_screen_of_the_protocol_work() {
+    let protocol = read("docs/protocol.md");
+    let clients: Vec<&str> =
+        protocol.split("```python\n").skip(1).filter_map(|part| part.split("```").next()).collect();
+    let (send, receive) = (clients[0], clients[1].replace("alice", "bob"));
+    let script = format!(
+        "mailbag init -q; mailbag agent add -q alice bob\npython3 - <<'E'\n{send}E\nmailbag run --once\npython3 - <<'E'\n{receive}E\nls .mailbag/inbox/bob/*.json 2>/dev/null || ls .mailbag/inbox/bob/seen"
+    );
+    let printed = shell(&script);
+    assert!(matches(&lines("…\nalice hi\n…-alice-….json"), &lines(&printed)), "{printed}");
+}
+
+#[test]
+fn ci_runs_the_readmes_test_command() {
+    let readme = read("README.md");
+    let command = readme.lines().find_map(|line| line.strip_suffix("# all tests")).expect("the README's test command");
+    let ci = read(".ci/run");
+    let tests: Vec<&str> = ci.lines().filter(|line| line.starts_with("cargo test")).collect();
+    assert_eq!(tests, [command.trim()]);
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut wrong = Vec::new();
+    for file in documents() {
+        let text = read(&file);
+        for part in text.split("](").skip(1) {
+            let link = part.split(')').next().unwrap_or_default().split('#').next().unwrap_or_default();
+            let below = Path::new(&file).parent().unwrap_or(Path::new(""));
+            if !link.is_empty() && !link.contains("://") && !below.join(link).exists() {
+                wrong.push(format!("{file}: {link}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_must_is_cited_by_a_test_and_every_citation_exists() {
+    let clauses = clauses();
+    let numbers: Vec<usize> = clauses.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, (1..=clauses.len()).collect::<Vec<_>>(), "clauses are numbered one by one");
+    let cited = cited();
+    let strange: Vec<&usize> = cited.iter().filter(|number| **number == 0 || **number > clauses.len()).collect();
+    assert!(strange.is_empty(), "tests cite clauses that aren't there: {strange:?}");
+    let uncited: Vec<String> = clauses
+        .iter()
+        .filter(|(number, text)| text.contains("MUST") && !cited.contains(number) && !UNCITED.contains(number))
+        .map(|(number, text)| format!("P{number}: {}", text.lines().next().unwrap_or_default()))
+        .collect();
+    assert!(uncited.is_empty(), "no test cites\n{}", uncited.join("\n"));
+}
+
+/// What only the crash sweeps can show: P44 and P46. The list may only get shorter.
+const UNCITED: &[usize] = &[44, 46];
+
+#[test]
+fn the_protocol_has_every_code_field_and_event_of_the_source() {
+    let protocol = read("docs/protocol.md");
+    let named = |word: &str| protocol.contains(&format!("`{word}`"));
+    let mut missing: Vec<String> = codes().into_iter().filter(|code| !named(code)).collect();
+    let schema: serde_json::Value = serde_json::from_str(mailbag::schema::message_schema()).expect("JSON");
+    let fields = schema["properties"].as_object().expect("properties").keys();
+    missing.extend(fields.filter(|field| !named(field)).cloned());
+    let record = read("src/record.rs");
+    let record = record.split("pub struct Record {").nth(1).and_then(|rest| rest.split("\n}").next()).expect("Record");
+    let fields = record.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next());
+    missing.extend(fields.filter(|field| !named(field)).map(str::to_owned));
+    assert!(missing.is_empty(), "docs/protocol.md doesn't name: {missing:?}");
+}
+
+/// The codes with which a message is refused: those in the source, but for registries', settings' and commands' own.
+fn codes() -> BTreeSet<String> {
+    let mut codes = BTreeSet::new();
+    for file in files("src") {
+        let elsewhere = ["src/registry", "src/settings", "src/actions", "src/cli"];
+        if elsewhere.iter().any(|path| file.starts_with(path)) {
+            continue;
+        }
+        let text = read(&file);
+        for call in ["Problem::new(", "refuse("] {
+            for part in text.split(call).skip(1) {
+                let Some(code) = part.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next()) else {
+                    continue;
+                };
+                codes.insert(code.to_owned());
+            }
+        }
+    }
+    // Of a registry's schema, which is checked beside the message's.
+    let of_registries = ["missing_field"];
+    codes.retain(|code| !of_registries.contains(&code.as_str()));
+    assert!(codes.len() > 30, "{codes:?}");
+    codes
+}
+
+/// The clauses of the protocol: number and text.
+fn clauses() -> Vec<(usize, String)> {
+    let protocol = read("docs/protocol.md");
+    let parts = protocol.split("**P").skip(1);
+    parts
+        .filter_map(|part| {
+            let (number, text) = part.split_once("**")?;
+            // A clause ends with its paragraph or list item.
+            let end = ["\n- ", "\n\n", "\n1. ", "\n4. "].iter().filter_map(|end| text.find(end)).min();
+            Some((number.parse().ok()?, text[..end.unwrap_or(text.len())].trim().to_owned()))
+        })
+        .collect()
+}
+
+/// The numbers of all clauses that tests name, as `P12`.
+fn cited() -> BTreeSet<usize> {
+    let mut cited = BTreeSet::new();
+    for file in files("tests").into_iter().chain(files("src")).filter(|file| file != "tests/docs.rs") {
+        let text = read(&file);
+        let tests =
+            if file.starts_with("src/") { text.split("\n#[cfg(test)]\n").nth(1).unwrap_or_default() } else { &text };
+        // In comments only: P0 to P3 are priorities, too.
+        let comments = tests.lines().filter(|line| line.trim_start().starts_with("//"));
+        let words = comments.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()));
+        cited.extend(words.filter_map(|word| word.strip_prefix('P')?.parse::<usize>().ok()));
+    }
+    cited
+}
+
+fn run_as_shown(document: &str, markdown: &str) {
+    let blocks = blocks(markdown);
+    assert!(!blocks.is_empty(), "{document} shows nothing");
+    let mark = |n: usize| format!("=== block {n} ===");
+    let script: String =
+        blocks.iter().enumerate().map(|(n, (_, code, _))| format!("echo '{}'\n{code}", mark(n))).collect();
+    let printed = shell(&script);
+    for (n, (line, code, shown)) in blocks.iter().enumerate() {
+        let part = printed.split(&format!("{}\n", mark(n))).nth(1).unwrap_or_default();
+        let part = part.split(&format!("{}\n", mark(n + 1))).next().unwrap_or_default();
+        let Some(shown) = shown else { continue };
+        assert!(
+            matches(&lines(shown), &lines(part)),
+            "{document}, block at line {line}\n--- run\n{code}--- shown\n{shown}--- printed\n{part}"
+        );
+    }
+}
+
+/// Every block to be run, with its line and what is shown behind it.
+fn blocks(markdown: &str) -> Vec<(usize, String, Option<String>)> {
+    let mut blocks: Vec<(usize, String, Option<String>)> = Vec::new();
+    let mut open: Option<(&str, usize, String)> = None;
+    for (n, line) in markdown.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(kind)) => open = Some((kind, n + 1, String::new())),
+            (Some(_), Some("")) => match open.take() {
+                Some(("sh", at, code)) => blocks.push((at, code, None)),
+                Some(("text", _, shown)) => blocks.last_mut().expect("code above what it prints").2 = Some(shown),
+                _ => {}
+            },
+            (Some((_, _, text)), _) => *text += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+/// Runs a script in a new directory with the program on the `PATH`, and gives what it printed.
+fn shell(script: &str) -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_mailbag"));
+    let room = tempfile::tempdir().expect("a directory");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", program.parent().expect("a directory").display());
+    let output = Command::new("bash")
+        .args(["-c", &format!("set -eu\nexec 2>&1\n{script}")])
+        .current_dir(room.path())
+        .env("PATH", path)
+        .env("HOME", room.path())
+        .env("LC_ALL", "C.UTF-8")
+        .env_remove("MAILBAG_ROOM")
+        .env_remove("MAILBAG_AGENT")
+        .env_remove("MAOS_AGENT_ID")
+        .output()
+        .expect("bash runs");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{script}\nended with {}:\n{printed}", output.status);
+    printed
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim_end).collect()
+}
+
+/// Do the lines fit, with a line of `…` for any number of lines?
+fn matches(shown: &[&str], printed: &[&str]) -> bool {
+    match shown.split_first() {
+        None => printed.is_empty(),
+        Some((&"…", rest)) => (0..=printed.len()).any(|skip| matches(rest, &printed[skip..])),
+        Some((first, rest)) => {
+            printed.split_first().is_some_and(|(line, others)| fits(first, line) && matches(rest, others))
+        }
+    }
+}
+
+/// Does a line fit, with `…` for anything in it?
+fn fits(shown: &str, line: &str) -> bool {
+    match shown.split_once('…') {
+        None => shown == line,
+        Some((before, rest)) => line.strip_prefix(before).is_some_and(|line| {
+            line.char_indices().map(|(at, _)| at).chain([line.len()]).any(|at| fits(rest, &line[at..]))
+        }),
+    }
+}
+
+fn documents() -> Vec<String> {
+    files("docs").into_iter().filter(|file| file.ends_with(".md")).chain(["README.md".to_owned()]).collect()
+}
+
+fn files(below: &str) -> Vec<String> {
+    let files = walkdir::WalkDir::new(below).sort_by_file_name().into_iter().flatten();
+    let files = files.filter(|entry| entry.file_type().is_file() && !entry.path().to_string_lossy().contains("snap"));
+    files.map(|entry| entry.path().to_string_lossy().into_owned()).collect()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"))
+}

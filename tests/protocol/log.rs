@@ -1,0 +1,145 @@
+//! The clauses about the log, and about what stops a router or keeps a message waiting.
+
+use super::once;
+use crate::world::World;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::fs;
+
+/// The log's records, each with its line.
+fn log(world: &World) -> Vec<(String, Value)> {
+    let mut segments: Vec<_> = fs::read_dir(world.room("log")).expect("a log").flatten().map(|e| e.path()).collect();
+    segments.sort();
+    let text: String = segments.iter().map(|path| fs::read_to_string(path).expect("a segment")).collect();
+    text.split_inclusive('\n').map(|line| (line.to_owned(), serde_json::from_str(line).expect("a record"))).collect()
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Every rule about the log's lines that can be checked by reading them.
+fn check_log(world: &World) -> usize {
+    let records = log(world);
+    let (mut prev, mut at, mut left, mut batch) = ("0".repeat(64), String::new(), 0, 0);
+    for (n, (line, record)) in records.iter().enumerate() {
+        assert_eq!(record["seq"], n as u64 + 1);
+        assert_eq!(record["prev"], prev);
+        let now = record["at"].as_str().expect("a time").to_owned();
+        assert!(now > at, "{now} after {at}");
+        assert_eq!(record.get("count").is_some(), left == 0, "{line}");
+        if left == 0 {
+            (left, batch) = (record["count"].as_u64().expect("a count"), batch + 1);
+        }
+        assert_eq!(record["batch"], batch);
+        for range in record["settled"].as_array().into_iter().flatten() {
+            assert!(range[1].as_u64().is_some_and(|last| last <= n as u64), "{line}");
+        }
+        (prev, at, left) = (hash(line), now, left - 1);
+    }
+    assert_eq!(left, 0, "the last batch is whole");
+    records.len()
+}
+
+#[test]
+fn the_log_can_be_checked_by_reading_it() {
+    // P38, P39, P40, P41, P42
+    let world = World::with(&["alice", "bob"]);
+    for n in 0..5 {
+        world.drop_file("alice", "x.json", format!(r#"{{"to":"bob","body":"{n}"}}"#));
+        world.drop_file("alice", "y.json", r#"{"to":"bbo","body":"no"}"#);
+        once(&world);
+    }
+    assert!(check_log(&world) > 10);
+    // A field of a later version, in the last line, which nothing is chained to yet.
+    let path = world.room("log/00000001.ndjson");
+    let text = fs::read_to_string(&path).expect("the log");
+    fs::write(&path, text.trim_end().strip_suffix('}').expect("a record").to_owned() + ",\"later\":1}\n")
+        .expect("written");
+    world.ok(&["log", "verify"]);
+    world.send("alice", "bob", "after it");
+    check_log(&world);
+}
+
+#[cfg(feature = "faults")]
+#[test]
+fn a_segment_that_has_grown_is_followed_by_another() {
+    // P43
+    let world = World::with(&["alice", "bob"]);
+    for n in 0..4 {
+        world.drop_file("alice", "x.json", format!(r#"{{"to":"bob","body":"{n}"}}"#));
+        world.program(&["run", "--once"]).env("MAILBAG_TEST_SEGMENT_BYTES", "600").assert().success();
+    }
+    assert!(world.room("log/00000003.ndjson").exists());
+    check_log(&world);
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn a_copy_that_cannot_be_delivered_waits_and_others_go_on() {
+    // P45
+    let world = World::with(&["alice", "bob", "carol"]);
+    fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
+    world.write("inbox/bob", "in the way");
+    world.drop_file("alice", "x.json", r#"{"to":["bob","carol"],"body":"hi"}"#);
+    once(&world);
+    assert_eq!(world.bodies("carol"), ["hi"]);
+    assert!(world.ok(&["status"]).contains("inbox/bob"));
+    fs::remove_file(world.room("inbox/bob")).expect("out of the way");
+    once(&world);
+    assert_eq!((world.bodies("bob"), world.inbox("carol").len()), (vec!["hi".to_owned()], 1));
+}
+
+#[test]
+fn damage_before_the_last_batch_stops_the_router() {
+    // P47
+    let world = World::with(&["alice", "bob"]);
+    for n in 0..3 {
+        world.send("alice", "bob", &format!("number {n}"));
+    }
+    let path = world.room("log/00000001.ndjson");
+    let text = fs::read_to_string(&path).expect("the log").replace("number 0", "number 9");
+    fs::write(&path, &text).expect("written");
+    let _ = fs::remove_file(world.room("spool/checkpoint"));
+    let complaint = world.run(&["run", "--once"]);
+    assert!(complaint.code != 0 && complaint.err.contains("00000001.ndjson"), "{complaint:?}");
+    assert_eq!(fs::read_to_string(&path).expect("the log"), text);
+}
+
+#[test]
+fn a_room_whose_log_is_anothers_is_not_routed() {
+    // P49
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hi");
+    world.write("spool/room", "another\n");
+    let before = log(&world).len();
+    assert_ne!(world.run(&["run", "--once"]).code, 0);
+    assert_eq!(log(&world).len(), before);
+}
+
+#[test]
+fn without_a_router_whoever_reads_routes() {
+    // P50
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "x.json", r#"{"to":"bob","body":"by hand"}"#);
+    assert!(world.ok(&["inbox", "bob"]).contains("by hand"));
+    world.drop_file("alice", "x.json", r#"{"to":"bob","body":"again"}"#);
+    assert!(world.ok(&["read", "--all", "--as", "bob"]).contains("again"));
+}
+
+#[test]
+fn a_registry_that_cannot_be_read_is_not_replaced() {
+    // P51
+    let world = World::with(&["alice", "bob"]);
+    let good = fs::read_to_string(world.room("registry.json")).expect("a registry");
+    let router = world.router(&[]);
+    world.write("registry.json", "{");
+    world.wait("the human hears of it", || !world.inbox("human").is_empty());
+    world.drop_file("alice", "x.json", r#"{"to":"bob","body":"still"}"#);
+    world.wait("the last good one is in force", || world.bodies("bob") == ["still"]);
+    drop(router);
+    assert_ne!(world.run(&["run", "--once"]).code, 0);
+    assert_eq!(fs::read_to_string(world.room("registry.json")).expect("a registry"), "{");
+    world.write("registry.json", good);
+    once(&world);
+}

@@ -1,0 +1,7 @@
+//! The router, running: what is dropped arrives, whole and once, whoever dropped it and however.
+
+mod addressing;
+mod arriving;
+mod crowds;
+mod living;
+mod obstacles;

@@ -1,0 +1,197 @@
+//! What passes by itself or by somebody's hand is waited out: the message waits, others go on, `status` says why, and
+//! it arrives once the cause is gone.
+
+use crate::town::{PATIENCE, Town, is_root, so_within, tool};
+use crate::world::World;
+use serde_json::json;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// One obstacle in front of bob's inbox: the message waits while carol's arrives, and comes when it is taken away.
+fn mail_waits_for(obstacle: impl FnOnce(&Town), reason: &str, removed: impl FnOnce(&Town)) {
+    let town = Town::of(&["alice", "bob", "carol"]).run();
+    obstacle(&town);
+    town.mail("alice", "x.json", json!({"to": ["bob", "carol"], "body": "to both"}));
+    town.wait_for_bodies("carol", &["to both"]);
+    town.is_alive("alice", "carol");
+    town.wait_for_reason(reason);
+    removed(&town);
+    town.wait_for_bodies("bob", &["to both"]);
+    town.wait_for_bodies("carol", &["to both"]);
+    town.wait_until_nothing_waits();
+    assert_eq!(town.status()["undelivered"], json!([]));
+    town.verify();
+}
+
+#[test]
+fn an_inbox_that_is_a_file_is_waited_for() {
+    let make = |town: &Town| {
+        fs::remove_dir(town.room("inbox/bob")).expect("it is empty");
+        fs::write(town.room("inbox/bob"), "mine").expect("its parent is there");
+    };
+    mail_waits_for(make, "inbox/bob", |town| {
+        assert_eq!(fs::read_to_string(town.room("inbox/bob")).expect("untouched"), "mine");
+        fs::remove_file(town.room("inbox/bob")).expect("it is there");
+    });
+}
+
+#[test]
+fn an_inbox_that_is_a_symlink_is_waited_for_and_nothing_behind_it_is_touched() {
+    let elsewhere = |town: &Town| town.path().join("elsewhere");
+    let make = |town: &Town| {
+        fs::create_dir(elsewhere(town)).expect("the world");
+        fs::remove_dir(town.room("inbox/bob")).expect("it is empty");
+        symlink(elsewhere(town), town.room("inbox/bob")).expect("its parent is there");
+    };
+    mail_waits_for(make, "inbox/bob", |town| {
+        assert_eq!(fs::read_dir(elsewhere(town)).expect("it stays").count(), 0);
+        fs::remove_file(town.room("inbox/bob")).expect("it is there");
+    });
+}
+
+#[test]
+fn an_inbox_that_is_gone_is_made_anew() {
+    mail_waits_for(|town| fs::remove_dir(town.room("inbox/bob")).expect("it is empty"), "", |_| {});
+}
+
+#[test]
+fn an_inbox_that_is_immutable_is_waited_for() {
+    if !is_root("an immutable inbox") {
+        return;
+    }
+    let change = |town: &Town, how| Command::new("chattr").arg(how).arg(town.room("inbox/bob")).output();
+    let probe = Town::of(&["bob"]);
+    if !change(&probe, "+i").is_ok_and(|output| output.status.success()) {
+        println!("an immutable inbox: skipped, chattr or this file system does not make one");
+        return;
+    }
+    change(&probe, "-i").expect("it worked before");
+    let make = |town: &Town| assert!(change(town, "+i").expect("it worked before").status.success());
+    mail_waits_for(make, "not permitted", |town| assert!(change(town, "-i").expect("it worked before").status.success()));
+}
+
+/// Something mounted in a world's room, and unmounted with it.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn tmpfs(place: PathBuf, options: &str) -> Mounted {
+        fs::create_dir_all(&place).expect("a directory to mount on");
+        let words = ["-t", "tmpfs", "-o", options, "mailbag-test"].map(OsStr::new);
+        tool("mount", words.into_iter().chain([place.as_os_str()]));
+        Mounted(place)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn an_inbox_on_another_file_system_is_waited_for() {
+    if !is_root("an inbox on another file system") {
+        return;
+    }
+    let (send, take) = std::sync::mpsc::channel::<Mounted>();
+    let make = |town: &Town| send.send(Mounted::tmpfs(town.room("inbox/bob"), "size=1m")).expect("it is taken below");
+    mail_waits_for(make, "inbox/bob", |_| drop(take.recv().expect("it was mounted")));
+}
+
+#[test]
+fn an_outbox_that_cannot_be_read_holds_up_nobody_else() {
+    let town = Town::of(&["alice", "bob", "carol"]);
+    fs::remove_dir(town.room("outbox/alice")).expect("it is empty");
+    fs::write(town.room("outbox/alice"), "mine").expect("its parent is there");
+    let town = town.run();
+    town.is_alive("carol", "bob");
+    town.wait_for_reason("outbox/alice");
+    fs::remove_file(town.room("outbox/alice")).expect("it is there");
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "at last"}));
+    town.wait_for_bodies("bob", &["at last"]);
+}
+
+#[test]
+fn a_full_disk_is_waited_out_and_status_says_so() {
+    if !is_root("a full disk") {
+        return;
+    }
+    let world = World::empty();
+    let mounted = Mounted::tmpfs(world.room(""), "size=1m,nr_inodes=50");
+    let agents = ["alice", "bob", "carol"].map(|id| json!({"id": id}));
+    let town = Town::on(world, &agents).run();
+    town.is_alive("alice", "bob");
+    for (n, to) in ["bob", "carol", "all"].iter().enumerate() {
+        let message = json!({"id": format!("m{n}"), "to": to, "body": "x".repeat(5000)});
+        town.mail("alice", &format!(".waits-{n}"), message);
+    }
+    let filler = town.room("context");
+    for n in 0.. {
+        if fs::write(filler.join(n.to_string()), vec![0; if n == 0 { 1 << 20 } else { 0 }]).is_err() && n > 0 {
+            break;
+        }
+    }
+    for n in 0..3 {
+        let waits = town.room(&format!("outbox/alice/.waits-{n}"));
+        fs::rename(&waits, waits.with_file_name(format!("{n}.json"))).expect("a rename needs no space");
+    }
+    town.wait_for_reason("No space left");
+    assert_eq!((town.count("bob"), town.count("carol")), (0, 0));
+    fs::remove_dir_all(&filler).expect("it is there");
+    town.wait("both have both", || (town.count("bob"), town.count("carol")) == (2, 2));
+    town.is_alive("alice", "carol");
+    town.wait_until_nothing_waits();
+    assert_eq!((town.count("bob"), town.count("carol")), (2, 2));
+    assert!(town.names("rejected/alice").is_empty());
+    town.verify();
+    drop(town);
+    drop(mounted);
+}
+
+/// Sets how many descriptors a process may have open.
+fn limit(pid: u32, open: usize) {
+    tool("prlimit", [format!("--pid={pid}"), format!("--nofile={open}:4096")].iter().map(OsStr::new));
+}
+
+#[test]
+fn without_descriptors_mail_waits_and_the_router_lives() {
+    if !is_root("no descriptors left") {
+        return;
+    }
+    let town = Town::of(&["alice", "bob"]).run();
+    town.is_alive("alice", "bob");
+    town.wait_until_nothing_waits();
+    let pid = town.router().pid();
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    // Below what it has: nothing at all can be opened.
+    limit(pid, open.saturating_sub(3));
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "no descriptors"}));
+    // Whatever makes it look around must not end it.
+    fs::create_dir(town.room("outbox/nobody-s")).expect("its parent is there");
+    town.router().signal(rustix::process::Signal::HUP);
+    town.wait("it says so", || town.words().contains("Too many open files"));
+    town.wait_for_reason("Too many open files");
+    assert_eq!(town.count("bob"), 0);
+    limit(pid, 1024);
+    town.wait_for_bodies("bob", &["no descriptors"]);
+    town.wait("nothing waits", || !town.status()["blocked"].to_string().contains("open files"));
+    assert!(so_within(PATIENCE, || town.inbox("human").is_empty()), "it is not the registry that was bad");
+    town.verify();
+}
+
+#[test]
+fn with_few_descriptors_a_message_to_many_still_arrives() {
+    let agents: Vec<String> = (0..60).map(|n| format!("a{n}")).collect();
+    let mut town = Town::of(&agents.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 40 && exec \"$@\"", "sh"]);
+    let run = town.bare(&["run"]);
+    command.arg(run.get_program()).args(run.get_args()).current_dir(town.path()).env("NO_COLOR", "1");
+    town.start_by(command);
+    town.mail("a0", "x.json", json!({"to": "all", "body": "to many"}));
+    town.wait("all have it", || agents[1..].iter().all(|agent| town.count(agent) == 1));
+    town.is_alive("a1", "a2");
+}

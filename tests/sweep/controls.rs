@@ -1,0 +1,102 @@
+//! The sweeps swept: with one protection switched off, each of them must turn red.
+//!
+//! `MAILBAG_FAULT` does that, in builds with the feature `faults` only; without that feature these tests say that they
+//! were skipped. A protection whose absence nothing here notices is either not needed or not tested.
+
+use super::device::Kind;
+use super::ledger::Figures;
+use super::scenario::Setting;
+use super::story::{Ground, Power, Strike};
+use super::sweeps::{Done, Points, after_the_log_grew, cuts, green, kills, sweep, sweep_until, unordered_cuts};
+use super::tracer::Plan;
+use std::io;
+
+type Found = io::Result<Figures>;
+
+/// Runs a sweep with this protection off until something is wrong, and fails if nothing ever is.
+fn red(fault: &str, setting: Setting, sweep: impl Fn(&Setting) -> Found) -> Done {
+    if !cfg!(feature = "faults") {
+        println!("control {fault}: skipped, the program was built without the feature `faults`");
+        return Ok(());
+    }
+    let env = [setting.env.clone(), vec![("MAILBAG_FAULT", fault.to_owned())]].concat();
+    let figures = sweep(&Setting { env, ..setting })?;
+    println!("control {fault}: {figures}");
+    let first = figures.complaints.first().ok_or_else(|| format!("no sweep notices that {fault} is off"))?;
+    println!("  {first}");
+    Ok(())
+}
+
+/// The same with the power of a real file system.
+fn red_on_ext4(fault: &str, setting: Setting, stories: impl Fn(&Setting) -> io::Result<Vec<Vec<Strike>>>) -> Done {
+    if let Some(why) = Kind::Ext4.unavailable() {
+        println!("control {fault} on ext4: skipped, {why}");
+        return Ok(());
+    }
+    red(fault, setting, |setting| sweep_until(1, || Ground::device(Kind::Ext4), setting, stories(setting)?))
+}
+
+fn undisturbed() -> Vec<Vec<Strike>> {
+    vec![vec![Strike { plan: Plan::Count, power: Power::On }]]
+}
+
+fn until_red(setting: &Setting, stories: Vec<Vec<Strike>>) -> Found {
+    sweep_until(1, Ground::directory, setting, stories)
+}
+
+fn powered(seed: u64) -> Setting {
+    Setting { seed, stays: true, power: true, ..Setting::default() }
+}
+
+fn unordered(seed: u64) -> Setting {
+    Setting { unordered: true, ..powered(seed) }
+}
+
+#[test]
+fn without_the_duplicate_check() -> Done {
+    red("duplicate-check", Setting { seed: 11, ..Setting::default() }, |setting| until_red(setting, undisturbed()))
+}
+
+#[test]
+fn without_the_claim() -> Done {
+    red("claim", Setting { seed: 12, stays: true, ..Setting::default() }, |setting| {
+        let points = Points::count(setting)?.choose(60, 12);
+        until_red(setting, [undisturbed(), kills(&points)].concat())
+    })
+}
+
+#[test]
+fn without_the_rename_that_never_replaces() -> Done {
+    let setting = Setting { seed: 13, squatters: true, ..Setting::default() };
+    green("a name that is taken", &sweep(Ground::directory, &setting, undisturbed())?)?;
+    red("no-replace", setting, |setting| until_red(setting, undisturbed()))
+}
+
+#[test]
+fn without_the_sync_of_staged_files() -> Done {
+    red("stage-sync", unordered(14), |setting| {
+        let points = Points::count(setting)?.choose(60, 14);
+        until_red(setting, unordered_cuts(&points, 14))
+    })?;
+    red_on_ext4("stage-sync", powered(14), |setting| {
+        Ok(cuts(&Points::count(setting)?.choose(60, 14), 14))
+    })
+}
+
+#[test]
+fn without_the_barrier_before_settled() -> Done {
+    red("settled-barrier", unordered(15), |setting| {
+        let points = Points::count(setting)?.choose(100, 15);
+        until_red(setting, unordered_cuts(&points, 15))
+    })
+}
+
+#[test]
+fn without_the_first_barrier_of_recovery() -> Done {
+    red("recovery-barrier", unordered(16), |setting| {
+        until_red(setting, after_the_log_grew(&Points::count(setting)?, 16, false))
+    })?;
+    red_on_ext4("recovery-barrier", powered(16), |setting| {
+        Ok(after_the_log_grew(&Points::count(setting)?, 16, true))
+    })
+}

@@ -1,0 +1,181 @@
+//! A file system of its own whose power can be cut at any instant: an image on a loop device, shut down by ioctl.
+#![allow(unsafe_code)] // mount, umount2 and the shutdown ioctl: hundreds of them a sweep are too many for programs.
+
+use std::ffi::CString;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::ptr;
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a file system may be busy with what its killed users left open.
+const UNMOUNT_WAIT: Duration = Duration::from_secs(10);
+/// Administrators' programs are not always on the path of a test run.
+const PROGRAMS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
+
+/// Which file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Ext4,
+    Xfs,
+}
+
+/// What the journal holds when the power goes: the values of the ioctl, the same for both file systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// Only what was synced, or written back by chance.
+    Hard = 2,
+    /// A commit in the background came just before: renames may stand whose files' bytes were never written.
+    AfterCommit = 1,
+}
+
+/// A mounted image. Dropping it takes everything away again.
+pub(crate) struct PowerDevice {
+    kind: Kind,
+    home: TempDir,
+    device: Option<PathBuf>,
+    mounted: bool,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Ext4 => "ext4",
+            Kind::Xfs => "xfs",
+        })
+    }
+}
+
+impl Kind {
+    /// Why there can be no such device here.
+    pub(crate) fn unavailable(self) -> Option<String> {
+        if !rustix::process::geteuid().is_root() {
+            return Some("it needs root".into());
+        }
+        if let Err(error) = program("losetup", &["-f"]) {
+            return Some(format!("no loop device can be had: {error}"));
+        }
+        let mkfs = self.mkfs()[0];
+        program(mkfs, &["-V"]).err().map(|error| format!("there is no {mkfs}: {error}"))
+    }
+
+    fn mkfs(self) -> &'static [&'static str] {
+        match self {
+            // Lazy initialisation would go on writing in the background, long after the mount.
+            Kind::Ext4 => &["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+            Kind::Xfs => &["mkfs.xfs", "-q", "-f"],
+        }
+    }
+
+    /// The image is sparse, so what mkfs.xfs insists on costs nothing.
+    fn bytes(self) -> u64 {
+        match self {
+            Kind::Ext4 => 96 << 20,
+            Kind::Xfs => 320 << 20,
+        }
+    }
+}
+
+impl PowerDevice {
+    /// A new, empty, mounted file system.
+    pub(crate) fn new(kind: Kind) -> io::Result<Self> {
+        // What is lost at a cut is what stands in the file system's memory, so the image itself may lie in memory too.
+        let memory = Path::new("/dev/shm");
+        let home = if memory.is_dir() { TempDir::new_in(memory)? } else { TempDir::new()? };
+        let mut new = PowerDevice { kind, home, device: None, mounted: false };
+        let image = new.home.path().join("image");
+        File::create(&image)?.set_len(kind.bytes())?;
+        let device = program("losetup", &["-f", "--show", &image.to_string_lossy()])?;
+        new.device = Some(device.trim().into());
+        let [mkfs, options @ ..] = kind.mkfs() else { unreachable!("mkfs has a name") };
+        program(mkfs, &[options, &[device.trim()]].concat())?;
+        fs::create_dir(new.path())?;
+        new.mount()?;
+        Ok(new)
+    }
+
+    /// Where it is mounted.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.home.path().join("mnt")
+    }
+
+    /// Cuts the power: whatever is not on the disk by now never will be, and every later call fails.
+    pub(crate) fn cut(&self, cut: Cut) -> io::Result<()> {
+        const EXT4_IOC_SHUTDOWN_AND_XFS_IOC_GOINGDOWN: u32 = 0x8004_587d;
+        let root = File::open(self.path())?;
+        let flags = cut as u32;
+        // SAFETY: this ioctl reads one u32 through the pointer.
+        done(unsafe { libc::ioctl(root.as_raw_fd(), EXT4_IOC_SHUTDOWN_AND_XFS_IOC_GOINGDOWN as _, &raw const flags) })
+    }
+
+    /// Switches it on again: unmounts what is left of it and lets the journal be replayed.
+    pub(crate) fn remount(&mut self) -> io::Result<()> {
+        self.unmount()?;
+        self.mount()
+    }
+
+    fn mount(&mut self) -> io::Result<()> {
+        let device = self.device.as_deref().ok_or_else(|| io::Error::other("there is no device"))?;
+        let (device, path) = (c_string(device)?, c_string(&self.path())?);
+        let kind = CString::new(self.kind.to_string())?;
+        // SAFETY: three strings that live through the call; neither file system insists on options.
+        done(unsafe { libc::mount(device.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, ptr::null()) })?;
+        self.mounted = true;
+        Ok(())
+    }
+
+    fn unmount(&mut self) -> io::Result<()> {
+        let path = c_string(&self.path())?;
+        let deadline = Instant::now() + UNMOUNT_WAIT;
+        loop {
+            // SAFETY: a string that lives through the call.
+            match done(unsafe { libc::umount2(path.as_ptr(), 0) }) {
+                // A program that another test is just starting holds a copy of every descriptor until its exec.
+                Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < deadline => thread::yield_now(),
+                Err(error) => return Err(error),
+                Ok(()) => break,
+            }
+        }
+        self.mounted = false;
+        Ok(())
+    }
+}
+
+impl Drop for PowerDevice {
+    fn drop(&mut self) {
+        if self.mounted
+            && let Ok(path) = c_string(&self.path())
+        {
+            // SAFETY: a string that lives through the call. Detaching can't be refused for what is still open.
+            unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
+        }
+        if let Some(device) = &self.device
+            && let Err(error) = program("losetup", &["-d", &device.to_string_lossy()])
+        {
+            eprintln!("{} is left over: {error}", device.display());
+        }
+    }
+}
+
+pub(crate) fn program(name: &str, arguments: &[&str]) -> io::Result<String> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new(name).args(arguments).env("PATH", format!("{path}:{PROGRAMS}")).output()?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(io::Error::other(format!("{name} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+fn c_string(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
+}
+
+fn done(result: libc::c_int) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,147 @@
+//! Calls that fail, once or from then on, and a disk that is really full: nothing is lost, and once the cause is gone
+//! everything arrives exactly once.
+
+use super::device::program;
+use super::letters::Random;
+use super::ledger::Figures;
+use super::scenario::{Setting, World};
+use super::story::{Ground, Power, Strike, count};
+use super::sweeps::{Done, full, green, sweep};
+use super::tracer::{End, Plan, Tracer};
+use libc::{EACCES, EDQUOT, EEXIST, EINTR, EIO, EMFILE, ENOSPC, EXDEV};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// Which errors each call is made to fail with.
+const ERRORS: [(&str, &[i32]); 12] = [
+    ("openat", &[EMFILE, EACCES, EIO, ENOSPC]),
+    ("openat2", &[EMFILE, EACCES, EIO]),
+    ("read", &[EIO, EINTR]),
+    ("getdents64", &[EIO]),
+    ("write", &[ENOSPC, EIO, EDQUOT, EINTR]),
+    ("renameat2", &[ENOSPC, EIO, EACCES, EXDEV, EEXIST]),
+    ("renameat", &[ENOSPC, EIO, EACCES]),
+    ("unlinkat", &[EIO, EACCES]),
+    ("mkdirat", &[ENOSPC, EACCES]),
+    ("fsync", &[EIO, ENOSPC]),
+    ("fdatasync", &[EIO, ENOSPC]),
+    ("syncfs", &[EIO]),
+];
+
+#[test]
+fn every_call_may_fail_once_or_from_then_on() -> Done {
+    let setting = Setting { seed: 21, ..Setting::default() };
+    let made = count(&setting)?.names();
+    let figures = sweep(Ground::directory, &setting, failures(&made, 21))?;
+    green("calls that fail", &figures)
+}
+
+/// Every call in a full run; else for each error one call that fails alone and one with which it begins.
+fn failures(made: &BTreeMap<&'static str, usize>, seed: u64) -> Vec<Vec<Strike>> {
+    let mut random = Random(seed);
+    let mut stories = Vec::new();
+    for (name, errors) in ERRORS {
+        let calls = made.get(name).copied().unwrap_or_default();
+        for (&errno, lasting) in errors.iter().flat_map(|errno| [(errno, false), (errno, true)]) {
+            // What a signal interrupts is tried again at once, and so for ever.
+            if calls == 0 || errno == EINTR && lasting {
+                continue;
+            }
+            let chosen = if full() { (1..=calls).collect() } else { vec![1 + random.below(calls)] };
+            stories.extend(chosen.into_iter().map(|nth| {
+                vec![Strike { plan: Plan::Fail { name, nth, errno, lasting }, power: Power::On }]
+            }));
+        }
+    }
+    stories
+}
+
+#[test]
+fn a_disk_that_is_full_delays_and_loses_nothing() -> Done {
+    if !rustix::process::geteuid().is_root() {
+        println!("full disks: skipped, it needs root to mount a small one");
+        return Ok(());
+    }
+    let mut figures = Figures::default();
+    for kilobytes in [0, 4, 8, 16, 40, 100, 200, 300] {
+        figures.add(on_a_full_disk("size=4m", |room| ballast(room, kilobytes))?);
+    }
+    for files in [0, 1, 2, 5, 20, 60, 90] {
+        figures.add(on_a_full_disk("nr_inodes=400", |room| inodes(room, files))?);
+    }
+    green("full disks", &figures)
+}
+
+/// A small file system in memory, gone when dropped.
+struct Small(TempDir);
+
+impl Small {
+    fn new(options: &str) -> io::Result<Small> {
+        let place = TempDir::new()?;
+        program("mount", &["-t", "tmpfs", "-o", options, "tmpfs", &place.path().to_string_lossy()])?;
+        Ok(Small(place))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        if let Err(error) = program("umount", &["-l", &self.0.path().to_string_lossy()]) {
+            eprintln!("{} is left over: {error}", self.0.path().display());
+        }
+    }
+}
+
+/// One run on a disk that `fill` has filled, and then clean ones without what it was filled with.
+fn on_a_full_disk(options: &str, fill: impl Fn(&Small) -> io::Result<PathBuf>) -> io::Result<Figures> {
+    let small = Small::new(options)?;
+    // The agents must not need space themselves.
+    let setting = Setting { seed: 22, power: true, ..Setting::default() };
+    let mut world = World::new(&small.0.path().join("room"), setting)?;
+    let filled = fill(&small)?;
+    let (command, room) = (world.command(), world.room().to_path_buf());
+    let acting = RefCell::new(&mut world);
+    let outcome = Tracer::new(&room)?.at_call(|call| acting.borrow_mut().act(call)).run(command, Plan::Count)?;
+    if !matches!(outcome.end, End::Exited(code) if code != 101) {
+        world.complain(format!("on a full disk, {options}, the router ended as {:?}: {}", outcome.end, outcome.stderr));
+    }
+    if filled.is_dir() { fs::remove_dir_all(filled)? } else { fs::remove_file(filled)? }
+    world.settle()?;
+    let mut figures = world.figures()?;
+    (figures.points, figures.reached) = (1, 1);
+    Ok(figures)
+}
+
+/// Fills the disk but for so many kilobytes.
+fn ballast(small: &Small, kilobytes: u64) -> io::Result<PathBuf> {
+    let path = small.0.path().join("ballast");
+    let mut file = File::create(&path)?;
+    loop {
+        match file.write_all(&[0; 4096]) {
+            Err(error) if error.kind() == ErrorKind::StorageFull => break,
+            done => done?,
+        }
+    }
+    let length = file.metadata()?.len();
+    file.set_len(length.saturating_sub(kilobytes << 10))?;
+    Ok(path)
+}
+
+/// Uses up all files that the disk can have but for so many.
+fn inodes(small: &Small, files: usize) -> io::Result<PathBuf> {
+    let path = small.0.path().join("ballast");
+    fs::create_dir(&path)?;
+    let mut made = 0;
+    loop {
+        match File::create(path.join(made.to_string())) {
+            Err(error) if error.kind() == ErrorKind::StorageFull => break,
+            done => drop(done?),
+        }
+        made += 1;
+    }
+    (0..made.min(files)).try_for_each(|n| fs::remove_file(path.join(n.to_string())))?;
+    Ok(path)
+}

@@ -1,0 +1,163 @@
+//! The mail of a sweep: a hundred letters, who must get each, and what a delivered copy has to hold.
+
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Everybody in the room, with roles. The human is there too, and is left out of everything written here.
+pub(crate) const AGENTS: [(&str, Option<&str>); 8] = [
+    ("alice", Some("writer")),
+    ("bob", Some("writer")),
+    ("agent_engineer_1_abc", Some("engineer")),
+    ("agent_engineer_2_def", Some("engineer")),
+    ("agent_engineer_3_ghi", Some("engineer")),
+    ("rita", Some("reviewer")),
+    ("rolf", Some("reviewer")),
+    ("carl", None),
+];
+/// Who joins while mail is on its way, where a sweep wants that.
+pub(crate) const LATE: &str = "late";
+/// Letters come in this many waves after the first, which waits when the router starts.
+pub(crate) const WAVES: usize = 4;
+const LETTERS: usize = 100;
+
+/// The same numbers for the same seed, on every machine (splitmix64).
+#[derive(Debug, Clone)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, most: usize) -> usize {
+        (self.next() % most.max(1) as u64) as usize
+    }
+
+    fn agent(&mut self) -> &'static str {
+        AGENTS[self.below(AGENTS.len())].0
+    }
+}
+
+/// One file that a sender drops.
+#[derive(Debug, Clone)]
+pub(crate) struct Letter {
+    /// What tells it from every other letter, also where it has no id of its own.
+    pub(crate) token: String,
+    pub(crate) sender: &'static str,
+    /// The name under which it is dropped. Some are used again and again.
+    pub(crate) file: String,
+    pub(crate) bytes: Vec<u8>,
+    /// Who must get it, once. Empty for a letter that was dropped before.
+    pub(crate) recipients: BTreeSet<&'static str>,
+    /// With which wave it comes; 0 is there from the start.
+    pub(crate) wave: usize,
+    /// The message as it was written.
+    message: Value,
+}
+
+/// A hundred letters with about two hundred copies, the last ones joined by some of the first, which come again.
+pub(crate) fn letters(seed: u64, late: bool) -> Vec<Letter> {
+    let mut random = Random(seed);
+    let mut letters: Vec<Letter> = (0..LETTERS).map(|n| letter(n, &mut random, late)).collect();
+    let again = letters.iter().step_by(4).filter(|letter| letter.message["id"].is_string());
+    let again: Vec<Letter> = again
+        .map(|letter| Letter {
+            file: format!("again-{}", letter.file),
+            recipients: BTreeSet::new(),
+            wave: (letter.wave + 1 + random.below(2)).min(WAVES),
+            ..letter.clone()
+        })
+        .collect();
+    letters.extend(again);
+    letters
+}
+
+fn letter(n: usize, random: &mut Random, late: bool) -> Letter {
+    let sender = random.agent();
+    let wave = (n * (WAVES + 2) / LETTERS).saturating_sub(1);
+    let to = address(n, random, late && wave == WAVES);
+    // Without `all` it does not matter to a letter whether the newcomer was there yet.
+    let to = if late && to == "all" { json!("all_engineers") } else { to };
+    let token = format!("token-{n:03}");
+    let body = format!("Letter {n}: \"quotes\"\n{{braces}} and käse 🧀. ").repeat(1 + random.below(40));
+    let mut message = json!({"to": to, "subject": format!("No. {n}"), "body": body, "metadata": {"token": token}});
+    // A letter without an id gets a new one whenever it is claimed anew, so nothing but the claim keeps it from
+    // being two letters.
+    if n % 5 != 3 {
+        message["id"] = json!(format!("m-{n:03}"));
+    }
+    if n % 7 == 1 {
+        message["from"] = json!(sender);
+    }
+    let bytes = if n.is_multiple_of(2) { serde_json::to_vec_pretty(&message) } else { serde_json::to_vec(&message) };
+    let file = if n % 9 == 4 { "next.json".to_owned() } else { format!("note-{n:03}.json") };
+    let recipients = addresses(&to).flat_map(|to| reached(sender, to)).collect();
+    let bytes = bytes.expect("plain JSON");
+    Letter { token, sender, file, bytes, recipients, wave, message }
+}
+
+fn address(n: usize, random: &mut Random, newcomer: bool) -> Value {
+    match n % 20 {
+        11 if newcomer => json!([LATE, "carl"]),
+        14 if newcomer => json!(LATE),
+        5 | 15 => json!("all_engineers"),
+        6 => json!("all"),
+        7 => json!("agent_engineer_*"),
+        8 => json!(["@reviewers", "alice", "agent_engineer_1_abc"]),
+        9 | 13 | 17 => json!([random.agent(), random.agent(), "carl"]),
+        _ => json!(random.agent()),
+    }
+}
+
+fn addresses(to: &Value) -> impl Iterator<Item = &str> {
+    let several = to.as_array().into_iter().flatten();
+    several.chain(Some(to)).filter_map(Value::as_str)
+}
+
+fn reached(sender: &str, to: &str) -> Vec<&'static str> {
+    let others = AGENTS.iter().filter(|(id, _)| *id != sender);
+    let role = |role: &str| others.clone().filter(|(_, r)| *r == Some(role)).map(|(id, _)| *id).collect();
+    match to {
+        "all" => others.clone().map(|(id, _)| *id).collect(),
+        "all_engineers" | "agent_engineer_*" => role("engineer"),
+        "@reviewers" => role("reviewer"),
+        LATE => vec![LATE],
+        id => AGENTS.iter().filter(|(agent, _)| *agent == id).map(|(id, _)| *id).collect(),
+    }
+}
+
+impl Letter {
+    /// What is wrong with a copy that `recipient` got.
+    pub(crate) fn wrong_with(&self, recipient: &str, copy: &Value) -> Option<String> {
+        let wrong = |field: &str, wanted: &Value| {
+            let got = &copy[field];
+            (got != wanted).then(|| format!("{} for {recipient}: {field} is {got}, not {wanted}", self.token))
+        };
+        let given = self.message.as_object().into_iter().flatten();
+        given
+            .filter(|(field, _)| *field != "to")
+            .find_map(|(field, value)| wrong(field, value))
+            .or_else(|| wrong("to", &json!(recipient)))
+            .or_else(|| wrong("from", &json!(self.sender)))
+            .or_else(|| wrong("addressed_to", &self.message["to"]))
+            .or_else(|| (!copy["delivery"]["seq"].is_number()).then(|| format!("{} has no delivery.seq", self.token)))
+    }
+}
+
+#[test]
+fn a_hundred_letters_have_about_two_hundred_copies_and_come_in_all_waves() {
+    for late in [false, true] {
+        let letters = letters(1, late);
+        let copies: usize = letters.iter().map(|letter| letter.recipients.len()).sum();
+        assert!((160..=280).contains(&copies), "{copies}");
+        assert_eq!(letters.iter().filter(|letter| !letter.recipients.is_empty()).count(), LETTERS);
+        assert!(letters.len() > LETTERS + 15, "{} files", letters.len());
+        let waves: BTreeSet<usize> = letters.iter().map(|letter| letter.wave).collect();
+        assert_eq!(waves, (0..=WAVES).collect());
+        assert_eq!(letters.iter().any(|letter| letter.recipients.contains(LATE)), late);
+    }
+}

@@ -1,0 +1,382 @@
+//! A room full of agents around the router: they drop their letters, take their mail, and in the end count it.
+//!
+//! All of it through plain files, as any agent would; only the router is the real program.
+
+use super::calls::Call;
+use super::ledger::{Figures, Ledger};
+use super::letters::{AGENTS, LATE, Letter, WAVES, letters};
+use super::ptrace;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mailbag");
+/// A run without a tracer ends in milliseconds; one that doesn't is hung.
+const HUNG: Duration = Duration::from_secs(60);
+/// So many clean runs have to be enough.
+const RUNS: usize = 8;
+/// At every so manieth call of the router the recipients take what is there …
+const TAKE_EVERY: usize = 41;
+/// … and at every so manieth the next wave of letters comes.
+const WAVE_EVERY: usize = 100;
+/// In front of every file that its sender has not dropped yet; the router leaves names with a dot alone.
+const DRAFT: &str = ".draft-";
+
+/// What is special about a room.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setting {
+    pub(crate) seed: u64,
+    /// The first run is that of a router that watches the room until it is told to end, and sees all letters; else
+    /// it makes one pass, as all later ones do.
+    pub(crate) stays: bool,
+    /// Somebody joins while mail is on its way.
+    pub(crate) late: bool,
+    /// The power may go: senders drop by rename alone, so that no letter is lost before it was dropped.
+    pub(crate) power: bool,
+    /// The power goes on a file system that keeps no order. There a copy can be staged durably and the claim that it
+    /// was made from undone: nobody can tell it from one whose record was lost, so recovery puts it aside.
+    pub(crate) unordered: bool,
+    /// The environment of the program.
+    pub(crate) env: Vec<(&'static str, String)>,
+    /// Somebody puts files of his own where the router is about to deliver.
+    pub(crate) squatters: bool,
+}
+
+/// The room, its agents, and what they hold.
+pub(crate) struct World {
+    room: PathBuf,
+    log: PathBuf,
+    setting: Setting,
+    letters: Vec<Letter>,
+    ledger: Ledger,
+    figures: Figures,
+    wave: usize,
+    calls: usize,
+    stays: bool,
+    joined: bool,
+    squatted: usize,
+}
+
+impl World {
+    /// A room in the new directory `room`, with the first wave of letters in the outboxes.
+    pub(crate) fn new(room: &Path, setting: Setting) -> io::Result<World> {
+        let mut letters = letters(setting.seed, setting.late);
+        if setting.unordered {
+            // Where a name is used again, the second use would have to be undone together with the first.
+            letters.iter_mut().enumerate().for_each(|(n, letter)| letter.file = format!("note-{n}.json"));
+        }
+        let mut world = World {
+            room: room.to_path_buf(),
+            log: room.join("log"),
+            setting,
+            letters,
+            ledger: Ledger::default(),
+            figures: Figures::default(),
+            wave: 0,
+            calls: 0,
+            stays: false,
+            joined: false,
+            squatted: 0,
+        };
+        let made = world.finish(Command::new(PROGRAM).arg("init").arg(room))?;
+        if !made.status.success() {
+            return Err(io::Error::other(format!("mailbag init: {}", String::from_utf8_lossy(&made.stderr))));
+        }
+        world.register(false)?;
+        for (agent, _) in AGENTS.iter().chain(world.setting.late.then_some(&(LATE, None))) {
+            fs::create_dir_all(room.join("outbox").join(agent))?;
+            fs::create_dir_all(room.join("inbox").join(agent).join("seen"))?;
+        }
+        for (n, letter) in world.letters.iter().enumerate() {
+            fs::write(world.draft(n, letter), &letter.bytes)?;
+        }
+        world.drop_letters()?;
+        world.sync()?;
+        Ok(world)
+    }
+
+    /// The router, as it is to be disturbed.
+    pub(crate) fn command(&mut self) -> Command {
+        self.stays = self.setting.stays && self.calls == 0;
+        if self.stays { self.program(&["run"]) } else { self.program(&["run", "--once"]) }
+    }
+
+    /// The program in this room.
+    pub(crate) fn program(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).arg("--room").arg(&self.room);
+        command.envs(self.setting.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    pub(crate) fn room(&self) -> &Path {
+        &self.room
+    }
+
+    pub(crate) fn unordered(&self) -> bool {
+        self.setting.unordered
+    }
+
+    /// Writes the registry as a careful editor does: beside it, then over it.
+    fn register(&self, late: bool) -> io::Result<()> {
+        let mut agents: Vec<_> = AGENTS.iter().map(|(id, role)| json!({"id": id, "role": role})).collect();
+        agents.iter_mut().filter(|agent| agent["role"].is_null()).for_each(|agent| {
+            agent.as_object_mut().and_then(|agent| agent.remove("role"));
+        });
+        if late {
+            agents.push(json!({"id": LATE, "role": "newcomer"}));
+        }
+        let beside = self.room.join(".registry.json.editing");
+        fs::write(&beside, serde_json::to_vec_pretty(&json!({"agents": agents}))?)?;
+        if self.setting.power {
+            File::open(&beside)?.sync_all()?;
+        }
+        fs::rename(beside, self.room.join("registry.json"))
+    }
+
+    fn draft(&self, n: usize, letter: &Letter) -> PathBuf {
+        self.room.join("outbox").join(letter.sender).join(format!("{DRAFT}{n}"))
+    }
+
+    /// Everybody drops what is due. A name that is still taken is waited for.
+    fn drop_letters(&mut self) -> io::Result<()> {
+        for (n, letter) in self.letters.iter().enumerate().filter(|(_, letter)| letter.wave <= self.wave) {
+            let draft = self.draft(n, letter);
+            let dropped = draft.with_file_name(&letter.file);
+            if !draft.exists() || dropped.exists() {
+                continue;
+            }
+            if self.setting.power || n % 3 > 0 {
+                fs::rename(draft, dropped)?;
+            } else {
+                fs::write(dropped, &letter.bytes)?;
+                fs::remove_file(draft)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next wave comes, and with the second the newcomer.
+    fn next_wave(&mut self) -> io::Result<()> {
+        self.wave = (self.wave + 1).min(WAVES);
+        if self.setting.late && !self.joined && self.wave >= 2 {
+            self.joined = true;
+            self.register(true)?;
+        }
+        self.drop_letters()
+    }
+
+    /// Everybody takes its mail: some read it and delete it, some move it to `seen/`.
+    fn collect(&mut self) -> io::Result<()> {
+        for (n, (agent, _)) in AGENTS.iter().chain([&(LATE, None)]).enumerate() {
+            let inbox = self.room.join("inbox").join(agent);
+            for name in names(&inbox)? {
+                let (from, Some(shown)) = (inbox.join(&name), name.to_str()) else { continue };
+                if !shown.ends_with(".json") {
+                    continue;
+                }
+                let bytes = fs::read(&from)?;
+                if bytes == SQUATTER {
+                    self.squatted -= 1;
+                } else {
+                    self.ledger.take(agent, shown, bytes);
+                }
+                if n % 2 == 0 {
+                    fs::remove_file(from)?;
+                } else {
+                    fs::rename(from, inbox.join("seen").join(&name))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What happens in the room while the router stands at the entry of this call.
+    pub(crate) fn act(&mut self, call: &Call) {
+        self.calls += 1;
+        let mut done = Ok(());
+        if self.calls.is_multiple_of(TAKE_EVERY) {
+            done = done.and(self.collect());
+        }
+        if self.calls.is_multiple_of(WAVE_EVERY) {
+            done = done.and(self.next_wave());
+        }
+        if self.setting.squatters {
+            done = done.and(self.squat(call));
+        }
+        if self.stays && call.paths.iter().any(|path| path.starts_with(&self.log)) {
+            done = done.and(self.end_when_done(call));
+        }
+        if let Err(error) = done {
+            self.figures.damaged(format!("the agents can't work: {error}"));
+        }
+    }
+
+    /// When nothing waits and the router still writes to its log, it is idle: on with the next wave, or the end.
+    fn end_when_done(&mut self, call: &Call) -> io::Result<()> {
+        let waits = |left: Vec<String>| left.iter().any(|path| !path.contains(DRAFT));
+        if waits(self.left_over()?) {
+            return Ok(());
+        }
+        self.next_wave()?;
+        if self.wave == WAVES && !waits(self.left_over()?) {
+            // Only once: a second signal would not let it end cleanly.
+            self.stays = false;
+            ptrace::end(call.thread);
+        }
+        Ok(())
+    }
+
+    /// Puts a file where every seventh delivery is about to go.
+    fn squat(&mut self, call: &Call) -> io::Result<()> {
+        let ([_, to], true) = (&*call.paths, call.name.starts_with("rename")) else { return Ok(()) };
+        if !to.starts_with(self.room.join("inbox")) || !self.calls.is_multiple_of(7) || to.exists() {
+            return Ok(());
+        }
+        self.squatted += 1;
+        fs::write(to, SQUATTER)
+    }
+
+    /// Between two runs the agents go on, and now and then something makes all they did durable.
+    pub(crate) fn between(&mut self, sync: bool) -> io::Result<()> {
+        self.collect()?;
+        self.next_wave()?;
+        if sync {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if self.setting.power {
+            rustix::fs::syncfs(File::open(&self.room)?)?;
+            self.ledger.firm();
+        }
+        Ok(())
+    }
+
+    /// The power went, and is back.
+    pub(crate) fn power_went(&mut self) {
+        self.ledger.power_went();
+    }
+
+    /// Something that a sweep saw going wrong.
+    pub(crate) fn complain(&mut self, what: String) {
+        self.figures.damaged(what);
+    }
+
+    /// Runs the router undisturbed until nothing happens any more.
+    pub(crate) fn settle(&mut self) -> io::Result<()> {
+        while self.wave < WAVES {
+            self.next_wave()?;
+        }
+        for _ in 0..RUNS {
+            self.between(true)?;
+            let (taken, waiting) = (self.ledger.len(), self.left_over()?);
+            let run = self.finish(&mut self.program(&["run", "--once"]))?;
+            if !run.status.success() {
+                self.complain(format!("a clean run: {}, {}", run.status, String::from_utf8_lossy(&run.stderr)));
+            }
+            self.collect()?;
+            if self.ledger.len() == taken && waiting.is_empty() && self.left_over()?.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts everything: to be called after [`World::settle`].
+    pub(crate) fn figures(&mut self) -> io::Result<Figures> {
+        let mut figures = self.figures.clone();
+        figures.add(self.ledger.figures(&self.letters));
+        self.left_over()?.into_iter().for_each(|path| figures.left_over(path));
+        figures.set_aside += self.quarantined()?.iter().filter(|path| self.is_rightly_set_aside(path)).count();
+        let verified = self.finish(&mut self.program(&["log", "verify"]))?;
+        if !verified.status.success() {
+            let what = format!("{}{}", String::from_utf8_lossy(&verified.stdout), String::from_utf8_lossy(&verified.stderr));
+            figures.damaged(format!("log verify: {what}"));
+        }
+        for _ in 0..self.squatted {
+            figures.lost("a file that somebody else had put into an inbox".into());
+        }
+        self.check_sent(&mut figures)?;
+        Ok(figures)
+    }
+
+    /// Files that should have gone somewhere.
+    fn left_over(&self) -> io::Result<Vec<String>> {
+        let mut left = Vec::new();
+        for directory in ["outbox", "rejected"] {
+            for agent in names(&self.room.join(directory))? {
+                left.extend(files(&self.room.join(directory).join(agent))?);
+            }
+        }
+        for directory in ["spool/claim", "spool/stage"] {
+            left.extend(files(&self.room.join(directory))?);
+        }
+        left.extend(self.quarantined()?.into_iter().filter(|path| !self.is_rightly_set_aside(path)));
+        Ok(left.iter().map(|path| path.strip_prefix(&self.room).unwrap_or(path).display().to_string()).collect())
+    }
+
+    fn quarantined(&self) -> io::Result<Vec<PathBuf>> {
+        files(&self.room.join("spool/quarantine"))
+    }
+
+    fn is_rightly_set_aside(&self, path: &Path) -> bool {
+        let torn = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-"));
+        torn || self.setting.unordered
+    }
+
+    /// Every original, those that came again too, stands in `sent/` as it was written.
+    fn check_sent(&self, figures: &mut Figures) -> io::Result<()> {
+        let mut wanted: BTreeMap<(&str, String, Vec<u8>), usize> = BTreeMap::new();
+        for letter in &self.letters {
+            *wanted.entry((letter.sender, letter.file.clone(), letter.bytes.clone())).or_default() += 1;
+        }
+        for (agent, _) in AGENTS {
+            for path in files(&self.room.join("sent").join(agent))? {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let original = name.split_once('~').map_or("", |(_, original)| original).to_owned();
+                match wanted.get_mut(&(agent, original, fs::read(&path)?)).filter(|n| **n > 0) {
+                    Some(n) => *n -= 1,
+                    None => figures.damaged(format!("sent/{agent}/{name} is none of the originals left")),
+                }
+            }
+        }
+        for ((agent, file, _), n) in wanted.into_iter().filter(|(_, n)| *n > 0) {
+            figures.lost(format!("{n} of the original {file} of {agent}, which is not in sent/"));
+        }
+        Ok(())
+    }
+
+    fn finish(&self, command: &mut Command) -> io::Result<Output> {
+        let mut timed = assert_cmd::Command::new(command.get_program());
+        timed.args(command.get_args()).envs(self.setting.env.iter().map(|(name, value)| (name, value)));
+        timed.timeout(HUNG).output()
+    }
+}
+
+/// What a squatter writes.
+const SQUATTER: &[u8] = b"{\"mine\": true}\n";
+
+/// The names in a directory, in order; none if there is no such directory.
+fn names(directory: &Path) -> io::Result<Vec<std::ffi::OsString>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
+}
+
+/// The files in a directory, drafts included: they are letters that were never dropped.
+fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths = names(directory)?.into_iter().map(|name| directory.join(name));
+    Ok(paths.filter(|path| path.is_file()).collect())
+}

@@ -1,0 +1,156 @@
+//! One point of a sweep, played from a fresh room to the count at its end: strikes, power cuts, and a clean finish.
+
+use super::device::{Cut, Kind, PowerDevice};
+use super::ledger::Figures;
+use super::letters::Random;
+use super::scenario::{Setting, World};
+use super::tracer::{End, Moment, Outcome, Plan, Tracer};
+use super::weak::Unsynced;
+use std::cell::RefCell;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// What happens to the power at a strike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Power {
+    /// It stays on.
+    On,
+    /// It goes at the very moment of the plan, and with it what this kind of cut takes.
+    Cut(Cut),
+    /// It goes once the program is dead, on a file system that keeps no order among what was not synced: a part of
+    /// that, chosen by this seed, is undone.
+    Unordered(u64),
+}
+
+/// One run of the router that is disturbed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Strike {
+    pub(crate) plan: Plan,
+    pub(crate) power: Power,
+}
+
+/// Where rooms are made.
+pub(crate) enum Ground {
+    Directory(TempDir),
+    Device(PowerDevice),
+}
+
+impl fmt::Display for Strike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.power {
+            Power::On => write!(f, "{:?}", self.plan),
+            power => write!(f, "{:?} with power {power:?}", self.plan),
+        }
+    }
+}
+
+impl Strike {
+    pub(crate) fn kill(call: usize, moment: Moment) -> Strike {
+        Strike { plan: Plan::Kill { call, moment }, power: Power::On }
+    }
+
+    pub(crate) fn with(self, power: Power) -> Strike {
+        Strike { power, ..self }
+    }
+}
+
+impl Ground {
+    /// A plain directory, in memory where there is such a place: what is not synced is not lost in it anyway.
+    pub(crate) fn directory() -> io::Result<Ground> {
+        let memory = std::path::Path::new("/dev/shm");
+        Ok(Ground::Directory(if memory.is_dir() { TempDir::new_in(memory)? } else { TempDir::new()? }))
+    }
+
+    pub(crate) fn device(kind: Kind) -> io::Result<Ground> {
+        Ok(Ground::Device(PowerDevice::new(kind)?))
+    }
+
+    fn room(&self) -> PathBuf {
+        match self {
+            Ground::Directory(directory) => directory.path().join("room"),
+            Ground::Device(device) => device.path().join("room"),
+        }
+    }
+}
+
+/// Plays one story in a fresh room on `ground`.
+pub(crate) fn play(ground: &mut Ground, setting: &Setting, strikes: &[Strike]) -> io::Result<Figures> {
+    let room = ground.room();
+    if room.exists() {
+        fs::remove_dir_all(&room)?;
+    }
+    let mut world = World::new(&room, setting.clone())?;
+    let (mut unsynced, mut reached) = (Unsynced::default(), true);
+    for (n, strike) in strikes.iter().enumerate() {
+        let outcome = run(&mut world, ground, strike, &mut unsynced)?;
+        reached &= !matches!(strike.plan, Plan::Kill { .. }) || outcome.end == End::Killed;
+        // Now and then the agents' own doings get durable before the router starts again, and now and then not.
+        let sync = Random(setting.seed + n as u64).next().is_multiple_of(2);
+        world.between(sync)?;
+        if sync {
+            unsynced.synced();
+        }
+    }
+    world.settle()?;
+    let mut figures = world.figures()?;
+    let story = strikes.iter().map(Strike::to_string).collect::<Vec<_>>().join(", then ");
+    figures.complaints.iter_mut().for_each(|complaint| *complaint = format!("{complaint}\n    after {story}"));
+    (figures.points, figures.reached) = (1, usize::from(reached));
+    Ok(figures)
+}
+
+/// One run of the router, disturbed as the strike says.
+fn run(world: &mut World, ground: &mut Ground, strike: &Strike, unsynced: &mut Unsynced) -> io::Result<Outcome> {
+    let (command, room) = (world.command(), world.room().canonicalize()?);
+    let acting = RefCell::new(&mut *world);
+    let device = match ground {
+        Ground::Device(device) => Some(&*device),
+        Ground::Directory(_) => None,
+    };
+    let (unordered, mut cut) = (acting.borrow().unordered(), Ok(()));
+    let outcome = Tracer::new(&room)?
+        .at_call(|call| {
+            if unordered {
+                unsynced.about_to(call);
+            }
+            acting.borrow_mut().act(call);
+        })
+        .before_kill(|| cut = go_dark(strike, device))
+        .run(command, strike.plan)?;
+    cut?;
+    match outcome.end {
+        End::Killed => {}
+        End::Exited(code) if code != 101 && (code == 0 || matches!(strike.plan, Plan::Fail { .. })) => {
+            go_dark(strike, device)?;
+        }
+        end => world.complain(format!("{strike}: the router ended as {end:?}: {}", outcome.stderr)),
+    }
+    unsynced.ended(&outcome);
+    if strike.power != Power::On {
+        world.power_went();
+    }
+    match (strike.power, ground) {
+        (Power::Cut(_), Ground::Device(device)) => device.remount()?,
+        (Power::Unordered(seed), _) => unsynced.undo(&mut Random(seed))?,
+        _ => {}
+    }
+    Ok(outcome)
+}
+
+/// An undisturbed first run in a fresh room, to count its calls.
+pub(crate) fn count(setting: &Setting) -> io::Result<Outcome> {
+    let mut ground = Ground::directory()?;
+    let mut world = World::new(&ground.room(), setting.clone())?;
+    run(&mut world, &mut ground, &Strike { plan: Plan::Count, power: Power::On }, &mut Unsynced::default())
+}
+
+fn go_dark(strike: &Strike, device: Option<&PowerDevice>) -> io::Result<()> {
+    match (strike.power, device) {
+        (Power::Cut(cut), Some(device)) => device.cut(cut),
+        (Power::Cut(_), None) => Err(io::Error::other("there is no power to cut in a plain directory")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,302 @@
+//! Runs a program and ends it at an exact system call, or makes one of its calls fail.
+//!
+//! A sweep first counts (`Plan::Count`), chooses its points among the calls reported, and then runs once for each.
+
+use super::calls::{self, Call, Decoded};
+use super::ptrace::{self, Report, Syscall};
+use libc::pid_t;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// What to do to the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// Let it run, and report its calls.
+    Count,
+    /// Kill it and all it started at its N-th call that changes something, from 1.
+    Kill { call: usize, moment: Moment },
+    /// Make its N-th call of that name fail, from 1, and with `lasting` all those after it too.
+    Fail { name: &'static str, nth: usize, errno: i32, lasting: bool },
+}
+
+/// Which side of the call the kill falls on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// The call does not happen.
+    Before,
+    /// A write has written half of its bytes. What has no half does not happen.
+    Halfway,
+    /// The call has happened.
+    After,
+}
+
+/// How the program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By itself.
+    Exited(i32),
+    /// By a signal that was not the plan's.
+    Signalled(i32),
+    /// By the plan.
+    Killed,
+    /// By the tracer, because it had not ended within the deadline.
+    Hung,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) end: End,
+    /// All its calls on the room, in the order of their entries.
+    pub(crate) calls: Vec<Call>,
+    /// How many calls were made to fail.
+    pub(crate) failed: usize,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Outcome {
+    /// The calls that change something: the N-th of them has the number N.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(|call| call.number.is_some())
+    }
+
+    /// How often each call of the room was made, by name.
+    pub(crate) fn names(&self) -> BTreeMap<&'static str, usize> {
+        let mut names = BTreeMap::new();
+        self.calls.iter().for_each(|call| *names.entry(call.name).or_default() += 1);
+        names
+    }
+}
+
+type AtCall<'a> = Box<dyn FnMut(&Call) + 'a>;
+type BeforeKill<'a> = Box<dyn FnMut() + 'a>;
+
+/// Watches the calls of programs on one directory.
+pub(crate) struct Tracer<'a> {
+    room: PathBuf,
+    deadline: Duration,
+    at_call: Option<AtCall<'a>>,
+    before_kill: Option<BeforeKill<'a>>,
+}
+
+impl<'a> Tracer<'a> {
+    /// Watches calls on what lies inside `room`, which has to exist.
+    pub(crate) fn new(room: &Path) -> io::Result<Self> {
+        Ok(Tracer { room: room.canonicalize()?, deadline: Duration::from_secs(60), at_call: None, before_kill: None })
+    }
+
+    /// A program that has not ended after this long is killed and reported as hung.
+    pub(crate) fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Calls this at the entry of every call that changes something, while the thread that makes it stands still:
+    /// what others do to the room at exactly that moment.
+    pub(crate) fn at_call(mut self, act: impl FnMut(&Call) + 'a) -> Self {
+        self.at_call = Some(Box::new(act));
+        self
+    }
+
+    /// Calls this at the chosen moment, just before the kill: the place to cut the power.
+    pub(crate) fn before_kill(mut self, act: impl FnMut() + 'a) -> Self {
+        self.before_kill = Some(Box::new(act));
+        self
+    }
+
+    /// Runs `command` to its end. The calling thread must have no child of its own running.
+    pub(crate) fn run(&mut self, mut command: Command, plan: Plan) -> io::Result<Outcome> {
+        let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
+        let leader = ptrace::start(command)?;
+        let (done, dog) = mpsc::channel::<()>();
+        let deadline = self.deadline;
+        let hung = Arc::new(AtomicBool::new(false));
+        let bark = Arc::clone(&hung);
+        let watchdog = thread::spawn(move || {
+            if dog.recv_timeout(deadline) == Err(RecvTimeoutError::Timeout) {
+                bark.store(true, Relaxed);
+                ptrace::kill(leader, true);
+            }
+        });
+        let mut run = Run::new(self, plan, leader);
+        while let Some((pid, report)) = ptrace::wait()? {
+            run.take(pid, report);
+            if hung.load(Relaxed) || run.killed {
+                run.kill_all();
+            }
+        }
+        drop(done);
+        watchdog.join().expect("the watchdog does not panic");
+        let end = match (run.killed, hung.load(Relaxed)) {
+            (true, _) => End::Killed,
+            (false, true) => End::Hung,
+            _ => run.end.ok_or_else(|| io::Error::other("the program ended unseen"))?,
+        };
+        Ok(Outcome { end, calls: run.calls, failed: run.failed, stdout: content(stdout)?, stderr: content(stderr)? })
+    }
+}
+
+fn content(mut file: File) -> io::Result<String> {
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The call that a thread is in: its place in the list, and what is to be done when the thread leaves it.
+struct Inside {
+    call: usize,
+    at_exit: AtExit,
+}
+
+enum AtExit {
+    Nothing,
+    Kill,
+    Fail(i32),
+}
+
+struct Run<'t, 'a> {
+    tracer: &'t mut Tracer<'a>,
+    plan: Plan,
+    leader: pid_t,
+    threads: HashSet<pid_t>,
+    inside: HashMap<pid_t, Inside>,
+    calls: Vec<Call>,
+    changes: usize,
+    named: usize,
+    failed: usize,
+    killed: bool,
+    end: Option<End>,
+}
+
+impl<'t, 'a> Run<'t, 'a> {
+    fn new(tracer: &'t mut Tracer<'a>, plan: Plan, leader: pid_t) -> Self {
+        Run {
+            tracer,
+            plan,
+            leader,
+            threads: HashSet::from([leader]),
+            inside: HashMap::new(),
+            calls: Vec::new(),
+            changes: 0,
+            named: 0,
+            failed: 0,
+            killed: false,
+            end: None,
+        }
+    }
+
+    fn take(&mut self, pid: pid_t, report: Report) {
+        self.threads.insert(pid);
+        let mut signal = 0;
+        match report {
+            Report::Exited(_) | Report::Signalled(_) => return self.ended(pid, report),
+            Report::GroupStop => return ptrace::stay_stopped(pid),
+            Report::Signal(delivered) => signal = delivered,
+            Report::Syscall if !self.killed => self.at_syscall(pid),
+            Report::Syscall | Report::Event => {}
+        }
+        ptrace::resume(pid, signal);
+    }
+
+    fn ended(&mut self, pid: pid_t, report: Report) {
+        self.threads.remove(&pid);
+        self.inside.remove(&pid);
+        if pid == self.leader {
+            self.end = match report {
+                Report::Exited(code) => Some(End::Exited(code)),
+                Report::Signalled(signal) => Some(End::Signalled(signal)),
+                _ => None,
+            };
+        }
+    }
+
+    fn at_syscall(&mut self, pid: pid_t) {
+        match ptrace::syscall(pid) {
+            Some(Syscall::Entry { number, args }) => {
+                if let Some(call) = calls::decode(pid, number, args, &self.tracer.room) {
+                    self.enter(pid, &call);
+                }
+            }
+            Some(Syscall::Exit { result }) => {
+                if let Some(inside) = self.inside.remove(&pid) {
+                    self.leave(pid, &inside, result);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn enter(&mut self, pid: pid_t, decoded: &Decoded) {
+        if decoded.changes {
+            self.changes += 1;
+        }
+        let number = decoded.changes.then_some(self.changes);
+        let (name, paths, bytes) = (decoded.name, decoded.paths.clone(), decoded.bytes);
+        let call = Call { number, thread: pid, name, paths, bytes, result: None };
+        if let Some(act) = self.tracer.at_call.as_mut().filter(|_| decoded.changes) {
+            act(&call);
+        }
+        self.calls.push(call);
+        let at_exit = match self.plan {
+            Plan::Kill { call, moment } if number == Some(call) => self.arrive(pid, decoded, moment),
+            Plan::Fail { name, nth, errno, lasting } if name == decoded.name => {
+                self.named += 1;
+                let hit = self.named == nth || lasting && self.named > nth;
+                if hit && ptrace::cancel(pid).is_ok() { AtExit::Fail(errno) } else { AtExit::Nothing }
+            }
+            _ => AtExit::Nothing,
+        };
+        self.inside.insert(pid, Inside { call: self.calls.len() - 1, at_exit });
+    }
+
+    fn arrive(&mut self, pid: pid_t, decoded: &Decoded, moment: Moment) -> AtExit {
+        match moment {
+            Moment::After => AtExit::Kill,
+            Moment::Halfway if decoded.halve(pid) => AtExit::Kill,
+            Moment::Before | Moment::Halfway => {
+                // A call that is being entered when its thread is killed would not happen anyway; this makes it sure.
+                let _ = ptrace::cancel(pid);
+                self.kill();
+                AtExit::Nothing
+            }
+        }
+    }
+
+    fn leave(&mut self, pid: pid_t, inside: &Inside, result: i64) {
+        self.calls[inside.call].result = Some(result);
+        match inside.at_exit {
+            AtExit::Nothing => {}
+            AtExit::Kill => self.kill(),
+            AtExit::Fail(errno) => {
+                self.calls[inside.call].result = Some(-i64::from(errno));
+                self.failed += 1;
+                // Only a thread that was killed meanwhile refuses.
+                let _ = ptrace::set_result(pid, -i64::from(errno));
+            }
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(act) = self.tracer.before_kill.as_mut() {
+            act();
+        }
+        self.killed = true;
+        self.kill_all();
+    }
+
+    /// After every report again, since what was just being started may have left the process group.
+    fn kill_all(&self) {
+        self.threads.iter().for_each(|pid| ptrace::kill(*pid, false));
+    }
+}

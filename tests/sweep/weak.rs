@@ -1,0 +1,188 @@
+//! A power cut on a file system that promises nothing but what was synced, played on any directory.
+//!
+//! The journals of ext4 and xfs keep all names in order, so a missing sync often goes unnoticed on them. Here a name
+//! stands only once the directories it was made in or moved between were synced, and bytes only once their file was;
+//! of the rest a part that the seed chooses is undone. What happens to one name keeps its order: where a step is
+//! undone, so are the later steps on the same paths. Directories themselves are taken as made at once.
+
+use super::calls::Call;
+use super::letters::Random;
+use super::tracer::Outcome;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the router did, over several runs, with what it takes to undo it.
+#[derive(Default)]
+pub(crate) struct Unsynced {
+    /// What happened, in order.
+    steps: Vec<Step>,
+    /// What the present run did or was about to do, by the numbers of its calls.
+    present: Vec<(usize, Step)>,
+}
+
+/// One call.
+enum Step {
+    /// Names were made, moved or removed: what stood at each path before.
+    Names(Vec<(PathBuf, Option<Vec<u8>>)>),
+    /// Bytes of a file were written or cut off: what it held before.
+    Bytes(PathBuf, Vec<u8>),
+    SyncFile(PathBuf),
+    SyncDirectory(PathBuf),
+    SyncAll,
+}
+
+/// A step that no sync has made durable.
+struct Loose<'a> {
+    step: &'a Step,
+    /// Where the file of a `Bytes` step is by now.
+    at: PathBuf,
+    /// Directories of a `Names` step that were not synced since.
+    directories: BTreeSet<PathBuf>,
+    undo: bool,
+}
+
+impl Unsynced {
+    /// To be called before each call, while what it is going to change still stands.
+    pub(crate) fn about_to(&mut self, call: &Call) {
+        let (Some(number), Some(first)) = (call.number, call.paths.first().cloned()) else { return };
+        let step = match call.name {
+            "open" | "creat" | "openat" | "openat2" if !first.exists() => Step::Names(vec![(first, None)]),
+            name if name.starts_with("rename") && !first.is_dir() => Step::Names(before(&call.paths)),
+            "link" | "linkat" => Step::Names(before(&call.paths[1..])),
+            "unlink" | "unlinkat" if !first.is_dir() => Step::Names(before(&call.paths)),
+            "fsync" if first.is_dir() => Step::SyncDirectory(first),
+            "fsync" | "fdatasync" => Step::SyncFile(first),
+            "syncfs" | "sync" => Step::SyncAll,
+            name if name.contains("write") || name.contains("truncate") => match fs::read(&first) {
+                Ok(bytes) => Step::Bytes(first, bytes),
+                Err(_) => return,
+            },
+            _ => return,
+        };
+        self.present.push((number, step));
+    }
+
+    /// The program has ended: of what it was about to do, that stays which happened.
+    pub(crate) fn ended(&mut self, outcome: &Outcome) {
+        let happened: BTreeMap<_, _> = outcome.changes().map(|call| (call.number, call.result)).collect();
+        let done = |number| matches!(happened.get(&Some(number)), Some(Some(0..)));
+        self.steps.extend(self.present.drain(..).filter(|(number, _)| done(*number)).map(|(_, step)| step));
+    }
+
+    /// Something has synced the whole file system.
+    pub(crate) fn synced(&mut self) {
+        self.steps.clear();
+    }
+
+    /// Undoes a part of what was not synced: the power is gone.
+    pub(crate) fn undo(&mut self, random: &mut Random) -> io::Result<()> {
+        let steps = std::mem::take(&mut self.steps);
+        let mut loose = Vec::new();
+        steps.iter().for_each(|step| take(&mut loose, step));
+        choose(&mut loose, random);
+        while let Some(step) = loose.pop() {
+            if !step.undo {
+                continue;
+            }
+            match step.step {
+                Step::Names(names) => undo_names(names, &mut loose)?,
+                Step::Bytes(_, bytes) => undo_bytes(&step.at, bytes, random)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn before(paths: &[PathBuf]) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+    paths.iter().map(|path| (path.clone(), fs::read(path).ok())).collect()
+}
+
+/// Goes on by one step: it is loose, or makes others durable.
+fn take<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
+    match step {
+        Step::Names(names) => {
+            if let [(from, _), (to, _)] = &**names {
+                loose.iter_mut().filter(|l| l.at == *from).for_each(|l| l.at.clone_from(to));
+            }
+            let directories = names.iter().filter_map(|(path, _)| Some(path.parent()?.to_path_buf())).collect();
+            loose.push(Loose { step, at: PathBuf::new(), directories, undo: false });
+        }
+        Step::Bytes(path, _) => {
+            loose.push(Loose { step, at: path.clone(), directories: BTreeSet::new(), undo: false });
+        }
+        Step::SyncFile(path) => loose.retain(|l| l.at != *path),
+        Step::SyncDirectory(path) => {
+            for n in 0..loose.len() {
+                if loose[n].directories.remove(path) && loose[n].directories.is_empty() {
+                    let touched: Vec<PathBuf> = loose[n].paths().cloned().collect();
+                    // What happened to these paths before can't be missing when this is there.
+                    loose[..n].iter_mut().filter(|l| l.paths().any(|p| touched.contains(p))).for_each(|l| {
+                        l.directories.clear();
+                    });
+                }
+            }
+            loose.retain(|l| !l.directories.is_empty() || matches!(l.step, Step::Bytes(..)));
+        }
+        Step::SyncAll => loose.clear(),
+    }
+}
+
+impl Loose<'_> {
+    /// The paths of a step on names.
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let names = match self.step {
+            Step::Names(names) => &names[..],
+            _ => &[],
+        };
+        names.iter().map(|(path, _)| path)
+    }
+}
+
+/// Marks what is to be undone: everything, all bytes, or what the dice say.
+fn choose(loose: &mut [Loose], random: &mut Random) {
+    let kind = random.below(4);
+    let mut gone: BTreeSet<PathBuf> = BTreeSet::new();
+    for step in loose {
+        let bytes = matches!(step.step, Step::Bytes(..));
+        step.undo = match kind {
+            0 => true,
+            1 => bytes,
+            _ => random.below(2) == 0 || step.paths().any(|path| gone.contains(path)),
+        };
+        if step.undo {
+            gone.extend(step.paths().cloned());
+        }
+    }
+}
+
+fn undo_names(names: &[(PathBuf, Option<Vec<u8>>)], earlier: &mut [Loose]) -> io::Result<()> {
+    for (path, before) in names {
+        match before {
+            Some(bytes) => fs::write(path, bytes)?,
+            None if path.exists() => fs::remove_file(path)?,
+            None => {}
+        }
+    }
+    if let [(from, Some(_)), (to, _)] = names {
+        earlier.iter_mut().filter(|l| l.at == *to).for_each(|l| l.at.clone_from(from));
+    }
+    Ok(())
+}
+
+/// The bytes written may be there in part, or zeros in their place.
+fn undo_bytes(at: &Path, before: &[u8], random: &mut Random) -> io::Result<()> {
+    let Ok(mut now) = fs::read(at) else { return Ok(()) };
+    if !now.starts_with(before) {
+        return fs::write(at, before);
+    }
+    let (length, kept) = (now.len(), before.len() + random.below(now.len() - before.len() + 1));
+    match random.below(3) {
+        0 => now.truncate(before.len()),
+        1 => now.truncate(kept),
+        _ => now[kept..length].fill(0),
+    }
+    fs::write(at, now)
+}

@@ -1,0 +1,344 @@
+//! The house rules, as a test: who may import whom, who may touch files, print, join paths or watch, and how long
+//! files and functions may be.
+//!
+//! A rule has a list of exceptions where there is a reason for some. An exception that nothing uses any more fails too,
+//! so that the lists stay true.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const FILE_LINES: usize = 400;
+const FUNCTION_LINES: usize = 70;
+
+/// Uses of file calls outside `disk/`: the file, what stands in the line, and why it may.
+const FILES: &[(&str, &str, &str)] = &[
+    ("src/outbox.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/log.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/room.rs", "use std::fs::{File, TryLockError};", "holds and reads the lock that disk opened"),
+    ("src/room.rs", "std::fs::create_dir_all(path)", "makes the room's own directory; disk works below one"),
+    ("src/room.rs", "std::fs::read_to_string(directory.join(\".git\"))", "discovery reads outside any room"),
+    ("src/room.rs", "std::fs::read_to_string(own.join(\"commondir\"))", "discovery reads outside any room"),
+    ("src/cli/man.rs", "std::fs::create_dir_all(&args.dir)", "writes where it is told to, outside any room"),
+    ("src/room.rs", "rustix::process::", "asks for a process, not for a file"),
+    ("src/room.rs", "rustix::io::Errno::SRCH", "asks for a process, not for a file"),
+];
+
+/// Joins of paths outside `layout.rs` and `disk/`.
+const JOINS: &[(&str, &str, &str)] = &[
+    ("src/notice.rs", "self.root.join(below)", "the watcher wants whole paths"),
+    ("src/room.rs", "directory.join(layout::ROOM)", "discovery looks for a room"),
+    ("src/room.rs", "room.join(layout::SPOOL)", "discovery looks for a room"),
+    ("src/room.rs", ".join(layout::ROOM)", "where a new room goes"),
+    ("src/room.rs", "directory.join(\".git\")", "discovery reads outside any room"),
+    ("src/room.rs", "own.join(\"commondir\")", "discovery reads outside any room"),
+    ("src/room.rs", "directory.join(text.strip_prefix", "discovery reads outside any room"),
+    ("src/route/take.rs", "layout::outbox(agent).join(name)", "only shown: the file that waits"),
+    ("src/route/stage.rs", "layout::rejected(agent).join(layout::retired(", "only shown: where a refused file is kept"),
+    ("src/fold/replay.rs", "room.at(layout::LOG).join(layout::segment(", "only shown: the damaged segment"),
+    ("src/actions/attach.rs", "room.dir.path().join(&settings.context)", "the context may be outside the room"),
+    ("src/actions/demo.rs", "layout::outbox(\"reviewer\").join(", "shows what an agent without the program does"),
+    ("src/actions/inbox.rs", "directory.join(name)", "only shown: the file of a message"),
+    ("src/cli/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
+    ("src/actions/init.rs", "from.join(path)", "where a new room goes"),
+    ("src/actions/log.rs", "path.join(layout::segment(", "only shown: the damaged segment"),
+    ("src/actions/send.rs", "outbox.join(format!(", "a sender names its file as it likes"),
+    ("src/actions/status.rs", "directory.join(name)", "only shown: a refused file"),
+    ("src/actions/status.rs", "Path::new(layout::STAGE).join(", "looks whether a copy still waits"),
+];
+
+/// A source file: its path, and its lines without comments and without its unit tests, each with its number.
+struct Source {
+    path: String,
+    text: String,
+    code: Vec<(usize, String)>,
+}
+
+impl Source {
+    fn read(path: &Path) -> Source {
+        let text = fs::read_to_string(path).expect("a source file");
+        let mut code = Vec::new();
+        for (n, line) in text.lines().enumerate() {
+            if line == "#[cfg(test)]" {
+                break;
+            }
+            if !line.trim_start().starts_with("//") {
+                code.push((n + 1, line.to_owned()));
+            }
+        }
+        Source { path: path.to_string_lossy().into_owned(), text, code }
+    }
+
+    /// The module in `lib.rs` that the file belongs to; `None` for `lib.rs` and `main.rs`.
+    fn module(&self) -> Option<&str> {
+        let below = self.path.strip_prefix("src/")?;
+        let first = below.split('/').next()?.trim_end_matches(".rs");
+        (!matches!(first, "lib" | "main")).then_some(first)
+    }
+}
+
+#[test]
+fn a_file_imports_only_what_stands_above_it_in_lib_rs() {
+    let floors = floors();
+    let level = |module: &str| floors.iter().position(|floor| floor == module);
+    let mut wrong = Vec::new();
+    for source in sources("src") {
+        let Some(module) = source.module() else { continue };
+        let own = level(module).unwrap_or_else(|| panic!("{} is not in lib.rs", source.path));
+        let code: String = source.code.iter().flat_map(|(_, line)| [line, "\n"]).collect();
+        for used in used_modules(&code) {
+            match level(&used) {
+                Some(theirs) if theirs > own => wrong.push(format!("{} uses crate::{used}", source.path)),
+                _ => {}
+            }
+        }
+        let is_top = source.path.matches('/').count() == 1;
+        if is_top && code.lines().any(|line| line.starts_with("use super::")) {
+            wrong.push(format!("{} reaches for its neighbours by super::", source.path));
+        }
+    }
+    assert!(wrong.is_empty(), "against the order in lib.rs:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_disk_makes_file_calls() {
+    let is_call = |line: &str| {
+        // A kind of file is no call, and who one is no file's matter.
+        if line == "use rustix::fs::FileType;" || line.contains("rustix::process::geteuid") {
+            return false;
+        }
+        line.contains("rustix::") || line.contains("OpenOptions") || words(line).any(|word| word == "fs::")
+    };
+    hold("makes file calls", |source| !source.path.starts_with("src/disk/"), is_call, FILES);
+}
+
+#[test]
+fn only_layout_joins_paths() {
+    let elsewhere = |source: &Source| !source.path.starts_with("src/disk/") && source.path != "src/layout.rs";
+    hold("joins paths", elsewhere, joins_a_path, JOINS);
+}
+
+#[test]
+fn only_the_printer_prints() {
+    let prints = ["println!", "print!", "dbg!", "io::stdout", "io::stderr"];
+    let printer = ["src/cli/output.rs", "src/main.rs"];
+    let allowed = [("src/cli/run.rs", "std::io::stderr", "where the router's own log goes, by tracing")];
+    let elsewhere = |source: &Source| !printer.contains(&source.path.as_str());
+    let wrong = find(elsewhere, |line| prints.iter().any(|print| line.contains(print)));
+    let wrong: Vec<_> = wrong.into_iter().filter(|hit| !allowed.iter().any(|one| hit.fits(one))).collect();
+    assert!(wrong.is_empty(), "prints, which only {printer:?} may:\n{}", shown(&wrong));
+}
+
+#[test]
+fn only_notice_watches() {
+    let wrong = find(|source| source.path != "src/notice.rs", |line| words(line).any(|word| word == "notify::"));
+    assert!(wrong.is_empty(), "uses the watcher:\n{}", shown(&wrong));
+}
+
+#[test]
+fn nothing_is_unwrapped_outside_tests() {
+    let wrong = find(|_| true, |line| line.contains(".unwrap()"));
+    assert!(wrong.is_empty(), "say what is wrong, or `expect` with the reason why it can't be:\n{}", shown(&wrong));
+}
+
+#[test]
+fn files_and_functions_are_short_and_say_what_they_are() {
+    let mut wrong = Vec::new();
+    for source in ["src", "tests", "benches"].into_iter().flat_map(sources) {
+        let lines = source.text.lines().count();
+        if lines > FILE_LINES {
+            wrong.push(format!("{} has {lines} lines", source.path));
+        }
+        if !source.text.starts_with("//!") {
+            wrong.push(format!("{} doesn't begin with what it is for (//!)", source.path));
+        }
+        for (name, at, lines) in functions(&source.text) {
+            if lines > FUNCTION_LINES {
+                wrong.push(format!("{}:{at}: {name} has {lines} lines", source.path));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn nothing_is_left_to_be_done_and_no_registry_is_named() {
+    // Put together here, so that this file doesn't name them itself.
+    let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
+    let hosts = [concat!("crates", ".io"), concat!("docs", ".rs"), concat!("pypi", ".org"), concat!("npmjs", ".")];
+    let mut wrong = Vec::new();
+    for path in
+        ["src", "tests", "benches", "docs", "schema", "README.md", "Cargo.toml", ".ci"].into_iter().flat_map(all)
+    {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for (n, line) in text.lines().enumerate() {
+            if words.iter().chain(&hosts).any(|word| line.contains(word) && !line.contains("tests/docs.rs")) {
+                wrong.push(format!("{}:{}: {}", path.display(), n + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn tests_wait_for_something_rather_than_for_some_time() {
+    let sleep = concat!("sle", "ep(");
+    let wrong: Vec<String> = sources("tests")
+        .iter()
+        .filter(|source| {
+            source.path != "tests/world.rs"
+                && source.path != "tests/town.rs"
+                && !source.path.starts_with("tests/world/")
+        })
+        .flat_map(|source| {
+            source.text.lines().enumerate().map(|(n, line)| (source.path.clone(), n + 1, line.to_owned()))
+        })
+        // What a slow writer does is the thing tested.
+        .filter(|(_, _, line)| line.contains(sleep) && !line.contains("time.sleep"))
+        .map(|(path, n, line)| format!("{path}:{n}: {}", line.trim()))
+        .collect();
+    assert!(wrong.is_empty(), "the bounded wait of tests/world.rs does this:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let main = fs::read_to_string("tests/main.rs").expect("tests/main.rs");
+    let there = fs::read_dir("tests").expect("tests").flatten().map(|entry| entry.path());
+    let forgotten: Vec<PathBuf> = there
+        .filter(|path| path.extension().is_some_and(|e| e == "rs") || path.join("mod.rs").exists())
+        .filter(|path| path.file_stem().is_some_and(|stem| stem != "main"))
+        .filter(|path| {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            !main.contains(&format!("mod {stem};"))
+        })
+        .collect();
+    assert!(forgotten.is_empty(), "not in tests/main.rs, so never run: {forgotten:?}");
+}
+
+/// A line that a rule is about.
+struct Hit {
+    path: String,
+    line: usize,
+    text: String,
+}
+
+impl Hit {
+    fn fits(&self, (path, text, _): &(&str, &str, &str)) -> bool {
+        self.path == *path && self.text.contains(text)
+    }
+}
+
+fn hold(what: &str, of: impl Fn(&Source) -> bool, is_it: impl Fn(&str) -> bool, allowed: &[(&str, &str, &str)]) {
+    let hits = find(of, is_it);
+    let stale: Vec<_> = allowed.iter().filter(|one| !hits.iter().any(|hit| hit.fits(one))).collect();
+    assert!(stale.is_empty(), "exceptions that nothing uses any more: {stale:#?}");
+    let wrong: Vec<Hit> = hits.into_iter().filter(|hit| !allowed.iter().any(|one| hit.fits(one))).collect();
+    assert!(wrong.is_empty(), "{what}:\n{}", shown(&wrong));
+}
+
+fn find(of: impl Fn(&Source) -> bool, is_it: impl Fn(&str) -> bool) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for source in sources("src").into_iter().filter(of) {
+        let lines = source.code.iter().filter(|(_, line)| is_it(line));
+        hits.extend(lines.map(|(n, text)| Hit { path: source.path.clone(), line: *n, text: text.trim().to_owned() }));
+    }
+    hits
+}
+
+fn shown(hits: &[Hit]) -> String {
+    hits.iter().map(|hit| format!("{}:{}: {}\n", hit.path, hit.line, hit.text)).collect()
+}
+
+/// The words of a line, with the `::` behind a word as part of it.
+fn words(line: &str) -> impl Iterator<Item = String> + '_ {
+    line.split_inclusive("::").filter_map(|part| {
+        let start = part.trim_end_matches("::").rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |n| n + 1);
+        part.get(start..).map(str::to_owned)
+    })
+}
+
+/// Texts are joined with a literal that is no path; everything else that is joined is taken for a path.
+fn joins_a_path(line: &str) -> bool {
+    line.match_indices(".join(").any(|(at, found)| {
+        let with = &line[at + found.len()..];
+        let Some(literal) = with.strip_prefix('"').and_then(|rest| rest.split('"').next()) else {
+            return !with.is_empty() && !with.starts_with(')');
+        };
+        let separates =
+            literal.contains(' ') || literal.replace("\\n", "").chars().all(|c| !c.is_alphanumeric() && c != '.');
+        !separates && literal.len() > 1
+    })
+}
+
+/// The modules in `lib.rs`, from the ground up.
+fn floors() -> Vec<String> {
+    let text = fs::read_to_string("src/lib.rs").expect("lib.rs");
+    let modules = text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    modules.map(str::to_owned).collect()
+}
+
+/// Every module named behind `crate::`, also in lists.
+fn used_modules(code: &str) -> BTreeSet<String> {
+    let ident = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let mut used = BTreeSet::new();
+    for (at, found) in code.match_indices("crate::") {
+        let rest = &code[at + found.len()..];
+        let Some(list) = rest.strip_prefix('{') else {
+            used.insert(ident(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut begins = true;
+        for (n, c) in list.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => begins = true,
+                c if begins && !c.is_whitespace() => {
+                    used.insert(ident(&list[n..]));
+                    begins = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    used
+}
+
+/// The name, first line and length of every function. rustfmt puts the last brace under the first word.
+fn functions(text: &str) -> Vec<(String, usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut functions = Vec::new();
+    for (n, line) in lines.iter().enumerate() {
+        let trimmed = line.trim_start();
+        let Some(at) = trimmed.find("fn ").filter(|at| is_function_head(&trimmed[..*at])) else { continue };
+        let indent = line.len() - trimmed.len();
+        let end = format!("{}}}", " ".repeat(indent));
+        let length = match trimmed.ends_with('}') || trimmed.ends_with(';') {
+            true => 1,
+            false => lines[n..].iter().position(|line| *line == end).map_or(1, |length| length + 1),
+        };
+        let name = trimmed[at + 3..].split(['(', '<']).next().unwrap_or_default();
+        functions.push((name.to_owned(), n + 1, length));
+    }
+    functions
+}
+
+fn is_function_head(before: &str) -> bool {
+    before.split_whitespace().all(|word| matches!(word, "const" | "async" | "unsafe") || word.starts_with("pub"))
+}
+
+fn sources(below: &str) -> Vec<Source> {
+    all(below)
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
+        .map(|path| Source::read(path))
+        .collect()
+}
+
+/// Every file below a path, or the file itself.
+fn all(below: &str) -> Vec<PathBuf> {
+    let files = walkdir::WalkDir::new(below).sort_by_file_name().into_iter().flatten();
+    files.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
+}

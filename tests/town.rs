@@ -1,0 +1,260 @@
+//! A world with a router running in it: drop files, wait for mail, hear what the router says.
+//!
+//! Everything goes through plain files and the real program. Nothing sleeps for a guessed time: a test waits for what
+//! it wants to see, and fails with the router's own words when that has not come within [`PATIENCE`].
+
+use super::world::{Router, World};
+use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::fs;
+use std::ops::Deref;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take on a machine that is busy with something else.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+const GLANCE: Duration = Duration::from_millis(4);
+
+/// A world, and perhaps its router.
+pub(crate) struct Town {
+    world: World,
+    router: Option<Router>,
+}
+
+impl Deref for Town {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl Town {
+    /// A room of these agents; the router does not run yet.
+    pub(crate) fn of(agents: &[&str]) -> Town {
+        Town::with(&agents.iter().map(|id| json!({"id": id})).collect::<Vec<_>>())
+    }
+
+    /// A room of agents with all that the registry says of them.
+    pub(crate) fn with(agents: &[Value]) -> Town {
+        Town::on(World::empty(), agents)
+    }
+
+    /// The same in a world of one's own, which has no room yet.
+    pub(crate) fn on(world: World, agents: &[Value]) -> Town {
+        world.ok(&["init"]);
+        let town = Town { world, router: None };
+        town.register(agents);
+        for agent in agents.iter().filter_map(|agent| agent["id"].as_str()) {
+            fs::create_dir_all(town.room(&format!("outbox/{agent}"))).expect("an outbox");
+            fs::create_dir_all(town.room(&format!("inbox/{agent}"))).expect("an inbox");
+        }
+        town
+    }
+
+    /// With this as `settings.toml`.
+    pub(crate) fn settings(self, text: &str) -> Town {
+        self.write("settings.toml", text);
+        self
+    }
+
+    /// In a mode that syncs nothing, for tests that are about many files.
+    pub(crate) fn quick(self) -> Town {
+        self.settings("durability = \"process\"\n")
+    }
+
+    /// Writes the registry as a careful editor does.
+    pub(crate) fn register(&self, agents: &[Value]) {
+        self.place("registry.json", json!({"agents": agents}).to_string().as_bytes());
+    }
+
+    /// Puts a file into the room in one step, over what is there.
+    pub(crate) fn place(&self, below: &str, bytes: &[u8]) {
+        let beside = self.room(".beside");
+        fs::write(&beside, bytes).expect("room for a file");
+        fs::rename(beside, self.room(below)).expect("the directory is there");
+    }
+
+    /// An agent drops a message, as the plainest writer does.
+    pub(crate) fn mail(&self, from: &str, name: &str, message: Value) {
+        self.drop_file(from, name, message.to_string());
+    }
+
+    /// Starts the router, and returns once it watches.
+    pub(crate) fn run(mut self) -> Town {
+        self.start(&[]);
+        self
+    }
+
+    /// Starts the router with these arguments.
+    pub(crate) fn start(&mut self, arguments: &[&str]) {
+        self.router = Some(self.world.router(arguments));
+    }
+
+    /// Starts the router by a command of one's own.
+    pub(crate) fn start_by(&mut self, command: Command) {
+        self.router = Some(self.world.router_by(command));
+    }
+
+    /// The router that was started.
+    pub(crate) fn router(&self) -> &Router {
+        self.router.as_ref().expect("the router was started")
+    }
+
+    /// What the router has said since it started.
+    pub(crate) fn words(&self) -> String {
+        self.router.as_ref().map(Router::log).unwrap_or_default()
+    }
+
+    /// Ends the router as a service manager does, and checks that it ended well.
+    pub(crate) fn stop(&mut self) {
+        let router = self.router.take().expect("the router was started");
+        let words = self.words();
+        assert_eq!(router.end(), 0, "{words}");
+    }
+
+    /// Waits until the router has ended by itself, and gives its status and its words.
+    pub(crate) fn ended(&mut self) -> (i32, String) {
+        let mut router = self.router.take().expect("the router was started");
+        (router.ended(), router.log())
+    }
+
+    /// Waits until something is so.
+    #[track_caller]
+    pub(crate) fn wait(&self, what: &str, is_so: impl FnMut() -> bool) {
+        if !so_within(PATIENCE, is_so) {
+            let waiting = fs::read_to_string(self.room("spool/waiting.json")).unwrap_or_default();
+            panic!("never came: {what}\nthe router says:\n{}\nwaiting: {waiting}", self.words());
+        }
+    }
+
+    /// Waits until an inbox has this much mail, and returns it.
+    #[track_caller]
+    pub(crate) fn wait_for_mail(&self, agent: &str, count: usize) -> Vec<Value> {
+        self.wait(&format!("{count} messages for {agent}"), || self.count(agent) >= count);
+        let mail = self.inbox(agent);
+        assert_eq!(mail.len(), count, "{agent} has {mail:#?}");
+        mail
+    }
+
+    /// Waits until an inbox has exactly these bodies, in any order.
+    #[track_caller]
+    pub(crate) fn wait_for_bodies(&self, agent: &str, wanted: &[&str]) {
+        self.wait_for_mail(agent, wanted.len());
+        let (mut bodies, mut wanted) = (self.bodies(agent), wanted.to_vec());
+        bodies.sort();
+        wanted.sort_unstable();
+        assert_eq!(bodies, wanted);
+    }
+
+    /// How many messages stand in an inbox.
+    pub(crate) fn count(&self, agent: &str) -> usize {
+        self.names(&format!("inbox/{agent}")).len()
+    }
+
+    /// Every refusal of an agent's files: what its `.error.json` says.
+    pub(crate) fn refusals(&self, agent: &str) -> Vec<Value> {
+        let directory = format!("rejected/{agent}");
+        let explained = self.names(&directory).into_iter().filter(|name| name.ends_with(".error.json"));
+        explained.map(|name| self.read(&format!("{directory}/{name}"))).collect()
+    }
+
+    /// Waits until an agent's files were refused so many times, and gives the codes in the order of the refusals.
+    #[track_caller]
+    pub(crate) fn wait_for_refusals(&self, agent: &str, count: usize) -> Vec<String> {
+        self.wait(&format!("{count} refusals for {agent}"), || self.refusals(agent).len() >= count);
+        let mut refusals = self.refusals(agent);
+        assert_eq!(refusals.len(), count, "{refusals:#?}");
+        refusals.sort_by_key(|refusal| refusal["seq"].as_u64());
+        refusals.iter().map(|refusal| refusal["code"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// What `mailbag status --json` says.
+    pub(crate) fn status(&self) -> Value {
+        self.json(&["status"])
+    }
+
+    /// Waits until `status` says this, of what waits or of the room itself.
+    #[track_caller]
+    pub(crate) fn wait_for_reason(&self, reason: &str) {
+        self.wait(&format!("status says {reason:?}"), || {
+            let status = self.status();
+            [&status["blocked"], &status["problems"]].iter().any(|part| part.to_string().contains(reason))
+        });
+    }
+
+    /// Waits until nothing waits any more for any reason.
+    #[track_caller]
+    pub(crate) fn wait_until_nothing_waits(&self) {
+        self.wait("nothing waits", || self.status()["blocked"] == json!([]));
+    }
+
+    /// Shows that the router still works: a good message sent now arrives. It is taken out again.
+    #[track_caller]
+    pub(crate) fn is_alive(&self, from: &str, to: &str) {
+        let token = uuid::Uuid::now_v7().to_string();
+        self.mail(from, &format!("{token}.json"), json!({"to": to, "body": token}));
+        let inbox = format!("inbox/{to}");
+        let find =
+            || self.names(&inbox).into_iter().find(|name| self.read(&format!("{inbox}/{name}"))["body"] == *token);
+        self.wait("a good message after the others", || find().is_some());
+        fs::remove_file(self.room(&inbox).join(find().expect("it came"))).expect("it stands there");
+    }
+
+    /// Checks the chain of the log.
+    #[track_caller]
+    pub(crate) fn verify(&self) {
+        self.ok(&["log", "verify"]);
+    }
+
+    /// Is every sweep to be as large as the promise says?
+    pub(crate) fn full_size() -> bool {
+        std::env::var("MAILBAG_SWEEP").is_ok_and(|size| size == "full")
+    }
+}
+
+/// Is something so before this much time has passed?
+pub(crate) fn so_within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    while !is_so() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(GLANCE);
+    }
+    true
+}
+
+/// The names in a directory as they may be shown, in order; none if there is no such directory.
+pub(crate) fn listing(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| String::from_utf8_lossy(entry.file_name().as_bytes()).into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Are we root? A test that needs it says so when it is skipped.
+pub(crate) fn is_root(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("{test}: skipped, it needs root to make what it tests");
+    }
+    root
+}
+
+/// Runs a program of the system; it has to succeed.
+#[track_caller]
+pub(crate) fn tool<'a>(program: &str, arguments: impl IntoIterator<Item = &'a OsStr>) {
+    let output = Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A Python program that runs beside the test; `None`, with a line that says so, where there is no Python.
+pub(crate) fn python(script: &str, arguments: &[&Path]) -> Option<Child> {
+    let mut command = Command::new("python3");
+    command.arg("-c").arg(script).args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+    command.spawn().map_err(|e| println!("skipped: no python3 here to write with: {e}")).ok()
+}

@@ -1,0 +1,272 @@
+//! A room in a directory of its own, agents in it, and the real program run on it.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long something may take before a test gives up on it: far longer than it does.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A directory with a room in it, removed when dropped.
+pub(crate) struct World {
+    dir: tempfile::TempDir,
+}
+
+/// What a run of the program did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl World {
+    /// A world without a room.
+    pub(crate) fn empty() -> World {
+        World { dir: tempfile::Builder::new().prefix("mailbag-test-").tempdir().expect("a temporary directory") }
+    }
+
+    /// A world with a room in which nobody but the human is registered.
+    pub(crate) fn new() -> World {
+        let world = World::empty();
+        world.ok(&["init"]);
+        world
+    }
+
+    /// With these agents, none of which has a role.
+    pub(crate) fn with(agents: &[&str]) -> World {
+        let world = World::new();
+        world.ok(&[&["agent", "add"], agents].concat());
+        world
+    }
+
+    /// With one agent more, and what `agent add` is told about it.
+    pub(crate) fn agent(self, id: &str, fields: &[&str]) -> World {
+        self.ok(&[&["agent", "add", id], fields].concat());
+        self
+    }
+
+    /// With this as `settings.toml`.
+    pub(crate) fn settings(self, text: &str) -> World {
+        self.write("settings.toml", text);
+        self
+    }
+
+    /// The directory in which the program is run: the room's parent.
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A path below the room.
+    pub(crate) fn room(&self, below: &str) -> PathBuf {
+        self.path().join(".mailbag").join(below)
+    }
+
+    /// The program, not yet run: in the world's directory, with nothing of the tester's own environment.
+    pub(crate) fn program(&self, args: &[&str]) -> assert_cmd::Command {
+        assert_cmd::Command::from_std(self.bare(args))
+    }
+
+    /// As [`World::program`], to be given pipes and files.
+    pub(crate) fn bare(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
+        command.args(args).current_dir(self.path());
+        let foreign =
+            |name: &str| ["MAILBAG_", "MAOS_"].iter().any(|p| name.starts_with(p)) && name != "MAILBAG_TEST_NOW";
+        for (name, _) in std::env::vars().filter(|(name, _)| foreign(name)) {
+            command.env_remove(name);
+        }
+        command.env("NO_COLOR", "1").env_remove("NOTIFY_SOCKET");
+        command
+    }
+
+    /// Runs the program with nothing on standard input.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.pipe(args, "")
+    }
+
+    /// Runs the program with this on standard input.
+    pub(crate) fn pipe(&self, args: &[&str], input: impl Into<Vec<u8>>) -> Ran {
+        Ran::of(self.program(args).write_stdin(input).timeout(DEADLINE))
+    }
+
+    /// Runs the program, which must succeed, and gives its output.
+    #[track_caller]
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
+        self.run(args).ok(args)
+    }
+
+    /// Runs the program with `--json`, which must succeed, and gives its output.
+    #[track_caller]
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let out = self.ok(&[args, &["--json"]].concat());
+        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?} gave no JSON: {e}\n{out}"))
+    }
+
+    /// Runs the program, which must fail with this status, and gives what it complained.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, args: &[&str]) -> String {
+        self.run(args).fails(code, args)
+    }
+
+    /// Sends a message and gives its id.
+    #[track_caller]
+    pub(crate) fn send(&self, from: &str, to: &str, body: &str) -> String {
+        self.ok(&["send", to, body, "--as", from]).trim().to_owned()
+    }
+
+    /// Writes a file below the room, its directories included.
+    pub(crate) fn write(&self, below: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.room(below);
+        std::fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("a directory");
+        std::fs::write(&path, text).expect("a file");
+        path
+    }
+
+    /// Drops a file into an outbox, as an agent without the program does.
+    pub(crate) fn drop_file(&self, agent: &str, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        self.write(&format!("outbox/{agent}/{name}"), text)
+    }
+
+    /// The names of the message files in a directory of the room, sorted; none if there is no directory.
+    pub(crate) fn names(&self, below: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.room(below)) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".json") && !name.starts_with('.')).collect();
+        names.sort();
+        names
+    }
+
+    /// The messages in an inbox, oldest first, without asking the program.
+    pub(crate) fn inbox(&self, agent: &str) -> Vec<Value> {
+        let below = format!("inbox/{agent}");
+        self.names(&below).iter().map(|name| self.read(&format!("{below}/{name}"))).collect()
+    }
+
+    /// The bodies of the messages in an inbox, oldest first.
+    pub(crate) fn bodies(&self, agent: &str) -> Vec<String> {
+        self.inbox(agent).iter().map(|mail| mail["body"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// A JSON file below the room.
+    pub(crate) fn read(&self, below: &str) -> Value {
+        let bytes = std::fs::read(self.room(below)).unwrap_or_else(|e| panic!("{below}: {e}"));
+        serde_json::from_slice(&bytes).unwrap_or_else(|e| panic!("{below}: {e}"))
+    }
+
+    /// Every file and directory of the world with its content, to see that nothing changed.
+    pub(crate) fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let entries = walkdir::WalkDir::new(self.path()).sort_by_file_name().into_iter().flatten();
+        entries.map(|entry| (entry.path().to_path_buf(), std::fs::read(entry.path()).unwrap_or_default())).collect()
+    }
+
+    /// Waits until something is so.
+    #[track_caller]
+    pub(crate) fn wait(&self, what: &str, is_so: impl FnMut() -> bool) {
+        wait(what, is_so);
+    }
+
+    /// Starts a router and waits until it watches.
+    #[track_caller]
+    pub(crate) fn router(&self, args: &[&str]) -> Router {
+        self.router_by(self.bare(&[&["run"], args].concat()))
+    }
+
+    /// Starts a router by a command of one's own and waits until it watches.
+    #[track_caller]
+    pub(crate) fn router_by(&self, mut command: Command) -> Router {
+        let log = self.path().join(format!("router-{}.log", uuid::Uuid::now_v7()));
+        let stderr = std::fs::File::create(&log).expect("a file for the router's log");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+        let mut router = Router { child: command.spawn().expect("the program starts"), log };
+        wait("the router watches", || {
+            if let Ok(Some(status)) = router.child.try_wait() {
+                panic!("the router ended with {status}: {}", router.log());
+            }
+            router.log().contains("routing in")
+        });
+        router
+    }
+}
+
+impl Ran {
+    fn of(command: &mut assert_cmd::Command) -> Ran {
+        let output = command.output().expect("the program runs");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// The output of a run that succeeded.
+    #[track_caller]
+    pub(crate) fn ok(self, what: &[&str]) -> String {
+        assert_eq!(self.code, 0, "{what:?} failed: {self:#?}");
+        self.out
+    }
+
+    /// The complaint of a run that failed.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32, what: &[&str]) -> String {
+        assert_eq!(self.code, code, "{what:?} ended otherwise: {self:#?}");
+        self.err
+    }
+}
+
+/// A router that runs, killed when dropped.
+pub(crate) struct Router {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Router {
+    /// What it has said so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("the router can be signalled");
+    }
+
+    /// Asks it to end, and gives the status with which it does.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> i32 {
+        self.signal(rustix::process::Signal::TERM);
+        self.ended()
+    }
+
+    /// Waits until it has ended, and gives its status.
+    #[track_caller]
+    pub(crate) fn ended(&mut self) -> i32 {
+        let mut status = None;
+        wait("the router ends", || {
+            status = self.child.try_wait().expect("the router can be waited for");
+            status.is_some()
+        });
+        status.and_then(|status| status.code()).unwrap_or(-1)
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Looks again and again until something is so, or fails the test.
+#[track_caller]
+pub(crate) fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + DEADLINE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
