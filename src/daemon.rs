@@ -1,20 +1,17 @@
 //! The router's life: lock, recover, loop, signals. And the single pass of a command when no router runs.
 
-use crate::disk::Dir;
+mod known;
+
+use self::known::Known;
 use crate::error::{Error, Result};
 use crate::notice::{Hint, Watcher};
 use crate::outbox::Patience;
 use crate::recover::{file_system_time, recover};
-use crate::registry::{Agent, Registry};
 use crate::room::{Holder, Locking, Mode, Room};
-use crate::route::{Router, temporary};
 pub use crate::route::Tally;
-use crate::settings::Admission;
-use crate::{id, layout, limits};
-use rustix::fs::FileType;
-use std::collections::BTreeMap;
+use crate::route::{Router, temporary};
+use crate::{layout, limits};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -63,13 +60,17 @@ pub fn pass(room: &Room) -> Result<Passed> {
     while !router.is_idle() {
         router.route()?;
     }
+    // An effect on the registry that stays open would be made again at the next pass, over what people did since.
+    if router.acted {
+        router.settle()?;
+    }
     router.waiting.write(&router.room.dir);
     Ok(Passed::Routed(router.tally()))
 }
 
 /// Routes until a signal ends it, or once. `ready` is called when everything is watched.
 pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
-    let lock = match room.lock(Mode::Run)? {
+    let lock = match room.lock(if options.once { Mode::Pass } else { Mode::Run })? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(holder) => {
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
@@ -92,12 +93,19 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
         watcher,
         known: Known::default(),
         stale: false,
+        edited: false,
         wakes,
         next_sweep: Instant::now(),
         next_reload: Instant::now(),
         busy: None,
     };
-    life.live(options, ready)
+    let tally = life.live(options, ready)?;
+    drop(life);
+    if !options.once {
+        // Whoever saw this router alive a moment ago left its mail to it.
+        pass(room)?;
+    }
+    Ok(tally)
 }
 
 /// What wakes the router.
@@ -115,6 +123,8 @@ struct Life {
     known: Known,
     /// An outbox may have come or gone.
     stale: bool,
+    /// The registry or the settings may have changed.
+    edited: bool,
     wakes: Receiver<Wake>,
     next_sweep: Instant,
     next_reload: Instant,
@@ -169,6 +179,10 @@ impl Life {
                 return Ok(true);
             }
         }
+        if std::mem::take(&mut self.edited) {
+            let reloaded = self.reload();
+            self.bear(reloaded)?;
+        }
         if std::mem::take(&mut self.stale) {
             let looked = self.known.look(&mut self.router, self.watcher.as_mut());
             self.bear(looked)?;
@@ -182,10 +196,7 @@ impl Life {
             Wake::Hint(Hint::Outbox(_) | Hint::Outboxes) => self.stale = true,
             Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
             Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
-            Wake::Hint(Hint::Registry) | Wake::Reload => {
-                let reloaded = self.reload();
-                self.bear(reloaded)?;
-            }
+            Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
             Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
             Wake::End => return Ok(true),
         }
@@ -204,7 +215,7 @@ impl Life {
 
     fn tend(&mut self) -> Result<()> {
         let now = Instant::now();
-        if self.router.waiting.next_due().is_some_and(|due| due <= now) && self.router.retry() {
+        if self.router.waiting.next_due().is_some_and(|due| due <= now) && self.router.retry()? {
             self.next_reload = now;
         }
         if now >= self.next_sweep {
@@ -214,7 +225,7 @@ impl Life {
             let reloaded = self.reload();
             self.bear(reloaded)?;
         }
-        if self.busy.is_none() && self.router.waiting.is_news() {
+        if self.busy.is_none() && (self.router.waiting.is_news() || !self.router.is_settled()) {
             self.busy = Some(now);
         }
         if self.busy.is_some_and(|since| since + limits::IDLE <= now) && self.router.is_idle() {
@@ -251,7 +262,7 @@ impl Life {
 
     // Can file events be trusted to come?
     fn is_told(&self) -> bool {
-        self.watcher.as_ref().is_some_and(|watcher| !watcher.ran_out())
+        self.watcher.as_ref().is_some_and(|watcher| !watcher.has_failed())
     }
 
     fn reload(&mut self) -> Result<()> {
@@ -269,109 +280,6 @@ impl Life {
         self.router.waiting.write(&self.router.room.dir);
         Ok(self.router.tally())
     }
-}
-
-/// Which outboxes there are, and are watched, each with its identity on the file system.
-#[derive(Default)]
-struct Known {
-    outboxes: BTreeMap<Arc<str>, u64>,
-    parent: Option<u64>,
-}
-
-impl Known {
-    /// Nothing is watched any more.
-    fn gone() -> Known {
-        Known { outboxes: BTreeMap::new(), parent: Some(0) }
-    }
-
-    /// Makes what is missing for the registered agents, then finds and watches every outbox there is, also those that
-    /// nobody is registered for.
-    fn look(&mut self, router: &mut Router, mut watcher: Option<&mut Watcher>) -> Result<()> {
-        let dir = router.room.dir.make(layout::OUTBOXES)?;
-        let parent = Some(dir.meta()?.inode);
-        if self.parent.is_some() && self.parent != parent {
-            warn(watcher.as_mut().map(|watcher| watcher.outboxes()));
-        }
-        self.parent = parent;
-        let mut there = outboxes(&dir, router)?;
-        let missing = |agent: &&Agent| !agent.is_retired() && !there.contains_key(&agent.id);
-        let registry = router.registry.clone();
-        let missing: Vec<&Agent> = registry.agents().iter().filter(missing).collect();
-        if !missing.is_empty() {
-            missing.iter().for_each(|agent| make_for(router, &agent.id));
-            there = outboxes(&dir, router)?;
-        }
-        if router.settings.admission == Admission::Open {
-            admit(router, &there)?;
-        }
-        for (agent, inode) in &there {
-            if self.outboxes.get(agent) != Some(inode) {
-                // Watched before it is read.
-                warn(watcher.as_mut().map(|watcher| watcher.outbox(agent)));
-                router.outboxes.scan(agent);
-            }
-        }
-        let gone = self.outboxes.keys().filter(|agent| !there.contains_key(*agent));
-        gone.for_each(|agent| router.outboxes.forget(agent));
-        self.outboxes = there;
-        Ok(())
-    }
-}
-
-fn warn(watched: Option<Result<()>>) {
-    if let Some(Err(e)) = watched {
-        tracing::warn!("{e}; looking every two seconds instead");
-    }
-}
-
-/// What stands in the directory of outboxes. What can't be one is said, so that mail dropped beside the outboxes
-/// doesn't wait unseen.
-fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
-    let mut outboxes = BTreeMap::new();
-    for entry in dir.list()? {
-        let entry = entry?;
-        let name = entry.name.to_string_lossy();
-        let place = layout::outbox(&name).display().to_string();
-        if entry.kind == FileType::RegularFile {
-            router.waiting.not_ready(&place, "it lies beside the outboxes: move it into outbox/<agent>/", None);
-        } else if id::is_name(&name) {
-            outboxes.insert(Arc::from(&*name), entry.inode);
-        } else if !name.starts_with('.') {
-            router.waiting.not_ready(&place, "no agent can have this name", None);
-        }
-    }
-    Ok(outboxes)
-}
-
-fn make_for(router: &mut Router, agent: &str) {
-    for directory in [layout::outbox(agent), layout::inbox(agent)] {
-        if let Err(e) = router.room.dir.make(&directory) {
-            router.waiting.failed(&directory.display().to_string(), e.to_string());
-        }
-    }
-}
-
-/// Registers whoever has made an outbox, in a room that is open to all.
-fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
-    let is_new = |agent: &&Arc<str>| router.registry.agent(agent).is_none();
-    if !there.keys().any(|agent| is_new(&agent)) {
-        return Ok(());
-    }
-    let held = router.room.lock_registry()?;
-    let mut registry = router.room.registry()?;
-    let new: Vec<_> = there.keys().filter(|agent| registry.agent(agent).is_none()).cloned().collect();
-    for agent in new {
-        match registry.add(Registry::admit(&agent)) {
-            Ok(with) => registry = with,
-            Err(problems) => tracing::warn!("can't admit {agent}: {}", Error::Refused(problems)),
-        }
-    }
-    router.room.dir.replace(layout::REGISTRY, registry.to_json().as_bytes())?;
-    drop(held);
-    let registered: Vec<Arc<str>> = registry.agents().iter().map(|agent| agent.id.clone()).collect();
-    router.registry = Arc::new(registry);
-    registered.iter().for_each(|agent| make_for(router, agent));
-    Ok(())
 }
 
 fn sweep(router: &mut Router, known: &Known) -> Result<()> {

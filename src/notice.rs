@@ -38,7 +38,7 @@ pub enum Hint {
 pub struct Watcher {
     watcher: RecommendedWatcher,
     root: PathBuf,
-    ran_out: bool,
+    failed: bool,
 }
 
 impl Watcher {
@@ -54,7 +54,7 @@ impl Watcher {
             }
         };
         let watcher = notify::recommended_watcher(handler).map_err(|e| cannot(&root, e))?;
-        let mut watcher = Watcher { watcher, root, ran_out: false };
+        let mut watcher = Watcher { watcher, root, failed: false };
         watcher.watch(Path::new(""))?;
         watcher.watch(Path::new(layout::OUTBOXES))?;
         Ok(watcher)
@@ -70,9 +70,9 @@ impl Watcher {
         self.watch(&layout::outbox(agent))
     }
 
-    /// Did the system refuse a watch because there are too many? Then events can't be trusted.
-    pub fn ran_out(&self) -> bool {
-        self.ran_out
+    /// Did the system refuse a watch, as it does when there are too many? Then events can't be trusted.
+    pub fn has_failed(&self) -> bool {
+        self.failed
     }
 
     fn watch(&mut self, below: &Path) -> Result<()> {
@@ -80,8 +80,7 @@ impl Watcher {
         // A directory that was removed and made again has a new identity, which the old watch doesn't know.
         let _ = self.watcher.unwatch(&path);
         self.watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| {
-            let out_of_space = matches!(&e.kind, notify::ErrorKind::Io(io) if io.raw_os_error() == Some(libc::ENOSPC));
-            self.ran_out |= out_of_space || matches!(e.kind, notify::ErrorKind::MaxFilesWatch);
+            self.failed = true;
             cannot(&path, e)
         })
     }

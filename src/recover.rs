@@ -83,7 +83,7 @@ fn refuse_to_set_aside_what_was_committed(room: &Dir, spool: &Spool, damage: &Da
         let Some(claim) = record.claim else { continue };
         if spool.claims.stat(&claim)?.is_none() {
             return Err(Error::State {
-                path: room.at(layout::LOG).join(layout::segment(line.at.segment)),
+                path: room.sub(layout::LOG)?.at(layout::segment(line.at.segment)),
                 line: None,
                 what: format!("damaged at byte {}, in a batch that was committed: {}", damage.from.offset, damage.what),
                 cure: "restore the segment from a copy, or mend the line; nothing was changed".into(),
@@ -126,7 +126,8 @@ fn refuse_a_strange_room(room: &Room, fold: &Fold) -> Result<()> {
             cure: "put spool/ and log/ of one room together again; nothing was changed".into(),
         });
     }
-    if fold.seq == 0 && (has_retired(&room.dir.make(layout::SENT)?)? || has_retired(&room.dir.make(layout::REJECTED)?)?) {
+    if fold.seq == 0 && (has_retired(&room.dir.make(layout::SENT)?)? || has_retired(&room.dir.make(layout::REJECTED)?)?)
+    {
         return Err(Error::Moved {
             what: format!("{} is empty, but messages were routed here", room.dir.at(layout::LOG).display()),
             cure: "put the log back, or make a new room; nothing was changed".into(),

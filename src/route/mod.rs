@@ -195,7 +195,9 @@ impl Router {
 
     /// Says something to the human, unless it was said before.
     pub fn notify(&mut self, about: String, subject: String, body: String) {
-        if !self.fold.heard.contains(&about) && self.notices.iter().chain(&self.held).all(|notice| notice.about != about) {
+        if !self.fold.heard.contains(&about)
+            && self.notices.iter().chain(&self.held).all(|notice| notice.about != about)
+        {
             self.notices.push(Notice { about, subject, body });
         }
     }
@@ -207,6 +209,10 @@ impl Router {
         for what in &due {
             match what.split_once('/') {
                 Some((layout::OUTBOXES, file)) => match file.split_once('/') {
+                    // A name that is no text is only shown; the directory has it as it is.
+                    Some((agent, name)) if name.contains(char::REPLACEMENT_CHARACTER) => {
+                        self.outboxes.scan(&agent.into());
+                    }
                     Some((agent, name)) => self.outboxes.hint(&agent.into(), name.into()),
                     None => self.outboxes.scan(&file.into()),
                 },

@@ -70,7 +70,9 @@ fn an_inbox_that_is_immutable_is_waited_for() {
     }
     change(&probe, "-i").expect("it worked before");
     let make = |town: &Town| assert!(change(town, "+i").expect("it worked before").status.success());
-    mail_waits_for(make, "not permitted", |town| assert!(change(town, "-i").expect("it worked before").status.success()));
+    mail_waits_for(make, "not permitted", |town| {
+        assert!(change(town, "-i").expect("it worked before").status.success())
+    });
 }
 
 /// Something mounted in a world's room, and unmounted with it.
