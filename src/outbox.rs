@@ -197,8 +197,10 @@ pub struct Ready {
 pub struct Terms {
     /// The most bytes.
     pub most: u64,
-    /// Who owns the outbox; `None` for a claim, whose other names were looked at before it was taken.
+    /// Who owns the outbox, if that is known.
     pub outbox_uid: Option<u32>,
+    /// Is it a claim? Then its sender has had the time to remove the file's other names.
+    pub claimed: bool,
     /// Who must own the file, where the registry pins it.
     pub owner: Option<u32>,
 }
@@ -213,11 +215,11 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     if let Some(problem) = unfit(&meta, terms) {
         return Ok(ready(Err(problem), meta));
     }
-    if let Some(outbox_uid) = terms.outbox_uid.filter(|_| meta.links > 1) {
-        if let Some(wait) = patience.wait(dir, name, &meta) {
+    if meta.links > 1 {
+        if let Some(wait) = patience.wait(dir, name, &meta).filter(|_| !terms.claimed) {
             return Ok(Look::Later("it has another name elsewhere (a hard link)", Some(wait)));
         }
-        if meta.uid != outbox_uid {
+        if terms.outbox_uid.is_some_and(|uid| uid != meta.uid) {
             let problem =
                 Problem::new("hard_link", "the file has another name elsewhere and is not owned by the outbox's owner");
             return Ok(ready(Err(problem.fix("write a file of your own, or remove the other name")), meta));

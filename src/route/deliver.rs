@@ -8,6 +8,9 @@ use crate::layout;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+/// What waits when originals can't be moved to where they are kept.
+const KEPT: &str = "sent";
+
 /// One of an agent's directories.
 type Directory = (Place, Arc<str>);
 
@@ -18,6 +21,8 @@ impl Router {
     /// S4 → S5: delivered = -stage +inbox
     pub(crate) fn deliver(&mut self, Committed(seqs): Committed) -> Result<Delivered> {
         let mut failed = BTreeSet::new();
+        // What a directory owes from before is in a batch only when it is tried again.
+        let nothing_stuck = self.stuck.is_empty();
         for ((place, agent), deliveries) in self.by_directory(&seqs) {
             let of = |delivery: &Delivery| layout::read_staged(&delivery.staged).map_or(0, |(seq, _)| seq);
             let what = place.of(&agent).display().to_string();
@@ -25,7 +30,8 @@ impl Router {
                 inbox::deliver(&self.room.dir, &self.spool.stage, (place, &agent), deliveries, &mut self.barrier)?;
             match stuck.first() {
                 Some((_, e)) => self.waiting.failed(&what, e.to_string()),
-                None => self.waiting.over(&what),
+                None if nothing_stuck => self.waiting.over(&what),
+                None => self.waiting.hurry(&what),
             }
             failed.extend(stuck.iter().map(|(delivery, _)| of(delivery)));
         }
@@ -54,9 +60,7 @@ impl Router {
     /// S5 → S6: retired = -claim +sent
     pub(crate) fn retire(&mut self, Projected(seqs): Projected) -> Result<bool> {
         let mut kept = crate::spool::Kept::default();
-        if !seqs.is_empty() {
-            self.waiting.over("sent");
-        }
+        let nothing_stuck = self.stuck.is_empty();
         for &seq in &seqs {
             let Some(open) = self.fold.open.get(&seq) else { continue };
             match self.spool.retire(open, &mut kept, &mut self.barrier) {
@@ -66,6 +70,9 @@ impl Router {
                 Err(e) => self.retire_later(seq, temporary(e)?),
             }
         }
+        if nothing_stuck && self.stuck.is_empty() && !seqs.is_empty() {
+            self.waiting.over(KEPT);
+        }
         if !seqs.is_empty() && !self.stuck.is_empty() {
             tracing::debug!(stuck = self.stuck.len(), "records with undelivered copies stay open");
         }
@@ -74,6 +81,6 @@ impl Router {
 
     fn retire_later(&mut self, seq: u64, e: Error) {
         self.stuck.insert(seq);
-        self.waiting.failed("sent", e.to_string());
+        self.waiting.failed(KEPT, e.to_string());
     }
 }

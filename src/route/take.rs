@@ -73,7 +73,8 @@ impl Router {
             self.turn_away(agent, &turn);
             return Ok(());
         };
-        let terms = Terms { most: self.settings.message_bytes, outbox_uid: Some(turn.uid), owner: known.uid };
+        let terms =
+            Terms { most: self.settings.message_bytes, outbox_uid: Some(turn.uid), claimed: false, owner: known.uid };
         let mut names = turn.names.iter();
         for name in names.by_ref() {
             if room.is_full() {
@@ -145,7 +146,9 @@ impl Router {
             return Ok(None);
         };
         let owner = self.registry.agent(name.agent).and_then(|agent| agent.uid);
-        let terms = Terms { most: self.settings.message_bytes, outbox_uid: None, owner };
+        // The file may have taken another's place just before the claim: nothing that was looked at then counts.
+        let outbox_uid = self.room.dir.stat(layout::outbox(name.agent)).ok().flatten().map(|outbox| outbox.uid);
+        let terms = Terms { most: self.settings.message_bytes, outbox_uid, claimed: true, owner };
         match outbox::look(&self.spool.claims, OsStr::new(claim), &terms, &mut self.patience) {
             Ok(Look::Ready(ready)) => {
                 let ready = *ready;

@@ -56,6 +56,13 @@ impl Waiting {
         self.things.insert(what.to_owned(), Thing { reason, since, due, failures });
     }
 
+    /// This may no longer have to wait: try it again now.
+    pub fn hurry(&mut self, what: &str) {
+        if let Some(thing) = self.things.get_mut(what) {
+            thing.due = Some(Instant::now());
+        }
+    }
+
     /// This no longer waits.
     pub fn over(&mut self, what: &str) {
         if !self.things.is_empty() && self.things.remove(what).is_some() {

@@ -19,7 +19,9 @@ fn mail_waits_for(obstacle: impl FnOnce(&Town), reason: &str, removed: impl FnOn
     town.is_alive("alice", "carol");
     town.wait_for_reason(reason);
     removed(&town);
-    town.wait_for_bodies("bob", &["to both"]);
+    // What comes now gets through, and takes along what waits.
+    town.mail("alice", "y.json", json!({"to": "bob", "body": "afterwards"}));
+    town.wait_for_bodies("bob", &["to both", "afterwards"]);
     town.wait_for_bodies("carol", &["to both"]);
     town.wait_until_nothing_waits();
     assert_eq!(town.status()["undelivered"], json!([]));

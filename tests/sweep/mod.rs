@@ -15,7 +15,7 @@ macro_rules! on_traceable_machines {
     ($($module:ident)*) => {
         $(
             #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
-            mod $module;
+            pub(crate) mod $module;
         )*
         #[cfg(not(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"))))]
         #[test]

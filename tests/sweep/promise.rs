@@ -8,6 +8,7 @@ use super::tracer::{End, Plan, Tracer};
 use std::process::Command;
 use tempfile::TempDir;
 
+// P44, P46
 #[test]
 fn killed_at_any_call() -> Done {
     let setting = Setting { seed: 1, stays: true, ..Setting::default() };

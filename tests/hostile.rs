@@ -1,0 +1,29 @@
+//! Hostile neighbours: whoever can write into one outbox can harm nobody else. `docs/security.md` has the table, and
+//! names the test of each row; a test here holds that those tests exist.
+
+mod crowding;
+mod neighbours;
+mod showing;
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod swaps;
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn every_test_that_the_table_of_security_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = fs::read_to_string(root.join("docs/security.md")).expect("docs/security.md");
+    let rows = table.lines().filter(|line| line.starts_with('|') && line.contains("`::"));
+    let mut named = 0;
+    for row in rows {
+        for word in row.split('`').filter(|word| word.starts_with("::")) {
+            let (path, name) = word.trim_start_matches(':').rsplit_once("::").expect("a file and a test");
+            let file = root.join("tests").join(path.replace("::", "/") + ".rs");
+            let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            assert!(text.contains(&format!("fn {name}(")), "there is no test {word}");
+            named += 1;
+        }
+    }
+    assert!(named > 20, "{named}");
+}

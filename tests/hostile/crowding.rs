@@ -1,0 +1,101 @@
+//! Too many files, too many refusals, patterns made to be slow: one sender holds up nobody else.
+
+use crate::town::Town;
+use mailbag::registry::Registry;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_single_message_overtakes_the_flood_of_another_sender() {
+    let flood = if Town::full_size() { 1_000_000 } else { 10_000 };
+    let town = Town::of(&["mallory", "alice", "bob", "sink"]).quick();
+    for n in 0..flood {
+        town.drop_file("mallory", &format!("{n}.json"), r#"{"to":"sink","body":"flood"}"#);
+    }
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "single"}));
+    let town = town.run();
+    let mail = town.wait_for_mail("bob", 1);
+    let before = mail[0]["delivery"]["seq"].as_u64().expect("a number");
+    // Outboxes take turns of 64 files, whatever waits in one of them.
+    assert!(before < 200, "{before} records came before it");
+    let mut n = 0;
+    town.wait("the flood is routed as well", || {
+        n += 1;
+        n % 50 == 1 && town.names("outbox/mallory").is_empty()
+    });
+    town.wait("all of it arrives", || town.status()["counts"]["accepted"] == flood + 1);
+}
+
+#[test]
+fn a_storm_of_refusals_stays_between_the_router_and_its_sender() {
+    let town = Town::of(&["mallory", "alice", "bob"]).run();
+    for n in 0..300 {
+        town.drop_file("mallory", &format!("{n}.json"), r#"{"to": "nobody-known", "body": "x"}"#);
+    }
+    town.is_alive("alice", "bob");
+    town.wait_for_refusals("mallory", 300);
+    town.wait_for_mail("mallory", 300);
+    // The bounces sent back to where they came from: refused, each with one bounce, and no further.
+    for (n, bounce) in town.inbox("mallory").iter().take(20).enumerate() {
+        town.mail("mallory", &format!("again-{n}.json"), json!({"to": bounce["from"], "body": "no"}));
+    }
+    town.wait_for_mail("mallory", 320);
+    town.is_alive("alice", "bob");
+    assert_eq!((town.count("mallory"), town.count("alice"), town.count("human")), (320, 0, 0));
+}
+
+#[test]
+fn patterns_made_to_be_slow_are_not_against_ten_thousand_names() {
+    let agents: Vec<Value> = (0..10_000).map(|n| json!({"id": format!("a{}{n}", "ab".repeat(20))})).collect();
+    let registry = Registry::parse(json!({"agents": agents}).to_string().as_bytes()).expect("a registry");
+    let bombs =
+        ["*a*a*a*a*a*a*a*a*a*c", "*a*b*a*b*a*b*c", "a?a?a?a?a?a?*c", "{a,b}{a,b}{a,b}*c", "[a-z]*[a-z]*[a-z]*!"];
+    for bomb in bombs {
+        let start = Instant::now();
+        let reached = mailbag::resolve::resolve(
+            &registry,
+            "aabababababababababababababababababababab0",
+            &[bomb.to_owned()],
+            false,
+            &mut Nobody,
+        );
+        let took = start.elapsed();
+        assert!(reached.is_err(), "{bomb} reaches nobody");
+        // Ten milliseconds in a release build; this one is slow, and so may the machine be.
+        assert!(took < Duration::from_secs(2), "{bomb} took {took:?}");
+    }
+}
+
+/// How nobody stands.
+struct Nobody;
+
+impl mailbag::resolve::Standing for Nobody {
+    fn unread(&self, _: &str) -> usize {
+        0
+    }
+
+    fn online(&self, _: &str) -> bool {
+        false
+    }
+
+    fn last_active(&self, _: &str) -> mailbag::clock::Stamp {
+        mailbag::clock::Stamp::default()
+    }
+
+    fn taken(&mut self, _: &str) {}
+}
+
+#[test]
+fn everybody_writing_to_everybody_at_once_comes_to_its_end() {
+    const AGENTS: usize = 30;
+    let ids: Vec<String> = (0..AGENTS).map(|n| format!("a{n}")).collect();
+    let town = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>()).quick();
+    for id in &ids {
+        for n in 0..5 {
+            town.mail(id, &format!("{n}.json"), json!({"to": "all", "body": "to all of you"}));
+        }
+    }
+    let town = town.run();
+    town.wait("all have all", || ids.iter().all(|id| town.count(id) == 5 * (AGENTS - 1)));
+    town.verify();
+}

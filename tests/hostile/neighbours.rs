@@ -1,0 +1,175 @@
+//! Other users, other users' files, and directories that are not what they seem.
+
+use crate::town::{Town, exchange, is_root, tool};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::process::Command;
+
+const NOBODY: u32 = 65534;
+
+#[test]
+fn a_hard_link_to_somebody_else_s_file_is_refused_after_a_while() {
+    if !is_root("a hard link to somebody else's file") {
+        return;
+    }
+    let town = Town::of(&["mallory", "bob"]).run();
+    chown(town.room("outbox/mallory"), Some(NOBODY), None).expect("root may");
+    let secret = town.path().join("secret");
+    fs::write(&secret, r#"{"to": "mallory", "body": "the secret"}"#).expect("the world");
+    fs::hard_link(&secret, town.room("outbox/mallory/x.json")).expect("one file system");
+    assert_eq!(town.wait_for_refusals("mallory", 1), ["hard_link"]);
+    town.is_alive("bob", "bob");
+    assert!(!town.inbox("mallory").iter().any(|mail| mail.to_string().contains("the secret")));
+    assert!(fs::read_to_string(&secret).is_ok_and(|text| text.contains("the secret")), "its other name keeps it");
+}
+
+#[test]
+fn where_the_registry_pins_an_owner_only_its_files_are_taken() {
+    if !is_root("files of other owners") {
+        return;
+    }
+    let town = Town::with(&[json!({"id": "alice", "uid": NOBODY}), json!({"id": "bob"})]).run();
+    for (name, owner) in [("forged.json", 0), ("own.json", NOBODY)] {
+        let draft = town.drop_file("alice", &format!(".{name}"), json!({"to": "bob", "body": name}).to_string());
+        chown(&draft, Some(owner), None).expect("root may");
+        fs::rename(&draft, draft.with_file_name(name)).expect("the same directory");
+    }
+    town.wait_for_bodies("bob", &["own.json"]);
+    assert_eq!(town.wait_for_refusals("alice", 1), ["wrong_owner"]);
+    assert_eq!(town.bodies("bob"), ["own.json"]);
+}
+
+/// What a shell of another user can do, and whether it worked.
+fn as_nobody(script: &str, town: &Town) -> bool {
+    let mut shell = Command::new("setpriv");
+    shell.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", script]).current_dir(town.room(""));
+    shell.output().expect("setpriv").status.success()
+}
+
+#[test]
+fn another_user_s_process_can_use_its_own_outbox_alone() {
+    if !is_root("another user's process") {
+        return;
+    }
+    let town = Town::of(&["guest", "bob"]).run();
+    fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
+    for own in ["outbox/guest", "inbox/guest"] {
+        tool("chown", ["65534:65534".as_ref(), town.room(own).as_os_str()]);
+    }
+    let message = r#"'{"to": "bob", "body": "from a guest"}'"#;
+    assert!(as_nobody(&format!("echo {message} > outbox/guest/x.json"), &town));
+    town.wait_for_bodies("bob", &["from a guest"]);
+    let others = [
+        "outbox/bob/x.json",
+        "inbox/bob/x.json",
+        "spool/claim/1~bob~x.json",
+        "spool/stage/1~0~bob",
+        "log/00000001.ndjson",
+        "registry.json",
+        "sent/guest/x.json",
+        "outbox/new/x.json",
+        "spool/lock",
+    ];
+    for other in others {
+        assert!(
+            !as_nobody(&format!("mkdir -p \"$(dirname '{other}')\" && echo {message} > '{other}'"), &town),
+            "{other}"
+        );
+        assert!(!as_nobody(&format!("rm -f '{other}' && [ ! -e '{other}' ] && [ -e spool/none ]"), &town), "{other}");
+    }
+    town.is_alive("bob", "bob");
+    town.wait_for_bodies("bob", &["from a guest"]);
+    town.verify();
+}
+
+#[test]
+fn where_originals_and_refusals_go_may_be_a_symlink_and_nothing_behind_it_is_touched() {
+    for (directory, message) in
+        [("sent/alice", json!({"to": "bob", "body": "x"})), ("rejected/alice", json!({"to": "?"}))]
+    {
+        let town = Town::of(&["alice", "bob"]).run();
+        let (elsewhere, parent) = (town.path().join("elsewhere"), town.room(directory));
+        fs::create_dir(&elsewhere).expect("the world");
+        fs::create_dir_all(parent.parent().expect("a directory")).expect("the room");
+        symlink(&elsewhere, &parent).expect("the room");
+        town.mail("alice", "x.json", message);
+        town.wait_for_reason(directory.split('/').next().expect("a word"));
+        town.is_alive("bob", "bob");
+        assert_eq!(fs::read_dir(&elsewhere).expect("it stays").count(), 0);
+        fs::remove_file(&parent).expect("it is there");
+        town.wait("it is kept where it belongs", || !town.names(directory).is_empty());
+        town.wait_until_nothing_waits();
+        assert_eq!(town.count("bob"), usize::from(directory == "sent/alice"));
+    }
+}
+
+#[test]
+fn a_message_already_there_under_the_name_of_a_claim_is_never_overwritten() {
+    let town = Town::of(&["alice", "bob"]);
+    for n in 1..5 {
+        town.write(&format!("spool/claim/{n}~alice~x.json"), json!({"to": "bob", "body": n.to_string()}).to_string());
+    }
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "mine"}));
+    town.ok(&["run", "--once"]);
+    town.wait_for_bodies("bob", &["1", "2", "3", "4", "mine"]);
+}
+
+#[test]
+fn no_name_in_a_message_leads_out_of_the_room() {
+    let town = Town::of(&["mallory", "bob"]).run();
+    let before = outside(&town);
+    let tricks: Vec<Value> = [
+        "../../etc",
+        "..",
+        "/etc/passwd",
+        "bob/../../x",
+        "po:../x",
+        "#../../x",
+        "cap:../x",
+        "bob\0",
+        "bob\n",
+        "~root",
+        "@..",
+        "all_..",
+        "any_../x",
+    ]
+    .iter()
+    .map(|to| json!({"to": to, "body": "x"}))
+    .chain([
+        json!({"to": "bob", "body": "x", "id": "../../x"}),
+        json!({"to": "bob", "body": "x", "channel": "../../x"}),
+        json!({"type": "subscribe", "topic": "../../x"}),
+        json!({"to": "bob", "body": "x", "from": "../bob"}),
+        json!({"to": "bob", "body": "x", "attachments": [{"path": "../registry.json"}]}),
+        json!({"to": "bob", "body": "x", "attachments": [{"path": "/etc/passwd"}]}),
+    ])
+    .collect();
+    for (n, trick) in tricks.iter().enumerate() {
+        town.mail("mallory", &format!("{n}.json"), trick.clone());
+    }
+    town.wait_for_refusals("mallory", tricks.len());
+    town.is_alive("mallory", "bob");
+    assert_eq!((town.count("bob"), outside(&town)), (0, before));
+}
+
+/// The names around the room, but for the routers' words.
+fn outside(town: &Town) -> Vec<String> {
+    crate::town::listing(town.path()).into_iter().filter(|name| !name.starts_with("router-")).collect()
+}
+
+#[test]
+fn an_outbox_swapped_for_a_symlink_and_back_all_the_time_lets_nothing_through_from_behind_it() {
+    let town = Town::of(&["mallory", "bob"]).run();
+    let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
+    fs::create_dir(&elsewhere).expect("the world");
+    fs::write(elsewhere.join("x.json"), r#"{"to": "bob", "body": "from behind"}"#).expect("the world");
+    symlink(&elsewhere, &link).expect("the world");
+    for _ in 0..200 {
+        exchange(&link, &town.room("outbox/mallory"));
+    }
+    town.is_alive("bob", "bob");
+    town.is_alive("mallory", "bob");
+    assert_eq!(town.count("bob"), 0);
+    assert!(elsewhere.join("x.json").is_file());
+}

@@ -1,0 +1,72 @@
+//! What agents write is kept as it came, and never reaches a terminal as more than text.
+
+use crate::town::{Town, is_root, tool};
+use crate::world::World;
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+/// Clears the screen, changes its title, turns the reading direction, rings, and draws over the line.
+const EVIL: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}gnihton\r\u{9b}31m\u{8}\u{200b}";
+
+fn is_tame(text: &str) -> bool {
+    !text.contains(|c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{200b}'))
+}
+
+#[test]
+fn escapes_in_messages_and_names_are_kept_in_files_and_neutralised_on_every_line() {
+    let town = Town::of(&["mallory", "bob"]);
+    let good = json!({"id": "m1", "to": "bob", "subject": EVIL, "body": EVIL, "thread_id": "t", "mood": EVIL});
+    town.mail("mallory", "good.json", good);
+    town.mail("mallory", &format!("{EVIL}.json"), json!({"to": EVIL, "type": EVIL, "body": "x"}));
+    town.drop_file("mallory", &format!("not{EVIL}.json"), format!("{{\"to\": {EVIL}"));
+    fs::create_dir(town.room(&format!("outbox/dir{EVIL}"))).expect("its parent is there");
+    let routed = World::run(&town, &["run", "--once", "-v"]);
+    assert!(is_tame(&routed.out) && is_tame(&routed.err), "{routed:?}");
+    assert_eq!(town.inbox("bob")[0]["body"], EVIL, "kept as it came");
+    assert_eq!(town.json(&["inbox", "bob"])[0]["subject"], EVIL, "data is data");
+    let looks: [&[&str]; 8] = [
+        &["inbox", "bob"],
+        &["inbox", "mallory"],
+        &["status"],
+        &["log"],
+        &["explain", EVIL],
+        &["agent", "show", EVIL],
+        &["send", EVIL, EVIL, "--as", "mallory"],
+        &["read", "--as", "bob", "--all"],
+    ];
+    for look in looks {
+        let ran = World::run(&town, look);
+        assert!(is_tame(&ran.out) && is_tame(&ran.err), "{look:?} shows {:?} {:?}", ran.out, ran.err);
+    }
+    let ran = World::run(&town, &["read", "--as", "mallory", "--all"]);
+    assert!(is_tame(&ran.out) && is_tame(&ran.err), "{ran:?}");
+    let file = town.write(&format!("context/{EVIL}.json"), format!("{{{EVIL}"));
+    let ran = World::run(&town, &["check", &file.to_string_lossy()]);
+    assert!(is_tame(&ran.out) && is_tame(&ran.err), "{ran:?}");
+}
+
+#[test]
+fn the_router_s_own_words_show_no_escapes_of_a_file_s_name() {
+    if !is_root("a file that the router can't take") {
+        return;
+    }
+    let mut town = Town::of(&["mallory", "bob"]);
+    tool("chown", ["-R".as_ref(), "65534:65534".as_ref(), town.path().as_os_str()]);
+    fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
+    town.mail("mallory", &format!("{EVIL}.json"), json!({"to": "bob", "body": "x"}));
+    tool("chown", ["0:0".as_ref(), town.room("outbox/mallory").as_os_str()]);
+    let run = town.bare(&["run", "-v"]);
+    let program = town.path().join("mailbag");
+    fs::copy(run.get_program(), &program).expect("room for the program");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(run.get_args());
+    command.current_dir(town.path()).env("NO_COLOR", "1");
+    town.start_by(command);
+    town.wait("it says what waits", || town.words().contains("waits:"));
+    assert!(is_tame(&town.words()), "{:?}", town.words());
+    town.wait_for_reason("ermission denied");
+    let status = town.ok(&["status"]);
+    assert!(is_tame(&status), "{status:?}");
+}
