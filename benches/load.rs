@@ -27,6 +27,14 @@ impl Load {
         if self.traffic == Traffic::ToAll { self.agents - 1 } else { 1 }
     }
 
+    /// How many agents write.
+    pub(crate) fn senders(self) -> usize {
+        match self.traffic {
+            Traffic::Spread => self.agents,
+            Traffic::ToOne | Traffic::ToAll => self.agents.saturating_sub(1).clamp(1, 10),
+        }
+    }
+
     /// Writes the message of that number into its sender's outbox, as a plain agent would: create, write, close.
     pub(crate) fn drop_message(self, room: &Path, number: usize) -> io::Result<()> {
         let (path, text) = self.message(room, number);
@@ -35,10 +43,7 @@ impl Load {
 
     /// The path and the text of the message of that number.
     pub(crate) fn message(self, room: &Path, number: usize) -> (std::path::PathBuf, String) {
-        let sender = match self.traffic {
-            Traffic::Spread => number % self.agents,
-            Traffic::ToOne | Traffic::ToAll => number % self.agents.saturating_sub(1).clamp(1, 10),
-        };
+        let sender = number % self.senders();
         let to = match self.traffic {
             Traffic::ToAll => "all".to_owned(),
             Traffic::ToOne => agent(self.agents - 1),

@@ -32,10 +32,11 @@ fn nanoseconds(time: libc::timespec) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// What a child process left: its wait status, its processor time (user and system) and its peak memory in bytes.
+/// What a child process left: its wait status, its processor time in user and in system mode, and its peak memory in bytes.
 pub(crate) struct Ended {
     pub(crate) status: i32,
-    pub(crate) cpu: Duration,
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
     pub(crate) peak: u64,
 }
 
@@ -57,7 +58,7 @@ pub(crate) fn reap(pid: i32) -> Result<Ended> {
         Duration::from_micros(u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_usec).unwrap_or(0))
     };
     let peak = u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024;
-    Ok(Ended { status, cpu: time(usage.ru_utime) + time(usage.ru_stime), peak })
+    Ok(Ended { status, user: time(usage.ru_utime), system: time(usage.ru_stime), peak })
 }
 
 /// Waits until the descriptor can be read, or the time is up: false.

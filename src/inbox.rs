@@ -18,7 +18,7 @@ pub fn deliver(
     barrier: &mut Barrier,
 ) -> Result<Vec<(Delivery, Error)>> {
     let directory = place.of(agent);
-    let to = match room.sub(&directory).or_else(|_| room.make(&directory)) {
+    let to = match room.make_with(&directory, barrier) {
         Ok(to) => to,
         Err(e) => return fail_rest(e, deliveries.into_iter()),
     };

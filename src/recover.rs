@@ -83,7 +83,7 @@ fn refuse_to_set_aside_what_was_committed(room: &Dir, spool: &Spool, damage: &Da
         let Some(claim) = record.claim else { continue };
         if spool.claims.stat(&claim)?.is_none() {
             return Err(Error::State {
-                path: room.at(layout::LOG).join(layout::segment(line.at.segment)),
+                path: room.sub(layout::LOG)?.at(layout::segment(line.at.segment)),
                 line: None,
                 what: format!("damaged at byte {}, in a batch that was committed: {}", damage.from.offset, damage.what),
                 cure: "restore the segment from a copy, or mend the line; nothing was changed".into(),

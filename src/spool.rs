@@ -77,7 +77,7 @@ impl Spool {
     /// Moves a claim to where its record says: `sent/` or `rejected/`. One that is gone was retired before.
     pub fn retire(&self, open: &Open, kept: &mut Kept, barrier: &mut Barrier) -> Result<()> {
         let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to()) else { return Ok(()) };
-        let to = kept.open(&self.room, directory)?;
+        let to = kept.open(&self.room, directory, barrier)?;
         match self.claims.rename(claim, to, name, "retire the message to") {
             // Retired before, unless it is the directory that is gone.
             Err(e) if e.errno() == Some(libc::ENOENT) && self.claims.stat(claim)?.is_none() => {}
@@ -111,7 +111,7 @@ impl Spool {
 pub struct Kept(HashMap<PathBuf, Dir>);
 
 impl Kept {
-    fn open(&mut self, room: &Dir, directory: PathBuf) -> Result<&Dir> {
+    fn open(&mut self, room: &Dir, directory: PathBuf, barrier: &mut Barrier) -> Result<&Dir> {
         // A batch from thousands of senders must not use up the descriptors.
         if self.0.len() >= 64 && !self.0.contains_key(&directory) {
             self.0.clear();
@@ -119,7 +119,8 @@ impl Kept {
         match self.0.entry(directory) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
-                let dir = room.make(new.key())?;
+                // Durable with what is moved into it, so that a thousand first messages are not a thousand syncs.
+                let dir = room.make_with(new.key(), barrier)?;
                 Ok(new.insert(dir))
             }
         }

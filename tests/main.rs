@@ -1,8 +1,10 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
 mod addresses;
+mod bad_input;
 mod cli;
 mod docs;
+mod frozen;
 mod licences;
 mod messages;
 mod protocol;

@@ -252,6 +252,12 @@ pub(crate) fn tool<'a>(program: &str, arguments: impl IntoIterator<Item = &'a Os
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Lets two files or directories change places, in one step.
+pub(crate) fn exchange(one: &Path, other: &Path) {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("both are there, on one file system");
+}
+
 /// A Python program that runs beside the test; `None`, with a line that says so, where there is no Python.
 pub(crate) fn python(script: &str, arguments: &[&Path]) -> Option<Child> {
     let mut command = Command::new("python3");

@@ -51,6 +51,11 @@ impl Case {
         words.iter().all(|word| label.split(' ').any(|of_label| of_label == word))
     }
 
+    /// Is it each agent's first message that is routed? Everywhere else the directories that it makes are there.
+    pub(crate) fn nobody_has_sent(&self) -> bool {
+        self.name == "first-message"
+    }
+
     /// What that metric is judged by in this case.
     pub(crate) fn target(&self, metric: &str) -> Option<Target> {
         match (self.name, metric) {
@@ -132,7 +137,7 @@ fn by_agents(agents: usize, mode: Mode, share: usize) -> [Case; 3] {
 }
 
 /// The absolute limits, and the whole-process cost of sending.
-fn limits(share: usize) -> [Case; 4] {
+fn limits(share: usize) -> [Case; 5] {
     let load = Load { agents: 1000, traffic: Traffic::Spread };
     let startup = Case {
         name: "startup",
@@ -148,6 +153,7 @@ fn limits(share: usize) -> [Case; 4] {
     let two = Load { agents: 2, traffic: Traffic::ToOne };
     [
         startup,
+        Case { name: "first-message", measure: Measure::Throughput, messages: 1000, ..startup },
         Case { name: "waiting", measure: Measure::Throughput, load: waiting, messages: 100_000 / share, ..startup },
         Case { name: "idle", measure: Measure::Idle(if share == 1 { 20 } else { 4 }), load: many, ..startup },
         Case { name: "send", measure: Measure::Send(if share == 1 { 40 } else { 5 }), load: two, ..startup },

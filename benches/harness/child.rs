@@ -130,7 +130,8 @@ pub(crate) struct Running {
 /// What a run took.
 pub(crate) struct Usage {
     pub(crate) wall: Duration,
-    pub(crate) cpu: Duration,
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
     pub(crate) peak: u64,
 }
 
@@ -160,7 +161,7 @@ impl Running {
         let wall = self.started.elapsed();
         let ended = system::reap(self.pid)?;
         cleanup::forget(&Undo::Kill(self.pid));
-        Ok((Usage { wall, cpu: ended.cpu, peak: ended.peak }, ended.status))
+        Ok((Usage { wall, user: ended.user, system: ended.system, peak: ended.peak }, ended.status))
     }
 
     fn has_ended(&self) -> Result<bool> {

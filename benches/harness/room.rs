@@ -2,7 +2,7 @@
 
 use super::child::{Mode, Programs, Side};
 use super::disk;
-use crate::load::{Load, agent};
+use crate::load::{Load, agent, number_in};
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use std::fs;
@@ -22,7 +22,6 @@ impl Room {
         let registry = json!({"version": 1, "agents": agents, "aliases": {}});
         fs::create_dir_all(&path)?;
         fs::write(path.join("registry.json"), serde_json::to_vec_pretty(&registry)?)?;
-        fs::write(path.join("settings.toml"), format!("durability = \"{}\"\n", mode.word()))?;
         let per_agent: &[&str] = if side == Side::Floor { &["outbox", "inbox", "sent"] } else { &["outbox", "inbox"] };
         for directory in per_agent {
             for number in 0..load.agents {
@@ -34,17 +33,30 @@ impl Room {
                 fs::create_dir_all(path.join(directory))?;
             }
         }
-        disk::settle(&path)?;
-        Ok(Room { path, load, log_before: 0 })
+        let room = Room { path, load, log_before: 0 };
+        room.set_mode(mode)?;
+        disk::settle(&room.path)?;
+        Ok(room)
     }
 
-    /// Lets mailbag make what it makes in every room, so that no measurement pays for it.
-    pub(crate) fn prepare(&mut self, programs: &Programs, side: Side, mode: Mode) -> Result<()> {
-        if side == Side::Mailbag {
-            programs.start(programs.router(side, &self.path, mode, true))?.wait().context("preparing the room")?;
+    /// Lets the side make what it makes in a new room, and at each agent's first message unless nobody `has_sent`, so
+    /// that no measurement pays for it: one message of every sender to itself, which stays where it is delivered. All
+    /// this without syncs; the room is in its case's mode again, and on disk, before anything is measured.
+    pub(crate) fn prepare(&mut self, programs: &Programs, side: Side, mode: Mode, has_sent: bool) -> Result<()> {
+        self.set_mode(Mode::Process)?;
+        for sender in 0..if has_sent { self.load.senders() } else { 0 } {
+            let sender = agent(sender);
+            let text = format!("{{\"id\":\"first\",\"to\":\"{sender}\",\"body\":\"hello, me\"}}");
+            fs::write(self.path.join("outbox").join(&sender).join("first.json"), text)?;
         }
+        programs.start(programs.router(side, &self.path, Mode::Process, true))?.wait().context("preparing the room")?;
+        self.set_mode(mode)?;
         self.log_before = self.log_bytes()?;
         disk::settle(&self.path)
+    }
+
+    fn set_mode(&self, mode: Mode) -> Result<()> {
+        Ok(fs::write(self.path.join("settings.toml"), format!("durability = \"{}\"\n", mode.word()))?)
     }
 
     /// Drops the messages, and waits until they are on disk.
@@ -84,9 +96,14 @@ fn messages_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
         let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "json") {
+        if path.file_name().is_some_and(|name| is_of_the_load(&name.to_string_lossy())) {
             files.push(path);
         }
     }
     Ok(files)
+}
+
+/// Dropped as `000001.json`, delivered as `…-m000001.json`.
+fn is_of_the_load(name: &str) -> bool {
+    number_in(name).is_some() || name.strip_suffix(".json").is_some_and(|name| name.parse::<u32>().is_ok())
 }

@@ -16,11 +16,13 @@ pub(crate) fn throughput(bench: &Bench, case: &Case, side: Side, room: &Room) ->
     drop(disturber);
     let (copy, log) = room.count(case.messages)?;
     let (messages, wall) = (case.messages as f64, usage.wall.as_secs_f64());
+    let per_message = |time: Duration| time.as_secs_f64() * 1e6 / messages;
     Ok(vec![
         ("messages/s", messages / wall),
         ("copies/s", messages * case.load.fan_out() as f64 / wall),
         ("us/message", wall * 1e6 / messages),
-        ("cpu us/message", usage.cpu.as_secs_f64() * 1e6 / messages),
+        ("cpu us/message", per_message(usage.user + usage.system)),
+        ("of it in the kernel", per_message(usage.system)),
         ("peak MiB", usage.peak as f64 / f64::from(1 << 20)),
         ("bytes/copy", copy),
         ("log bytes/message", log / messages),
@@ -33,7 +35,7 @@ pub(crate) struct Disturber(Option<Running>);
 impl Disturber {
     /// Starts it, and gives it a second to fill the pipeline with dirty pages.
     pub(crate) fn start(bench: &Bench, room: &Room) -> Result<Disturber> {
-        let file = room.path.join("disturbance");
+        let file = room.path.with_file_name("disturbance");
         let disturber = bench.programs.start(bench.programs.helper(&["disturb", file.to_str().context("path")?]))?;
         std::thread::sleep(Duration::from_secs(1));
         Ok(Disturber(Some(disturber)))
@@ -51,7 +53,7 @@ impl Drop for Disturber {
 pub(crate) fn startup(bench: &Bench, case: &Case, side: Side, room: &mut Room) -> Result<Samples> {
     let (router, first) = bench.programs.start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
     router.stop()?;
-    room.prepare(&bench.programs, side, case.mode)?;
+    room.prepare(&bench.programs, side, case.mode, true)?;
     let (router, ready) = bench.programs.start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
     let usage = router.stop()?;
     let pass = bench.programs.start(bench.programs.router(side, &room.path, case.mode, true))?.wait()?;

@@ -66,6 +66,8 @@ pub struct Router {
     /// Where the last checkpoint was made.
     checkpointed: Option<crate::log::Position>,
     seen: reload::Seen,
+    /// How `spool/room` stood when it was last read, and fitted the log.
+    room_id: Option<crate::disk::Meta>,
     /// Files of people that could not be read, as they stood, and since when.
     bad: std::collections::BTreeMap<&'static str, (reload::Seen, std::time::Instant)>,
     tally: Tally,
@@ -158,6 +160,7 @@ impl Router {
             backlog: VecDeque::new(),
             checkpointed: None,
             seen: reload::Seen::default(),
+            room_id: None,
             bad: Default::default(),
             tally: Tally::default(),
         })
@@ -209,6 +212,10 @@ impl Router {
         for what in &due {
             match what.split_once('/') {
                 Some((layout::OUTBOXES, file)) => match file.split_once('/') {
+                    // A name that is no text is only shown; the directory has it as it is.
+                    Some((agent, name)) if name.contains(char::REPLACEMENT_CHARACTER) => {
+                        self.outboxes.scan(&agent.into());
+                    }
                     Some((agent, name)) => self.outboxes.hint(&agent.into(), name.into()),
                     None => self.outboxes.scan(&file.into()),
                 },

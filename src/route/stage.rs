@@ -216,11 +216,18 @@ impl Router {
     }
 
     // Whoever moved or cleaned the room may have started another router in it.
-    fn still_ours(&self) -> Result<()> {
+    fn still_ours(&mut self) -> Result<()> {
         self.lock.check()?;
+        let stands = self.room.dir.stat(layout::ROOM_ID)?;
+        if stands.is_some() && stands == self.room_id {
+            return Ok(());
+        }
         let id = self.room.id()?;
         match (&self.fold.room, &id) {
-            (Some(log), Some(id)) if log == id => Ok(()),
+            (Some(log), Some(id)) if log == id => {
+                self.room_id = stands;
+                Ok(())
+            }
             (None, Some(_)) => Ok(()),
             (log, id) => Err(Error::Moved {
                 what: format!("spool/room says {}, the log {}", words(id), words(log)),

@@ -1,1 +1,177 @@
-//! todo
+//! The router's life: what it reads again, what ends it, and who else may route.
+
+use crate::town::Town;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+
+fn ids(agents: &[&str]) -> Vec<Value> {
+    agents.iter().map(|id| json!({"id": id})).collect()
+}
+
+#[test]
+fn a_registry_edited_by_hand_takes_effect_and_an_invalid_one_leaves_the_last_good_one() {
+    let town = Town::of(&["alice", "bob"]).run();
+    town.register(&ids(&["alice", "bob", "carol"]));
+    town.wait("carol has an outbox and an inbox", || {
+        town.room("outbox/carol").is_dir() && town.room("inbox/carol").is_dir()
+    });
+    town.mail("carol", "x.json", json!({"to": "alice", "body": "I am new"}));
+    town.wait_for_bodies("alice", &["I am new"]);
+    for bad in [r#"{"agents": [{"id": "alice"}, {"id": "#, r#"{"agents": [{"id": ".."}]}"#] {
+        let alerts = town.count("human");
+        town.place("registry.json", bad.as_bytes());
+        town.wait_for_reason("registry.json");
+        town.is_alive("alice", "carol");
+        town.wait("the human hears of it", || town.count("human") > alerts);
+        assert_eq!(fs::read(town.room("registry.json")).expect("it is there"), bad.as_bytes(), "it is not replaced");
+    }
+    assert!(town.inbox("human").iter().all(|mail| mail["type"] == "alert" && mail["from"] == "mailbag"));
+    town.register(&ids(&["alice", "bob", "carol", "dave"]));
+    town.wait("dave has an inbox", || town.room("inbox/dave").is_dir());
+    town.is_alive("alice", "dave");
+    town.wait_until_nothing_waits();
+}
+
+#[test]
+fn a_registry_that_is_removed_leaves_the_last_good_one() {
+    let town = Town::of(&["alice", "bob"]).run();
+    fs::remove_file(town.room("registry.json")).expect("it is there");
+    town.wait_for_reason("is missing");
+    town.is_alive("alice", "bob");
+    assert!(!town.room("registry.json").exists());
+    town.register(&ids(&["alice", "bob"]));
+    town.wait_until_nothing_waits();
+}
+
+#[test]
+fn a_hangup_reads_the_settings_again() {
+    let town = Town::of(&["alice", "bob"]).run();
+    town.write("settings.toml", "message_bytes = 2000\n");
+    town.router().signal(Signal::HUP);
+    let mut n = 0;
+    town.wait("long messages are refused", || {
+        n += 1;
+        town.mail("alice", &format!("{n}.json"), json!({"to": "bob", "body": "x".repeat(3000)}));
+        town.wait("it was routed", || town.names("outbox/alice").is_empty());
+        town.is_alive("alice", "bob");
+        town.refusals("alice").iter().any(|refusal| refusal["code"] == "too_large")
+    });
+}
+
+#[test]
+fn signals_end_the_router_cleanly_and_nothing_is_left_half_done() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut town = Town::of(&["alice", "bob"]).run();
+        for n in 0..50 {
+            town.mail("alice", &format!("{n}.json"), json!({"to": "bob", "body": n.to_string()}));
+        }
+        town.router().signal(signal);
+        let (status, words) = town.ended();
+        assert_eq!(status, 0, "{words}");
+        assert!(town.names("spool/stage").is_empty());
+        town.start(&[]);
+        town.wait_for_mail("bob", 50);
+        town.stop();
+        town.verify();
+    }
+}
+
+#[test]
+fn a_second_router_is_refused_and_a_command_leaves_the_work_to_the_first() {
+    let mut town = Town::of(&["alice", "bob"]).run();
+    let complaint = town.fails(75, &["run"]);
+    assert!(complaint.contains(&town.router().pid().to_string()), "{complaint}");
+    town.fails(75, &["run", "--once"]);
+    town.send("alice", "bob", "by a command");
+    town.wait_for_bodies("bob", &["by a command"]);
+    town.stop();
+    town.start(&[]);
+    town.is_alive("alice", "bob");
+}
+
+#[test]
+fn a_killed_router_s_lock_is_nobody_s() {
+    let mut town = Town::of(&["alice", "bob"]).run();
+    town.router().signal(Signal::KILL);
+    town.ended();
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "after the kill"}));
+    town.ok(&["run", "--once"]);
+    assert_eq!(town.bodies("bob"), ["after the kill"]);
+}
+
+#[test]
+fn polling_needs_no_file_events() {
+    let mut town = Town::of(&["alice", "bob"]);
+    town.start(&["--poll"]);
+    assert!(town.words().contains("by looking"), "{}", town.words());
+    town.mail("alice", "1.json", json!({"to": "bob", "body": "one"}));
+    town.wait_for_bodies("bob", &["one"]);
+    town.mail("alice", "2.json", json!({"to": "bob", "body": "two"}));
+    town.wait_for_bodies("bob", &["one", "two"]);
+    town.register(&ids(&["alice", "bob", "carol"]));
+    town.wait("carol has an inbox", || town.room("inbox/carol").is_dir());
+    town.is_alive("carol", "bob");
+}
+
+#[test]
+fn an_open_room_registers_whoever_makes_an_outbox() {
+    let town = Town::of(&["alice"]).settings("admission = \"open\"\n").run();
+    fs::create_dir(town.room("outbox/agent_engineer_7_xyz")).expect("its parent is there");
+    town.mail("agent_engineer_7_xyz", "x.json", json!({"to": "alice", "body": "let me in"}));
+    town.wait_for_bodies("alice", &["let me in"]);
+    town.mail("alice", "x.json", json!({"to": "all_engineers", "body": "welcome"}));
+    town.wait_for_bodies("agent_engineer_7_xyz", &["welcome"]);
+    assert_eq!(town.read("registry.json")["agents"][1]["role"], "engineer");
+}
+
+#[test]
+fn an_unregistered_outbox_is_heard_of_once_and_routed_once_it_is_registered() {
+    let mut town = Town::of(&["alice"]).run();
+    fs::create_dir(town.room("outbox/stranger")).expect("its parent is there");
+    for n in 0..3 {
+        town.mail("stranger", &format!("{n}.json"), json!({"to": "alice", "body": n.to_string()}));
+        town.is_alive("alice", "alice");
+    }
+    town.wait_for_reason("stranger is not registered");
+    town.stop();
+    town.start(&[]);
+    town.is_alive("alice", "alice");
+    let alerts = town.wait_for_mail("human", 1);
+    assert!(alerts[0]["body"].as_str().is_some_and(|body| body.contains("mailbag agent add stranger")), "{alerts:#?}");
+    assert_eq!(town.names("outbox/stranger").len(), 3, "its files stay");
+    town.ok(&["agent", "add", "stranger"]);
+    town.wait_for_bodies("alice", &["0", "1", "2"]);
+    town.wait_until_nothing_waits();
+}
+
+#[test]
+fn mail_dropped_beside_the_outboxes_is_said() {
+    let town = Town::of(&["alice"]).run();
+    town.write("outbox/lost.json", r#"{"to": "alice", "body": "where am I?"}"#);
+    town.wait_for_reason("beside the outboxes");
+    town.is_alive("alice", "alice");
+}
+
+#[test]
+fn all_outboxes_moved_away_and_made_anew_are_watched_again() {
+    let town = Town::of(&["alice", "bob"]).run();
+    fs::rename(town.room("outbox"), town.path().join("moved")).expect("the same file system");
+    town.wait("they are made anew", || town.room("outbox/alice").is_dir());
+    town.is_alive("alice", "bob");
+    town.is_alive("bob", "alice");
+}
+
+#[test]
+fn a_room_cleaned_under_its_router_stops_it_before_it_numbers_anything_anew() {
+    let mut town = Town::of(&["alice", "bob"]).run();
+    town.is_alive("alice", "bob");
+    fs::remove_file(town.room("spool/lock")).expect("it is there");
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "after the cleaning"}));
+    let (status, words) = town.ended();
+    assert_eq!(status, 1, "{words}");
+    assert!(words.contains("spool/lock"), "{words}");
+    town.start(&[]);
+    town.wait_for_bodies("bob", &["after the cleaning"]);
+    town.verify();
+}

@@ -1,0 +1,122 @@
+//! Which outboxes there are: found, made for whoever has none, watched, and admitted where the room is open.
+
+use crate::disk::{Barrier, Dir};
+use crate::error::{Error, Result};
+use crate::notice::Watcher;
+use crate::registry::{Agent, Registry};
+use crate::route::{Router, temporary};
+use crate::settings::Admission;
+use crate::{id, layout};
+use rustix::fs::FileType;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Which outboxes there are, and are watched, each with its identity on the file system.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) outboxes: BTreeMap<Arc<str>, u64>,
+    parent: Option<u64>,
+}
+
+impl Known {
+    /// Nothing is watched any more.
+    pub(super) fn gone() -> Known {
+        Known { outboxes: BTreeMap::new(), parent: Some(0) }
+    }
+
+    /// Makes what is missing for the registered agents, then finds and watches every outbox there is, also those that
+    /// nobody is registered for.
+    pub(super) fn look(&mut self, router: &mut Router, mut watcher: Option<&mut Watcher>) -> Result<()> {
+        let dir = router.room.dir.make(layout::OUTBOXES)?;
+        let parent = Some(dir.meta()?.inode);
+        if self.parent.is_some() && self.parent != parent {
+            warn(watcher.as_mut().map(|watcher| watcher.outboxes()));
+        }
+        self.parent = parent;
+        let mut there = outboxes(&dir, router)?;
+        let missing = |agent: &&Agent| !agent.is_retired() && !there.contains_key(&agent.id);
+        let registry = router.registry.clone();
+        let missing: Vec<&Agent> = registry.agents().iter().filter(missing).collect();
+        if !missing.is_empty() {
+            make_for(router, missing.iter().map(|agent| &*agent.id))?;
+            there = outboxes(&dir, router)?;
+        }
+        if router.settings.admission == Admission::Open {
+            admit(router, &there)?;
+        }
+        for (agent, inode) in &there {
+            if self.outboxes.get(agent) != Some(inode) {
+                // Watched before it is read.
+                warn(watcher.as_mut().map(|watcher| watcher.outbox(agent)));
+                router.outboxes.scan(agent);
+            }
+        }
+        let gone = self.outboxes.keys().filter(|agent| !there.contains_key(*agent));
+        gone.for_each(|agent| router.outboxes.forget(agent));
+        self.outboxes = there;
+        Ok(())
+    }
+}
+
+fn warn(watched: Option<Result<()>>) {
+    if let Some(Err(e)) = watched {
+        tracing::warn!("{e}; looking every two seconds instead");
+    }
+}
+
+/// What stands in the directory of outboxes. What can't be one is said, so that mail dropped beside the outboxes
+/// doesn't wait unseen.
+fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
+    let mut outboxes = BTreeMap::new();
+    for entry in dir.list()? {
+        let entry = entry?;
+        let name = entry.name.to_string_lossy();
+        let place = layout::outbox(&name).display().to_string();
+        if entry.kind == FileType::RegularFile {
+            router.waiting.not_ready(&place, "it lies beside the outboxes: move it into outbox/<agent>/", None);
+        } else if id::is_name(&name) {
+            outboxes.insert(Arc::from(&*name), entry.inode);
+        } else if !name.starts_with('.') {
+            router.waiting.not_ready(&place, "no agent can have this name", None);
+        }
+    }
+    Ok(outboxes)
+}
+
+/// Makes what agents need who have nothing yet, durable at one barrier however many they are.
+fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut barrier = Barrier::new(router.settings.durability, router.room.dir.clone());
+    for agent in agents {
+        for directory in [layout::outbox(agent), layout::inbox(agent)] {
+            let place = directory.display().to_string();
+            match router.room.dir.make_with(&directory, &mut barrier) {
+                Ok(_) => router.waiting.over(&place),
+                Err(e) => router.waiting.failed(&place, temporary(e)?.to_string()),
+            }
+        }
+    }
+    barrier.pass()
+}
+
+/// Registers whoever has made an outbox, in a room that is open to all.
+fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
+    let is_new = |agent: &&Arc<str>| router.registry.agent(agent).is_none();
+    if !there.keys().any(|agent| is_new(&agent)) {
+        return Ok(());
+    }
+    let held = router.room.try_lock_registry()?;
+    // One that can't be read is told of by who reloads it; nobody is admitted meanwhile.
+    let Ok(mut registry) = router.room.registry() else { return Ok(()) };
+    let new: Vec<_> = there.keys().filter(|agent| registry.agent(agent).is_none()).cloned().collect();
+    for agent in new {
+        match registry.add(Registry::admit(&agent)) {
+            Ok(with) => registry = with,
+            Err(problems) => tracing::warn!("can't admit {agent}: {}", Error::Refused(problems)),
+        }
+    }
+    router.room.dir.replace(layout::REGISTRY, registry.to_json().as_bytes())?;
+    drop(held);
+    let registered: Vec<Arc<str>> = registry.agents().iter().map(|agent| agent.id.clone()).collect();
+    router.registry = Arc::new(registry);
+    make_for(router, registered.iter().map(|agent| &**agent))
+}
