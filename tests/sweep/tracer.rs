@@ -16,6 +16,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+/// Into how many waits the deadline of a program is cut.
+const TICKS: u32 = 30;
+
 /// What to do to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plan {
@@ -124,7 +127,8 @@ impl<'a> Tracer<'a> {
         let hung = Arc::new(AtomicBool::new(false));
         let bark = Arc::clone(&hung);
         let watchdog = thread::spawn(move || {
-            if dog.recv_timeout(deadline) == Err(RecvTimeoutError::Timeout) {
+            // Many short waits: when the machine or this program was stopped meanwhile, only one of them is cut short.
+            if (0..TICKS).all(|_| dog.recv_timeout(deadline / TICKS) == Err(RecvTimeoutError::Timeout)) {
                 bark.store(true, Relaxed);
                 ptrace::kill(leader, true);
             }
