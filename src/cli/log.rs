@@ -65,7 +65,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     for entry in log::entries(&room, Filter { since, event: args.event })? {
         let entry = entry?;
         match cx.out.json {
-            true => cx.out.bytes(&entry.line.bytes)?,
+            true => cx.out.json_text(String::from_utf8_lossy(&entry.line.bytes).trim_end_matches('\n'))?,
             false => cx.out.line(line(&entry.record))?,
         }
     }

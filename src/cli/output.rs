@@ -59,7 +59,15 @@ impl Output {
             true => serde_json::to_string_pretty(data),
             false => serde_json::to_string(data),
         };
-        self.line(text.expect("what actions return has only text keys"))
+        self.json_text(&text.expect("what actions return has only text keys"))
+    }
+
+    /// JSON as it stands, a line of it or more.
+    pub(super) fn json_text(&mut self, text: &str) -> Result<()> {
+        match self.terminal {
+            true => self.line(visible::json(text)),
+            false => self.line(text),
+        }
     }
 
     /// Bytes as they are.

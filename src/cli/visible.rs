@@ -13,6 +13,16 @@ pub(super) fn block(text: &str) -> Cow<'_, str> {
     shown(text, |c| matches!(c, '\n' | '\t'))
 }
 
+/// For JSON: what is to be hidden stands only in its texts, where an escape means the same.
+pub(super) fn json(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| is_hidden(c) && c != '\n';
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    Cow::Owned(text.chars().map(|c| if hidden(c) { escape(c) } else { String::from(c) }).collect())
+}
+
 fn shown(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
     let hidden = |c: char| is_hidden(c) && !stays(c);
     if !text.contains(hidden) {
@@ -43,6 +53,15 @@ mod tests {
         assert_eq!(line("a\x1b[31mb\u{202e}c\u{9b}d"), "a\\u{1b}[31mb\\u{202e}c\\u{9b}d");
         assert_eq!(line("one\ntwo\tthree\r"), "one\\ntwo\\tthree\\r");
         assert_eq!(block("one\r\ntwo\tthree\x07"), "one\ntwo\tthree\\u{7}");
+    }
+
+    #[test]
+    fn json_with_marks_of_direction_shown_means_the_same() {
+        let text = "{\n  \"a\": \"b\u{202e}c\u{9b}\u{e0001}\"\n}";
+        let shown = json(text);
+        assert_eq!(shown, "{\n  \"a\": \"b\\u202ec\\u009b\\udb40\\udc01\"\n}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("it is JSON");
+        assert_eq!(read(&shown), read(text));
     }
 
     #[test]
