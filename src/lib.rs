@@ -18,6 +18,7 @@ pub mod mentions;
 pub mod message;
 pub mod spelling;
 pub mod schema;
+pub mod ladder;
 pub mod record;
 
 // Disk: the only users of raw file calls.

@@ -2,6 +2,7 @@
 
 use crate::clock::Stamp;
 use crate::error::Problem;
+use crate::ladder::Climb;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -27,6 +28,8 @@ pub enum Event {
     Duplicate,
     /// The router itself writes to somebody.
     Notice,
+    /// The router observed that copies of earlier records reached a rung: they left their inbox, or their time passed.
+    Rungs,
     /// Every copy of these earlier records stands durably in its inbox, and their claims are retired.
     Settled,
 }
@@ -40,6 +43,7 @@ impl Event {
             Event::Refused => "refused",
             Event::Duplicate => "duplicate",
             Event::Notice => "notice",
+            Event::Rungs => "rungs",
             Event::Settled => "settled",
         }
     }
@@ -62,6 +66,8 @@ pub enum Act {
     Subscribe(String),
     /// Its sender no longer gets it.
     Unsubscribe(String),
+    /// Copies climb the ladder, because a recipient, or for some rungs the sender, says so.
+    Ack(Vec<Climb>),
 }
 
 /// One line of the log. Which fields are there depends on the event; `docs/protocol.md` has the table.
@@ -99,7 +105,19 @@ pub struct Record {
     /// Who gets a copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<Group>,
-    /// What the router has to do for it (types `subscribe` and `unsubscribe`).
+    /// Which line of the claim it was made from, counted from 1, where the claim holds a message a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The record that it answers, if its sender got a copy of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<u64>,
+    /// When it is of no use any more, RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// When somebody else is told that nobody has answered, or acknowledged it, RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<String>,
+    /// What the router has to do for it (types `subscribe`, `unsubscribe` and `ack`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Act>,
     /// The earlier record that this one repeats (event `duplicate`).
@@ -111,6 +129,9 @@ pub struct Record {
     /// Why it was refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
+    /// Which copies reached which rung (event `rungs`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rungs: Vec<Climb>,
     /// Ranges of settled records, both ends included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settled: Vec<(u64, u64)>,
@@ -135,10 +156,15 @@ impl Record {
             id: None,
             digest: None,
             to: Vec::new(),
+            line: None,
+            answers: None,
+            expires_at: None,
+            answer_by: None,
             act: None,
             of: None,
             about: None,
             problems: Vec::new(),
+            rungs: Vec::new(),
             settled: Vec::new(),
             message: None,
         }

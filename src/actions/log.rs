@@ -54,8 +54,8 @@ pub fn event(word: &str) -> Option<Event> {
 }
 
 /// Every event that a record may have.
-pub const EVENTS: [Event; 6] =
-    [Event::Room, Event::Accepted, Event::Refused, Event::Duplicate, Event::Notice, Event::Settled];
+pub const EVENTS: [Event; 7] =
+    [Event::Room, Event::Accepted, Event::Refused, Event::Duplicate, Event::Notice, Event::Rungs, Event::Settled];
 
 impl Filter {
     fn fits(&self, record: &Record) -> bool {

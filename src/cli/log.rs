@@ -6,6 +6,7 @@ use super::{Exit, visible};
 use crate::actions::log::{self, EVENTS, Filter};
 use crate::actions::{time, verify};
 use crate::error::Result;
+use crate::ladder::Climb;
 use crate::record::{Event, Record};
 use serde_json::{Map, Value};
 
@@ -91,6 +92,7 @@ fn line(record: &Record) -> String {
     let rest = match record.event {
         Event::Room => record.room.clone().unwrap_or_default(),
         Event::Settled => record.settled.iter().map(|(from, to)| format!("{from}-{to}")).collect::<Vec<_>>().join(", "),
+        Event::Rungs => climbs(&record.rungs),
         Event::Duplicate => format!("{from} {id} repeats {}", record.of.unwrap_or(0)),
         Event::Refused => {
             let file = record.claim.as_deref().unwrap_or_default();
@@ -101,6 +103,12 @@ fn line(record: &Record) -> String {
     };
     let head = format!("{:>6}  {}  {:<9}", record.seq, to_the_second(&record.at), record.event.as_str());
     format!("{head}  {}", visible::line(&rest))
+}
+
+fn climbs(climbs: &[Climb]) -> String {
+    let numbers = |climb: &Climb| climb.seqs.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    let one = |climb: &Climb| format!("{} {}: {}", climb.agent, climb.rung.as_str(), numbers(climb));
+    climbs.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn parse_event(word: &str) -> Result<Event, String> {

@@ -143,6 +143,7 @@ impl Fold {
         self.claim = self.claim.max(number);
         match record.event {
             Event::Room => self.room = record.room,
+            Event::Rungs => {}
             Event::Settled => record.settled.iter().for_each(|&(from, to)| self.settle(from, to)),
             Event::Accepted => {
                 self.counts.accepted += 1;

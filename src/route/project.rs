@@ -14,6 +14,7 @@ impl Router {
             .iter()
             .filter_map(|seq| self.fold.open.get(seq))
             .filter_map(|open| open.act.clone().map(|act| (open.seq, open.from.clone(), act)))
+            .filter(|(_, _, act)| !matches!(act, Act::Ack(_)))
             .collect();
         if acts.is_empty() {
             return Projected(seqs);
@@ -41,6 +42,7 @@ impl Router {
             let edited = match act {
                 Act::Subscribe(topic) => registry.subscribe(agent, topic),
                 Act::Unsubscribe(topic) => registry.unsubscribe(agent, topic),
+                Act::Ack(_) => continue,
             };
             match edited {
                 Ok(edited) => registry = edited,
