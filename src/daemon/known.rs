@@ -2,7 +2,7 @@
 
 use crate::disk::{Barrier, Dir};
 use crate::error::{Error, Result};
-use crate::notice::Watcher;
+use crate::notice::Notice;
 use crate::registry::{Agent, Registry};
 use crate::route::{Router, temporary};
 use crate::settings::Admission;
@@ -26,11 +26,11 @@ impl Known {
 
     /// Makes what is missing for the registered agents, then finds and watches every outbox there is, also those that
     /// nobody is registered for.
-    pub(super) fn look(&mut self, router: &mut Router, mut watcher: Option<&mut Watcher>) -> Result<()> {
+    pub(super) fn look(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
         let dir = router.room.dir.make(layout::OUTBOXES)?;
         let parent = Some(dir.meta()?.inode);
         if self.parent.is_some() && self.parent != parent {
-            warn(watcher.as_mut().map(|watcher| watcher.outboxes()));
+            warn(notice.outboxes());
         }
         self.parent = parent;
         let mut there = outboxes(&dir, router)?;
@@ -47,7 +47,7 @@ impl Known {
         for (agent, inode) in &there {
             if self.outboxes.get(agent) != Some(inode) {
                 // Watched before it is read.
-                warn(watcher.as_mut().map(|watcher| watcher.outbox(agent)));
+                warn(notice.outbox(agent));
                 router.outboxes.scan(agent);
             }
         }
@@ -58,8 +58,8 @@ impl Known {
     }
 }
 
-fn warn(watched: Option<Result<()>>) {
-    if let Some(Err(e)) = watched {
+fn warn(watched: Result<()>) {
+    if let Err(e) = watched {
         tracing::warn!("{e}; looking every two seconds instead");
     }
 }
