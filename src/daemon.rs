@@ -56,11 +56,13 @@ pub fn pass(room: &Room) -> Result<Passed> {
     let mut known = Known::default();
     known.look(&mut router, &mut Notice::silent())?;
     sweep(&mut router, &known)?;
+    router.keep_time()?;
+    router.look_for_receipts(false)?;
     while !router.is_idle() {
         router.route()?;
     }
     // An effect on the registry that stays open would be made again at the next pass, over what people did since.
-    if router.acted {
+    if router.acted || !router.observed.is_empty() {
         router.settle()?;
     }
     router.waiting.write(&router.room.dir);
@@ -178,11 +180,11 @@ impl Life {
     fn wake(&mut self, wake: Wake) -> bool {
         match wake {
             Wake::Hint(Hint::File(agent, name)) => self.router.outboxes.hint(&agent.into(), name),
-            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes) => self.stale = true,
+            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes | Hint::Inboxes) => self.stale = true,
             Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
             Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
             Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
-            Wake::Hint(Hint::Left(..)) => {}
+            Wake::Hint(Hint::Left(agent, name)) => self.router.left(&agent, &name),
             Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
             Wake::End => return true,
         }
@@ -192,10 +194,13 @@ impl Life {
     // How long until there is something to do without being woken.
     fn patience(&self) -> Duration {
         let settle = self.busy.map(|since| since + limits::IDLE);
-        let next = [Some(self.next_sweep), Some(self.next_reload), self.router.waiting.next_due(), settle]
-            .into_iter()
-            .flatten()
-            .min();
+        let receipts = self.router.observed.due();
+        let time = self.router.until_next_time().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
+        let next =
+            [Some(self.next_sweep), Some(self.next_reload), self.router.waiting.next_due(), settle, receipts, time]
+                .into_iter()
+                .flatten()
+                .min();
         next.map_or(limits::SWEEP_TRUSTED, |next| next.saturating_duration_since(Instant::now()))
     }
 
@@ -210,6 +215,10 @@ impl Life {
         } else if now >= self.next_reload {
             let reloaded = self.reload();
             self.bear(reloaded)?;
+        }
+        self.router.keep_time()?;
+        if self.router.observed.due().is_some_and(|due| due <= now) {
+            self.router.settle()?;
         }
         if self.busy.is_none() && (self.router.waiting.is_news() || !self.router.is_settled()) {
             self.busy = Some(now);
@@ -240,6 +249,8 @@ impl Life {
         self.reload()?;
         self.known.look(&mut self.router, &mut self.notice)?;
         sweep(&mut self.router, &self.known)?;
+        self.router.keep_time()?;
+        self.router.look_for_receipts(true)?;
         self.router.tidy();
         self.router.waiting.write(&self.router.room.dir);
         self.next_sweep =

@@ -105,6 +105,12 @@ pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
     format!("{}-{from}-{id}.json", at.file_name())
 }
 
+/// The accept time in a delivered file's name, which no other message has.
+pub fn read_delivered(name: &std::ffi::OsStr) -> Option<Stamp> {
+    let stamp = name.to_str()?.get(..limits::STAMP)?;
+    Stamp::read_file_name(stamp)
+}
+
 /// The name of a claim: its number, the outbox it came from, and what is kept of its file name.
 pub fn claim(number: u64, agent: &str, original: &std::ffi::OsStr) -> String {
     format!("{number}~{agent}~{}", kept(&original.to_string_lossy()))

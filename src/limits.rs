@@ -67,6 +67,10 @@ pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
 pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
 /// How long nothing may happen before the router records what is settled.
 pub const IDLE: Duration = Duration::from_secs(1);
+/// How long what was seen to leave an inbox waits to be written together with more of its kind.
+pub const RECEIPTS: Duration = Duration::from_millis(40);
+/// How far the clocks of the file system and of this machine may differ.
+pub const CLOCKS_APART: Duration = Duration::from_secs(10);
 /// The first wait before what failed for a passing reason is tried again.
 pub const RETRY_FIRST: Duration = Duration::from_millis(250);
 /// The longest such wait.
@@ -75,6 +79,8 @@ const _: () = assert!(RETRY_MOST.as_millis() < SWEEP_TRUSTED.as_millis());
 /// How often the registry and the settings are looked at when no event came; a valid change takes effect within 2 s.
 pub const RELOAD: Duration = Duration::from_secs(1);
 
+/// How long a question, or an urgent message, may stay unanswered, where the settings don't say otherwise.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(30 * 60);
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How many near misses a refusal names.

@@ -6,8 +6,9 @@
 use crate::address::{self, is_display_name, quoted};
 pub use crate::disk::Durability;
 use crate::error::{Problem, nearest};
-use crate::{id, limits};
+use crate::{clock, id, limits, message};
 use serde::Serialize;
+use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// The smallest bound on messages that still lets a message through.
@@ -34,6 +35,24 @@ pub enum Admission {
     Open,
 }
 
+/// How long nobody may answer before somebody else is told, by priority as in [`message::PRIORITIES`]; zero for never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerWithin([Duration; 4]);
+
+impl AnswerWithin {
+    /// For this priority; `None` for never.
+    pub fn of(&self, priority: &str) -> Option<Duration> {
+        let at = message::PRIORITIES.iter().position(|known| *known == priority)?;
+        Some(self.0[at]).filter(|within| !within.is_zero())
+    }
+}
+
+impl Default for AnswerWithin {
+    fn default() -> AnswerWithin {
+        AnswerWithin([limits::ANSWER_WITHIN; 4])
+    }
+}
+
 /// How a room behaves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -49,6 +68,8 @@ pub struct Settings {
     pub message_bytes: u64,
     /// Display names to hand out, in order.
     pub names: Vec<String>,
+    /// How long a question, or an urgent message, may stay without an answer before somebody else is told.
+    pub answer_within: AnswerWithin,
     /// The keys that the file gave, so that the listing can tell them from defaults.
     pub given: Vec<&'static str>,
 }
@@ -103,6 +124,7 @@ impl Default for Settings {
             context: "context".into(),
             message_bytes: limits::MESSAGE_BYTES,
             names: NAMES.map(String::from).to_vec(),
+            answer_within: AnswerWithin::default(),
             given: Vec::new(),
         }
     }
@@ -188,7 +210,35 @@ const KEYS: &[Key] = &[
         },
         show: |settings| format!("[{}]", settings.names.iter().map(|n| shown(n)).collect::<Vec<_>>().join(", ")),
     },
+    Key {
+        key: "answer_within",
+        doc: "how long a question, or an urgent message, may wait before a supervisor is told, and again before the \
+              human is: a span for all priorities, or a table of them; \"0\" for never",
+        read: |value, settings| {
+            let wanted = "a span such as \"30m\", or a table such as { urgent = \"5m\", low = \"0\" }";
+            settings.answer_within = answer_within(value).ok_or(wanted)?;
+            Ok(())
+        },
+        show: |settings| {
+            let each = message::PRIORITIES.iter().zip(settings.answer_within.0);
+            let each = each.map(|(priority, within)| format!("{priority} = {}", shown(&clock::span_text(within))));
+            format!("{{ {} }}", each.collect::<Vec<_>>().join(", "))
+        },
+    },
 ];
+
+fn answer_within(value: &DeValue<'_>) -> Option<AnswerWithin> {
+    let span = |value: &DeValue<'_>| clock::span(value.as_str()?);
+    if let Some(all) = span(value) {
+        return Some(AnswerWithin([all; 4]));
+    }
+    let mut within = AnswerWithin::default();
+    for (priority, value) in value.as_table()? {
+        let at = message::PRIORITIES.iter().position(|known| *known == priority.get_ref())?;
+        within.0[at] = span(value.get_ref())?;
+    }
+    Some(within)
+}
 
 fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
     let found = value.as_str().and_then(|v| words.iter().find(|(w, _)| *w == v));

@@ -9,6 +9,7 @@ mod hostile;
 mod licences;
 mod messages;
 mod protocol;
+mod receipts;
 mod router;
 mod sweep;
 mod tidy;

@@ -44,6 +44,7 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/actions/init.rs", "from.join(path)", "where a new room goes"),
     ("src/actions/log.rs", "path.join(layout::segment(", "only shown: the damaged segment"),
     ("src/actions/send.rs", "outbox.join(format!(", "a sender names its file as it likes"),
+    ("src/actions/trace.rs", "sent.join(name)", "only shown: where the original is kept"),
     ("src/actions/status.rs", "directory.join(name)", "only shown: a refused file"),
     ("src/actions/status.rs", "Path::new(layout::STAGE).join(", "looks whether a copy still waits"),
 ];

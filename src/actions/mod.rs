@@ -1,5 +1,6 @@
 //! One file for each thing that a person or an agent does; they return data and print nothing.
 
+pub mod ack;
 pub mod agent;
 pub mod attach;
 pub mod check;
@@ -15,4 +16,5 @@ pub mod send;
 pub mod standing;
 pub mod status;
 pub mod time;
+pub mod trace;
 pub mod verify;

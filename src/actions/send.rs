@@ -37,6 +37,10 @@ pub struct Draft {
     pub reply_to: Option<String>,
     /// Messages that it is related to.
     pub refs: Vec<String>,
+    /// The same as they are to be written, for whoever has looked them up.
+    pub raw_refs: Vec<String>,
+    /// Of an ack: how far the messages have come.
+    pub status: Option<String>,
     /// Files that go with it.
     pub attachments: Vec<PathBuf>,
     /// When it is of no use any more.
@@ -142,23 +146,26 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
     wanted.extend(draft.reply_to.clone());
     let mut refs = reference::resolve(room, sender, &wanted)?;
     let in_reply_to = draft.reply_to.and_then(|_| refs.pop());
+    refs.extend(draft.raw_refs);
     let attachments: Vec<Value> =
         draft.attachments.iter().map(|file| attach::attach(room, settings, file)).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;
     let to = match draft.to.as_slice() {
-        [one] => json!(one),
-        many => json!(many),
+        [] => None,
+        [one] => Some(json!(one)),
+        many => Some(json!(many)),
     };
     let fields = [
         ("id", Some(json!(id))),
         ("timestamp", Some(json!(Stamp::now().to_string()))),
         ("from", Some(json!(sender))),
-        ("to", Some(to)),
+        ("to", to),
         ("type", Some(json!(draft.kind.as_deref().unwrap_or("message")))),
         ("priority", draft.priority.map(Value::from)),
         ("channel", draft.channel.map(Value::from)),
         ("thread_id", draft.thread.map(Value::from)),
         ("in_reply_to", in_reply_to.map(Value::from)),
+        ("status", draft.status.map(Value::from)),
         ("refs", (!refs.is_empty()).then(|| json!(refs))),
         ("expires_at", expires.map(|at| json!(at.to_string()))),
         ("subject", draft.subject.map(Value::from)),

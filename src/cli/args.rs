@@ -1,7 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    agent, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
+    ack, agent, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
+    trace,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ pub(super) enum Command {
     Init(init::Args),
     Agent(agent::Args),
     Send(send::Args),
+    Ack(ack::Args),
+    Trace(trace::Args),
     Inbox(inbox::Args),
     Read(read::Args),
     Explain(explain::Args),

@@ -1,5 +1,6 @@
 //! The command line: parse, call an action, show.
 
+mod ack;
 mod agent;
 mod args;
 mod check;
@@ -20,6 +21,7 @@ mod send;
 mod settings;
 mod status;
 mod table;
+mod trace;
 mod visible;
 
 use crate::error::Result;
@@ -66,6 +68,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Init(args) => init::run(args, cx),
         Command::Agent(args) => agent::run(args, cx),
         Command::Send(args) => send::run(args, cx),
+        Command::Ack(args) => ack::run(args, cx),
+        Command::Trace(args) => trace::run(args, cx),
         Command::Inbox(args) => inbox::run(args, cx),
         Command::Read(args) => read::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),

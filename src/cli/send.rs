@@ -122,6 +122,7 @@ fn draft(args: Args) -> Result<Draft> {
         attachments: args.attachments,
         expires: args.expires,
         channel: args.channel,
+        ..Draft::default()
     })
 }
 

@@ -102,6 +102,7 @@ fn split<'p>(root: &Path, path: &'p Path) -> Option<(Place, &'p OsStr)> {
         [] => Place::Room,
         [layout::OUTBOXES] => Place::Outboxes,
         [layout::OUTBOXES, agent] => Place::Outbox(agent.to_owned()),
+        [layout::INBOXES] => Place::Inboxes,
         [layout::INBOXES, agent] => Place::Inbox(agent.to_owned()),
         [layout::INBOXES, agent, layout::TAKEN] => Place::Taken(agent.to_owned()),
         _ => return None,
