@@ -5,6 +5,7 @@
 //! leaves the message where it stands, outbox or claim, and goes on with the others; one that fails for good ends the
 //! router, and recovery starts from what is on disk.
 
+mod budget;
 mod check;
 mod compose;
 mod deliver;
@@ -71,6 +72,7 @@ pub struct Router {
     /// Files of people that could not be read, as they stood, and since when.
     bad: std::collections::BTreeMap<&'static str, (reload::Seen, std::time::Instant)>,
     tally: Tally,
+    budgets: budget::Budgets,
 }
 
 /// What a router did since it started.
@@ -163,6 +165,7 @@ impl Router {
             room_id: None,
             bad: Default::default(),
             tally: Tally::default(),
+            budgets: budget::Budgets::default(),
         })
     }
 
@@ -174,6 +177,7 @@ impl Router {
         let addressed = self.resolve(checked)?;
         let staged = self.stage(addressed);
         let committed = self.commit(staged)?;
+        self.remember_hops(&committed);
         let delivered = self.deliver(committed)?;
         let projected = self.project(delivered);
         self.retire(projected)
