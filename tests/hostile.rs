@@ -1,6 +1,7 @@
 //! Hostile neighbours: whoever can write into one outbox can harm nobody else. `docs/security.md` has the table, and
 //! names the test of each row; a test here holds that those tests exist.
 
+mod budgets;
 mod crowding;
 mod neighbours;
 mod showing;
