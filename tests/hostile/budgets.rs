@@ -240,6 +240,30 @@ fn a_storm_of_bad_files_without_answers_is_bounded_by_the_sender_s_budget() {
 }
 
 #[test]
+fn everybody_answering_everybody_with_a_word_to_all_is_bounded_by_the_senders_budgets() {
+    let ids = ["a0", "a1", "a2", "a3", "a4"];
+    let settings = "sender_budget = 20\nbudget_window = \"1h\"\ndurability = \"process\"\n";
+    let town = Town::of(&ids).settings(settings).run();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (town, stop) = (&town, &stop);
+        let answer = |mail: &Value| json!({"to": "all", "in_reply_to": mail["id"], "body": "me too"});
+        for me in ids {
+            scope.spawn(move || answer_at_once(town, me, &answer, stop));
+        }
+        town.mail("human", "x.json", json!({"to": "all", "body": "hello"}));
+        let waits = |id: &&str| blocked(town, &format!("outbox/{id}")).is_some();
+        let slowed = so_within(crate::town::PATIENCE, || ids.iter().all(waits));
+        town.is_alive("human", "human");
+        stop.store(true, Ordering::Relaxed);
+        assert!(slowed, "{:#?}", town.status());
+    });
+    let counts = &town.status()["counts"];
+    assert_eq!((&counts["accepted"], &counts["copies"]), (&json!(102), &json!(5 + 100 * 4 + 1)));
+    town.verify();
+}
+
+#[test]
 fn a_storm_with_all_budgets_on_and_a_router_that_is_killed_arrives_once_each() {
     const EACH: usize = 15;
     let ids: Vec<String> = (0..8).map(|n| format!("a{n}")).collect();
