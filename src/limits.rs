@@ -81,6 +81,22 @@ pub const RELOAD: Duration = Duration::from_secs(1);
 
 /// How long a question, or an urgent message, may stay unanswered, where the settings don't say otherwise.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// How many answers to answers a conversation may have in a window, where the settings don't say otherwise: agents that
+/// think need some seconds for each, so only programs that answer each other at once come to more.
+pub const LOOP_HOPS: u32 = 30;
+/// The window in which budgets are counted, where the settings don't say otherwise.
+pub const BUDGET_WINDOW: Duration = Duration::from_secs(60);
+/// The shortest that the settings may give.
+pub const BUDGET_WINDOW_LEAST: Duration = Duration::from_secs(1);
+/// The longest that the settings may give.
+pub const BUDGET_WINDOW_MOST: Duration = Duration::from_secs(24 * 3600);
+/// The largest budget that the settings may give.
+pub const BUDGET_MOST: u32 = 1_000_000;
+const _: () = assert!(BUDGET_WINDOW.as_secs() <= BUDGET_WINDOW_MOST.as_secs() && LOOP_HOPS <= BUDGET_MOST);
+/// How many answers the router remembers to see who answers whom; when there are more, it forgets them all, and begins
+/// to count anew.
+pub const HOPS: usize = 1 << 16;
+
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How many near misses a refusal names.

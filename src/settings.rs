@@ -70,6 +70,15 @@ pub struct Settings {
     pub names: Vec<String>,
     /// How long a question, or an urgent message, may stay without an answer before somebody else is told.
     pub answer_within: AnswerWithin,
+    /// How many messages a sender may send in `budget_window` before the next is delayed; 0: as many as it likes.
+    pub sender_budget: u32,
+    /// How many copies they may come to; 0: as many as it likes.
+    pub copies_budget: u32,
+    /// How many times a conversation may be answered to and fro in `budget_window` before the next answer is delayed;
+    /// 0: as often as it likes.
+    pub loop_hops: u32,
+    /// The time that the three above are counted in.
+    pub budget_window: Duration,
     /// The keys that the file gave, so that the listing can tell them from defaults.
     pub given: Vec<&'static str>,
 }
@@ -125,6 +134,10 @@ impl Default for Settings {
             message_bytes: limits::MESSAGE_BYTES,
             names: NAMES.map(String::from).to_vec(),
             answer_within: AnswerWithin::default(),
+            sender_budget: 0,
+            copies_budget: 0,
+            loop_hops: limits::LOOP_HOPS,
+            budget_window: limits::BUDGET_WINDOW,
             given: Vec::new(),
         }
     }
@@ -225,6 +238,35 @@ const KEYS: &[Key] = &[
             format!("{{ {} }}", each.collect::<Vec<_>>().join(", "))
         },
     },
+    Key {
+        key: "sender_budget",
+        doc: "messages of one sender in a `budget_window`; what comes on top waits in its outbox; 0 is no bound",
+        read: |value, settings| budget(value).map(|most| settings.sender_budget = most),
+        show: |settings| settings.sender_budget.to_string(),
+    },
+    Key {
+        key: "copies_budget",
+        doc: "copies of one sender's messages in a `budget_window`, likewise; 0 is no bound",
+        read: |value, settings| budget(value).map(|most| settings.copies_budget = most),
+        show: |settings| settings.copies_budget.to_string(),
+    },
+    Key {
+        key: "loop_hops",
+        doc: "answers to answers in a `budget_window`, in one conversation; the next waits in its outbox; 0 is no bound",
+        read: |value, settings| budget(value).map(|most| settings.loop_hops = most),
+        show: |settings| settings.loop_hops.to_string(),
+    },
+    Key {
+        key: "budget_window",
+        doc: "the time that the three keys above count in, such as `60s`, `10m` or `1h`",
+        read: |value, settings| {
+            let allowed = limits::BUDGET_WINDOW_LEAST..=limits::BUDGET_WINDOW_MOST;
+            let given = value.as_str().and_then(clock::span).filter(|span| allowed.contains(span));
+            settings.budget_window = given.ok_or("a time from 1s to 24h, such as \"60s\", \"10m\" or \"1h\"")?;
+            Ok(())
+        },
+        show: |settings| shown(&clock::span_text(settings.budget_window)),
+    },
 ];
 
 fn answer_within(value: &DeValue<'_>) -> Option<AnswerWithin> {
@@ -249,6 +291,11 @@ fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String
 fn integer(value: &DeValue<'_>) -> Option<u64> {
     let integer = value.as_integer()?;
     u64::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+fn budget(value: &DeValue<'_>) -> Result<u32, String> {
+    let given = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST);
+    given.ok_or_else(|| format!("a whole number from 0 (no bound) to {}", limits::BUDGET_MOST))
 }
 
 fn is_context(path: &str) -> bool {

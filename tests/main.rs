@@ -11,6 +11,8 @@ mod messages;
 mod protocol;
 mod receipts;
 mod router;
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod soak;
 mod sweep;
 mod tidy;
 mod town;

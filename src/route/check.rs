@@ -176,7 +176,7 @@ fn wrong_recipients(registry: &Registry, agent: &str, to: Option<Value>) -> Vec<
 }
 
 /// Stands in where it doesn't matter how anybody stands.
-struct Nobody;
+pub(super) struct Nobody;
 
 impl Standing for Nobody {
     fn unread(&self, _: &str) -> usize {

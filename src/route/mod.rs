@@ -6,6 +6,7 @@
 //! router, and recovery starts from what is on disk.
 
 mod ack;
+mod budget;
 mod check;
 mod compose;
 mod deliver;
@@ -79,6 +80,7 @@ pub struct Router {
     /// When to look again at what is due, after something stood in its way.
     time_again: Option<std::time::Instant>,
     tally: Tally,
+    budgets: budget::Budgets,
 }
 
 /// What a router did since it started.
@@ -182,6 +184,7 @@ impl Router {
             bad: Default::default(),
             time_again: None,
             tally: Tally::default(),
+            budgets: budget::Budgets::default(),
         })
     }
 
@@ -193,6 +196,7 @@ impl Router {
         let addressed = self.resolve(checked)?;
         let staged = self.stage(addressed);
         let committed = self.commit(staged)?;
+        self.remember_hops(&committed);
         let delivered = self.deliver(committed)?;
         let projected = self.project(delivered)?;
         self.retire(projected)
