@@ -1,7 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    agent, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
+    agent, check, completions, demo, explain, inbox, init, list, log, man, read, reply, run, schema, search, send,
+    settings, status, thread,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -61,6 +62,10 @@ pub(super) enum Command {
     Send(send::Args),
     Inbox(inbox::Args),
     Read(read::Args),
+    Reply(reply::Args),
+    Thread(thread::Args),
+    List(list::Args),
+    Search(search::Args),
     Explain(explain::Args),
     Check(check::Args),
     Status(status::Args),
