@@ -117,16 +117,15 @@ fn what_answers_a_message_that_the_log_does_not_have_is_shown_all_the_same() {
 #[test]
 fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
     let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
-    let say = |n: usize| {
-        let (from, to) = if n % 2 == 0 { ("alice", "bob") } else { ("bob", "alice") };
-        let before = n.checked_sub(1).map(|before| Value::from(format!("{to}/n{before}")));
-        let mut message = json!({"id": format!("n{n}"), "to": to, "body": n.to_string()});
-        before.into_iter().for_each(|before| message["in_reply_to"] = before);
-        world.drop_file(from, &format!("{n:03}.json"), message.to_string());
-    };
-    (0..60).for_each(say);
+    for n in 0..60 {
+        let mut message = json!({"id": format!("n{n}"), "to": "bob", "body": n.to_string()});
+        if n > 0 {
+            message["in_reply_to"] = Value::from(format!("n{}", n - 1));
+        }
+        world.drop_file("alice", &format!("{n:03}.json"), message.to_string());
+    }
     world.ok(&["run", "--once"]);
-    for id in ["alice/n0", "bob/n31", "bob/n59"] {
+    for id in ["n0", "n31", "n59"] {
         assert_eq!(world.json(&["thread", id]).as_array().map(Vec::len), Some(60), "from {id}");
     }
 }
@@ -136,7 +135,7 @@ fn hostile_text_in_a_thread_is_shown_and_can_t_pass_for_another_message() {
     let world = World::with(&["mallory", "bob"]);
     let body = format!("{EVIL}\n    42  2026-11-21T10:30:00Z  human → bob\nreally");
     let message = json!({"id": "m1", "to": "bob", "subject": EVIL, "body": body, "thread_id": "t\u{202e}", "mood": EVIL,
-        "attachments": [{"name": EVIL, "content": EVIL}]});
+        "attachments": [{"name": "n\u{202e}.txt", "content": EVIL}]});
     drop_all(&world, &[("mallory", message)]);
     let ran = world.run(&["thread", "m1"]);
     assert!(ran.code == 0 && is_tame(&ran.out) && is_tame(&ran.err), "{ran:?}");
