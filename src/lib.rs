@@ -32,6 +32,7 @@ pub mod registry;
 pub mod resolve;
 pub mod room;
 pub mod log;
+pub mod find;
 pub mod fold;
 pub mod outbox;
 pub mod spool;

@@ -4,6 +4,7 @@ mod addresses;
 mod bad_input;
 mod cli;
 mod docs;
+mod finding;
 mod frozen;
 mod hostile;
 mod licences;

@@ -143,6 +143,16 @@ pub fn status(room: &Room) -> Result<Status> {
     })
 }
 
+/// Does a message stand in an outbox, or on its way from one to the inboxes?
+pub fn anything_waits(room: &Room) -> Result<bool> {
+    for directory in [layout::CLAIM, layout::STAGE] {
+        if room.dir.sub(directory)?.list()?.next().is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(directories(room, layout::OUTBOXES)?.iter().any(|agent| !files(room, &layout::outbox(agent)).is_empty()))
+}
+
 /// The directories in a directory of the room, in the order of their names.
 fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();

@@ -1,9 +1,6 @@
 //! The command line as it is written: the commands, and what all of them take.
 
-use super::{
-    ack, agent, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
-    trace,
-};
+use super::{ack, agent, check, clap, completions, demo, explain, inbox, init, list, log, man, read, reply, run, schema, search, send, settings, status, thread, trace};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -64,6 +61,10 @@ pub(super) enum Command {
     Trace(trace::Args),
     Inbox(inbox::Args),
     Read(read::Args),
+    Reply(reply::Args),
+    Thread(thread::Args),
+    List(list::Args),
+    Search(search::Args),
     Explain(explain::Args),
     Check(check::Args),
     Status(status::Args),

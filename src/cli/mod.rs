@@ -11,16 +11,20 @@ mod exit;
 mod explain;
 mod inbox;
 mod init;
+mod list;
 mod log;
 mod man;
 mod output;
 mod read;
+mod reply;
 mod run;
 mod schema;
+mod search;
 mod send;
 mod settings;
 mod status;
 mod table;
+mod thread;
 mod trace;
 mod visible;
 
@@ -72,6 +76,10 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Trace(args) => trace::run(args, cx),
         Command::Inbox(args) => inbox::run(args, cx),
         Command::Read(args) => read::run(args, cx),
+        Command::Reply(args) => reply::run(args, cx),
+        Command::Thread(args) => thread::run(args, cx),
+        Command::List(args) => list::run(args, cx),
+        Command::Search(args) => search::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Status(args) => status::run(args, cx),

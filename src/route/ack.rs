@@ -7,6 +7,7 @@ use crate::error::{Problem, Result};
 use crate::fold::Fold;
 use crate::ladder::{Climb, Rung};
 use crate::log::{self, Line, Position};
+use crate::find;
 use crate::message::Message;
 use crate::record::{Event, Record};
 use crate::{id, inbox, limits};
@@ -108,7 +109,7 @@ pub fn meant(
     if found.is_empty()
         && let Ok(seq) = reference.parse()
     {
-        let line = by_seq(room, seq)?;
+        let line = find::by_seq(room, seq)?;
         found.extend(line.and_then(|line| Meant::read(&line)).filter(concerns));
     }
     Ok(match found.len() {
@@ -126,16 +127,6 @@ pub fn meant(
             Err(Problem::new("ambiguous_reference", what).fix(format!("write one of {}", names.join(", "))))
         }
     })
-}
-
-fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
-    for line in log::read(room, log::START)? {
-        let line = line?;
-        if Meant::read(&line).is_some_and(|meant| meant.seq == seq) {
-            return Ok(Some(line));
-        }
-    }
-    Ok(None)
 }
 
 impl Router {
