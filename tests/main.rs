@@ -5,6 +5,7 @@ mod bad_input;
 mod cli;
 mod docs;
 mod frozen;
+mod fuzz;
 mod hostile;
 mod licences;
 mod messages;
