@@ -6,6 +6,7 @@ mod cli;
 mod docs;
 mod finding;
 mod frozen;
+mod fuzz;
 mod hostile;
 mod licences;
 mod messages;
