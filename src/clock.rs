@@ -50,6 +50,11 @@ impl Stamp {
         self.date_time().format("%Y%m%dT%H%M%S%.6fZ").to_string()
     }
 
+    /// `2026-11`, the month it is in.
+    pub fn month(self) -> String {
+        self.date_time().format("%Y-%m").to_string()
+    }
+
     /// This instant as chrono has it.
     pub fn date_time(self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()

@@ -1,6 +1,7 @@
 //! One file for each thing that a person or an agent does; they return data and print nothing.
 
 pub mod agent;
+pub mod archive;
 pub mod attach;
 pub mod check;
 pub mod demo;

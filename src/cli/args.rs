@@ -1,7 +1,7 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    agent, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
+    agent, archive, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -65,6 +65,7 @@ pub(super) enum Command {
     Check(check::Args),
     Status(status::Args),
     Log(log::Args),
+    Archive(archive::Args),
     Run(run::Args),
     Settings(settings::Args),
     Schema(schema::Args),

@@ -7,11 +7,13 @@
 mod append;
 mod barrier;
 mod board;
+mod draft;
 mod system;
 
 pub use append::Append;
 pub use barrier::{Barrier, Durability};
 pub use board::Board;
+pub use draft::Draft;
 pub use system::Lease;
 
 use crate::error::{Doing, Error, Result};
@@ -207,6 +209,17 @@ impl Dir {
         match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(e) => Err(e).doing("remove", self.at(name)),
+        }
+    }
+
+    /// Removes a file if it still is what it was when `then` was asked of it. `false`, and nothing is removed, if it is
+    /// another or was changed; that there is none is fine. A write in the instant between the look and the removal goes
+    /// with the file.
+    pub fn remove_if_same(&self, name: impl AsRef<Path>, then: &Meta) -> Result<bool> {
+        match self.stat(&name)? {
+            Some(now) if now != *then => Ok(false),
+            Some(_) => self.remove(&name).map(|()| true),
+            None => Ok(true),
         }
     }
 
