@@ -14,6 +14,7 @@ pub use sources::{Kind, Left, Source, each};
 use crate::clock::Stamp;
 use crate::disk::{Barrier, Dir, Draft, Durability, file_meta};
 use crate::error::{Doing, Error, Result};
+use crate::fold::Fold;
 use crate::room::Room;
 use crate::{layout, log};
 use pack::Scales;
@@ -53,24 +54,26 @@ impl Archive {
     pub fn open(room: &Room) -> Result<(Archive, u64)> {
         let durability = room.settings()?.durability;
         let lock = room.lock_archive()?;
-        let mut barrier = Barrier::new(durability, room.dir.clone());
+        let barrier = Barrier::new(durability, room.dir.clone());
         let power = durability == Durability::Power;
-        if power {
-            // What is about to be read may be in memory only: a source removed for good must not be missing from a log
-            // that the power cut made shorter.
-            barrier.everything();
-            let log = room.dir.sub(layout::LOG)?;
-            for entry in log.list()? {
-                let name = entry?.name;
-                barrier.file(log.look(&name)?, || log.at(&name));
-            }
-            barrier.dir(&log);
-            barrier.pass()?;
-        }
         let mut archive = Archive { room: room.dir.clone(), power, barrier, lock, last: Stamp::default() };
         archive.remove_drafts()?;
         let finished = archive.finish()?;
         Ok((archive, finished))
+    }
+
+    /// Makes durable what the fold was made from, and then writes it as the checkpoint: the log can be taken up from
+    /// there without the segments before it. To be called before a segment leaves `log/`.
+    pub fn rely_on(&mut self, fold: &Fold) -> Result<()> {
+        let logs = self.room.sub(layout::LOG)?;
+        self.barrier.everything();
+        // Where no call syncs everything.
+        let name = layout::segment(fold.end.segment);
+        self.barrier.file(logs.look(&name)?, || logs.at(&name));
+        self.barrier.dir(&logs);
+        self.barrier.pass()?;
+        let (name, draft) = (Path::new(layout::CHECKPOINT), Path::new(layout::CHECKPOINT_DRAFT));
+        self.room.replace_by(name, draft, &fold.checkpoint())
     }
 
     /// Packs files of one kind and month, and removes those that went into the pack and still are what they were.
@@ -195,6 +198,8 @@ impl Archive {
         self.forget()?;
         self.lock.rewind().and_then(|()| self.lock.write_all(text.as_bytes())).doing("write", &path)?;
         self.barrier.file(self.lock.try_clone().doing("open", &path)?, || path);
+        // An original that a power cut moves back among the claims would be retired once more.
+        self.barrier.dir(&self.room.sub(layout::CLAIM)?);
         self.barrier.pass()
     }
 
@@ -203,6 +208,7 @@ impl Archive {
     }
 
     fn remove_drafts(&mut self) -> Result<()> {
+        self.room.remove(layout::CHECKPOINT_DRAFT)?;
         let archive = match self.room.sub(layout::ARCHIVE) {
             Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
             archive => archive?,

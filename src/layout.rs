@@ -43,6 +43,8 @@ pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
 pub const ROOM_ID: &str = "spool/room";
 /// A cache of the fold over the log.
 pub const CHECKPOINT: &str = "spool/checkpoint";
+/// A checkpoint that the cleanup job is writing.
+pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 /// What waits and why, written by the router for `status`.
 pub const WAITING: &str = "spool/waiting.json";
 /// Keeps the room out of version control.

@@ -7,7 +7,7 @@ use crate::fold::{self, Fold};
 use crate::log::{self, Position};
 use crate::record::Record;
 use crate::room::Room;
-use crate::{layout, limits};
+use crate::{fault, layout, limits};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -84,7 +84,7 @@ impl Run<'_> {
     }
 
     fn segments(&mut self) -> Result<()> {
-        let fold = replay(self.room)?;
+        let (fold, mut relied) = (replay(self.room)?, false);
         for number in log::live(&self.room.dir)? {
             // Nothing in front of the last batch will be written to any more.
             if number >= fold.end.segment {
@@ -100,7 +100,12 @@ impl Run<'_> {
                     path: layout::live_segment(number),
                     why: format!("record {open} in it is not settled yet: `mailbag status` says what waits"),
                 }),
-                None => self.segment(number, &first)?,
+                None => {
+                    if let Some(archive) = self.archive.as_mut().filter(|_| !std::mem::replace(&mut relied, true)) {
+                        archive.rely_on(&fold)?;
+                    }
+                    self.segment(number, &first)?;
+                }
             }
         }
         Ok(())
@@ -140,13 +145,13 @@ impl Run<'_> {
 
     fn files(&mut self, kind: Kind) -> Result<()> {
         let (room, bound) = (self.room.dir.clone(), self.bound);
-        let mut chunk = Vec::new();
+        let (mut chunk, most) = (Vec::new(), fault::pack_files());
         archive::each(&room, kind, bound, &mut |source| {
             match source {
                 Ok(source) => chunk.push(source),
                 Err(left) => self.leave(left),
             }
-            if chunk.len() >= limits::PACK_FILES { self.pack(kind, std::mem::take(&mut chunk)) } else { Ok(()) }
+            if chunk.len() >= most { self.pack(kind, std::mem::take(&mut chunk)) } else { Ok(()) }
         })?;
         self.pack(kind, chunk)
     }

@@ -11,7 +11,7 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag archive --older-than 7d --dry-run
   mailbag archive --older-than 7d
-  zstdcat .mailbag/archive/2026-11/sent-*.zst | jq -r 'select(.path == \"sent/alice/7~x.json\").content'
+  zstdcat .mailbag/archive/2026-11/sent-*.zst | jq -j 'select(.path == \"sent/alice/7~x.json\").content'
 
 Packs old files of sent/, rejected/, inbox/*/seen/ and inbox/*/expired/, and whole
 segments of the log, into archive/YYYY-MM/. Unread mail and mail that somebody

@@ -181,11 +181,15 @@ impl Dir {
         let mut temporary = OsString::from(".");
         temporary.push(name.file_name().unwrap_or_default());
         temporary.push(format!(".{}.tmp", std::process::id()));
-        let temporary = name.with_file_name(temporary);
-        self.remove(&temporary)?;
-        let file = self.create(&temporary, bytes)?;
-        system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: self.at(&temporary), source })?;
-        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))?;
+        self.replace_by(name, &name.with_file_name(temporary), bytes)
+    }
+
+    /// As [`Dir::replace`], by way of this temporary name in the same directory, where a kill may leave a part of it.
+    pub fn replace_by(&self, name: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
+        self.remove(temporary)?;
+        let file = self.create(temporary, bytes)?;
+        system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: self.at(temporary), source })?;
+        rustix::fs::renameat(&*self.fd, temporary, &*self.fd, name).doing("replace", self.at(name))?;
         match name.parent().filter(|p| !p.as_os_str().is_empty()) {
             Some(parent) => self.sub(parent)?.sync(),
             None => self.sync(),
