@@ -21,6 +21,8 @@ pub const INBOXES: &str = "inbox";
 pub const SENT: &str = "sent";
 /// The directory of refused files.
 pub const REJECTED: &str = "rejected";
+/// What the cleanup job packed, in a directory for each month.
+pub const ARCHIVE: &str = "archive";
 /// The log's segments.
 pub const LOG: &str = "log";
 /// The router's own directory.
@@ -35,10 +37,14 @@ pub const QUARANTINE: &str = "spool/quarantine";
 pub const LOCK: &str = "spool/lock";
 /// Held by whoever edits the registry.
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
+/// Held by the cleanup job; names the pack whose sources it is removing.
+pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
 /// The room's id, as in the log.
 pub const ROOM_ID: &str = "spool/room";
 /// A cache of the fold over the log.
 pub const CHECKPOINT: &str = "spool/checkpoint";
+/// A checkpoint that the cleanup job is writing.
+pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 /// What waits and why, written by the router for `status`.
 pub const WAITING: &str = "spool/waiting.json";
 /// Keeps the room out of version control.
@@ -107,8 +113,72 @@ pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
 
 /// The accept time in a delivered file's name, which no other message has.
 pub fn read_delivered(name: &std::ffi::OsStr) -> Option<Stamp> {
-    let stamp = name.to_str()?.get(..limits::STAMP)?;
+    let stamp = name.to_str()?.get(..limits::STAMP + 1)?.strip_suffix('-')?;
     Stamp::read_file_name(stamp)
+}
+
+/// The directory of what is archived of a month.
+pub fn archive(month: &str) -> PathBuf {
+    Path::new(ARCHIVE).join(month)
+}
+
+/// The path of something in the archive.
+pub fn archived(month: &str, name: impl AsRef<Path>) -> PathBuf {
+    archive(month).join(name)
+}
+
+/// The path of a segment that is not archived.
+pub fn live_segment(number: u32) -> PathBuf {
+    Path::new(LOG).join(segment(number))
+}
+
+/// The name of a log segment in the archive.
+pub fn archived_segment(number: u32) -> String {
+    format!("log-{}.zst", segment(number))
+}
+
+/// The number in an archived segment's name.
+pub fn archived_segment_number(name: &str) -> Option<u32> {
+    segment_number(name.strip_prefix("log-")?.strip_suffix(".zst")?)
+}
+
+/// The name of a pack of files of one kind: `sent-20261121T103000.123456Z.ndjson.zst`.
+pub fn pack(kind: &str, at: Stamp) -> String {
+    format!("{kind}-{}.ndjson.zst", at.file_name())
+}
+
+/// Reads the path of a pack in the room: month and name; `None` for what is none.
+pub fn read_pack(path: &str) -> Option<(&str, &str)> {
+    let (month, name) = path.strip_prefix(ARCHIVE)?.strip_prefix('/')?.split_once('/')?;
+    let is_pack = !name.starts_with('.') && !name.contains('/') && name.ends_with(".ndjson.zst");
+    (is_month(month) && is_pack).then_some((month, name))
+}
+
+/// Is this the name of a month's directory in the archive?
+pub fn is_month(name: &str) -> bool {
+    let is_digit = |(n, b): (usize, u8)| if n == 4 { b == b'-' } else { b.is_ascii_digit() };
+    name.len() == 7 && name.bytes().enumerate().all(is_digit)
+}
+
+/// Directory and name of a path in the room that leads nowhere but down.
+pub fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
+    let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    Some((path.parent().filter(|_| is_plain)?, path.file_name()?))
+}
+
+/// The name of a pack that is not in its place yet.
+pub fn draft(name: &str) -> String {
+    format!(".tmp-{name}")
+}
+
+/// Is this a name that [`draft`] gives?
+pub fn is_draft(name: &str) -> bool {
+    name.starts_with(".tmp-") && name.ends_with(".ndjson.zst")
+}
+
+/// Something in a directory of the room.
+pub fn below(directory: &Path, name: &std::ffi::OsStr) -> PathBuf {
+    directory.join(name)
 }
 
 /// The name of a claim: its number, the outbox it came from, and what is kept of its file name.

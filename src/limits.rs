@@ -56,6 +56,15 @@ const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
 /// A checkpoint larger than this is not read: a hundred million ids.
 pub const CHECKPOINT_MOST: u64 = 2 << 30;
 
+/// The most files in one pack of the archive.
+pub const PACK_FILES: usize = 16_384;
+/// How hard the archive is packed: zstd's own scale.
+pub const PACK_LEVEL: i32 = 9;
+/// The largest file that is packed: a delivered copy of the largest message.
+pub const PACK_FILE_BYTES: u64 = MESSAGE_BYTES_MOST * 2;
+/// How many of the files that were left alone a run of the cleanup job names.
+pub const PACK_LEFT: usize = 20;
+
 /// Up to this many files and directories are synced one by one; beyond it, the whole file system at once.
 pub const SYNC_ONE_BY_ONE: usize = 12;
 

@@ -120,6 +120,19 @@ impl Room {
         }
     }
 
+    /// Holds the archive if nobody else packs.
+    pub fn lock_archive(&self) -> Result<File> {
+        let file = self.dir.lock_file(layout::ARCHIVE_LOCK)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::Error(e)) => Err(e).doing("lock", self.dir.at(layout::ARCHIVE_LOCK)),
+            Err(TryLockError::WouldBlock) => Err(Error::Busy {
+                what: "another `mailbag archive` is at work in this room".into(),
+                cure: "one is enough; it does the work".into(),
+            }),
+        }
+    }
+
     /// Takes the right to route in this room, or says who has it. Waits for another's single pass to end, at most
     /// [`limits::LOCK_WAIT`]; doesn't wait for a router that runs.
     pub fn lock(&self, mode: Mode) -> Result<Locking> {

@@ -14,7 +14,7 @@ const FUNCTION_LINES: usize = 70;
 /// Uses of file calls outside `disk/`: the file, what stands in the line, and why it may.
 const FILES: &[(&str, &str, &str)] = &[
     ("src/outbox.rs", "use std::fs::File;", "reads what disk opened"),
-    ("src/log.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/log/stands.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/room.rs", "use std::fs::{File, TryLockError};", "holds and reads the lock that disk opened"),
     ("src/room.rs", "std::fs::create_dir_all(path)", "makes the room's own directory; disk works below one"),
     ("src/room.rs", "std::fs::read_to_string(directory.join(\".git\"))", "discovery reads outside any room"),
@@ -36,13 +36,11 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/room.rs", "directory.join(text.strip_prefix", "discovery reads outside any room"),
     ("src/route/take.rs", "layout::outbox(agent).join(name)", "only shown: the file that waits"),
     ("src/route/stage.rs", "layout::rejected(agent).join(layout::retired(", "only shown: where a refused file is kept"),
-    ("src/fold/replay.rs", "room.at(layout::LOG).join(layout::segment(", "only shown: the damaged segment"),
     ("src/actions/attach.rs", "room.dir.path().join(&settings.context)", "the context may be outside the room"),
     ("src/actions/demo.rs", "layout::outbox(\"reviewer\").join(", "shows what an agent without the program does"),
     ("src/actions/inbox.rs", "directory.join(name)", "only shown: the file of a message"),
     ("src/cli/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
     ("src/actions/init.rs", "from.join(path)", "where a new room goes"),
-    ("src/actions/log.rs", "path.join(layout::segment(", "only shown: the damaged segment"),
     ("src/actions/send.rs", "outbox.join(format!(", "a sender names its file as it likes"),
     ("src/actions/trace.rs", "sent.join(name)", "only shown: where the original is kept"),
     ("src/actions/status.rs", "directory.join(name)", "only shown: a refused file"),

@@ -2,6 +2,7 @@
 
 pub mod ack;
 pub mod agent;
+pub mod archive;
 pub mod attach;
 pub mod check;
 pub mod demo;

@@ -1,6 +1,9 @@
 //! The command line as it is written: the commands, and what all of them take.
 
-use super::{ack, agent, check, clap, completions, demo, explain, inbox, init, list, log, man, read, reply, run, schema, search, send, settings, status, thread, trace};
+use super::{
+    ack, agent, archive, check, completions, demo, explain, inbox, init, list, log, man, read, reply, run, schema,
+    search, send, settings, status, thread, trace,
+};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -69,6 +72,7 @@ pub(super) enum Command {
     Check(check::Args),
     Status(status::Args),
     Log(log::Args),
+    Archive(archive::Args),
     Run(run::Args),
     Settings(settings::Args),
     Schema(schema::Args),

@@ -2,6 +2,7 @@
 
 mod ack;
 mod agent;
+mod archive;
 mod args;
 mod check;
 mod completions;
@@ -84,6 +85,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Check(args) => check::run(args, cx),
         Command::Status(args) => status::run(args, cx),
         Command::Log(args) => log::run(args, cx),
+        Command::Archive(args) => archive::run(args, cx),
         Command::Run(args) => run::run(args, cx),
         Command::Settings(args) => settings::run(args, cx),
         Command::Schema(args) => schema::run(args, cx),

@@ -118,6 +118,14 @@ impl Output {
         Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
     }
 
+    /// How far a long command is: a line on a terminal that the next one writes over, and an empty one clears.
+    pub(super) fn progress(&self, text: &str) {
+        let mut stderr = std::io::stderr();
+        if !self.quiet && !self.json && stderr.is_terminal() {
+            let _ = write!(stderr, "\r\x1b[K{}", visible::line(text));
+        }
+    }
+
     /// Something went wrong that the command can live with.
     pub(super) fn warn(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{YELLOW}warning:{YELLOW:#} {}", visible::block(text));

@@ -41,6 +41,11 @@ struct Head {
 impl Fold {
     /// Writes the checkpoint. Survives a kill at any instant: the old one or the new one stands.
     pub fn save(&self, room: &Dir) -> Result<()> {
+        room.replace(layout::CHECKPOINT, &self.checkpoint())
+    }
+
+    /// What the checkpoint's file holds.
+    pub fn checkpoint(&self) -> Vec<u8> {
         let mut raw = self.ids.bytes();
         let ids = raw.len();
         let mailboxes = self.mailboxes.put(&mut raw);
@@ -68,7 +73,7 @@ impl Fold {
         let mut file = hex(&hash_line(&body)).into_bytes();
         file.push(b'\n');
         file.extend(body);
-        room.replace(layout::CHECKPOINT, &file)
+        file
     }
 }
 

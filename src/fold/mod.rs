@@ -229,6 +229,15 @@ impl Fold {
         }
     }
 
+    /// Forgets the ids in segments that were archived.
+    pub fn forget_archived_ids(&mut self, room: &crate::disk::Dir) -> crate::error::Result<()> {
+        let live = crate::log::live(room)?;
+        if live.first() != Some(&1) || live.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
+            self.ids.forget_all_but(&live);
+        }
+        Ok(())
+    }
+
     fn open_up(&mut self, record: Record, at: Stamp, place: Position) {
         if let (Some(from), Some(id)) = (&record.from, record.id.as_ref().filter(|_| record.event != Event::Duplicate))
         {

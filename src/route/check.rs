@@ -111,13 +111,14 @@ impl Router {
         notices.into_iter().map(rule).collect()
     }
 
-    // A (sender, id) that the log holds is a duplicate if the content is the same, and refused if it isn't.
+    // A (sender, id) that the log holds is a duplicate if the content is the same, and refused if it isn't. What was
+    // archived is forgotten.
     fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<Ruling>> {
         if !fault::on(Protection::DuplicateCheck) {
             return Ok(None);
         }
         for place in self.fold.ids.places(agent, id) {
-            let Some(line) = log::read_one(&self.room.dir, place)? else { continue };
+            let Some(line) = log::read_live(&self.room.dir, place)? else { continue };
             let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
             let is_it = record.event == Event::Accepted
                 && record.from.as_deref() == Some(agent)
