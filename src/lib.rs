@@ -36,6 +36,7 @@ pub mod fold;
 pub mod outbox;
 pub mod spool;
 pub mod inbox;
+pub mod projections;
 pub mod notice;
 
 // Story: the way of a message.

@@ -38,6 +38,10 @@ pub const REGISTRY_BYTES: u64 = 64 << 20;
 /// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.
 pub const JSON_DEPTH: usize = 128;
 
+/// The most lines of a file that holds a message a line: all of them go into one batch.
+pub const LINES: usize = 1000;
+const _: () = assert!(LINES <= BATCH_MESSAGES);
+
 /// The most messages in one batch.
 pub const BATCH_MESSAGES: usize = 2048;
 /// A batch takes no further message once this much has been read into it.

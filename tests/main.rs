@@ -2,6 +2,7 @@
 
 mod addresses;
 mod bad_input;
+mod channels;
 mod cli;
 mod docs;
 mod frozen;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The first line of the file's body; the ids follow it as raw entries.
 #[derive(Serialize, Deserialize)]
@@ -29,6 +29,7 @@ struct Head {
     open: Vec<Open>,
     heard: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
+    channels: BTreeMap<Arc<str>, u64>,
     counts: Counts,
     last: Position,
     end: Position,
@@ -48,6 +49,7 @@ impl Fold {
             open: self.open.values().cloned().collect(),
             heard: self.heard.clone(),
             active: self.active.iter().map(|(agent, at)| (agent.clone(), at.micros())).collect(),
+            channels: self.channels.clone(),
             counts: self.counts,
             last: self.last,
             end: self.end,
@@ -88,6 +90,7 @@ fn read(file: &[u8]) -> Option<Fold> {
         open: head.open.into_iter().map(|open| (open.seq, open)).collect(),
         heard: head.heard,
         active: head.active.into_iter().map(|(agent, at)| (agent, Stamp::from_micros(at))).collect(),
+        channels: head.channels,
         counts: head.counts,
         ids: Ids::from_bytes(&body[cut + 1..]),
         last: head.last,

@@ -5,9 +5,11 @@
 //! leaves the message where it stands, outbox or claim, and goes on with the others; one that fails for good ends the
 //! router, and recovery starts from what is on disk.
 
+mod channels;
 mod check;
 mod compose;
 mod deliver;
+mod lines;
 mod project;
 mod reload;
 mod stage;
@@ -22,6 +24,7 @@ use crate::fold::Fold;
 use crate::layout;
 use crate::log::Log;
 use crate::outbox::{Outboxes, Patience};
+use crate::projections::channels::Channels;
 use crate::registry::Registry;
 use crate::room::{Lock, Room};
 use crate::settings::Settings;
@@ -56,6 +59,8 @@ pub struct Router {
     pub(crate) stuck: BTreeSet<u64>,
     /// Records delivered and retired since the last barrier: after it they are settled.
     pub(crate) done: BTreeSet<u64>,
+    /// The conversations.
+    pub(crate) channels: Channels,
     notices: Vec<Notice>,
     /// Notices that could not be written yet.
     held: Vec<Notice>,
@@ -88,9 +93,10 @@ pub struct Tally {
     pub waiting: usize,
 }
 
-/// Something that the router has to say to the human, once.
+/// Something that the router has to say to somebody, once.
 #[derive(Clone)]
 pub(crate) struct Notice {
+    to: Arc<str>,
     about: String,
     subject: String,
     body: String,
@@ -138,6 +144,7 @@ impl Router {
         patience: Patience,
     ) -> Result<Router> {
         let settings = room.settings()?;
+        let channels = Channels::new(room.dir.clone());
         Ok(Router {
             registry: Arc::new(room.registry()?),
             barrier: Barrier::new(settings.durability, room.dir.clone()),
@@ -154,6 +161,7 @@ impl Router {
             claims: VecDeque::new(),
             stuck: BTreeSet::new(),
             done: BTreeSet::new(),
+            channels,
             notices: Vec::new(),
             held: Vec::new(),
             acted: false,
@@ -198,17 +206,22 @@ impl Router {
 
     /// Says something to the human, unless it was said before.
     pub fn notify(&mut self, about: String, subject: String, body: String) {
+        self.notify_agent(crate::id::HUMAN.into(), about, subject, body);
+    }
+
+    /// Says something to an agent, unless it was said before.
+    pub(crate) fn notify_agent(&mut self, to: Arc<str>, about: String, subject: String, body: String) {
         if !self.fold.heard.contains(&about)
             && self.notices.iter().chain(&self.held).all(|notice| notice.about != about)
         {
-            self.notices.push(Notice { about, subject, body });
+            self.notices.push(Notice { to, about, subject, body });
         }
     }
 
     /// Tries again what is due; `true` if the registry or the settings are to be read again.
     pub fn retry(&mut self) -> Result<bool> {
         let due: HashSet<String> = self.waiting.take_due().into_iter().collect();
-        let (mut copies, mut reload) = (false, false);
+        let (mut copies, mut reload, mut channels) = (false, false, false);
         for what in &due {
             match what.split_once('/') {
                 Some((layout::OUTBOXES, file)) => match file.split_once('/') {
@@ -220,6 +233,7 @@ impl Router {
                     None => self.outboxes.scan(&file.into()),
                 },
                 Some((layout::SPOOL, claim)) => self.claims.extend(claim.strip_prefix("claim/").map(str::to_owned)),
+                Some((layout::CHANNELS, _)) => channels = true,
                 _ if what == layout::REGISTRY || what == layout::SETTINGS => (reload, copies) = (true, true),
                 _ => copies = true,
             }
@@ -229,6 +243,9 @@ impl Router {
             let delivered = self.deliver(stuck)?;
             let projected = self.project(delivered);
             self.retire(projected)?;
+        }
+        if channels {
+            self.look_at_channels();
         }
         self.notices.append(&mut self.held);
         Ok(reload)

@@ -1,5 +1,5 @@
-//! Step 9: what follows from a record outside the mail itself. Today that is subscriptions, which stand in the
-//! registry; done again after a kill, they come to the same.
+//! Step 9: what follows from a record outside the mail itself: the conversations, and subscriptions, which stand in the
+//! registry. Done again after a kill, both come to the same.
 
 use super::{Delivered, Projected, Router};
 use crate::error::Result;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 impl Router {
     /// Step 9. A record whose effect could not be made stays open, and is tried again.
     pub(crate) fn project(&mut self, Delivered(seqs): Delivered) -> Projected {
+        self.show();
         let acts: Vec<(u64, Arc<str>, Act)> = seqs
             .iter()
             .filter_map(|seq| self.fold.open.get(seq))

@@ -93,8 +93,9 @@ impl Router {
         Ok(())
     }
 
-    /// Forgets what is no longer waited for.
+    /// Forgets what is no longer waited for, and looks after what follows from the log.
     pub fn tidy(&mut self) {
         self.patience.tidy();
+        self.look_at_channels();
     }
 }
