@@ -69,6 +69,8 @@ pub const STAND_STILL: Duration = Duration::from_secs(2);
 pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
 /// How often every outbox is looked at where they cannot.
 pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
+/// How often a command that follows a conversation looks at it.
+pub const FOLLOW: Duration = Duration::from_millis(100);
 /// How long nothing may happen before the router records what is settled.
 pub const IDLE: Duration = Duration::from_secs(1);
 /// The first wait before what failed for a passing reason is tried again.

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod attach;
+pub mod channel;
 pub mod check;
 pub mod demo;
 pub mod explain;

@@ -1,7 +1,7 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    agent, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
+    agent, channel, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -61,6 +61,7 @@ pub(super) enum Command {
     Send(send::Args),
     Inbox(inbox::Args),
     Read(read::Args),
+    Channel(channel::Args),
     Explain(explain::Args),
     Check(check::Args),
     Status(status::Args),

@@ -2,6 +2,7 @@
 
 mod agent;
 mod args;
+mod channel;
 mod check;
 mod completions;
 mod context;
@@ -68,6 +69,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Send(args) => send::run(args, cx),
         Command::Inbox(args) => inbox::run(args, cx),
         Command::Read(args) => read::run(args, cx),
+        Command::Channel(args) => channel::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Status(args) => status::run(args, cx),

@@ -5,6 +5,7 @@ mod foreign;
 mod lines;
 mod mentions;
 mod mending;
+mod showing;
 
 use crate::world::World;
 use serde_json::Value;

@@ -30,6 +30,26 @@ pub(super) struct Known {
     pub(super) at: Position,
 }
 
+/// What a line says of itself.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow)]
+    sender: Cow<'a, str>,
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    delivery: Delivery,
+}
+
+#[derive(Deserialize)]
+struct Delivery {
+    seq: u64,
+}
+
 /// What is known of an empty file.
 const NOTHING: Known = Known { end: 0, seq: 0, at: log::START };
 
@@ -43,22 +63,6 @@ pub(super) struct Judge<'a> {
 impl Judge<'_> {
     /// The record that a line shows, and where it stands in the log; `None` for a line that is not the router's.
     fn of(&self, line: &[u8]) -> Result<Option<(u64, Position)>> {
-        #[derive(Deserialize)]
-        struct Head<'a> {
-            #[serde(borrow)]
-            id: Cow<'a, str>,
-            #[serde(borrow)]
-            sender: Cow<'a, str>,
-            metadata: Metadata,
-        }
-        #[derive(Deserialize)]
-        struct Metadata {
-            delivery: Delivery,
-        }
-        #[derive(Deserialize)]
-        struct Delivery {
-            seq: u64,
-        }
         let Ok(head) = serde_json::from_slice::<Head>(line) else { return Ok(None) };
         for at in self.fold.ids.places(&head.sender, &head.id) {
             let Some(stands) = log::read_one(self.room, at)? else { continue };
@@ -97,6 +101,9 @@ impl Judge<'_> {
             while let Some(end) = rest.iter().rposition(|&byte| byte == b'\n').map(|n| n + 1) {
                 let begin = rest[..end - 1].iter().rposition(|&byte| byte == b'\n').map_or(0, |n| n + 1);
                 if let Some((seq, at)) = self.of(&rest[begin..end])? {
+                    if !is_in_order(&rest[..end]) {
+                        return Ok(NOTHING);
+                    }
                     let behind = bytes.len() - first.unwrap_or(0) - end;
                     return Ok(Known { end: upto - behind as u64, seq, at });
                 }
@@ -108,6 +115,13 @@ impl Judge<'_> {
             window *= 8;
         }
     }
+}
+
+/// Do these lines go up by what they say themselves? Where they don't, somebody else wrote among them.
+fn is_in_order(lines: &[u8]) -> bool {
+    let seq = |line: &[u8]| serde_json::from_slice::<Head>(line).ok().map(|head| head.metadata.delivery.seq);
+    let seqs: Vec<Option<u64>> = lines.split_inclusive(|&byte| byte == b'\n').map(seq).collect();
+    seqs.iter().all(Option::is_some) && seqs.is_sorted_by(|a, b| a < b)
 }
 
 /// Hands every line from `from` on to `each`; returns where the file ended.
