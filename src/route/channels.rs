@@ -30,8 +30,20 @@ impl Router {
                 None => self.waiting.over(&place),
                 Some(e) => self.waiting.failed(&place, e.to_string()),
             }
-            cut.iter().for_each(|cut| self.tell(cut));
+            self.tell_each(cut);
         }
+    }
+
+    // One message to each writer, however much it wrote.
+    fn tell_each(&mut self, cut: Vec<CutOut>) {
+        let mut writers: Vec<CutOut> = Vec::new();
+        for cut in cut {
+            match writers.iter_mut().find(|before| before.writer == cut.writer) {
+                Some(before) => before.lines += cut.lines,
+                None => writers.push(cut),
+            }
+        }
+        writers.iter().for_each(|cut| self.tell(cut));
     }
 
     fn tell(&mut self, cut: &CutOut) {
