@@ -64,7 +64,7 @@ pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
         Ok(dir) => {
             for entry in dir.list()? {
                 let entry = entry?;
-                if entry.kind != FileType::Directory && layout::is_message_file(&entry.name) {
+                if entry.kind != FileType::Directory && layout::is_mail_file(&entry.name) {
                     names.push(entry.name);
                 }
             }

@@ -23,6 +23,10 @@ pub const SENT: &str = "sent";
 pub const REJECTED: &str = "rejected";
 /// What the cleanup job packed, in a directory for each month.
 pub const ARCHIVE: &str = "archive";
+/// The directory of conversations.
+pub const CHANNELS: &str = "channels";
+/// The file, in a channel's directory, that holds its conversation.
+pub const CONVERSATION: &str = "messages.ndjson";
 /// The log's segments.
 pub const LOG: &str = "log";
 /// The router's own directory.
@@ -93,6 +97,22 @@ pub fn sent(agent: &str) -> PathBuf {
 /// Where an agent's refused messages go.
 pub fn rejected(agent: &str) -> PathBuf {
     Path::new(REJECTED).join(agent)
+}
+
+/// Where a channel's conversation stands.
+pub fn channel(name: &str) -> PathBuf {
+    Path::new(CHANNELS).join(name)
+}
+
+/// A channel's conversation: one line a message.
+pub fn conversation(channel: &str) -> PathBuf {
+    self::channel(channel).join(CONVERSATION)
+}
+
+/// The name of lines that somebody else wrote into a channel's conversation, where they are kept. It has no number in
+/// front, by which a routed file is known.
+pub fn cut_out(channel: &str, digest: &str) -> String {
+    format!("channel-{channel}-{digest}.ndjson")
 }
 
 /// The file name of the log's segment of that number, counted from 1.
@@ -216,8 +236,25 @@ pub fn read_retired(name: &str) -> Option<u64> {
 
 /// The name of the explanation beside a refused message.
 pub fn explanation(seq: u64, original: &str) -> String {
-    format!("{seq}~{}.error.json", original.strip_suffix(".json").unwrap_or(original))
+    format!("{seq}~{}", explaining(original))
 }
+
+/// The name of the explanation of one line of a file that holds a message a line.
+pub fn explanation_of_line(seq: u64, original: &str, line: u32) -> String {
+    format!("{seq}~{}.line{line}{EXPLAINED}", split_suffix(original).0)
+}
+
+/// Where a refused line is kept, with the reason.
+pub fn refused_line(agent: &str, seq: u64, original: &str, line: u32) -> PathBuf {
+    rejected(agent).join(explanation_of_line(seq, original, line))
+}
+
+/// The name of a file's explanation, which stands beside it.
+pub fn explaining(name: &str) -> String {
+    format!("{}{EXPLAINED}", split_suffix(name).0)
+}
+
+const EXPLAINED: &str = ".error.json";
 
 /// The name of a staged copy: its record, the claim it was made from (0 for none), and whom it is for.
 pub fn staged(seq: u64, claim: u64, agent: &str) -> String {
@@ -235,23 +272,48 @@ pub fn read_staged(name: &str) -> Option<(u64, u64)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Could this file in an outbox be a message? Names that start with a dot or don't end in `.json` are left alone.
+/// Could this file in an outbox be a message, or hold several? Names that start with a dot or end in neither `.json`
+/// nor `.ndjson` are left alone.
 pub fn is_message_file(name: &std::ffi::OsStr) -> bool {
+    is_mail_file(name) || is_lines_file(name)
+}
+
+/// Could this file in an inbox be mail?
+pub fn is_mail_file(name: &std::ffi::OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
-    !bytes.starts_with(b".") && bytes.ends_with(b".json")
+    !bytes.starts_with(b".") && bytes.ends_with(ONE.as_bytes())
+}
+
+/// Does this file in an outbox hold a message a line?
+pub fn is_lines_file(name: &std::ffi::OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    !bytes.starts_with(b".") && bytes.ends_with(LINES.as_bytes())
+}
+
+/// The end of the name of a file that is one message.
+const ONE: &str = ".json";
+/// The end of the name of a file that holds a message a line.
+const LINES: &str = ".ndjson";
+
+/// A sender's file name without its end, and that end.
+fn split_suffix(name: &str) -> (&str, &'static str) {
+    match (name.strip_suffix(LINES), name.strip_suffix(ONE)) {
+        (Some(stem), _) => (stem, LINES),
+        (None, stem) => (stem.unwrap_or(name), ONE),
+    }
 }
 
 /// What is kept of a sender's file name: no control or direction characters, no separators, cut at a character
-/// boundary, with its `.json` at the end.
+/// boundary, with its `.json` or `.ndjson` at the end.
 fn kept(name: &str) -> String {
-    let stem = name.strip_suffix(".json").unwrap_or(name);
+    let (stem, suffix) = split_suffix(name);
     let mut kept: String = stem.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    let mut cut = kept.len().min(limits::KEPT_NAME - ".json".len());
+    let mut cut = kept.len().min(limits::KEPT_NAME - suffix.len());
     while !kept.is_char_boundary(cut) {
         cut -= 1;
     }
     kept.truncate(cut);
-    kept + ".json"
+    kept + suffix
 }
 
 fn is_plain(c: char) -> bool {
@@ -278,6 +340,10 @@ mod tests {
         let original = read_claim(&name).map(|c| c.original.to_owned()).unwrap_or_default();
         assert!(explanation(u64::MAX, &original).len() <= limits::FILE_NAME);
         assert!(original.ends_with("é.json"));
+        let name = claim(u64::MAX, &"a".repeat(64), std::ffi::OsStr::new(&("é".repeat(124) + ".ndjson")));
+        let original = read_claim(&name).map(|c| c.original.to_owned()).unwrap_or_default();
+        assert!(original.ends_with("é.ndjson") && name.len() <= limits::FILE_NAME, "{name}");
+        assert!(explanation_of_line(u64::MAX, &original, u32::MAX).len() <= limits::FILE_NAME);
     }
 
     #[test]

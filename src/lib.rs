@@ -38,6 +38,7 @@ pub mod outbox;
 pub mod spool;
 pub mod inbox;
 pub mod archive;
+pub mod projections;
 pub mod notice;
 
 // Story: the way of a message.

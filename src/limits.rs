@@ -38,6 +38,10 @@ pub const REGISTRY_BYTES: u64 = 64 << 20;
 /// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.
 pub const JSON_DEPTH: usize = 128;
 
+/// The most lines of a file that holds a message a line: all of them go into one batch.
+pub const LINES: usize = 1000;
+const _: () = assert!(LINES <= BATCH_MESSAGES);
+
 /// The most messages in one batch.
 pub const BATCH_MESSAGES: usize = 2048;
 /// A batch takes no further message once this much has been read into it.
@@ -74,6 +78,8 @@ pub const STAND_STILL: Duration = Duration::from_secs(2);
 pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
 /// How often every outbox is looked at where they cannot.
 pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
+/// How often a command that follows a conversation looks at it.
+pub const FOLLOW: Duration = Duration::from_millis(100);
 /// How long nothing may happen before the router records what is settled.
 pub const IDLE: Duration = Duration::from_secs(1);
 /// How long what was seen to leave an inbox waits to be written together with more of its kind.

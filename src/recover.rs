@@ -38,6 +38,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let log = Log::open(&room.dir, fold.end)?;
     let mut router = Router::new(room, lock, log, spool, fold, patience)?;
     take_up(&mut router)?;
+    router.look_at_channels();
     Ok(router)
 }
 

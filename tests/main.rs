@@ -3,6 +3,7 @@
 mod addresses;
 mod archive;
 mod bad_input;
+mod channels;
 mod cli;
 mod docs;
 mod finding;

@@ -15,6 +15,10 @@ const FUNCTION_LINES: usize = 70;
 const FILES: &[(&str, &str, &str)] = &[
     ("src/outbox.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/log/stands.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/projections/channels/mod.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/projections/channels/tail.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/actions/channel.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/cli/output.rs", "rustix::event::", "asks whether a pipe is closed, not for a file"),
     ("src/room.rs", "use std::fs::{File, TryLockError};", "holds and reads the lock that disk opened"),
     ("src/room.rs", "std::fs::create_dir_all(path)", "makes the room's own directory; disk works below one"),
     ("src/room.rs", "std::fs::read_to_string(directory.join(\".git\"))", "discovery reads outside any room"),
@@ -34,6 +38,7 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/room.rs", "directory.join(\".git\")", "discovery reads outside any room"),
     ("src/room.rs", "own.join(\"commondir\")", "discovery reads outside any room"),
     ("src/room.rs", "directory.join(text.strip_prefix", "discovery reads outside any room"),
+    ("src/projections/channels/foreign.rs", "directory.join(", "only shown: where lines are kept"),
     ("src/route/take.rs", "layout::outbox(agent).join(name)", "only shown: the file that waits"),
     ("src/route/stage.rs", "layout::rejected(agent).join(layout::retired(", "only shown: where a refused file is kept"),
     ("src/actions/attach.rs", "room.dir.path().join(&settings.context)", "the context may be outside the room"),

@@ -69,7 +69,7 @@ pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
     let mut names = Vec::new();
     for entry in dir.list()? {
         let entry = entry?;
-        if entry.kind != FileType::Directory && layout::is_message_file(&entry.name) {
+        if entry.kind != FileType::Directory && layout::is_mail_file(&entry.name) {
             names.push(entry.name);
         }
     }

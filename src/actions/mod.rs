@@ -4,6 +4,7 @@ pub mod ack;
 pub mod agent;
 pub mod archive;
 pub mod attach;
+pub mod channel;
 pub mod check;
 pub mod demo;
 pub mod explain;

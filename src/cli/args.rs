@@ -1,8 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, check, completions, demo, explain, inbox, init, list, log, man, read, reply, run, schema,
-    search, send, settings, status, thread, trace,
+    ack, agent, archive, channel, check, completions, demo, explain, inbox, init, list, log, man, read, reply, run,
+    schema, search, send, settings, status, thread, trace,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -68,6 +68,7 @@ pub(super) enum Command {
     Thread(thread::Args),
     List(list::Args),
     Search(search::Args),
+    Channel(channel::Args),
     Explain(explain::Args),
     Check(check::Args),
     Status(status::Args),

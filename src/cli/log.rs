@@ -97,9 +97,10 @@ fn line(record: &Record) -> String {
         Event::Rungs => climbs(&record.rungs),
         Event::Duplicate => format!("{from} {id} repeats {}", record.of.unwrap_or(0)),
         Event::Refused => {
+            let line = record.line.map(|line| format!(" line {line}")).unwrap_or_default();
             let file = record.claim.as_deref().unwrap_or_default();
             let why = record.problems.first().map(|problem| problem.what.as_str()).unwrap_or_default();
-            format!("{file}: {why}{to}")
+            format!("{file}{line}: {why}{to}")
         }
         Event::Accepted | Event::Notice => format!("{from}{to}  {kind}  {id}  {about}"),
     };

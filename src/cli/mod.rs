@@ -4,6 +4,7 @@ mod ack;
 mod agent;
 mod archive;
 mod args;
+mod channel;
 mod check;
 mod completions;
 mod context;
@@ -81,6 +82,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Thread(args) => thread::run(args, cx),
         Command::List(args) => list::run(args, cx),
         Command::Search(args) => search::run(args, cx),
+        Command::Channel(args) => channel::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Status(args) => status::run(args, cx),

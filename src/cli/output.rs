@@ -100,6 +100,15 @@ impl Output {
         self.stdout.flush().doing("write to", STDOUT)
     }
 
+    /// Is nobody there any more to read standard output? Only a write tells otherwise, and there may be nothing to say.
+    pub(super) fn is_closed(&self) -> bool {
+        let stdout = self.stdout.get_ref();
+        let mut asked = [rustix::event::PollFd::new(stdout, rustix::event::PollFlags::empty())];
+        let gone = rustix::event::PollFlags::ERR | rustix::event::PollFlags::NVAL;
+        rustix::event::poll(&mut asked, Some(&rustix::event::Timespec::default())).is_ok()
+            && asked[0].revents().intersects(gone)
+    }
+
     /// Text from elsewhere, safe for a line.
     pub(super) fn paint(&self, style: Style, text: &str) -> String {
         let text = visible::line(text);

@@ -94,9 +94,10 @@ impl Router {
         Ok(())
     }
 
-    /// Forgets what is no longer waited for.
+    /// Forgets what is no longer waited for, and looks after what follows from the log.
     pub fn tidy(&mut self) {
         self.patience.tidy();
         self.budgets.tidy();
+        self.look_at_channels();
     }
 }

@@ -5,7 +5,7 @@
 use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, LATE, Letter, WAVES, letters};
-use super::ptrace;
+use super::{ptrace, shown};
 use crate::archive::packs;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -73,7 +73,9 @@ impl World {
         letters.retain(|letter| !setting.archives || !letter.recipients.is_empty());
         if setting.unordered {
             // Where a name is used again, the second use would have to be undone together with the first.
-            letters.iter_mut().enumerate().for_each(|(n, letter)| letter.file = format!("note-{n}.json"));
+            for (n, letter) in letters.iter_mut().enumerate() {
+                letter.file = format!("note-{n}.{}", if letter.file.ends_with(".ndjson") { "ndjson" } else { "json" });
+            }
         }
         let mut world = World {
             room: room.to_path_buf(),
@@ -97,7 +99,7 @@ impl World {
             fs::create_dir_all(room.join("outbox").join(agent))?;
             fs::create_dir_all(room.join("inbox").join(agent).join("seen"))?;
         }
-        for (n, letter) in world.letters.iter().enumerate() {
+        for (n, letter) in world.letters.iter().enumerate().filter(|(_, letter)| !letter.rides) {
             fs::write(world.draft(n, letter), &letter.bytes)?;
         }
         world.drop_letters()?;
@@ -310,6 +312,7 @@ impl World {
             figures.lost("a file that somebody else had put into an inbox".into());
         }
         self.check_sent(&mut figures)?;
+        shown::check(&self.room, &self.letters, &mut figures)?;
         Ok(figures)
     }
 
@@ -340,7 +343,7 @@ impl World {
     /// Every original, those that came again too, stands in `sent/` or in the archive as it was written.
     fn check_sent(&self, figures: &mut Figures) -> io::Result<()> {
         let mut wanted: BTreeMap<(&str, String, Vec<u8>), usize> = BTreeMap::new();
-        for letter in &self.letters {
+        for letter in self.letters.iter().filter(|letter| !letter.rides) {
             *wanted.entry((letter.sender, letter.file.clone(), letter.bytes.clone())).or_default() += 1;
         }
         let mut kept: Vec<(PathBuf, Vec<u8>)> = Vec::new();
