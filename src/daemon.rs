@@ -1,7 +1,9 @@
 //! The router's life: lock, recover, loop, signals. And the single pass of a command when no router runs.
 
+mod alongside;
 mod known;
 
+pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
 use crate::error::{Error, Result};
 use crate::notice::{Hint, Watcher};
@@ -83,22 +85,7 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
     if !options.once {
         listen_for_signals(sender.clone())?;
     }
-    let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
-    let watcher = match events {
-        true => Watcher::new(&room.dir, sender, Wake::Hint).map_err(|e| tracing::warn!("{e}; looking instead")).ok(),
-        false => None,
-    };
-    let mut life = Life {
-        router,
-        watcher,
-        known: Known::default(),
-        stale: false,
-        edited: false,
-        wakes,
-        next_sweep: Instant::now(),
-        next_reload: Instant::now(),
-        busy: None,
-    };
+    let mut life = Life::new(router, options, sender, wakes);
     let tally = life.live(options, ready)?;
     drop(life);
     if !options.once {
@@ -133,6 +120,26 @@ struct Life {
 }
 
 impl Life {
+    fn new(router: Router, options: &Options, sender: Sender<Wake>, wakes: Receiver<Wake>) -> Life {
+        let room = router.room.dir.clone();
+        let events = !options.poll && !options.once && crate::disk::events_work(&room);
+        let watcher = match events {
+            true => Watcher::new(&room, sender, Wake::Hint).map_err(|e| tracing::warn!("{e}; looking instead")).ok(),
+            false => None,
+        };
+        Life {
+            router,
+            watcher,
+            known: Known::default(),
+            stale: false,
+            edited: false,
+            wakes,
+            next_sweep: Instant::now(),
+            next_reload: Instant::now(),
+            busy: None,
+        }
+    }
+
     fn live(&mut self, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
         self.look_around()?;
         if !options.once {

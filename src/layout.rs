@@ -61,6 +61,40 @@ pub fn seen(agent: &str) -> PathBuf {
     inbox(agent).join("seen")
 }
 
+/// Where an agent's mail is that was handed to one of several consumers.
+pub fn taken(agent: &str) -> PathBuf {
+    inbox(agent).join("taken")
+}
+
+/// A taken message.
+pub fn taken_file(agent: &str, name: &std::ffi::OsStr) -> PathBuf {
+    taken(agent).join(name)
+}
+
+/// Where the markers are of the messages that an agent was told of.
+pub fn announced(agent: &str) -> PathBuf {
+    inbox(agent).join(".announced")
+}
+
+/// Held in `taken/` by whoever changes a lease.
+pub const TAKEN_LOCK: &str = ".lock";
+
+/// The name of the file beside a taken message that says whose it is until when; `None` if the message's own name leaves
+/// no room for it.
+pub fn lease(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    let mut lease = std::ffi::OsString::from(".");
+    lease.push(name);
+    lease.push(".lease");
+    (lease.len() <= limits::FILE_NAME).then_some(lease)
+}
+
+/// The message that a lease's file name belongs to; `None` for a file that is no lease.
+pub fn leased(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let message = name.as_bytes().strip_prefix(b".")?.strip_suffix(b".lease")?;
+    Some(std::ffi::OsString::from_vec(message.to_vec()))
+}
+
 /// Where the originals of an agent's routed messages go.
 pub fn sent(agent: &str) -> PathBuf {
     Path::new(SENT).join(agent)

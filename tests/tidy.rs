@@ -14,12 +14,14 @@ const FUNCTION_LINES: usize = 70;
 /// Uses of file calls outside `disk/`: the file, what stands in the line, and why it may.
 const FILES: &[(&str, &str, &str)] = &[
     ("src/outbox.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/inbox/taken.rs", "use std::fs::File;", "holds the lock that disk opened"),
     ("src/log.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/room.rs", "use std::fs::{File, TryLockError};", "holds and reads the lock that disk opened"),
     ("src/room.rs", "std::fs::create_dir_all(path)", "makes the room's own directory; disk works below one"),
     ("src/room.rs", "std::fs::read_to_string(directory.join(\".git\"))", "discovery reads outside any room"),
     ("src/room.rs", "std::fs::read_to_string(own.join(\"commondir\"))", "discovery reads outside any room"),
     ("src/cli/man.rs", "std::fs::create_dir_all(&args.dir)", "writes where it is told to, outside any room"),
+    ("src/cli/output.rs", "rustix::event", "asks whether a pipe still has a reader"),
     ("src/room.rs", "rustix::process::", "asks for a process, not for a file"),
     ("src/room.rs", "rustix::io::Errno::SRCH", "asks for a process, not for a file"),
 ];

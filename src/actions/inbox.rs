@@ -51,7 +51,13 @@ pub struct Mail {
 
 /// The unread mail of an agent, oldest first.
 pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
-    let names = inbox::unread(&room.dir, agent)?;
+    list_those(room, agent, &mut |_| true)
+}
+
+/// The unread mail of an agent with a file name that is wanted, oldest first; the others are not even opened.
+pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bool) -> Result<Vec<Mail>> {
+    let mut names = inbox::unread(&room.dir, agent)?;
+    names.retain(|name| wanted(name));
     let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
     Ok(names.iter().filter_map(|name| load(&dir, &layout::inbox(agent), name, false)).collect())
 }
@@ -65,7 +71,12 @@ pub fn oldest(room: &Room, agent: &str) -> Result<Option<Mail>> {
 
 /// The mail that an agent has read, oldest first.
 pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
-    let Some(dir) = open(room, layout::seen(agent))? else { return Ok(Vec::new()) };
+    in_directory(room, layout::seen(agent), true)
+}
+
+/// The mail in one directory of an agent, oldest first.
+pub fn in_directory(room: &Room, directory: PathBuf, seen: bool) -> Result<Vec<Mail>> {
+    let Some(dir) = open(room, directory.clone())? else { return Ok(Vec::new()) };
     let mut names = Vec::new();
     for entry in dir.list()? {
         let entry = entry?;
@@ -74,7 +85,7 @@ pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
         }
     }
     names.sort_unstable();
-    Ok(names.iter().filter_map(|name| load(&dir, &layout::seen(agent), name, true)).collect())
+    Ok(names.iter().filter_map(|name| load(&dir, &directory, name, seen)).collect())
 }
 
 fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {

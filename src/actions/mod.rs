@@ -1,6 +1,8 @@
 //! One file for each thing that a person or an agent does; they return data and print nothing.
 
 pub mod agent;
+pub mod announce;
+pub mod ask;
 pub mod attach;
 pub mod check;
 pub mod demo;
@@ -14,5 +16,8 @@ pub mod reference;
 pub mod send;
 pub mod standing;
 pub mod status;
+pub mod take;
 pub mod time;
 pub mod verify;
+pub mod wait;
+pub mod waiter;

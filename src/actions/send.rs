@@ -43,6 +43,8 @@ pub struct Draft {
     pub expires: Option<String>,
     /// The channel.
     pub channel: Option<String>,
+    /// Does the sender wait for an answer?
+    pub requires_response: bool,
 }
 
 /// A message that stands in the outbox.
@@ -160,6 +162,7 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
         ("thread_id", draft.thread.map(Value::from)),
         ("in_reply_to", in_reply_to.map(Value::from)),
         ("refs", (!refs.is_empty()).then(|| json!(refs))),
+        ("requires_response", draft.requires_response.then_some(json!(true))),
         ("expires_at", expires.map(|at| json!(at.to_string()))),
         ("subject", draft.subject.map(Value::from)),
         ("body", draft.body.filter(|body| !body.is_empty()).map(Value::from)),

@@ -1,7 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    agent, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
+    agent, ask, check, completions, demo, done, explain, follow, inbox, init, log, man, read, run, schema, send,
+    settings, status, take, wait,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -61,6 +62,11 @@ pub(super) enum Command {
     Send(send::Args),
     Inbox(inbox::Args),
     Read(read::Args),
+    Wait(wait::Args),
+    Ask(ask::Args),
+    Follow(follow::Args),
+    Take(take::Args),
+    Done(done::Args),
     Explain(explain::Args),
     Check(check::Args),
     Status(status::Args),

@@ -37,6 +37,11 @@ impl Context {
         identity::who(asked, self.out.is_terminal())
     }
 
+    /// What waits is not routed by a command that waits for mail: somebody has to know.
+    pub(super) fn trouble(&self, e: &crate::error::Error) {
+        self.out.warn(&format!("what waits is not routed: {e}"));
+    }
+
     /// Routes what waits, so that what is shown is fresh. That it fails is told, and hinders nobody from reading.
     pub(super) fn route(&self, room: &Room) {
         if let Err(e) = crate::actions::send::route(room) {

@@ -2,12 +2,15 @@
 
 mod agent;
 mod args;
+mod ask;
 mod check;
 mod completions;
 mod context;
 mod demo;
+mod done;
 mod exit;
 mod explain;
+mod follow;
 mod inbox;
 mod init;
 mod log;
@@ -20,7 +23,10 @@ mod send;
 mod settings;
 mod status;
 mod table;
+mod take;
 mod visible;
+mod wait;
+mod waiting;
 
 use crate::error::Result;
 use args::{Cli, Command};
@@ -68,6 +74,11 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Send(args) => send::run(args, cx),
         Command::Inbox(args) => inbox::run(args, cx),
         Command::Read(args) => read::run(args, cx),
+        Command::Wait(args) => wait::run(args, cx),
+        Command::Ask(args) => ask::run(args, cx),
+        Command::Follow(args) => follow::run(args, cx),
+        Command::Take(args) => take::run(args, cx),
+        Command::Done(args) => done::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Status(args) => status::run(args, cx),

@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::visible;
 use crate::error::{Doing, Error, Result};
 use anstyle::{AnsiColor, Style};
+use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
@@ -73,6 +74,14 @@ impl Output {
     /// Bytes as they are.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.stdout.write_all(bytes).doing("write to", STDOUT)
+    }
+
+    /// Has whoever read standard output closed it? Asked of a pipe, without writing to it.
+    pub(super) fn is_unread(&self) -> bool {
+        let stdout = self.stdout.get_ref();
+        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut asked, Some(&now)).is_ok_and(|ready| ready > 0) && asked[0].revents().contains(PollFlags::ERR)
     }
 
     /// Hands everything on. Only what was flushed was said.
@@ -143,6 +152,7 @@ fn as_json(error: &Error) -> Value {
         Error::Usage { what, cure } => ("usage", what, cure),
         Error::NotFound { what, cure } => ("not_found", what, cure),
         Error::Busy { what, cure } => ("busy", what, cure),
+        Error::Timeout { what, cure } => ("timeout", what, cure),
         Error::Moved { what, cure } => ("moved", what, cure),
         Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
         Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),

@@ -93,8 +93,34 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn draft(args: Args) -> Result<Draft> {
-    let mut to = args.words;
     let says_enough = args.subject.is_some() || !args.attachments.is_empty();
+    let Words { to, body, body_is_last_word } = words(args.words, says_enough)?;
+    Ok(Draft {
+        to,
+        body,
+        body_is_last_word,
+        subject: args.subject,
+        kind: args.kind,
+        priority: args.priority,
+        thread: args.thread,
+        reply_to: args.reply_to,
+        refs: args.refs,
+        attachments: args.attachments,
+        expires: args.expires,
+        channel: args.channel,
+        requires_response: false,
+    })
+}
+
+/// What stands in place of addresses and body.
+pub(super) struct Words {
+    pub(super) to: Vec<String>,
+    pub(super) body: Option<String>,
+    pub(super) body_is_last_word: bool,
+}
+
+/// Tells the body from the addresses, and reads it from standard input if that is where it is.
+pub(super) fn words(mut to: Vec<String>, says_enough: bool) -> Result<Words> {
     let last = if to.len() > 1 { to.pop() } else { None };
     let body_is_last_word = last.as_deref().is_some_and(|word| word != "-");
     let body = match last.as_deref() {
@@ -109,20 +135,7 @@ fn draft(args: Args) -> Result<Draft> {
         }
         None => Some(piped()?),
     };
-    Ok(Draft {
-        to,
-        body,
-        body_is_last_word,
-        subject: args.subject,
-        kind: args.kind,
-        priority: args.priority,
-        thread: args.thread,
-        reply_to: args.reply_to,
-        refs: args.refs,
-        attachments: args.attachments,
-        expires: args.expires,
-        channel: args.channel,
-    })
+    Ok(Words { to, body, body_is_last_word })
 }
 
 /// The body from standard input, without the line end that `echo` puts behind it.

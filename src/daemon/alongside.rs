@@ -1,0 +1,69 @@
+//! A router inside a process that waits for something else: where nobody else routes, it does while it waits.
+
+use super::{Life, Options, Tally, Wake, pass};
+use crate::error::{Doing, Error, Result};
+use crate::outbox::Patience;
+use crate::recover::recover;
+use crate::room::{Lock, Locking, Mode, Room};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+/// Routes until it is dropped, which waits until what is in hand is done and settled.
+pub struct Alongside {
+    wakes: Sender<Wake>,
+    thread: Option<JoinHandle<Result<Tally>>>,
+}
+
+/// Begins to route in a thread of this process; `None` if somebody else does.
+pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
+    // Not even another's single pass is waited for: whoever waits asks again.
+    if room.holder()?.is_some() {
+        return Ok(None);
+    }
+    let lock = match room.lock(Mode::Run)? {
+        Locking::Ours(lock) => lock,
+        Locking::Theirs(_) => return Ok(None),
+    };
+    let (wakes, woken) = channel();
+    let (hints, room_there) = (wakes.clone(), room.clone());
+    let live = move || route(&room_there, lock, hints, woken);
+    let thread = std::thread::Builder::new().name("router".into()).spawn(live);
+    let thread = thread.doing("start a router for", room.dir.path())?;
+    Ok(Some(Alongside { wakes, thread: Some(thread) }))
+}
+
+/// As [`super::run`] does, but without signals.
+fn route(room: &Room, lock: Lock, hints: Sender<Wake>, wakes: Receiver<Wake>) -> Result<Tally> {
+    let options = Options::default();
+    let router = recover(room.clone(), lock, Patience::new(None))?;
+    let mut life = Life::new(router, &options, hints, wakes);
+    let tally = life.live(&options, &mut |_| {})?;
+    drop(life);
+    // Whoever saw this router alive a moment ago left its mail to it.
+    pass(room)?;
+    Ok(tally)
+}
+
+impl Alongside {
+    /// Why it has ended by itself, if it has: then nobody routes any more.
+    pub fn failure(&mut self) -> Option<Error> {
+        if !self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
+            return None;
+        }
+        match self.thread.take()?.join() {
+            Ok(Ok(_)) => None,
+            Ok(Err(e)) => Some(e),
+            Err(_) => Some(Error::Busy { what: "the router of this process broke".into(), cure: "report it".into() }),
+        }
+    }
+}
+
+impl Drop for Alongside {
+    fn drop(&mut self) {
+        // It is gone only if it has ended.
+        let _ = self.wakes.send(Wake::End);
+        if let Some(Ok(Err(e))) = self.thread.take().map(JoinHandle::join) {
+            tracing::warn!("the router of this process ended: {e}");
+        }
+    }
+}
