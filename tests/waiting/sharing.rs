@@ -7,10 +7,14 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A room whose inbox `builders` has so many messages, with the bodies `0`, `1`, …
-fn shop(count: usize) -> Town {
+pub(super) fn shop(count: usize) -> Town {
     let town = Town::of(&["alice", "builders"]).quick();
     for n in 0..count {
-        town.mail("alice", &format!("{n}.json"), json!({"to": "builders", "body": n.to_string()}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"id": format!("m-{n}"), "to": "builders", "body": n.to_string()}),
+        );
     }
     town.ok(&["run", "--once"]);
     assert_eq!(town.count("builders"), count);
@@ -18,7 +22,7 @@ fn shop(count: usize) -> Town {
 }
 
 /// Where each message stands: every one in exactly one place.
-fn places(world: &World, count: usize) -> [usize; 3] {
+pub(super) fn places(world: &World, count: usize) -> [usize; 3] {
     let places = ["inbox/builders", "inbox/builders/taken", "inbox/builders/seen"];
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     places.iter().flat_map(|place| world.names(place)).for_each(|name| *found.entry(name).or_default() += 1);
