@@ -72,7 +72,7 @@ pub fn pass(room: &Room) -> Result<Passed> {
 
 /// Routes until a signal ends it, or once. `ready` is called when everything is watched.
 pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
-    let lock = match room.lock(if options.once { Mode::Pass } else { Mode::Run })? {
+    let lock = match if options.once { room.lock(Mode::Pass) } else { room.lock_to_run() }? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(holder) => {
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);

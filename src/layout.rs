@@ -33,6 +33,8 @@ pub const STAGE: &str = "spool/stage";
 pub const QUARANTINE: &str = "spool/quarantine";
 /// Held by the router.
 pub const LOCK: &str = "spool/lock";
+/// Held by a router that is to run, so that one which only routes while it waits for something else hands over.
+pub const WANTED: &str = "spool/wanted";
 /// Held by whoever edits the registry.
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
 /// The room's id, as in the log.

@@ -1,5 +1,6 @@
 //! What is unread, and what a delivered file says.
 
+use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::Result;
 use crate::room::Room;
@@ -41,6 +42,9 @@ pub struct Mail {
     /// Why the file can't be shown as a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Does it end too early and was touched just now? Then somebody writes it by hand, and it may become a message.
+    #[serde(skip)]
+    pub unfinished: bool,
     /// The file's name.
     #[serde(skip)]
     pub name: OsString,
@@ -98,10 +102,15 @@ fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
 /// A file of an inbox, which is its owner's to fill as it likes: what is no message is shown as what it is. `None` if
 /// it is gone.
 fn load(dir: &Dir, directory: &std::path::Path, name: &OsStr, seen: bool) -> Option<Mail> {
+    let mut unfinished = false;
     let (content, problem) = match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
         Ok(None) => return None,
-        Ok(Some(bytes)) => match serde_json::from_slice(&bytes) {
+        Ok(Some(bytes)) => match serde_json::from_slice::<Value>(&bytes) {
             Ok(value @ Value::Object(_)) => (value, None),
+            Err(e) if e.is_eof() && is_fresh(dir, name) => {
+                unfinished = true;
+                (Value::from(String::from_utf8_lossy(&bytes)), Some("it is not finished".to_owned()))
+            }
             _ => (Value::from(String::from_utf8_lossy(&bytes)), Some("it is not a message".to_owned())),
         },
         Err(e) => (Value::Null, Some(e.to_string())),
@@ -123,7 +132,13 @@ fn load(dir: &Dir, directory: &std::path::Path, name: &OsStr, seen: bool) -> Opt
         file: directory.join(name),
         seen,
         problem,
+        unfinished,
         name: name.to_owned(),
         content,
     })
+}
+
+fn is_fresh(dir: &Dir, name: &OsStr) -> bool {
+    let modified = dir.stat(name).ok().flatten().map_or(0, |meta| meta.modified / 1000);
+    i128::from(Stamp::now().micros()) - modified < limits::STAND_STILL.as_micros() as i128
 }

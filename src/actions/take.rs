@@ -94,6 +94,7 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
     let (lapsed, next) = give_back_lapsed(&shelf)?;
     shelf.tidy()?;
     let mut mails = inbox::list(room, agent)?;
+    mails.retain(|mail| !mail.unfinished);
     mails.sort_by_key(|mail| rank(&mail.priority));
     for mut mail in mails {
         let before = shelf.lease(&mail.name).map_or(0, |lease| lease.times);

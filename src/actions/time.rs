@@ -28,7 +28,7 @@ pub fn span(text: &str) -> Result<Duration> {
 pub fn shown(span: Duration) -> String {
     const UNITS: [(u128, &str); 4] = [(3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")];
     let millis = span.as_millis();
-    let unit = UNITS.iter().find(|(unit, _)| millis >= *unit && millis % unit == 0);
+    let unit = UNITS.iter().find(|(unit, _)| millis >= *unit && millis.is_multiple_of(*unit));
     unit.map_or_else(|| "0".into(), |(unit, name)| format!("{}{name}", millis / unit))
 }
 

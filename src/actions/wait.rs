@@ -69,7 +69,10 @@ pub struct Newcomers {
 impl Newcomers {
     /// What has come since the last look, oldest first.
     pub fn look(&mut self, room: &Room, agent: &str) -> Result<Vec<Mail>> {
-        let told = &mut self.told;
-        inbox::list_those(room, agent, &mut |name| told.insert(name.to_owned()))
+        let mut mails = inbox::list_those(room, agent, &mut |name| !self.told.contains(name))?;
+        // What somebody writes by hand is told once it is a message, or doesn't become one.
+        mails.retain(|mail| !mail.unfinished);
+        self.told.extend(mails.iter().map(|mail| mail.name.clone()));
+        Ok(mails)
     }
 }

@@ -41,6 +41,8 @@ pub struct Waiter {
     router: Option<Alongside>,
     /// When to look next whether somebody routes.
     next_offer: Instant,
+    /// When to say that something may have come, though nothing was heard.
+    next_look: Instant,
     signal: Arc<AtomicI32>,
 }
 
@@ -50,7 +52,8 @@ impl Waiter {
         let watch = InboxWatch::new(&room.dir, agent)?;
         let signal = Arc::new(AtomicI32::new(0));
         listen(signal.clone(), watch.waker())?;
-        Ok(Waiter { room: room.clone(), watch, router: None, next_offer: Instant::now(), signal })
+        let (next_offer, next_look) = (Instant::now(), Instant::now() + limits::SWEEP_TRUSTED);
+        Ok(Waiter { room: room.clone(), watch, router: None, next_offer, next_look, signal })
     }
 
     /// Waits until something may have come, or until that instant.
@@ -68,7 +71,9 @@ impl Waiter {
                 self.next_offer = Instant::now() + limits::SWEEP_TRUSTED;
                 return Woke::Trouble(e);
             }
-            if self.watch.wait(left.min(limits::TAKE_OVER)) && self.signal.load(Ordering::Relaxed) == 0 {
+            let heard = self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
+            if heard && self.signal.load(Ordering::Relaxed) == 0 {
+                self.next_look = Instant::now() + limits::SWEEP_TRUSTED;
                 return Woke::Changed;
             }
         }
@@ -103,6 +108,11 @@ impl Waiter {
     fn see_that_somebody_routes(&mut self) -> Result<()> {
         if let Some(router) = &mut self.router {
             let failure = router.failure();
+            if failure.is_none() && self.room.is_wanted() {
+                self.router = None;
+                self.next_offer = Instant::now() + limits::TAKE_OVER;
+                return Ok(());
+            }
             self.router = self.router.take().filter(|_| failure.is_none());
             return failure.map_or(Ok(()), Err);
         }

@@ -14,9 +14,10 @@ Examples:
   mailbag send bob 'hello' --as alice       alice writes to bob
   mailbag inbox bob                         what bob has not read yet
   mailbag read --as bob                     show the oldest, and mark it as read
+  mailbag ask bob 'which port?' --as alice  alice asks bob, and waits for the answer
   mailbag run                               route at once, until ended
 
-Nothing needs a router: without one, whoever sends or reads routes. Nor the
+Nothing needs a router: without one, whoever sends, reads or waits routes. Nor the
 program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
 
 Exit status: 0 done, 1 trouble, 2 usage, 3 not found, 4 timeout, 65 bad data,

@@ -17,10 +17,10 @@ pub struct Alongside {
 /// Begins to route in a thread of this process; `None` if somebody else does.
 pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
     // Not even another's single pass is waited for: whoever waits asks again.
-    if room.holder()?.is_some() {
+    if room.holder()?.is_some() || room.is_wanted() {
         return Ok(None);
     }
-    let lock = match room.lock(Mode::Run)? {
+    let lock = match room.lock(Mode::Alongside)? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(_) => return Ok(None),
     };

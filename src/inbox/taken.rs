@@ -36,6 +36,8 @@ fn once() -> u32 {
 
 /// The taken mail of one agent, held: nobody else takes, gives back or renews while this lives.
 pub struct Shelf {
+    room: Dir,
+    agent: String,
     inbox: Dir,
     taken: Dir,
     _lock: File,
@@ -47,7 +49,8 @@ impl Shelf {
         let taken = room.make(layout::taken(agent))?;
         let lock = taken.lock_file(layout::TAKEN_LOCK)?;
         lock.lock().doing("lock", taken.at(layout::TAKEN_LOCK))?;
-        Ok(Shelf { inbox: room.sub(layout::inbox(agent))?, taken, _lock: lock })
+        let inbox = room.sub(layout::inbox(agent))?;
+        Ok(Shelf { room: room.clone(), agent: agent.to_owned(), inbox, taken, _lock: lock })
     }
 
     /// The names of what is taken, oldest first.
@@ -113,7 +116,7 @@ impl Shelf {
 
     /// Moves a message to `seen/`, from `taken/`, or from the inbox if it was given back.
     pub fn done(&self, name: &OsStr, is_taken: bool) -> Result<()> {
-        let seen = self.inbox.make("seen")?;
+        let seen = self.room.make(layout::seen(&self.agent))?;
         let from = if is_taken { &self.taken } else { &self.inbox };
         from.rename(name, &seen, name, "mark as seen")?;
         self.forget(name)

@@ -55,6 +55,23 @@ fn of_several_that_wait_one_routes_and_another_takes_over() {
 }
 
 #[test]
+fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
+    // P66
+    let mut town = Town::of(&["alice", "bob"]);
+    let mut waiting = [(); 2].map(|()| Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m", "--json"]));
+    town.wait("one routes", || !is_free(&town));
+    town.start(&[]);
+    let router = town.json(&["status"])["router"].clone();
+    assert_eq!((&router["pid"], &router["mode"]), (&json!(town.router().pid()), &json!("run")));
+    assert!(waiting.iter_mut().all(|one| one.child.try_wait().expect("a child").is_none()), "they wait on");
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "by the router"}));
+    for one in waiting {
+        assert!(one.ends(&town, 0).contains("by the router"));
+    }
+    town.is_alive("alice", "bob");
+}
+
+#[test]
 fn mail_of_a_command_that_left_it_to_who_waits_is_routed() {
     let world = World::with(&["alice", "bob", "carol"]);
     for n in 0..10 {

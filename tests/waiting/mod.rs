@@ -50,7 +50,8 @@ impl Beside {
         let pid = self.child.id();
         world.wait("it routes", || {
             assert!(self.child.try_wait().expect("a child").is_none(), "it ended: {}{}", self.out(), self.err());
-            world.json(&["status"])["router"]["pid"] == pid && world.json(&["status"])["router"]["mode"] == "run"
+            let router = world.json(&["status"])["router"].clone();
+            router["pid"] == pid && router["mode"] == "alongside"
         });
     }
 

@@ -53,6 +53,21 @@ fn only_mail_that_fits_ends_the_wait() {
 }
 
 #[test]
+fn a_file_that_somebody_writes_by_hand_is_told_once_it_is_a_message() {
+    let world = World::with(&["alice", "bob"]);
+    world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "#);
+    let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
+    world.fails(4, &["wait", "--as", "bob", "--timeout", "0"]);
+    world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "by hand"}"#);
+    assert!(waiting.ends(&world, 0).ends_with("by hand\n"));
+    let garbage = world.write("inbox/bob/a.json", "{");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let file = std::fs::File::options().write(true).open(garbage).expect("a file");
+    file.set_modified(long_ago).expect("its time can be set");
+    assert!(world.ok(&["wait", "--as", "bob", "--timeout", "0"]).contains("not a message"));
+}
+
+#[test]
 fn what_can_never_come_is_refused_at_once() {
     let world = World::with(&["alice", "bob"]);
     assert!(world.fails(3, &["wait", "--as", "bob", "--from", "alcie"]).contains("alice"));
