@@ -17,8 +17,8 @@ Examples:
   mailbag ask bob 'which port?' --as alice  alice asks bob, and waits for the answer
   mailbag run                               route at once, until ended
 
-Nothing needs a router: without one, whoever sends, reads or waits routes. Nor the
-program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
+Nothing needs a router: without one, whoever sends, reads or waits routes. Nor
+the program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
 
 Exit status: 0 done, 1 trouble, 2 usage, 3 not found, 4 timeout, 65 bad data,
 75 try again later.";

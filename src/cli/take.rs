@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::inbox::to_the_second;
-use super::{Exit, read, waiting};
+use super::{Exit, read, visible, waiting};
 use crate::actions::send::mailbox;
 use crate::actions::take::{self, Consumer, Handed, Lapsed};
 use crate::actions::waiter::{Waiter, Woke, deadline};
@@ -49,11 +49,13 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let until = args.wait.map(|wait| (wait, deadline(wait)));
     let mut waiter = until.map(|_| Waiter::new(&room, &agent)).transpose()?;
     cx.route(&room);
+    let mut given_back = Vec::new();
     loop {
         let taking = take::take(&room, &agent, &consumer, args.lease)?;
         taking.lapsed.iter().for_each(|lapsed| tell(lapsed, cx));
+        given_back.extend(taking.lapsed);
         if let Some(handed) = taking.handed {
-            return hand(&room, &agent, &handed, cx);
+            return hand(&room, &agent, &handed, &given_back, cx);
         }
         let (Some((wait, until)), Some(waiting_for_mail)) = (until, &mut waiter) else {
             let cure = "wait for it with --wait TIME".to_owned();
@@ -75,14 +77,14 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn tell(lapsed: &Lapsed, cx: &Context) {
-    let holder = lapsed.holder.as_deref().unwrap_or("somebody");
-    let until = to_the_second(&lapsed.until);
-    cx.out.warn(&format!("given back: the lease of {holder} on {} lapsed at {until}", lapsed.file));
+    let holder = visible::line(lapsed.holder.as_deref().unwrap_or("somebody"));
+    let (file, until) = (visible::line(&lapsed.file), to_the_second(&lapsed.until));
+    cx.out.warn(&format!("given back: the lease of {holder} on {file} lapsed at {until}"));
 }
 
 /// Shows what was taken. What can't be shown is not handed out.
-fn hand(room: &Room, agent: &str, handed: &Handed, cx: &mut Context) -> Result<Exit> {
-    let shown = show(handed, cx);
+fn hand(room: &Room, agent: &str, handed: &Handed, given_back: &[Lapsed], cx: &mut Context) -> Result<Exit> {
+    let shown = show(handed, given_back, cx);
     if shown.is_err() {
         take::put_back(room, agent, &handed.mail.name)?;
     }
@@ -92,10 +94,15 @@ fn hand(room: &Room, agent: &str, handed: &Handed, cx: &mut Context) -> Result<E
     Ok(Exit::Ok)
 }
 
-fn show(handed: &Handed, cx: &mut Context) -> Result<()> {
+fn show(handed: &Handed, given_back: &[Lapsed], cx: &mut Context) -> Result<()> {
     if cx.out.json {
         let file = handed.mail.file.to_string_lossy();
-        cx.out.json(&json!({"message": handed.mail.content, "lease": handed.lease, "file": file}))?;
+        cx.out.json(&json!({
+            "message": handed.mail.content,
+            "lease": handed.lease,
+            "file": file,
+            "given_back": given_back,
+        }))?;
     } else {
         read::show_each(std::slice::from_ref(&handed.mail), cx)?;
     }

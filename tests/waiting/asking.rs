@@ -89,13 +89,13 @@ fn all_waits_for_everybody_and_says_who_is_missing() {
     let told: Value = serde_json::from_str(&asking.ends(&town, 0)).expect("JSON");
     assert_eq!((told["answers"].as_array().map(Vec::len), &told["missing"]), (Some(3), &json!([])));
     // Once more, and two keep silent.
-    let mut asking = Beside::start(&town, &[&args[..], &["2s"]].concat());
+    let mut asking = Beside::start(&town, &[&args[..], &["4s"]].concat());
     town.wait("the second question comes", || town.count("bob") == 2);
     let id = town.inbox("bob")[1]["id"].clone();
     town.mail("bob", "y.json", json!({"to": "alice", "body": "again", "refs": [id]}));
     assert_eq!(asking.ended(&town).code(), Some(4));
     assert!(asking.out().ends_with("again\n"), "{}", asking.out());
-    assert!(asking.err().contains("from carol, dave within 2s"), "{}", asking.err());
+    assert!(asking.err().contains("from carol, dave within 4s"), "{}", asking.err());
     assert_eq!((town.count("alice"), town.names("inbox/alice/seen").len()), (0, 4));
 }
 
