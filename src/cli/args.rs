@@ -1,8 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    agent, ask, check, completions, demo, done, explain, follow, inbox, init, log, man, read, run, schema, send,
-    settings, status, take, wait,
+    ack, agent, ask, check, completions, demo, done, explain, follow, inbox, init, list, log, man, read, reply, run,
+    schema, search, send, settings, status, take, thread, trace, wait,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -61,6 +61,8 @@ pub(super) enum Command {
     Init(init::Args),
     Agent(agent::Args),
     Send(send::Args),
+    Ack(ack::Args),
+    Trace(trace::Args),
     Inbox(inbox::Args),
     Read(read::Args),
     Wait(wait::Args),
@@ -68,6 +70,10 @@ pub(super) enum Command {
     Follow(follow::Args),
     Take(take::Args),
     Done(done::Args),
+    Reply(reply::Args),
+    Thread(thread::Args),
+    List(list::Args),
+    Search(search::Args),
     Explain(explain::Args),
     Check(check::Args),
     Status(status::Args),

@@ -1,7 +1,7 @@
 //! `mailbag ask`
 
 use super::context::Context;
-use super::send::{Words, words};
+use super::send::{Fields, words};
 use super::{Exit, read, waiting};
 use crate::actions::ask::{self, Question, Reply};
 use crate::actions::inbox::Mail;
@@ -11,7 +11,6 @@ use crate::actions::waiter::{Waited, Waiter, deadline};
 use crate::error::{Error, Result};
 use crate::room::Room;
 use serde_json::json;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -22,7 +21,7 @@ Examples:
 
 Addresses and body as with `mailbag send`. An answer is mail from somebody who
 was asked that names the question in in_reply_to or refs, or stands in its
-thread; `mailbag send alice 8080 --reply-to ID` makes one. It is shown, and
+thread; `mailbag reply ID 8080` makes one. It is shown, and
 marked as read. Without --all the first one is enough. Exit status 4 says that
 answers are missing, and standard error whose; those that come later are mail
 like any other.";
@@ -43,27 +42,11 @@ pub(super) struct Args {
     /// Wait for an answer of everybody who was asked
     #[arg(long)]
     all: bool,
-    /// What it is about, in one line
-    #[arg(long, value_name = "TEXT")]
-    subject: Option<String>,
-    /// Its type; else question
-    #[arg(long = "type", value_name = "TYPE")]
-    kind: Option<String>,
-    /// low, normal, high or urgent
-    #[arg(long, value_name = "PRIORITY")]
-    priority: Option<String>,
     /// The conversation it belongs to
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
-    /// A message it is related to: an id, SENDER/ID or a seq; may be repeated
-    #[arg(long = "ref", value_name = "ID")]
-    refs: Vec<String>,
-    /// A file, as with send; may be repeated
-    #[arg(long = "attach", value_name = "FILE")]
-    attachments: Vec<PathBuf>,
-    /// The channel; else main
-    #[arg(long, value_name = "NAME")]
-    channel: Option<String>,
+    #[command(flatten)]
+    fields: Fields,
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
@@ -142,19 +125,8 @@ fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Cont
 }
 
 fn draft(args: Args) -> Result<Draft> {
-    let says_enough = args.subject.is_some() || !args.attachments.is_empty();
-    let Words { to, body, body_is_last_word } = words(args.words, says_enough)?;
-    Ok(Draft {
-        to,
-        body,
-        body_is_last_word,
-        subject: args.subject,
-        kind: args.kind,
-        priority: args.priority,
-        thread: args.thread,
-        refs: args.refs,
-        attachments: args.attachments,
-        channel: args.channel,
-        ..Draft::default()
-    })
+    let (to, body) = words(args.words);
+    let body_is_last_word = body.as_deref().is_some_and(|word| word != "-");
+    let draft = args.fields.draft(body, "write the question after the addresses, or pipe it, or give --subject")?;
+    Ok(Draft { to, body_is_last_word, thread: args.thread, ..draft })
 }

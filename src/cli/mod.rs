@@ -1,5 +1,6 @@
 //! The command line: parse, call an action, show.
 
+mod ack;
 mod agent;
 mod args;
 mod ask;
@@ -13,17 +14,22 @@ mod explain;
 mod follow;
 mod inbox;
 mod init;
+mod list;
 mod log;
 mod man;
 mod output;
 mod read;
+mod reply;
 mod run;
 mod schema;
+mod search;
 mod send;
 mod settings;
 mod status;
 mod table;
 mod take;
+mod thread;
+mod trace;
 mod visible;
 mod wait;
 mod waiting;
@@ -72,6 +78,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Init(args) => init::run(args, cx),
         Command::Agent(args) => agent::run(args, cx),
         Command::Send(args) => send::run(args, cx),
+        Command::Ack(args) => ack::run(args, cx),
+        Command::Trace(args) => trace::run(args, cx),
         Command::Inbox(args) => inbox::run(args, cx),
         Command::Read(args) => read::run(args, cx),
         Command::Wait(args) => wait::run(args, cx),
@@ -79,6 +87,10 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Follow(args) => follow::run(args, cx),
         Command::Take(args) => take::run(args, cx),
         Command::Done(args) => done::run(args, cx),
+        Command::Reply(args) => reply::run(args, cx),
+        Command::Thread(args) => thread::run(args, cx),
+        Command::List(args) => list::run(args, cx),
+        Command::Search(args) => search::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Status(args) => status::run(args, cx),

@@ -10,6 +10,7 @@ use anstyle::{AnsiColor, Style};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 
 /// Of what marks a heading or a name.
@@ -20,6 +21,9 @@ pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const RED: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 /// Of what wants to be looked at.
 pub(super) const YELLOW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+
+/// Of what was sought.
+pub(super) const FOUND: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
 
 /// How standard output is called in errors.
 const STDOUT: &str = "standard output";
@@ -71,6 +75,22 @@ impl Output {
         }
     }
 
+    /// A JSON array of any length, each item as it comes.
+    pub(super) fn json_list<T: Serialize>(&mut self, items: impl Iterator<Item = Result<T>>) -> Result<()> {
+        self.bytes(b"[")?;
+        for (n, item) in items.enumerate() {
+            let text = match self.terminal {
+                true => serde_json::to_string_pretty(&item?),
+                false => serde_json::to_string(&item?),
+            };
+            let text = text.expect("what actions return has only text keys");
+            self.bytes(if n == 0 { b"" } else { b"," })?;
+            let text = if self.terminal { visible::json(&text) } else { Cow::from(text) };
+            self.bytes(text.as_bytes())?;
+        }
+        self.line("]")
+    }
+
     /// Bytes as they are.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.stdout.write_all(bytes).doing("write to", STDOUT)
@@ -102,6 +122,11 @@ impl Output {
         }
     }
 
+    /// Where talk may go while data is being written.
+    pub(super) fn talk(&self) -> Talk {
+        Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
+    }
+
     /// Something went wrong that the command can live with.
     pub(super) fn warn(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{YELLOW}warning:{YELLOW:#} {}", visible::block(text));
@@ -126,6 +151,21 @@ impl Output {
             }
             error => writeln!(stderr, "{RED}error:{RED:#} {}", visible::block(&error.to_string())),
         };
+    }
+}
+
+/// Standard error, for what is only of use while it happens.
+pub(super) struct Talk {
+    terminal: bool,
+}
+
+impl Talk {
+    /// How far something long has come, in a line that the next one replaces; an empty one removes it. Only at a
+    /// terminal.
+    pub(super) fn progress(&self, text: &str) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", visible::line(text));
+        }
     }
 }
 

@@ -3,19 +3,20 @@
 use super::Exit;
 use crate::actions::time;
 use crate::actions::waiter::Waiter;
+use crate::clock::span_text;
 use crate::error::{Error, Result};
 use std::time::Duration;
 
 /// A length of time on the command line.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
-    time::span(text).map_err(|e| e.to_string())
+    time::length(text).map_err(|e| e.to_string())
 }
 
 /// The error of a wait that brought nothing.
 pub(super) fn too_late(what: &str, timeout: Duration, cure: impl Into<String>) -> Error {
     let what = match timeout.is_zero() {
         true => what.to_owned(),
-        false => format!("{what} within {}", time::shown(timeout)),
+        false => format!("{what} within {}", span_text(timeout)),
     };
     Error::Timeout { what, cure: cure.into() }
 }

@@ -1,16 +1,15 @@
 //! A router inside a process that waits for something else: where nobody else routes, it does while it waits.
 
-use super::{Life, Options, Tally, Wake, pass};
+use super::{Caller, Life, Notice, Options, Tally, Wake, pass, watch};
 use crate::error::{Doing, Error, Result};
 use crate::outbox::Patience;
 use crate::recover::recover;
 use crate::room::{Lock, Locking, Mode, Room};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 /// Routes until it is dropped, which waits until what is in hand is done and settled.
 pub struct Alongside {
-    wakes: Sender<Wake>,
+    router: Caller,
     thread: Option<JoinHandle<Result<Tally>>>,
 }
 
@@ -24,20 +23,19 @@ pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
         Locking::Ours(lock) => lock,
         Locking::Theirs(_) => return Ok(None),
     };
-    let (wakes, woken) = channel();
-    let (hints, room_there) = (wakes.clone(), room.clone());
-    let live = move || route(&room_there, lock, hints, woken);
+    let notice = watch(room, &Options::default());
+    let (router, there) = (notice.caller(), room.clone());
+    let live = move || route(&there, lock, notice);
     let thread = std::thread::Builder::new().name("router".into()).spawn(live);
     let thread = thread.doing("start a router for", room.dir.path())?;
-    Ok(Some(Alongside { wakes, thread: Some(thread) }))
+    Ok(Some(Alongside { router, thread: Some(thread) }))
 }
 
 /// As [`super::run`] does, but without signals.
-fn route(room: &Room, lock: Lock, hints: Sender<Wake>, wakes: Receiver<Wake>) -> Result<Tally> {
-    let options = Options::default();
+fn route(room: &Room, lock: Lock, notice: Notice) -> Result<Tally> {
     let router = recover(room.clone(), lock, Patience::new(None))?;
-    let mut life = Life::new(router, &options, hints, wakes);
-    let tally = life.live(&options, &mut |_| {})?;
+    let mut life = Life::new(router, notice);
+    let tally = life.live(&Options::default(), &mut |_| {})?;
     drop(life);
     // Whoever saw this router alive a moment ago left its mail to it.
     pass(room)?;
@@ -60,8 +58,7 @@ impl Alongside {
 
 impl Drop for Alongside {
     fn drop(&mut self) {
-        // It is gone only if it has ended.
-        let _ = self.wakes.send(Wake::End);
+        self.router.call(Wake::End);
         if let Some(Ok(Err(e))) = self.thread.take().map(JoinHandle::join) {
             tracing::warn!("the router of this process ended: {e}");
         }
