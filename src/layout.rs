@@ -39,6 +39,8 @@ pub const STAGE: &str = "spool/stage";
 pub const QUARANTINE: &str = "spool/quarantine";
 /// Held by the router.
 pub const LOCK: &str = "spool/lock";
+/// Held by a router that is to run, so that one which only routes while it waits for something else hands over.
+pub const WANTED: &str = "spool/wanted";
 /// Held by whoever edits the registry.
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
 /// Held by the cleanup job; names the pack whose sources it is removing.
@@ -79,6 +81,11 @@ pub fn taken(agent: &str) -> PathBuf {
     inbox(agent).join(TAKEN)
 }
 
+/// A taken message.
+pub fn taken_file(agent: &str, name: &std::ffi::OsStr) -> PathBuf {
+    taken(agent).join(name)
+}
+
 /// Where an agent's mail goes whose time passed while it was unread, or that was withdrawn.
 pub fn expired(agent: &str) -> PathBuf {
     inbox(agent).join("expired")
@@ -87,6 +94,25 @@ pub fn expired(agent: &str) -> PathBuf {
 /// Where there is a marker for each message that its reader was told of.
 pub fn announced(agent: &str) -> PathBuf {
     inbox(agent).join(".announced")
+}
+
+/// Held in `taken/` by whoever changes a lease.
+pub const TAKEN_LOCK: &str = ".lock";
+
+/// The name of the file beside a taken message that says whose it is until when; `None` if the message's own name leaves
+/// no room for it.
+pub fn lease(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    let mut lease = std::ffi::OsString::from(".");
+    lease.push(name);
+    lease.push(".lease");
+    (lease.len() <= limits::FILE_NAME).then_some(lease)
+}
+
+/// The message that a lease's file name belongs to; `None` for a file that is no lease.
+pub fn leased(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let message = name.as_bytes().strip_prefix(b".")?.strip_suffix(b".lease")?;
+    Some(std::ffi::OsString::from_vec(message.to_vec()))
 }
 
 /// Where the originals of an agent's routed messages go.

@@ -114,6 +114,14 @@ pub const HOPS: usize = 1 << 16;
 
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.
+pub const LEASE: Duration = Duration::from_secs(10 * 60);
+/// The largest file that says who has taken a message.
+pub const LEASE_BYTES: u64 = 64 << 10;
+/// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.
+pub const TAKE_OVER: Duration = Duration::from_secs(2);
+/// How many characters of a message `follow` shows in its line.
+pub const FOLDED: usize = 400;
 /// How many near misses a refusal names.
 pub const SUGGESTIONS: usize = 3;
 /// How many problems of one message are reported.

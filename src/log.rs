@@ -86,6 +86,13 @@ pub fn segments(room: &Dir) -> Result<Vec<u32>> {
     stands::from(room, START.segment)
 }
 
+/// Where the log ends at this moment, perhaps in the middle of a line that is just being written.
+pub fn now(room: &Dir) -> Result<Position> {
+    let Some(&segment) = segments(room)?.last() else { return Ok(START) };
+    let written = room.sub(layout::LOG)?.stat(layout::segment(segment))?;
+    Ok(Position { segment, offset: written.map_or(0, |meta| meta.size) })
+}
+
 /// Reads the log's lines from `from` on, over all following segments, archived or not. Read from [`START`] on, the log
 /// begins with the first segment that there is: its owner may have moved the archive away.
 pub fn read(room: &Dir, from: Position) -> Result<Lines> {

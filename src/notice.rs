@@ -9,6 +9,9 @@
 #[cfg(target_os = "linux")]
 mod native;
 mod portable;
+mod reader;
+
+pub use reader::InboxWatch;
 
 use crate::disk::Dir;
 use crate::error::Result;

@@ -20,4 +20,5 @@ mod soak;
 mod sweep;
 mod tidy;
 mod town;
+mod waiting;
 mod world;

@@ -2,7 +2,9 @@
 
 pub mod ack;
 pub mod agent;
+pub mod announce;
 pub mod archive;
+pub mod ask;
 pub mod attach;
 pub mod channel;
 pub mod check;
@@ -21,7 +23,10 @@ pub mod search;
 pub mod send;
 pub mod standing;
 pub mod status;
+pub mod take;
 pub mod thread;
 pub mod time;
 pub mod trace;
 pub mod verify;
+pub mod wait;
+pub mod waiter;

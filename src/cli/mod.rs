@@ -4,13 +4,16 @@ mod ack;
 mod agent;
 mod archive;
 mod args;
+mod ask;
 mod channel;
 mod check;
 mod completions;
 mod context;
 mod demo;
+mod done;
 mod exit;
 mod explain;
+mod follow;
 mod inbox;
 mod init;
 mod list;
@@ -26,9 +29,12 @@ mod send;
 mod settings;
 mod status;
 mod table;
+mod take;
 mod thread;
 mod trace;
 mod visible;
+mod wait;
+mod waiting;
 
 use crate::error::Result;
 use args::{Cli, Command};
@@ -78,6 +84,11 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Trace(args) => trace::run(args, cx),
         Command::Inbox(args) => inbox::run(args, cx),
         Command::Read(args) => read::run(args, cx),
+        Command::Wait(args) => wait::run(args, cx),
+        Command::Ask(args) => ask::run(args, cx),
+        Command::Follow(args) => follow::run(args, cx),
+        Command::Take(args) => take::run(args, cx),
+        Command::Done(args) => done::run(args, cx),
         Command::Reply(args) => reply::run(args, cx),
         Command::Thread(args) => thread::run(args, cx),
         Command::List(args) => list::run(args, cx),

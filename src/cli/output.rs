@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::visible;
 use crate::error::{Doing, Error, Result};
 use anstyle::{AnsiColor, Style};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -101,12 +102,11 @@ impl Output {
     }
 
     /// Is nobody there any more to read standard output? Only a write tells otherwise, and there may be nothing to say.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(super) fn is_unread(&self) -> bool {
         let stdout = self.stdout.get_ref();
-        let mut asked = [rustix::event::PollFd::new(stdout, rustix::event::PollFlags::empty())];
-        let gone = rustix::event::PollFlags::ERR | rustix::event::PollFlags::NVAL;
-        rustix::event::poll(&mut asked, Some(&rustix::event::Timespec::default())).is_ok()
-            && asked[0].revents().intersects(gone)
+        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
+        let gone = PollFlags::ERR | PollFlags::NVAL;
+        poll(&mut asked, Some(&Timespec::default())).is_ok() && asked[0].revents().intersects(gone)
     }
 
     /// Text from elsewhere, safe for a line.
@@ -200,6 +200,7 @@ fn as_json(error: &Error) -> Value {
         Error::Usage { what, cure } => ("usage", what, cure),
         Error::NotFound { what, cure } => ("not_found", what, cure),
         Error::Busy { what, cure } => ("busy", what, cure),
+        Error::Timeout { what, cure } => ("timeout", what, cure),
         Error::Moved { what, cure } => ("moved", what, cure),
         Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
         Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),
