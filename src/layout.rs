@@ -120,9 +120,17 @@ pub fn read_retired(name: &str) -> Option<u64> {
     name.split_once('~')?.0.parse().ok()
 }
 
+/// How the name of an explanation ends.
+pub const EXPLANATION: &str = ".error.json";
+
 /// The name of the explanation beside a refused message.
 pub fn explanation(seq: u64, original: &str) -> String {
-    format!("{seq}~{}.error.json", original.strip_suffix(".json").unwrap_or(original))
+    format!("{seq}~{}{EXPLANATION}", original.strip_suffix(".json").unwrap_or(original))
+}
+
+/// The sender's file name in a retired message's name.
+pub fn read_original(name: &str) -> Option<&str> {
+    Some(name.split_once('~')?.1)
 }
 
 /// The name of a staged copy: its record, the claim it was made from (0 for none), and whom it is for.

@@ -43,7 +43,7 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/actions/init.rs", "from.join(path)", "where a new room goes"),
     ("src/actions/log.rs", "path.join(layout::segment(", "only shown: the damaged segment"),
     ("src/actions/send.rs", "outbox.join(format!(", "a sender names its file as it likes"),
-    ("src/actions/status.rs", "directory.join(name)", "only shown: a refused file"),
+    ("src/actions/status.rs", "layout::rejected(agent).join(name)", "only shown: a refused file"),
     ("src/actions/status.rs", "Path::new(layout::STAGE).join(", "looks whether a copy still waits"),
 ];
 

@@ -146,14 +146,16 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
         draft.attachments.iter().map(|file| attach::attach(room, settings, file)).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;
     let to = match draft.to.as_slice() {
-        [one] => json!(one),
-        many => json!(many),
+        // Then the mentions in the body are meant, or the channel alone.
+        [] => None,
+        [one] => Some(json!(one)),
+        many => Some(json!(many)),
     };
     let fields = [
         ("id", Some(json!(id))),
         ("timestamp", Some(json!(Stamp::now().to_string()))),
         ("from", Some(json!(sender))),
-        ("to", Some(to)),
+        ("to", to),
         ("type", Some(json!(draft.kind.as_deref().unwrap_or("message")))),
         ("priority", draft.priority.map(Value::from)),
         ("channel", draft.channel.map(Value::from)),

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::fold::{Counts, Replayed};
 use crate::registry::Registry;
-use crate::room::{Holder, Room};
+use crate::room::{Holder, Mode, Room};
 use crate::settings::Admission;
 use crate::{fold, id, inbox, layout, limits};
 use rustix::fs::FileType;
@@ -95,6 +95,8 @@ pub struct Rejected {
 /// One refusal.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
+    /// The number of its record, by which `mailbag rejected` knows it.
+    pub seq: u64,
     /// The explanation, relative to the room.
     pub file: PathBuf,
     /// Its code.
@@ -114,6 +116,43 @@ pub struct Undelivered {
     pub from: String,
     /// Who is to get it.
     pub to: String,
+}
+
+/// What a person who watches wants to have in view: numbers only, and quick.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Glance {
+    /// The process that routes, if one does.
+    pub router: Option<u32>,
+    /// How many messages one reader has not read.
+    pub own_unread: usize,
+    /// How many messages nobody has read, of all agents.
+    pub unread: usize,
+    /// How many refused files still stand there.
+    pub rejected: usize,
+    /// How many files stand in outboxes.
+    pub waiting: usize,
+    /// How many things can't go on, outboxes of nobody included.
+    pub blocked: usize,
+}
+
+/// Looks at the numbers only, without the log.
+pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
+    let registry = room.registry().ok();
+    let open = room.settings().is_ok_and(|settings| settings.admission == Admission::Open);
+    let (waiting, unregistered) = outboxes(room, registry.as_ref(), open)?;
+    let unread = unread(room)?;
+    let mut rejected = 0;
+    for agent in directories(room, layout::REJECTED)? {
+        rejected += explanations(room, &agent).len();
+    }
+    Ok(Glance {
+        router: room.holder()?.filter(|holder| holder.mode == Mode::Run).map(|holder| holder.pid),
+        own_unread: unread.get(reader).copied().unwrap_or_default(),
+        unread: unread.values().sum(),
+        rejected,
+        waiting: waiting.iter().map(|waiting| waiting.files).sum(),
+        blocked: blocked(room).len() + unregistered.len(),
+    })
 }
 
 /// Looks at everything and changes nothing.
@@ -144,7 +183,7 @@ pub fn status(room: &Room) -> Result<Status> {
 }
 
 /// The directories in a directory of the room, in the order of their names.
-fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
+pub(super) fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let Ok(dir) = room.dir.sub(of) else { return Ok(names) };
     for entry in dir.list()? {
@@ -217,16 +256,18 @@ fn blocked(room: &Room) -> Vec<Blocked> {
     lines.filter(|line| room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())).collect()
 }
 
+/// The names of the explanations beside an agent's refused files.
+fn explanations(room: &Room, agent: &str) -> Vec<String> {
+    let names = files(room, &layout::rejected(agent)).into_iter().filter_map(|name| name.into_string().ok());
+    names.filter(|name| name.ends_with(layout::EXPLANATION)).collect()
+}
+
 fn rejected(room: &Room) -> Result<Vec<Rejected>> {
-    const EXPLANATION: &str = ".error.json";
     let mut all = Vec::new();
-    for agent in directories(room, "rejected")? {
-        let directory = layout::rejected(&agent);
-        let names = files(room, &directory);
-        let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
-        names.retain(|name| name.ends_with(EXPLANATION));
-        names.sort_by_key(|name| std::cmp::Reverse(name.split('~').next().and_then(|seq| seq.parse::<u64>().ok())));
-        let newest = names.iter().take(NEWEST).map(|name| refusal(room, directory.join(name))).collect();
+    for agent in directories(room, layout::REJECTED)? {
+        let mut names = explanations(room, &agent);
+        names.sort_by_key(|name| std::cmp::Reverse(layout::read_retired(name)));
+        let newest = names.iter().take(NEWEST).map(|name| refusal(room, &agent, name)).collect();
         if !names.is_empty() {
             all.push(Rejected { agent, files: names.len(), newest });
         }
@@ -234,12 +275,13 @@ fn rejected(room: &Room) -> Result<Vec<Rejected>> {
     Ok(all)
 }
 
-fn refusal(room: &Room, file: PathBuf) -> Refusal {
+fn refusal(room: &Room, agent: &str, name: &str) -> Refusal {
+    let file = layout::rejected(agent).join(name);
     let bytes = room.dir.read(&file, limits::MESSAGE_BYTES_MOST).ok().flatten().unwrap_or_default();
     let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let first = value.get("problems").and_then(|problems| problems.get(0)).unwrap_or(&value);
     let text = |field: &str| first.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    Refusal { file, code: text("code"), what: text("what") }
+    Refusal { seq: layout::read_retired(name).unwrap_or_default(), file, code: text("code"), what: text("what") }
 }
 
 fn undelivered(room: &Room, replayed: &Replayed) -> Result<Vec<Undelivered>> {

@@ -1,7 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    agent, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
+    agent, check, completions, demo, explain, inbox, init, log, man, read, rejected, run, schema, send, settings,
+    status, watch,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -63,6 +64,8 @@ pub(super) enum Command {
     Read(read::Args),
     Explain(explain::Args),
     Check(check::Args),
+    Watch(watch::Args),
+    Rejected(rejected::Args),
     Status(status::Args),
     Log(log::Args),
     Run(run::Args),

@@ -14,6 +14,7 @@ mod log;
 mod man;
 mod output;
 mod read;
+mod rejected;
 mod run;
 mod schema;
 mod send;
@@ -21,6 +22,7 @@ mod settings;
 mod status;
 mod table;
 mod visible;
+mod watch;
 
 use crate::error::Result;
 use args::{Cli, Command};
@@ -70,6 +72,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Read(args) => read::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
+        Command::Watch(args) => watch::run(args, cx),
+        Command::Rejected(args) => rejected::run(args, cx),
         Command::Status(args) => status::run(args, cx),
         Command::Log(args) => log::run(args, cx),
         Command::Run(args) => run::run(args, cx),

@@ -47,6 +47,11 @@ impl Output {
         self.terminal
     }
 
+    /// Is colour wanted on standard output?
+    pub(super) fn has_colour(&self) -> bool {
+        self.colour
+    }
+
     /// A line of data. What others wrote must be made visible before.
     pub(super) fn line(&mut self, text: impl AsRef<str>) -> Result<()> {
         let text = text.as_ref().trim_end_matches(' ');
@@ -118,6 +123,11 @@ impl Output {
             error => writeln!(stderr, "{RED}error:{RED:#} {}", visible::block(&error.to_string())),
         };
     }
+}
+
+/// Standard output for a view that fills the terminal and draws for itself.
+pub(super) fn canvas() -> Stdout {
+    std::io::stdout()
 }
 
 /// A closed pipe: its reader has enough.
