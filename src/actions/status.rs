@@ -66,6 +66,9 @@ pub struct Blocked {
     /// Since when.
     #[serde(default)]
     pub since: String,
+    /// What tries it again.
+    #[serde(default)]
+    pub cure: String,
 }
 
 /// An outbox with files that nobody will route.
@@ -103,6 +106,8 @@ pub struct Refusal {
     pub code: String,
     /// The first thing that is wrong.
     pub what: String,
+    /// The command that says more, and how to mend it.
+    pub cure: String,
 }
 
 /// A copy that waits in the spool.
@@ -116,6 +121,8 @@ pub struct Undelivered {
     pub from: String,
     /// Who is to get it.
     pub to: String,
+    /// What tries it again.
+    pub cure: String,
 }
 
 /// What a person who watches wants to have in view: numbers only, and quick.
@@ -151,7 +158,7 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
         unread: unread.values().sum(),
         rejected,
         waiting: waiting.iter().map(|waiting| waiting.files).sum(),
-        blocked: blocked(room).len() + unregistered.len(),
+        blocked: blocked(room, "").len() + unregistered.len(),
     })
 }
 
@@ -167,13 +174,21 @@ pub fn status(room: &Room) -> Result<Status> {
         .extend(damage.map(|d| format!("the log's last batch is not whole: {}; the next pass sets it aside", d.what)));
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), settings.admission == Admission::Open)?;
     let agents = registry.iter().flat_map(Registry::agents);
+    let again = match &router {
+        Some(holder) if holder.mode == Mode::Run => "the router tries again by itself".to_owned(),
+        _ => "mailbag run --once".to_owned(),
+    };
     Ok(Status {
         room: room.dir.path().to_path_buf(),
         agents: agents.clone().filter(|agent| !agent.is_retired()).count(),
         unread: unread(room)?,
-        blocked: blocked(room),
+        blocked: blocked(room, &again),
         rejected: rejected(room)?,
-        undelivered: replayed.as_ref().map(|replayed| undelivered(room, replayed)).transpose()?.unwrap_or_default(),
+        undelivered: replayed
+            .as_ref()
+            .map(|replayed| undelivered(room, replayed, &again))
+            .transpose()?
+            .unwrap_or_default(),
         counts: replayed.map(|replayed| replayed.fold.counts).unwrap_or_default(),
         router,
         waiting,
@@ -245,7 +260,7 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
 }
 
 /// What the router wrote down, as far as it still stands there.
-fn blocked(room: &Room) -> Vec<Blocked> {
+fn blocked(room: &Room, again: &str) -> Vec<Blocked> {
     // The router rewrites it in place, and may be in the middle of that.
     let read = || -> Option<Vec<Value>> {
         let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
@@ -253,7 +268,8 @@ fn blocked(room: &Room) -> Vec<Blocked> {
     };
     let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
     let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
-    lines.filter(|line| room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())).collect()
+    let lines = lines.filter(|line| room.dir.stat(&line.what).map_or(true, |meta| meta.is_some()));
+    lines.map(|line| Blocked { cure: again.to_owned(), ..line }).collect()
 }
 
 /// The names of the explanations beside an agent's refused files.
@@ -281,16 +297,17 @@ fn refusal(room: &Room, agent: &str, name: &str) -> Refusal {
     let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let first = value.get("problems").and_then(|problems| problems.get(0)).unwrap_or(&value);
     let text = |field: &str| first.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    Refusal { seq: layout::read_retired(name).unwrap_or_default(), file, code: text("code"), what: text("what") }
+    let seq = layout::read_retired(name).unwrap_or_default();
+    Refusal { seq, file, code: text("code"), what: text("what"), cure: format!("mailbag rejected show {seq}") }
 }
 
-fn undelivered(room: &Room, replayed: &Replayed) -> Result<Vec<Undelivered>> {
+fn undelivered(room: &Room, replayed: &Replayed, again: &str) -> Result<Vec<Undelivered>> {
     let mut all = Vec::new();
     for open in replayed.fold.open.values() {
         for delivery in open.deliveries() {
             if room.dir.stat(Path::new(layout::STAGE).join(&delivery.staged))?.is_some() {
                 let (from, to) = (open.from.to_string(), delivery.agent.to_string());
-                all.push(Undelivered { seq: open.seq, id: open.id.clone(), from, to });
+                all.push(Undelivered { seq: open.seq, id: open.id.clone(), from, to, cure: again.to_owned() });
             }
         }
     }

@@ -225,7 +225,7 @@ pub fn draft(typed: &str, channels: &Channels) -> Result<Draft> {
         (false, true) if !mentions(rest).is_empty() => Ok(draft(to, None)),
         (false, true) if channel.is_some() => Ok(draft(to, Some("user"))),
         (false, true) => usage(
-            "who shall get it?",
+            "that names nobody",
             "begin with `@name`, or with `@all`; `mailbag watch CHANNEL` writes to the channel".into(),
         ),
     }

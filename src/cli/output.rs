@@ -11,6 +11,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 
+/// Of what is said as it is.
+pub(super) const PLAIN: Style = Style::new();
 /// Of what marks a heading or a name.
 pub(super) const BOLD: Style = Style::new().bold();
 /// Of what matters less.

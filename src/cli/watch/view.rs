@@ -8,6 +8,7 @@ use crate::actions::status::Glance;
 use crate::actions::timeline::{self, Channels, Entry};
 use crate::cli::visible;
 use crate::error::Error;
+use crate::layout;
 use crate::room::Room;
 use ratatui::Frame;
 use ratatui::crossterm::event::{Event as Typed, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -37,6 +38,8 @@ pub(super) enum Done {
 /// The timeline, the numbers, and the line that is being written.
 pub(super) struct View {
     room: Room,
+    /// The directory whose room it is, as a person calls it.
+    place: String,
     who: Who,
     channels: Channels,
     palette: Palette,
@@ -57,8 +60,12 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new(room: Room, who: Who, channels: Channels, palette: Palette) -> View {
+        let path = room.dir.path().canonicalize().unwrap_or_else(|_| room.dir.path().to_path_buf());
+        let is_named = path.file_name().is_some_and(|name| name == layout::ROOM);
+        let place = path.parent().filter(|_| is_named).unwrap_or(&path).display().to_string();
         View {
             room,
+            place,
             who,
             channels,
             palette,
@@ -279,17 +286,16 @@ impl View {
         let Some(glance) = &self.glance else { return " looking …".into() };
         let mut parts = vec![match glance.router {
             Some(pid) => format!("router {pid}"),
-            None => "no router, routing here".into(),
+            None => "routing here".into(),
         }];
-        parts.push(format!("unread {}, all {}", glance.own_unread, glance.unread));
+        parts.push(format!("unread {} {}, all {}", visible::line(&self.who.name), glance.own_unread, glance.unread));
         parts.push(format!("rejected {}", glance.rejected));
         parts.push(format!("waiting {}", glance.waiting + glance.blocked));
         if self.below > 0 {
             parts.insert(0, format!("↓ {} new", self.news));
         }
         let numbers = parts.join(" | ");
-        let path = self.room.dir.path().canonicalize().unwrap_or_else(|_| self.room.dir.path().to_path_buf());
-        let path = visible::line(&path.display().to_string()).into_owned();
+        let path = visible::line(&self.place).into_owned();
         let left = width.saturating_sub(numbers.width() + " … | ".width());
         let mut name = path.as_str();
         while name.width() > left {
