@@ -13,4 +13,5 @@ mod router;
 mod sweep;
 mod tidy;
 mod town;
+mod watching;
 mod world;

@@ -42,6 +42,8 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/cli/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
     ("src/actions/init.rs", "from.join(path)", "where a new room goes"),
     ("src/actions/log.rs", "path.join(layout::segment(", "only shown: the damaged segment"),
+    ("src/actions/rejected.rs", "directory.join(name)", "only shown, and read below the room: a refused file"),
+    ("src/actions/rejected.rs", "layout::outbox(&refused.agent).join(name)", "only shown: where the file was put"),
     ("src/actions/send.rs", "outbox.join(format!(", "a sender names its file as it likes"),
     ("src/actions/status.rs", "layout::rejected(agent).join(name)", "only shown: a refused file"),
     ("src/actions/status.rs", "Path::new(layout::STAGE).join(", "looks whether a copy still waits"),

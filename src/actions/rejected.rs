@@ -309,6 +309,7 @@ fn put_back(room: &Room, refused: &Refused, content: Option<&[u8]>) -> Result<Re
         (None, old) => (dir.clone(), old.unwrap_or_default().to_owned()),
     };
     let kept = old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json");
+    let kept = without_retry(kept);
     let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
     outbox.sync()?;
     // From here on it is the router's; what is left of the refusal would only be shown as one that still stands.
@@ -325,6 +326,12 @@ fn put_back(room: &Room, refused: &Refused, content: Option<&[u8]>) -> Result<Re
         recipients: Vec::new(),
         problems: Vec::new(),
     })
+}
+
+/// A name that was given here before is not added to again and again.
+fn without_retry(name: &str) -> &str {
+    let rest = name.strip_prefix("retry-").and_then(|rest| rest.split_once('-'));
+    rest.filter(|(number, _)| number.parse::<u64>().is_ok()).map_or(name, |(_, rest)| rest)
 }
 
 fn move_to_free_name(from: &Dir, old: &std::ffi::OsStr, outbox: &Dir, seq: u64, kept: &str) -> Result<String> {
