@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag rejected list                  what was refused and still stands there
+  mailbag rejected                       what was refused and still stands there
   mailbag rejected show 12               one file, all that is wrong with it, and how to mend it
   mailbag rejected retry 12              judge it anew, say after `agent add`
   mailbag rejected retry 12 mended.json  send this in its place
@@ -55,7 +55,7 @@ The log keeps that and why they were refused, but not the files.";
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub(super) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -123,7 +123,7 @@ impl Many {
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    match args.verb {
+    match args.verb.unwrap_or(Verb::List { agent: None }) {
         Verb::List { agent } => list(agent.map_or(Which::All, Which::Of), cx),
         Verb::Show { name } => show(&name, cx),
         Verb::Retry { name, mended, many } => retry(&many.or(name.into_iter().collect()), mended, cx),
@@ -143,6 +143,8 @@ fn list(which: Which, cx: &mut Context) -> Result<Exit> {
         cx.out.note("no refused file stands there");
     }
     table::print(&mut cx.out, &all.iter().map(row).collect::<Vec<_>>())?;
+    // What is talk comes after the data, also where both go to one place.
+    cx.out.flush()?;
     if let Some(newest) = all.first() {
         cx.out.note(&format!("`mailbag rejected show {}` says more", newest.seq));
     }
@@ -188,6 +190,7 @@ fn show(name: &str, cx: &mut Context) -> Result<Exit> {
         None => cx.out.line("(it was taken away)")?,
     }
     let seq = one.seq;
+    cx.out.flush()?;
     cx.out.note(&format!(
         "mend and send it: `mailbag rejected retry {seq} FILE`; as it stands: `mailbag rejected retry {seq}`; \
          away with it: `mailbag rejected drop {seq}`"

@@ -14,7 +14,8 @@ Examples:
   mailbag status
   mailbag status --json
 
-Nothing is changed or routed by looking.";
+Below what is held up stands what mends it. Nothing is changed or routed by
+looking.";
 
 /// Show how the room stands: the router, unread mail, what waits and why, what was refused
 #[derive(Debug, clap::Args)]

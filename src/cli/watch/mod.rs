@@ -32,7 +32,8 @@ to everybody. Up and down bring back what you sent, page up and page down turn
 the pages, ctrl-u clears the line, ctrl-c ends.
 
 Refused files and notices are shown too, in the channel main. Your mail stays
-unread until you read it. While no router runs, this routes.";
+unread until you read it. While no router runs, this routes. Times are local on
+the screen, and UTC in a pipe.";
 
 /// Watch the timeline, and write
 #[derive(Debug, clap::Args)]

@@ -93,7 +93,8 @@ impl View {
         if self.below > 0 {
             self.below += self.lines.len() - before;
         }
-        if self.entries.len() > KEPT {
+        // Many at once, since the rest is folded anew.
+        if self.entries.len() > KEPT + KEPT / 4 {
             self.entries.drain(..self.entries.len() - KEPT);
             self.fold_all();
         }
