@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::visible;
 use crate::error::{Doing, Error, Result};
 use anstyle::{AnsiColor, Style};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
@@ -85,6 +86,14 @@ impl Output {
     /// Hands everything on. Only what was flushed was said.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.stdout.flush().doing("write to", STDOUT)
+    }
+
+    /// Does anybody still read standard output? A closed pipe shows in writing only when there is something to write.
+    pub(super) fn is_read(&self) -> bool {
+        let stdout = std::io::stdout();
+        let mut asked = [PollFd::new(&stdout, PollFlags::empty())];
+        let gone = PollFlags::ERR | PollFlags::HUP;
+        poll(&mut asked, Some(&Timespec::default())).is_err() || !asked[0].revents().intersects(gone)
     }
 
     /// Text from elsewhere, safe for a line.

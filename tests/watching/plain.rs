@@ -166,11 +166,11 @@ fn a_closed_pipe_and_a_signal_end_it_without_a_word() {
     let mut child = world.bare(&["watch"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.as_mut().expect("the program starts");
     drop(child.stdout.take());
-    world.send("alice", "bob", "nobody reads this");
     world.wait("it ends", || child.try_wait().expect("it can be waited for").is_some());
     let mut said = String::new();
     std::io::Read::read_to_string(child.stderr.as_mut().expect("a pipe"), &mut said).expect("text");
     assert_eq!((child.wait().expect("it ended").code(), said.as_str()), (Some(0), ""));
+    world.send("alice", "bob", "somebody reads this");
     let mut watching = Watching::start(&world, &[]);
     watching.wait(&world, "it watches", |lines| lines.len() == 1);
     watching.end(&world);

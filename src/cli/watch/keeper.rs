@@ -14,7 +14,7 @@ const BREATH: Duration = Duration::from_millis(100);
 
 /// A thread of its own: a pass that takes long, or waits for another's, holds up nobody who reads or writes.
 pub(super) struct Keeper {
-    pokes: Sender<()>,
+    pokes: Sender<Poke>,
 }
 
 impl Keeper {
@@ -25,32 +25,42 @@ impl Keeper {
         Keeper { pokes }
     }
 
-    /// Something has changed: look at once.
-    pub(super) fn poke(&self) {
+    /// Something has changed: look.
+    pub(super) fn poke(&self, poke: Poke) {
         // It ends only with the view.
-        let _ = self.pokes.send(());
+        let _ = self.pokes.send(poke);
     }
 }
 
-fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<()>) {
+/// Why to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Poke {
+    /// The log has grown: soon.
+    Grown,
+    /// Somebody has sent something and waits to see it: at once.
+    Sent,
+}
+
+fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>) {
     let mut last = None;
     let mut first = true;
     loop {
+        let begun = Instant::now();
         let looked = look(room, reader, std::mem::take(&mut first), last.as_ref());
         last = looked.as_ref().ok().cloned();
         if wakes.send(Wake::Looked(looked.map_err(|e| e.to_string()))).is_err() {
             return;
         }
+        // A look at a large room takes long, and must leave the router its time.
+        let breath = BREATH.max(begun.elapsed() * 9);
         let now = Instant::now();
-        if poked.recv_timeout(limits::SWEEP_UNTRUSTED) == Err(RecvTimeoutError::Disconnected) {
-            return;
-        }
-        // What comes within a breath is looked at together.
-        while let left = BREATH.saturating_sub(now.elapsed())
-            && !left.is_zero()
-        {
-            if poked.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) {
-                return;
+        let mut wait = limits::SWEEP_UNTRUSTED;
+        loop {
+            match poked.recv_timeout(wait) {
+                Ok(Poke::Sent) | Err(RecvTimeoutError::Timeout) => break,
+                // What comes within a breath is looked at together.
+                Ok(Poke::Grown) => wait = breath.saturating_sub(now.elapsed()),
+                Err(RecvTimeoutError::Disconnected) => return,
             }
         }
         while poked.try_recv().is_ok() {}

@@ -81,7 +81,11 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
     for (text, style) in text(entry) {
         let style = if aside { style.patch(DIM) } else { style };
         let folded = fold(&text, width.saturating_sub(INDENT.len()));
-        lines.extend(folded.into_iter().map(|line| Line::from(Span::styled(format!("{INDENT}{line}"), style))));
+        lines.extend(
+            folded
+                .into_iter()
+                .map(|line| Line::from(Span::styled(format!("{INDENT}{line}").trim_end().to_owned(), style))),
+        );
     }
     lines
 }

@@ -6,7 +6,7 @@ mod prompt;
 mod screen;
 mod view;
 
-use self::keeper::Keeper;
+use self::keeper::{Keeper, Poke};
 use super::Exit;
 use super::context::Context;
 use crate::actions::status::Glance;
@@ -130,6 +130,7 @@ fn follow(
         }
         match woken.recv() {
             Ok(Wake::End) | Err(_) => return Ok(Exit::Ok),
+            Ok(Wake::Looked(_)) if !cx.out.is_read() => return Ok(Exit::Ok),
             Ok(Wake::Looked(Err(trouble))) if said.as_ref() != Some(&trouble) => {
                 cx.out.warn(&trouble);
                 said = Some(trouble);
@@ -138,7 +139,7 @@ fn follow(
         }
         entries = timeline.read()?;
         if !entries.is_empty() {
-            keeper.poke();
+            keeper.poke(Poke::Grown);
         }
     }
 }

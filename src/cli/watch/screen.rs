@@ -1,7 +1,7 @@
 //! The terminal: taken when the view begins, given back as it was however the view ends.
 
 use super::Wake;
-use super::keeper::Keeper;
+use super::keeper::{Keeper, Poke};
 use super::view::{Done, View};
 use crate::actions::timeline::Timeline;
 use crate::cli::output::canvas;
@@ -34,11 +34,11 @@ pub(super) fn show(
         for wake in std::iter::once(first).chain(woken.try_iter()) {
             match wake {
                 Wake::End => return Ok(()),
-                Wake::Grown => keeper.poke(),
+                Wake::Grown => keeper.poke(Poke::Grown),
                 Wake::Looked(looked) => view.looked(looked),
                 Wake::Typed(typed) => match view.typed(typed) {
                     Done::Shown => {}
-                    Done::Sent => keeper.poke(),
+                    Done::Sent => keeper.poke(Poke::Sent),
                     Done::Quit => return Ok(()),
                 },
             }
