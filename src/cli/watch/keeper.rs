@@ -58,6 +58,7 @@ fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>)
         loop {
             match poked.recv_timeout(wait) {
                 Ok(Poke::Sent) | Err(RecvTimeoutError::Timeout) => break,
+                Ok(Poke::Grown) if now.elapsed() >= breath => break,
                 // What comes within a breath is looked at together.
                 Ok(Poke::Grown) => wait = breath.saturating_sub(now.elapsed()),
                 Err(RecvTimeoutError::Disconnected) => return,
