@@ -1,5 +1,6 @@
 //! The inboxes: what is unread in them, and how a copy gets in and a read one out.
 
+use crate::clock::Stamp;
 use crate::disk::{Barrier, Dir};
 use crate::error::{Class, Error, Result};
 use crate::fault::{self, Protection};
@@ -80,4 +81,26 @@ pub fn mark_seen(room: &Dir, agent: &str, name: &std::ffi::OsStr) -> Result<bool
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
         done => done.map(|()| true),
     }
+}
+
+/// The name under which the copy accepted at this instant stands in an inbox, if it does.
+pub fn find(room: &Dir, agent: &str, at: Stamp) -> Result<Option<OsString>> {
+    let names = unread(room, agent)?;
+    Ok(names.into_iter().find(|name| layout::read_delivered(name) == Some(at)))
+}
+
+/// Moves an unread message to `expired/`. One that is gone was taken by its reader. Durable at the next barrier.
+pub fn expire(room: &Dir, agent: &str, name: &std::ffi::OsStr, barrier: &mut Barrier) -> Result<()> {
+    let inbox = match room.sub(layout::inbox(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+        inbox => inbox?,
+    };
+    let expired = room.make_with(layout::expired(agent), barrier)?;
+    match inbox.rename(name, &expired, name, "set aside as") {
+        Err(e) if e.errno() == Some(libc::ENOENT) => {}
+        done => done?,
+    }
+    barrier.dir(&inbox);
+    barrier.dir(&expired);
+    Ok(())
 }

@@ -61,6 +61,24 @@ pub fn seen(agent: &str) -> PathBuf {
     inbox(agent).join("seen")
 }
 
+/// The name of the directory, in an inbox, of mail that was handed out to one of several consumers.
+pub const TAKEN: &str = "taken";
+
+/// Where mail stands that was handed out to one of several consumers of an inbox, and is not done yet.
+pub fn taken(agent: &str) -> PathBuf {
+    inbox(agent).join(TAKEN)
+}
+
+/// Where an agent's mail goes whose time passed while it was unread, or that was withdrawn.
+pub fn expired(agent: &str) -> PathBuf {
+    inbox(agent).join("expired")
+}
+
+/// Where there is a marker for each message that its reader was told of.
+pub fn announced(agent: &str) -> PathBuf {
+    inbox(agent).join(".announced")
+}
+
 /// Where the originals of an agent's routed messages go.
 pub fn sent(agent: &str) -> PathBuf {
     Path::new(SENT).join(agent)
@@ -85,6 +103,12 @@ pub fn segment_number(name: &str) -> Option<u32> {
 /// The name of a delivered file: in a listing, the order of acceptance.
 pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
     format!("{}-{from}-{id}.json", at.file_name())
+}
+
+/// The accept time in a delivered file's name, which no other message has.
+pub fn read_delivered(name: &std::ffi::OsStr) -> Option<Stamp> {
+    let stamp = name.to_str()?.get(..limits::STAMP)?;
+    Stamp::read_file_name(stamp)
 }
 
 /// The name of a claim: its number, the outbox it came from, and what is kept of its file name.

@@ -67,6 +67,10 @@ pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
 pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
 /// How long nothing may happen before the router records what is settled.
 pub const IDLE: Duration = Duration::from_secs(1);
+/// How long what was seen to leave an inbox waits to be written together with more of its kind.
+pub const RECEIPTS: Duration = Duration::from_millis(40);
+/// How far the clocks of the file system and of this machine may differ.
+pub const CLOCKS_APART: Duration = Duration::from_secs(10);
 /// The first wait before what failed for a passing reason is tried again.
 pub const RETRY_FIRST: Duration = Duration::from_millis(250);
 /// The longest such wait.
@@ -74,6 +78,24 @@ pub const RETRY_MOST: Duration = Duration::from_secs(15);
 const _: () = assert!(RETRY_MOST.as_millis() < SWEEP_TRUSTED.as_millis());
 /// How often the registry and the settings are looked at when no event came; a valid change takes effect within 2 s.
 pub const RELOAD: Duration = Duration::from_secs(1);
+
+/// How long a question, or an urgent message, may stay unanswered, where the settings don't say otherwise.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// How many answers to answers a conversation may have in a window, where the settings don't say otherwise: agents that
+/// think need some seconds for each, so only programs that answer each other at once come to more.
+pub const LOOP_HOPS: u32 = 30;
+/// The window in which budgets are counted, where the settings don't say otherwise.
+pub const BUDGET_WINDOW: Duration = Duration::from_secs(60);
+/// The shortest that the settings may give.
+pub const BUDGET_WINDOW_LEAST: Duration = Duration::from_secs(1);
+/// The longest that the settings may give.
+pub const BUDGET_WINDOW_MOST: Duration = Duration::from_secs(24 * 3600);
+/// The largest budget that the settings may give.
+pub const BUDGET_MOST: u32 = 1_000_000;
+const _: () = assert!(BUDGET_WINDOW.as_secs() <= BUDGET_WINDOW_MOST.as_secs() && LOOP_HOPS <= BUDGET_MOST);
+/// How many answers the router remembers to see who answers whom; when there are more, it forgets them all, and begins
+/// to count anew.
+pub const HOPS: usize = 1 << 16;
 
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);

@@ -196,7 +196,7 @@ fn take_up(router: &mut Router) -> Result<()> {
 impl Router {
     fn take_up(&mut self, seqs: Vec<u64>) -> Result<()> {
         let delivered = self.deliver(Committed::again(seqs))?;
-        let projected = self.project(delivered);
+        let projected = self.project(delivered)?;
         self.retire(projected).map(drop)
     }
 }

@@ -4,12 +4,17 @@ mod addresses;
 mod bad_input;
 mod cli;
 mod docs;
+mod finding;
 mod frozen;
+mod fuzz;
 mod hostile;
 mod licences;
 mod messages;
 mod protocol;
+mod receipts;
 mod router;
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod soak;
 mod sweep;
 mod tidy;
 mod town;

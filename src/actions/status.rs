@@ -153,7 +153,7 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
         rejected += explanations(room, &agent).len();
     }
     Ok(Glance {
-        router: room.holder()?.filter(|holder| holder.mode == Mode::Run).map(|holder| holder.pid),
+        router: room.holder()?.filter(|holder| holder.mode != Mode::Pass).map(|holder| holder.pid),
         own_unread: unread.get(reader).copied().unwrap_or_default(),
         unread: unread.values().sum(),
         rejected,
@@ -175,7 +175,7 @@ pub fn status(room: &Room) -> Result<Status> {
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), settings.admission == Admission::Open)?;
     let agents = registry.iter().flat_map(Registry::agents);
     let again = match &router {
-        Some(holder) if holder.mode == Mode::Run => "the router tries again by itself".to_owned(),
+        Some(holder) if holder.mode != Mode::Pass => "the router tries again by itself".to_owned(),
         _ => "mailbag run --once".to_owned(),
     };
     Ok(Status {
@@ -195,6 +195,16 @@ pub fn status(room: &Room) -> Result<Status> {
         unregistered,
         problems,
     })
+}
+
+/// Does a message stand in an outbox, or on its way from one to the inboxes?
+pub fn anything_waits(room: &Room) -> Result<bool> {
+    for directory in [layout::CLAIM, layout::STAGE] {
+        if room.dir.sub(directory)?.list()?.next().is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(directories(room, layout::OUTBOXES)?.iter().any(|agent| !files(room, &layout::outbox(agent)).is_empty()))
 }
 
 /// The directories in a directory of the room, in the order of their names.
@@ -268,7 +278,9 @@ fn blocked(room: &Room, again: &str) -> Vec<Blocked> {
     };
     let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
     let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
-    let lines = lines.filter(|line| room.dir.stat(&line.what).map_or(true, |meta| meta.is_some()));
+    // A name that is no text is shown as best it can be, and can't be looked up like that.
+    let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
+    let lines = lines.filter(|line| is_lossy(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some()));
     lines.map(|line| Blocked { cure: again.to_owned(), ..line }).collect()
 }
 

@@ -1,8 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    agent, check, completions, demo, explain, inbox, init, log, man, read, rejected, run, schema, send, settings,
-    status, watch,
+    ack, agent, check, completions, demo, explain, inbox, init, list, log, man, read, rejected, reply, run, schema,
+    search, send, settings, status, thread, trace, watch,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -60,8 +60,14 @@ pub(super) enum Command {
     Init(init::Args),
     Agent(agent::Args),
     Send(send::Args),
+    Ack(ack::Args),
+    Trace(trace::Args),
     Inbox(inbox::Args),
     Read(read::Args),
+    Reply(reply::Args),
+    Thread(thread::Args),
+    List(list::Args),
+    Search(search::Args),
     Explain(explain::Args),
     Check(check::Args),
     Watch(watch::Args),

@@ -1,5 +1,6 @@
 //! The command line: parse, call an action, show.
 
+mod ack;
 mod agent;
 mod args;
 mod check;
@@ -10,17 +11,22 @@ mod exit;
 mod explain;
 mod inbox;
 mod init;
+mod list;
 mod log;
 mod man;
 mod output;
 mod read;
 mod rejected;
+mod reply;
 mod run;
 mod schema;
+mod search;
 mod send;
 mod settings;
 mod status;
 mod table;
+mod thread;
+mod trace;
 mod visible;
 mod watch;
 
@@ -68,8 +74,14 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Init(args) => init::run(args, cx),
         Command::Agent(args) => agent::run(args, cx),
         Command::Send(args) => send::run(args, cx),
+        Command::Ack(args) => ack::run(args, cx),
+        Command::Trace(args) => trace::run(args, cx),
         Command::Inbox(args) => inbox::run(args, cx),
         Command::Read(args) => read::run(args, cx),
+        Command::Reply(args) => reply::run(args, cx),
+        Command::Thread(args) => thread::run(args, cx),
+        Command::List(args) => list::run(args, cx),
+        Command::Search(args) => search::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Watch(args) => watch::run(args, cx),

@@ -7,9 +7,10 @@ use super::exit::Exit;
 use super::visible;
 use crate::error::{Doing, Error, Result};
 use anstyle::{AnsiColor, Style};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 
 /// Of what is said as it is.
@@ -22,6 +23,9 @@ pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const RED: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 /// Of what wants to be looked at.
 pub(super) const YELLOW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+
+/// Of what was sought.
+pub(super) const FOUND: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
 
 /// How standard output is called in errors.
 const STDOUT: &str = "standard output";
@@ -78,22 +82,38 @@ impl Output {
         }
     }
 
+    /// A JSON array of any length, each item as it comes.
+    pub(super) fn json_list<T: Serialize>(&mut self, items: impl Iterator<Item = Result<T>>) -> Result<()> {
+        self.bytes(b"[")?;
+        for (n, item) in items.enumerate() {
+            let text = match self.terminal {
+                true => serde_json::to_string_pretty(&item?),
+                false => serde_json::to_string(&item?),
+            };
+            let text = text.expect("what actions return has only text keys");
+            self.bytes(if n == 0 { b"" } else { b"," })?;
+            let text = if self.terminal { visible::json(&text) } else { Cow::from(text) };
+            self.bytes(text.as_bytes())?;
+        }
+        self.line("]")
+    }
+
     /// Bytes as they are.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.stdout.write_all(bytes).doing("write to", STDOUT)
     }
 
+    /// Has whoever read standard output closed it? Asked of a pipe, without writing to it.
+    pub(super) fn is_unread(&self) -> bool {
+        let stdout = self.stdout.get_ref();
+        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut asked, Some(&now)).is_ok_and(|ready| ready > 0) && asked[0].revents().contains(PollFlags::ERR)
+    }
+
     /// Hands everything on. Only what was flushed was said.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.stdout.flush().doing("write to", STDOUT)
-    }
-
-    /// Does anybody still read standard output? A closed pipe shows in writing only when there is something to write.
-    pub(super) fn is_read(&self) -> bool {
-        let stdout = std::io::stdout();
-        let mut asked = [PollFd::new(&stdout, PollFlags::empty())];
-        let gone = PollFlags::ERR | PollFlags::HUP;
-        poll(&mut asked, Some(&Timespec::default())).is_err() || !asked[0].revents().intersects(gone)
     }
 
     /// Text from elsewhere, safe for a line.
@@ -107,6 +127,11 @@ impl Output {
         if !self.quiet {
             let _ = writeln!(anstream::stderr(), "{}", visible::block(text));
         }
+    }
+
+    /// Where talk may go while data is being written.
+    pub(super) fn talk(&self) -> Talk {
+        Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
     }
 
     /// Something went wrong that the command can live with.
@@ -139,6 +164,21 @@ impl Output {
 /// Standard output for a view that fills the terminal and draws for itself.
 pub(super) fn canvas() -> Stdout {
     std::io::stdout()
+}
+
+/// Standard error, for what is only of use while it happens.
+pub(super) struct Talk {
+    terminal: bool,
+}
+
+impl Talk {
+    /// How far something long has come, in a line that the next one replaces; an empty one removes it. Only at a
+    /// terminal.
+    pub(super) fn progress(&self, text: &str) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", visible::line(text));
+        }
+    }
 }
 
 /// A closed pipe: its reader has enough.

@@ -96,5 +96,6 @@ impl Router {
     /// Forgets what is no longer waited for.
     pub fn tidy(&mut self) {
         self.patience.tidy();
+        self.budgets.tidy();
     }
 }

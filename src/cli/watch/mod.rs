@@ -130,7 +130,7 @@ fn follow(
         }
         match woken.recv() {
             Ok(Wake::End) | Err(_) => return Ok(Exit::Ok),
-            Ok(Wake::Looked(_)) if !cx.out.is_read() => return Ok(Exit::Ok),
+            Ok(Wake::Looked(_)) if cx.out.is_unread() => return Ok(Exit::Ok),
             Ok(Wake::Looked(Err(trouble))) if said.as_ref() != Some(&trouble) => {
                 cx.out.warn(&trouble);
                 said = Some(trouble);

@@ -286,8 +286,8 @@ impl View {
     fn status(&self, width: usize) -> String {
         let Some(glance) = &self.glance else { return " looking …".into() };
         let mut parts = vec![match glance.router {
-            Some(pid) => format!("router {pid}"),
-            None => "routing here".into(),
+            Some(pid) if pid != std::process::id() => format!("router {pid}"),
+            _ => "routing here".into(),
         }];
         parts.push(format!("unread {} {}, all {}", visible::line(&self.who.name), glance.own_unread, glance.unread));
         parts.push(format!("rejected {}", glance.rejected));
