@@ -260,14 +260,22 @@ pub fn read_retired(name: &str) -> Option<u64> {
     name.split_once('~')?.0.parse().ok()
 }
 
+/// How the name of an explanation ends.
+pub const EXPLANATION: &str = ".error.json";
+
 /// The name of the explanation beside a refused message.
 pub fn explanation(seq: u64, original: &str) -> String {
     format!("{seq}~{}", explaining(original))
 }
 
+/// The sender's file name in a retired message's name.
+pub fn read_original(name: &str) -> Option<&str> {
+    Some(name.split_once('~')?.1)
+}
+
 /// The name of the explanation of one line of a file that holds a message a line.
 pub fn explanation_of_line(seq: u64, original: &str, line: u32) -> String {
-    format!("{seq}~{}.line{line}{EXPLAINED}", split_suffix(original).0)
+    format!("{seq}~{}.line{line}{EXPLANATION}", split_suffix(original).0)
 }
 
 /// Where a refused line is kept, with the reason.
@@ -277,10 +285,8 @@ pub fn refused_line(agent: &str, seq: u64, original: &str, line: u32) -> PathBuf
 
 /// The name of a file's explanation, which stands beside it.
 pub fn explaining(name: &str) -> String {
-    format!("{}{EXPLAINED}", split_suffix(name).0)
+    format!("{}{EXPLANATION}", split_suffix(name).0)
 }
-
-const EXPLAINED: &str = ".error.json";
 
 /// The name of a staged copy: its record, the claim it was made from (0 for none), and whom it is for.
 pub fn staged(seq: u64, claim: u64, agent: &str) -> String {

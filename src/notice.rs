@@ -6,12 +6,15 @@
 //! for all, and hands each over from a thread of its own, which was measured to cost more than the mail. Elsewhere
 //! `notify` is the watcher; the tests run on both.
 
+mod log_watch;
 #[cfg(target_os = "linux")]
 mod native;
 mod portable;
 mod reader;
 
 pub use reader::InboxWatch;
+
+pub use log_watch::LogWatch;
 
 use crate::disk::Dir;
 use crate::error::Result;

@@ -21,4 +21,5 @@ mod sweep;
 mod tidy;
 mod town;
 mod waiting;
+mod watching;
 mod world;

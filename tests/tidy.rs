@@ -23,8 +23,8 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/room.rs", "std::fs::create_dir_all(path)", "makes the room's own directory; disk works below one"),
     ("src/room.rs", "std::fs::read_to_string(directory.join(\".git\"))", "discovery reads outside any room"),
     ("src/room.rs", "std::fs::read_to_string(own.join(\"commondir\"))", "discovery reads outside any room"),
-    ("src/cli/man.rs", "std::fs::create_dir_all(&args.dir)", "writes where it is told to, outside any room"),
     ("src/cli/output.rs", "rustix::event", "asks whether a pipe still has a reader"),
+    ("src/cli/man.rs", "std::fs::create_dir_all(&args.dir)", "writes where it is told to, outside any room"),
     ("src/room.rs", "rustix::process::", "asks for a process, not for a file"),
     ("src/room.rs", "rustix::io::Errno::SRCH", "asks for a process, not for a file"),
 ];
@@ -47,9 +47,12 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/actions/inbox.rs", "directory.join(name)", "only shown: the file of a message"),
     ("src/cli/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
     ("src/actions/init.rs", "from.join(path)", "where a new room goes"),
+    ("src/actions/log.rs", "path.join(layout::segment(", "only shown: the damaged segment"),
+    ("src/actions/rejected.rs", "directory.join(name)", "only shown, and read below the room: a refused file"),
+    ("src/actions/rejected.rs", "layout::outbox(&refused.agent).join(name)", "only shown: where the file was put"),
     ("src/actions/send.rs", "outbox.join(format!(", "a sender names its file as it likes"),
+    ("src/actions/status.rs", "layout::rejected(agent).join(name)", "only shown: a refused file"),
     ("src/actions/trace.rs", "sent.join(name)", "only shown: where the original is kept"),
-    ("src/actions/status.rs", "directory.join(name)", "only shown: a refused file"),
     ("src/actions/status.rs", "Path::new(layout::STAGE).join(", "looks whether a copy still waits"),
 ];
 

@@ -168,6 +168,7 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
         draft.attachments.iter().map(|file| attach::attach(room, settings, file)).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;
     let to = match draft.to.as_slice() {
+        // Then the mentions in the body are meant, or the channel alone.
         [] => None,
         [one] => Some(json!(one)),
         many => Some(json!(many)),

@@ -2,7 +2,7 @@
 
 use super::{
     ack, agent, archive, ask, channel, check, completions, demo, done, explain, follow, inbox, init, list, log, man,
-    read, reply, run, schema, search, send, settings, status, take, thread, trace, wait,
+    read, rejected, reply, run, schema, search, send, settings, status, take, thread, trace, wait, watch,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -77,6 +77,8 @@ pub(super) enum Command {
     Channel(channel::Args),
     Explain(explain::Args),
     Check(check::Args),
+    Watch(watch::Args),
+    Rejected(rejected::Args),
     Status(status::Args),
     Log(log::Args),
     Archive(archive::Args),

@@ -21,6 +21,7 @@ mod log;
 mod man;
 mod output;
 mod read;
+mod rejected;
 mod reply;
 mod run;
 mod schema;
@@ -35,6 +36,7 @@ mod trace;
 mod visible;
 mod wait;
 mod waiting;
+mod watch;
 
 use crate::error::Result;
 use args::{Cli, Command};
@@ -96,6 +98,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Channel(args) => channel::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
+        Command::Watch(args) => watch::run(args, cx),
+        Command::Rejected(args) => rejected::run(args, cx),
         Command::Status(args) => status::run(args, cx),
         Command::Log(args) => log::run(args, cx),
         Command::Archive(args) => archive::run(args, cx),

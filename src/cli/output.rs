@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 
+/// Of what is said as it is.
+pub(super) const PLAIN: Style = Style::new();
 /// Of what marks a heading or a name.
 pub(super) const BOLD: Style = Style::new().bold();
 /// Of what matters less.
@@ -50,6 +52,11 @@ impl Output {
     /// Is standard output a terminal?
     pub(super) fn is_terminal(&self) -> bool {
         self.terminal
+    }
+
+    /// Is colour wanted on standard output?
+    pub(super) fn has_colour(&self) -> bool {
+        self.colour
     }
 
     /// A line of data. What others wrote must be made visible before.
@@ -96,17 +103,17 @@ impl Output {
         self.stdout.write_all(bytes).doing("write to", STDOUT)
     }
 
-    /// Hands everything on. Only what was flushed was said.
-    pub(super) fn flush(&mut self) -> Result<()> {
-        self.stdout.flush().doing("write to", STDOUT)
-    }
-
-    /// Is nobody there any more to read standard output? Only a write tells otherwise, and there may be nothing to say.
+    /// Has whoever read standard output closed it? Asked of a pipe, without writing to it.
     pub(super) fn is_unread(&self) -> bool {
         let stdout = self.stdout.get_ref();
         let mut asked = [PollFd::new(stdout, PollFlags::empty())];
-        let gone = PollFlags::ERR | PollFlags::NVAL;
-        poll(&mut asked, Some(&Timespec::default())).is_ok() && asked[0].revents().intersects(gone)
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut asked, Some(&now)).is_ok_and(|ready| ready > 0) && asked[0].revents().contains(PollFlags::ERR)
+    }
+
+    /// Hands everything on. Only what was flushed was said.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.stdout.flush().doing("write to", STDOUT)
     }
 
     /// Text from elsewhere, safe for a line.
@@ -160,6 +167,11 @@ impl Output {
             error => writeln!(stderr, "{RED}error:{RED:#} {}", visible::block(&error.to_string())),
         };
     }
+}
+
+/// Standard output for a view that fills the terminal and draws for itself.
+pub(super) fn canvas() -> Stdout {
+    std::io::stdout()
 }
 
 /// Standard error, for what is only of use while it happens.
