@@ -1,6 +1,7 @@
 //! `mailbag take` and `mailbag done`: one consumer after the other.
 
 use super::Beside;
+use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -159,4 +160,21 @@ fn who_waits_gets_what_comes_and_what_lapses_meanwhile() {
     let again = take(&world, &["--wait", "1m"]);
     assert!(again["given_back"][0]["holder"].as_str().is_some_and(|holder| holder.starts_with("process ")), "{again}");
     assert_eq!((&again["message"]["body"], &again["lease"]["times"]), (&json!("comes"), &json!(2)));
+}
+
+#[test]
+fn a_message_that_is_taken_is_seen_once_it_is_done() {
+    let town = Town::of(&["alice", "builders"]).run();
+    let id = town.send("alice", "builders", "one");
+    town.wait_for_mail("builders", 1);
+    let rung = || town.json(&["trace", &id, "--as", "alice"])["recipients"][0]["rung"].clone();
+    for word in ["--give-back", "--renew"] {
+        take(&town, &[]);
+        town.ok(&["done", &id, word, "--as", "builders"]);
+        // The router has looked since.
+        town.is_alive("alice", "alice");
+        assert_eq!(rung(), "delivered");
+    }
+    town.ok(&["done", &id, "--as", "builders"]);
+    town.wait("it is seen", || rung() == "seen");
 }
