@@ -1,10 +1,12 @@
 //! The router's life: lock, recover, loop, signals. And the single pass of a command when no router runs.
 
+mod alongside;
 mod known;
 
+pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
 use crate::error::{Error, Result};
-use crate::notice::{Hint, Watcher};
+use crate::notice::{Caller, Hint, Notice, Wake};
 use crate::outbox::Patience;
 use crate::recover::{file_system_time, recover};
 use crate::room::{Holder, Locking, Mode, Room};
@@ -12,7 +14,6 @@ pub use crate::route::Tally;
 use crate::route::{Router, temporary};
 use crate::{layout, limits};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How to run.
@@ -55,13 +56,15 @@ pub fn pass(room: &Room) -> Result<Passed> {
     let patience = Patience::new(Some(file_system_time(room)?));
     let mut router = recover(room.clone(), lock, patience)?;
     let mut known = Known::default();
-    known.look(&mut router, None)?;
+    known.look(&mut router, &mut Notice::silent())?;
     sweep(&mut router, &known)?;
+    router.keep_time()?;
+    router.look_for_receipts(false)?;
     while !router.is_idle() {
         router.route()?;
     }
     // An effect on the registry that stays open would be made again at the next pass, over what people did since.
-    if router.acted {
+    if router.acted || !router.observed.is_empty() {
         router.settle()?;
     }
     router.waiting.write(&router.room.dir);
@@ -70,7 +73,7 @@ pub fn pass(room: &Room) -> Result<Passed> {
 
 /// Routes until a signal ends it, or once. `ready` is called when everything is watched.
 pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
-    let lock = match room.lock(if options.once { Mode::Pass } else { Mode::Run })? {
+    let lock = match if options.once { room.lock(Mode::Pass) } else { room.lock_to_run() }? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(holder) => {
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
@@ -79,26 +82,11 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
     };
     let now = if options.once { Some(file_system_time(room)?) } else { None };
     let router = recover(room.clone(), lock, Patience::new(now))?;
-    let (sender, wakes) = channel();
+    let notice = watch(room, options);
     if !options.once {
-        listen_for_signals(sender.clone())?;
+        listen_for_signals(notice.caller())?;
     }
-    let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
-    let watcher = match events {
-        true => Watcher::new(&room.dir, sender, Wake::Hint).map_err(|e| tracing::warn!("{e}; looking instead")).ok(),
-        false => None,
-    };
-    let mut life = Life {
-        router,
-        watcher,
-        known: Known::default(),
-        stale: false,
-        edited: false,
-        wakes,
-        next_sweep: Instant::now(),
-        next_reload: Instant::now(),
-        busy: None,
-    };
+    let mut life = Life::new(router, notice);
     let tally = life.live(options, ready)?;
     drop(life);
     if !options.once {
@@ -108,24 +96,24 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
     Ok(tally)
 }
 
-/// What wakes the router.
-enum Wake {
-    Hint(Hint),
-    /// Read the registry and the settings again.
-    Reload,
-    /// End cleanly.
-    End,
+/// What the router waits on, with file events where they work and are wanted.
+fn watch(room: &Room, options: &Options) -> Notice {
+    let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
+    let watched = if events { Notice::watch(&room.dir) } else { Ok(Notice::silent()) };
+    watched.unwrap_or_else(|e| {
+        tracing::warn!("{e}; looking instead");
+        Notice::silent()
+    })
 }
 
 struct Life {
     router: Router,
-    watcher: Option<Watcher>,
+    notice: Notice,
     known: Known,
     /// An outbox may have come or gone.
     stale: bool,
     /// The registry or the settings may have changed.
     edited: bool,
-    wakes: Receiver<Wake>,
     next_sweep: Instant,
     next_reload: Instant,
     /// When something last happened that is not settled, or not told to `status`, yet.
@@ -133,6 +121,19 @@ struct Life {
 }
 
 impl Life {
+    fn new(router: Router, notice: Notice) -> Life {
+        Life {
+            router,
+            notice,
+            known: Known::default(),
+            stale: false,
+            edited: false,
+            next_sweep: Instant::now(),
+            next_reload: Instant::now(),
+            busy: None,
+        }
+    }
+
     fn live(&mut self, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
         self.look_around()?;
         if !options.once {
@@ -140,7 +141,7 @@ impl Life {
                 room: self.router.room.dir.path().to_path_buf(),
                 agents: self.router.registry.agents().len(),
                 outboxes: self.known.outboxes.len(),
-                events: self.watcher.is_some(),
+                events: self.notice.has_events(),
             });
         }
         loop {
@@ -148,7 +149,7 @@ impl Life {
                 if self.router.route()? {
                     self.busy = Some(Instant::now());
                 }
-                if self.drain()? {
+                if self.listen(Duration::ZERO)? {
                     return self.end();
                 }
                 // Also while mail comes without end: what waits is tried again, and what events missed is found.
@@ -159,57 +160,58 @@ impl Life {
             if options.once {
                 return self.end();
             }
-            match self.wakes.recv_timeout(self.patience()) {
-                Ok(wake) => {
-                    if self.wake(wake)? || self.drain()? {
-                        return self.end();
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.end(),
+            let patience = self.patience();
+            if self.listen(patience)? {
+                return self.end();
             }
             self.tend()?;
         }
     }
 
-    /// Takes every wake that is there; `true` when one of them says to end.
-    fn drain(&mut self) -> Result<bool> {
-        while let Ok(wake) = self.wakes.try_recv() {
-            if self.wake(wake)? {
-                return Ok(true);
-            }
+    /// Takes every wake that is there, waiting for the first; `true` when one of them says to end.
+    fn listen(&mut self, patience: Duration) -> Result<bool> {
+        let mut end = false;
+        for wake in self.notice.wait(patience) {
+            end |= self.wake(wake);
+        }
+        if end {
+            return Ok(true);
         }
         if std::mem::take(&mut self.edited) {
             let reloaded = self.reload();
             self.bear(reloaded)?;
         }
         if std::mem::take(&mut self.stale) {
-            let looked = self.known.look(&mut self.router, self.watcher.as_mut());
+            let looked = self.known.look(&mut self.router, &mut self.notice);
             self.bear(looked)?;
         }
         Ok(false)
     }
 
-    fn wake(&mut self, wake: Wake) -> Result<bool> {
+    fn wake(&mut self, wake: Wake) -> bool {
         match wake {
             Wake::Hint(Hint::File(agent, name)) => self.router.outboxes.hint(&agent.into(), name),
-            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes) => self.stale = true,
+            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes | Hint::Inboxes) => self.stale = true,
             Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
             Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
             Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
+            Wake::Hint(Hint::Left(agent, name)) => self.router.left(&agent, &name),
             Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
-            Wake::End => return Ok(true),
+            Wake::End => return true,
         }
-        Ok(false)
+        false
     }
 
     // How long until there is something to do without being woken.
     fn patience(&self) -> Duration {
         let settle = self.busy.map(|since| since + limits::IDLE);
-        let next = [Some(self.next_sweep), Some(self.next_reload), self.router.waiting.next_due(), settle]
-            .into_iter()
-            .flatten()
-            .min();
+        let receipts = self.router.observed.due();
+        let time = self.router.until_next_time().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
+        let next =
+            [Some(self.next_sweep), Some(self.next_reload), self.router.waiting.next_due(), settle, receipts, time]
+                .into_iter()
+                .flatten()
+                .min();
         next.map_or(limits::SWEEP_TRUSTED, |next| next.saturating_duration_since(Instant::now()))
     }
 
@@ -224,6 +226,10 @@ impl Life {
         } else if now >= self.next_reload {
             let reloaded = self.reload();
             self.bear(reloaded)?;
+        }
+        self.router.keep_time()?;
+        if self.router.observed.due().is_some_and(|due| due <= now) {
+            self.router.settle()?;
         }
         if self.busy.is_none() && (self.router.waiting.is_news() || !self.router.is_settled()) {
             self.busy = Some(now);
@@ -252,23 +258,22 @@ impl Life {
     // The directory is the truth: everything that events may have missed.
     fn look_around(&mut self) -> Result<()> {
         self.reload()?;
-        self.known.look(&mut self.router, self.watcher.as_mut())?;
+        self.known.look(&mut self.router, &mut self.notice)?;
         sweep(&mut self.router, &self.known)?;
+        self.router.keep_time()?;
+        self.router.look_for_receipts(true)?;
         self.router.tidy();
         self.router.waiting.write(&self.router.room.dir);
-        self.next_sweep = Instant::now() + if self.is_told() { limits::SWEEP_TRUSTED } else { limits::SWEEP_UNTRUSTED };
+        self.next_sweep =
+            Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::SWEEP_UNTRUSTED };
         Ok(())
     }
 
-    // Can file events be trusted to come?
-    fn is_told(&self) -> bool {
-        self.watcher.as_ref().is_some_and(|watcher| !watcher.has_failed())
-    }
-
     fn reload(&mut self) -> Result<()> {
-        self.next_reload = Instant::now() + if self.is_told() { limits::SWEEP_TRUSTED } else { limits::RELOAD };
+        self.next_reload =
+            Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::RELOAD };
         if self.router.reload()? {
-            self.known.look(&mut self.router, self.watcher.as_mut())?;
+            self.known.look(&mut self.router, &mut self.notice)?;
             self.known.outboxes.keys().for_each(|agent| self.router.outboxes.scan(agent));
         }
         Ok(())
@@ -288,7 +293,7 @@ fn sweep(router: &mut Router, known: &Known) -> Result<()> {
 }
 
 /// SIGHUP reloads; SIGINT and SIGTERM end cleanly, and a second one at once.
-fn listen_for_signals(wakes: Sender<Wake>) -> Result<()> {
+fn listen_for_signals(router: Caller) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(cannot)?;
@@ -298,8 +303,7 @@ fn listen_for_signals(wakes: Sender<Wake>) -> Result<()> {
             if signal != SIGHUP && std::mem::replace(&mut asked, true) {
                 std::process::exit(128 + signal);
             }
-            // The receiver is gone only when the router ends.
-            let _ = wakes.send(if signal == SIGHUP { Wake::Reload } else { Wake::End });
+            router.call(if signal == SIGHUP { Wake::Reload } else { Wake::End });
         }
     };
     std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).map_err(cannot)

@@ -1,24 +1,33 @@
-//! Step 1, notice: file events, and the only user of the watcher.
+//! Step 1, notice: file events, and the only user of the watchers.
 //!
 //! An event is a hint; the directory is the truth. Watches are on single directories, never on a tree: a directory is
 //! made before it is watched and watched before it is read, so that what comes in between is seen once or twice, but
-//! not never. Known of the watcher: an overflow or an error comes without a path, and a file written right after its
-//! directory was made gives no event.
+//! not never. On Linux the router asks inotify for just the events it needs, on the thread that routes: `notify` asks
+//! for all, and hands each over from a thread of its own, which was measured to cost more than the mail. Elsewhere
+//! `notify` is the watcher; the tests run on both.
+
+#[cfg(target_os = "linux")]
+mod native;
+mod portable;
+mod reader;
+
+pub use reader::InboxWatch;
 
 use crate::disk::Dir;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layout;
-use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
-use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
-use std::sync::mpsc::Sender;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 /// What a file event hints at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
     /// A file may have come into the outbox of this name.
     File(String, OsString),
+    /// A file left the inbox of this name.
+    Left(String, OsString),
     /// The outbox of this name may have come.
     Outbox(String),
     /// The directory of outboxes may have come.
@@ -28,161 +37,207 @@ pub enum Hint {
     OutboxGone(String),
     /// The directory of outboxes went, or was moved.
     OutboxesGone,
+    /// An inbox may have come, or a directory in one.
+    Inboxes,
     /// The registry or the settings may have changed.
     Registry,
     /// Anything may have happened: look everywhere.
     Everything,
 }
 
-/// Watches the room's root, the directory of outboxes, and each outbox.
-pub struct Watcher {
-    watcher: RecommendedWatcher,
-    root: PathBuf,
+/// What wakes a router.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wake {
+    /// A file event.
+    Hint(Hint),
+    /// Read the registry and the settings again.
+    Reload,
+    /// End cleanly.
+    End,
+}
+
+/// A directory that is watched.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Place {
+    Room,
+    Outboxes,
+    Outbox(String),
+    Inboxes,
+    Inbox(String),
+    Taken(String),
+}
+
+impl Place {
+    fn below(&self) -> PathBuf {
+        match self {
+            Place::Room => PathBuf::new(),
+            Place::Outboxes => layout::OUTBOXES.into(),
+            Place::Outbox(agent) => layout::outbox(agent),
+            Place::Inboxes => layout::INBOXES.into(),
+            Place::Inbox(agent) => layout::inbox(agent),
+            Place::Taken(agent) => layout::taken(agent),
+        }
+    }
+
+    /// What it means that a name came into this directory.
+    fn came(&self, name: &OsStr) -> Option<Hint> {
+        match self {
+            Place::Room if name == layout::REGISTRY || name == layout::SETTINGS => Some(Hint::Registry),
+            Place::Room if name == layout::OUTBOXES => Some(Hint::Outboxes),
+            Place::Outboxes => Some(Hint::Outbox(name.to_str()?.to_owned())),
+            Place::Inboxes => Some(Hint::Inboxes),
+            Place::Inbox(_) if name == layout::TAKEN => Some(Hint::Inboxes),
+            Place::Outbox(agent) if layout::is_message_file(name) => Some(Hint::File(agent.clone(), name.to_owned())),
+            _ => None,
+        }
+    }
+
+    /// What it means that a name left this directory.
+    fn went(&self, name: &OsStr) -> Option<Hint> {
+        match self {
+            Place::Room if name == layout::OUTBOXES => Some(Hint::OutboxesGone),
+            Place::Outboxes => Some(Hint::OutboxGone(name.to_str()?.to_owned())),
+            Place::Inbox(agent) | Place::Taken(agent) if layout::is_message_file(name) => {
+                Some(Hint::Left(agent.clone(), name.to_owned()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Wakes a [`Notice`] from another thread.
+#[derive(Clone)]
+pub struct Caller {
+    wakes: Sender<Wake>,
+    #[cfg(target_os = "linux")]
+    bell: Option<native::Bell>,
+}
+
+impl Caller {
+    /// Wakes the router. One that has ended hears nothing.
+    pub fn call(&self, wake: Wake) {
+        // The receiver is gone only when the router has ended.
+        let _ = self.wakes.send(wake);
+        #[cfg(target_os = "linux")]
+        self.bell.iter().for_each(native::Bell::ring);
+    }
+}
+
+/// What a router waits on: file events, and calls from other threads.
+pub struct Notice {
+    calls: Sender<Wake>,
+    wakes: Receiver<Wake>,
+    events: Events,
     failed: bool,
 }
 
-impl Watcher {
-    /// Begins to watch the room itself; every hint goes to `hints`, as whatever `wrap` makes of it.
-    pub fn new<T: Send + 'static>(room: &Dir, hints: Sender<T>, wrap: fn(Hint) -> T) -> Result<Watcher> {
-        // Events carry the path as it was watched, so the real one is watched and cut off again.
-        let root = room.path().canonicalize().unwrap_or_else(|_| room.path().to_path_buf());
-        let cut = root.clone();
-        let handler = move |event: notify::Result<Event>| {
-            for hint in read(&cut, event) {
-                // The receiver is gone only when the router ends.
-                let _ = hints.send(wrap(hint));
-            }
-        };
-        let watcher = notify::recommended_watcher(handler).map_err(|e| cannot(&root, e))?;
-        let mut watcher = Watcher { watcher, root, failed: false };
-        watcher.watch(Path::new(""))?;
-        watcher.watch(Path::new(layout::OUTBOXES))?;
-        Ok(watcher)
+enum Events {
+    Silent,
+    #[cfg(target_os = "linux")]
+    Native(native::Inotify),
+    Portable(portable::Watcher),
+}
+
+impl Notice {
+    /// Without file events: only calls wake.
+    pub fn silent() -> Notice {
+        let (calls, wakes) = channel();
+        Notice { calls, wakes, events: Events::Silent, failed: false }
+    }
+
+    /// Begins to watch the room itself and its directory of outboxes.
+    pub fn watch(room: &Dir) -> Result<Notice> {
+        let mut notice = Notice::silent();
+        notice.events = notice.listen(room)?;
+        notice.add(&Place::Room)?;
+        notice.add(&Place::Outboxes)?;
+        notice.add(&Place::Inboxes)?;
+        Ok(notice)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn listen(&self, room: &Dir) -> Result<Events> {
+        if is_portable_wanted() {
+            return portable::Watcher::new(room, self.calls.clone()).map(Events::Portable);
+        }
+        native::Inotify::new(room).map(Events::Native)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn listen(&self, room: &Dir) -> Result<Events> {
+        portable::Watcher::new(room, self.calls.clone()).map(Events::Portable)
+    }
+
+    /// Are there file events at all?
+    pub fn has_events(&self) -> bool {
+        !matches!(self.events, Events::Silent)
+    }
+
+    /// Are there file events, and was no watch refused, as it is when there are too many?
+    pub fn can_be_trusted(&self) -> bool {
+        self.has_events() && !self.failed
+    }
+
+    /// For other threads to wake this one.
+    pub fn caller(&self) -> Caller {
+        Caller {
+            wakes: self.calls.clone(),
+            #[cfg(target_os = "linux")]
+            bell: match &self.events {
+                Events::Native(inotify) => Some(inotify.bell()),
+                _ => None,
+            },
+        }
     }
 
     /// Watches the directory of outboxes anew, after it was replaced.
     pub fn outboxes(&mut self) -> Result<()> {
-        self.watch(Path::new(layout::OUTBOXES))
+        self.add(&Place::Outboxes)
     }
 
     /// Watches an agent's outbox, anew if it was replaced.
     pub fn outbox(&mut self, agent: &str) -> Result<()> {
-        self.watch(&layout::outbox(agent))
+        self.add(&Place::Outbox(agent.to_owned()))
     }
 
-    /// Did the system refuse a watch, as it does when there are too many? Then events can't be trusted.
-    pub fn has_failed(&self) -> bool {
-        self.failed
+    /// Watches what leaves an agent's inbox, anew if it was replaced.
+    pub fn inbox(&mut self, agent: &str) -> Result<()> {
+        self.add(&Place::Inbox(agent.to_owned()))
     }
 
-    fn watch(&mut self, below: &Path) -> Result<()> {
-        let path = self.root.join(below);
-        // A directory that was removed and made again has a new identity, which the old watch doesn't know.
-        let _ = self.watcher.unwatch(&path);
-        self.watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| {
-            self.failed = true;
-            cannot(&path, e)
-        })
+    /// Watches what leaves the mail that was handed out to one of several consumers.
+    pub fn taken(&mut self, agent: &str) -> Result<()> {
+        self.add(&Place::Taken(agent.to_owned()))
     }
-}
 
-fn cannot(path: &Path, e: notify::Error) -> Error {
-    let source = match e.kind {
-        notify::ErrorKind::Io(source) => source,
-        kind => std::io::Error::other(format!("{kind:?}")),
-    };
-    Error::Io { verb: "watch", path: path.to_path_buf(), source }
-}
+    fn add(&mut self, place: &Place) -> Result<()> {
+        let added = match &mut self.events {
+            Events::Silent => Ok(()),
+            #[cfg(target_os = "linux")]
+            Events::Native(inotify) => inotify.add(place),
+            Events::Portable(watcher) => watcher.add(place),
+        };
+        // What is gone again needs no watch; whatever else it was, events can't be relied on.
+        self.failed |= added.as_ref().is_err_and(|e| e.errno() != Some(libc::ENOENT));
+        added
+    }
 
-fn read(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {
-    let event = match event {
-        Ok(event) if !event.need_rescan() => event,
-        _ => return vec![Hint::Everything],
-    };
-    match event.kind {
-        // Opening and reading are what the router itself does: to react to them would feed back.
-        EventKind::Access(AccessKind::Close(AccessMode::Write))
-        | EventKind::Create(_)
-        // A link that went, or a permission that came.
-        | EventKind::Modify(ModifyKind::Metadata(_))
-        | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both | RenameMode::Any))
-        | EventKind::Any => event.paths.iter().rev().take(1).filter_map(|path| place(root, path)).collect(),
-        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
-            event.paths.iter().filter_map(|path| place(root, path)).filter_map(gone).collect()
+    /// Waits until something wakes, at most this long, and gives all that is there.
+    pub fn wait(&mut self, patience: Duration) -> Vec<Wake> {
+        let mut woken = Vec::new();
+        match &mut self.events {
+            #[cfg(target_os = "linux")]
+            Events::Native(inotify) => inotify.wait(patience, &mut woken),
+            _ if patience.is_zero() => {}
+            _ => woken.extend(self.wakes.recv_timeout(patience).ok()),
         }
-        // Elsewhere than on Linux a change of content is all that is told.
-        EventKind::Modify(_) if cfg!(not(target_os = "linux")) => {
-            event.paths.iter().filter_map(|path| place(root, path)).collect()
-        }
-        _ => Vec::new(),
+        woken.extend(self.wakes.try_iter());
+        woken
     }
 }
 
-fn place(root: &Path, path: &Path) -> Option<Hint> {
-    let mut parts = path.strip_prefix(root).ok()?.components().map(|part| match part {
-        Component::Normal(part) => Some(part),
-        _ => None,
-    });
-    let first = parts.next()??;
-    if first == layout::REGISTRY || first == layout::SETTINGS {
-        return Some(Hint::Registry);
-    }
-    if first != layout::OUTBOXES {
-        return None;
-    }
-    match (parts.next().flatten(), parts.next().flatten()) {
-        (Some(agent), Some(name)) if layout::is_message_file(name) => {
-            Some(Hint::File(agent.to_str()?.to_owned(), name.to_owned()))
-        }
-        (Some(agent), None) => Some(Hint::Outbox(agent.to_str()?.to_owned())),
-        (None, _) => Some(Hint::Outboxes),
-        _ => None,
-    }
-}
-
-fn gone(there: Hint) -> Option<Hint> {
-    match there {
-        Hint::Outbox(agent) => Some(Hint::OutboxGone(agent)),
-        Hint::Outboxes => Some(Hint::OutboxesGone),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use notify::event::{CreateKind, Flag, RemoveKind};
-
-    fn hints(kind: EventKind, path: &str) -> Vec<Hint> {
-        read(Path::new("/room"), Ok(Event::new(kind).add_path(path.into())))
-    }
-
-    #[test]
-    fn a_closed_renamed_or_linked_file_is_a_hint_and_a_read_one_is_not() {
-        let file = vec![Hint::File("bob".into(), "x.json".into())];
-        let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        assert_eq!(hints(closed, "/room/outbox/bob/x.json"), file);
-        assert_eq!(hints(EventKind::Modify(ModifyKind::Name(RenameMode::To)), "/room/outbox/bob/x.json"), file);
-        assert_eq!(hints(EventKind::Create(CreateKind::File), "/room/outbox/bob/x.json"), file);
-        assert_eq!(hints(EventKind::Access(AccessKind::Open(AccessMode::Any)), "/room/outbox/bob/x.json"), []);
-        assert_eq!(hints(closed, "/room/outbox/bob/.x.json.tmp"), []);
-    }
-
-    #[test]
-    fn an_overflow_without_a_path_means_look_everywhere() {
-        let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        assert_eq!(read(Path::new("/room"), Ok(overflow)), [Hint::Everything]);
-    }
-
-    #[test]
-    fn the_registry_and_new_outboxes_are_told_apart() {
-        let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        assert_eq!(hints(closed, "/room/registry.json"), [Hint::Registry]);
-        assert_eq!(hints(EventKind::Create(CreateKind::Folder), "/room/outbox/new"), [Hint::Outbox("new".into())]);
-        let removed = EventKind::Remove(RemoveKind::Folder);
-        assert_eq!(hints(removed, "/room/outbox/old"), [Hint::OutboxGone("old".into())]);
-        assert_eq!(hints(removed, "/room/outbox"), [Hint::OutboxesGone]);
-        assert_eq!(hints(removed, "/room/outbox/old/x.json"), []);
-        assert_eq!(hints(EventKind::Create(CreateKind::File), "/room/roster.json"), []);
-    }
+/// Builds for tests may ask for the portable watcher, so that it is tried where nobody needs it.
+#[cfg(target_os = "linux")]
+fn is_portable_wanted() -> bool {
+    cfg!(any(debug_assertions, feature = "faults")) && std::env::var_os("MAILBAG_TEST_PORTABLE").is_some()
 }

@@ -143,6 +143,16 @@ pub fn status(room: &Room) -> Result<Status> {
     })
 }
 
+/// Does a message stand in an outbox, or on its way from one to the inboxes?
+pub fn anything_waits(room: &Room) -> Result<bool> {
+    for directory in [layout::CLAIM, layout::STAGE] {
+        if room.dir.sub(directory)?.list()?.next().is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(directories(room, layout::OUTBOXES)?.iter().any(|agent| !files(room, &layout::outbox(agent)).is_empty()))
+}
+
 /// The directories in a directory of the room, in the order of their names.
 fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
@@ -214,7 +224,9 @@ fn blocked(room: &Room) -> Vec<Blocked> {
     };
     let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
     let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
-    lines.filter(|line| room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())).collect()
+    // A name that is no text is shown as best it can be, and can't be looked up like that.
+    let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
+    lines.filter(|line| is_lossy(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())).collect()
 }
 
 fn rejected(room: &Room) -> Result<Vec<Rejected>> {
