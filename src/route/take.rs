@@ -23,7 +23,7 @@ pub(super) struct Taken {
 /// What became of a file in its outbox's turn.
 enum Step {
     /// It was taken, with so many bytes.
-    Took(u64, Taken),
+    Took(u64, Box<Taken>),
     /// It is gone, or stays for now.
     Next,
     /// It stays, and so does everything behind it.
@@ -118,7 +118,7 @@ impl Router {
                 Ok(Step::Took(bytes, one)) => {
                     self.waiting.over(&place);
                     room.take(bytes, &one.content);
-                    taken.push(one);
+                    taken.push(*one);
                 }
                 Ok(Step::Next) => {}
                 Ok(Step::Rest(delay)) => {
@@ -139,7 +139,7 @@ impl Router {
                 Ok(price) => {
                     let (bytes, one) = self.take_one(agent, turn, name, *ready)?;
                     self.pay(agent, &one.claim, price);
-                    return Ok(Step::Took(bytes, one));
+                    return Ok(Step::Took(bytes, Box::new(one)));
                 }
                 Err(delay) if delay.all => return Ok(Step::Rest(delay)),
                 Err(delay) => self.hold_back(place, &delay),
