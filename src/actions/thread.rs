@@ -80,7 +80,7 @@ impl Talk {
         if matches!(&talk.name, Name::Known(thread) if thread == name) {
             talk.name = Name::Gathered(name.to_owned());
         }
-        talk.join(found);
+        talk.take_in(found);
         Ok(talk)
     }
 
@@ -128,7 +128,7 @@ impl Talk {
             self.name = Name::Gathered(thread.clone());
         }
         let found = self.look(room, Wanted { thread, ids, answers }, &new)?;
-        self.join(found);
+        self.take_in(found);
         self.climb();
         Ok(!self.new.is_empty() || matches!(self.name, Name::Known(_)))
     }
@@ -163,7 +163,7 @@ impl Talk {
     }
 
     /// Takes in what belongs. That may come before what it belongs to: until a round adds nothing.
-    fn join(&mut self, mut found: Vec<Placed>) {
+    fn take_in(&mut self, mut found: Vec<Placed>) {
         let mut known = usize::MAX;
         while self.members.len() != known {
             known = self.members.len();
