@@ -2,9 +2,10 @@
 
 use crate::clock::Stamp;
 use crate::error::{Error, Result};
-use crate::log::{self, Line, Position};
+use crate::log::{self, Line};
 use crate::record::{Event, Record};
 use crate::room::Room;
+use crate::{find, layout};
 
 /// Which records to show.
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ pub struct Entry {
 /// The records that fit, in order. A last line that is still being written ends them.
 pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Result<Entry>>> {
     let start = match filter.since {
-        Some(since) => start_for(room, since)?,
+        Some(since) => find::since(&room.dir, since)?,
         None => log::START,
     };
     let lines = log::read(&room.dir, start)?;
@@ -60,18 +61,4 @@ impl Filter {
     fn fits(&self, record: &Record) -> bool {
         self.event.is_none_or(|event| record.event == event) && self.since.is_none_or(|since| record.stamp() >= since)
     }
-}
-
-/// The last segment that begins before `since`: what stands before it is older.
-fn start_for(room: &Room, since: Stamp) -> Result<Position> {
-    let segments = log::segments(&room.dir)?;
-    for &segment in segments.iter().rev() {
-        let at = Position { segment, offset: 0 };
-        let first = log::read_one(&room.dir, at)?;
-        let first = first.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
-        if first.is_some_and(|first| first.stamp() < since) {
-            return Ok(at);
-        }
-    }
-    Ok(log::START)
 }

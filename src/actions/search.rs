@@ -122,7 +122,10 @@ fn around(field: &str, text: &str, hit: regex::Match<'_>) -> Match {
 
 /// Pieces of text of which every match has at least one, if there are such.
 fn pieces(hir: &regex_syntax::hir::Hir) -> Option<Vec<String>> {
-    [ExtractKind::Prefix, ExtractKind::Suffix].into_iter().filter_map(|kind| of_kind(hir, kind)).max_by_key(shortest)
+    [ExtractKind::Prefix, ExtractKind::Suffix]
+        .into_iter()
+        .filter_map(|kind| of_kind(hir, kind))
+        .max_by_key(|pieces| shortest(pieces))
 }
 
 fn of_kind(hir: &regex_syntax::hir::Hir, kind: ExtractKind) -> Option<Vec<String>> {
@@ -133,11 +136,12 @@ fn of_kind(hir: &regex_syntax::hir::Hir, kind: ExtractKind) -> Option<Vec<String
     }
     // A cut through a character leaves a piece that is no text; what is whole of it is one.
     let whole = |bytes: &[u8]| bytes.utf8_chunks().map(|chunk| plain(chunk.valid())).max_by_key(|text| text.len());
-    let pieces = seq.literals()?.iter().map(|literal| whole(literal.as_bytes()).unwrap_or_default()).collect();
+    let pieces: Vec<String> =
+        seq.literals()?.iter().map(|literal| whole(literal.as_bytes()).unwrap_or_default()).collect();
     Some(pieces).filter(|pieces| shortest(pieces) >= SHORTEST)
 }
 
-fn shortest(pieces: &Vec<String>) -> usize {
+fn shortest(pieces: &[String]) -> usize {
     pieces.iter().map(String::len).min().unwrap_or(0)
 }
 

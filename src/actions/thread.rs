@@ -2,11 +2,11 @@
 
 use super::history::{Eyes, Past};
 use super::reference::{self, bare, is_by_id};
+use crate::address::quoted;
 use crate::error::{Error, Result};
 use crate::find;
 use crate::log::{self, Position, START};
 use crate::room::Room;
-use crate::{address::quoted, limits};
 use regex::bytes::Regex;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ pub fn thread(room: &Room, eyes: &Eyes, asker: &str, name: &str, last: Option<us
 type Placed = (Past, Position);
 
 /// After so many passes over the log, what answers what is kept in memory: a chain of answers may be long.
-const PASSES: usize = 2;
+const PASSES: usize = 4;
 
 /// What is known of a conversation so far.
 struct Talk {
@@ -80,7 +80,7 @@ impl Talk {
         if matches!(&talk.name, Name::Known(thread) if thread == name) {
             talk.name = Name::Gathered(name.to_owned());
         }
-        talk.join(found);
+        talk.take_in(found);
         Ok(talk)
     }
 
@@ -99,7 +99,7 @@ impl Talk {
         while let Name::OfWhatIsAnsweredBy(seq) = self.name {
             let past = &self.members[&seq].0;
             let earlier = self.members.range(..seq).map(|(_, (past, _))| past);
-            let answered = earlier.filter(|other| answers(past, other)).map(|other| other.seq).last();
+            let answered = earlier.filter(|other| answers(past, other)).map(|other| other.seq).next_back();
             let sought = past.in_reply_to.as_deref().is_none_or(|reference| self.sought.contains(bare(reference)));
             self.name = match (&past.thread_id, answered) {
                 (Some(thread), _) => Name::Known(thread.clone()),
@@ -128,7 +128,7 @@ impl Talk {
             self.name = Name::Gathered(thread.clone());
         }
         let found = self.look(room, Wanted { thread, ids, answers }, &new)?;
-        self.join(found);
+        self.take_in(found);
         self.climb();
         Ok(!self.new.is_empty() || matches!(self.name, Name::Known(_)))
     }
@@ -163,7 +163,7 @@ impl Talk {
     }
 
     /// Takes in what belongs. That may come before what it belongs to: until a round adds nothing.
-    fn join(&mut self, mut found: Vec<Placed>) {
+    fn take_in(&mut self, mut found: Vec<Placed>) {
         let mut known = usize::MAX;
         while self.members.len() != known {
             known = self.members.len();
@@ -265,12 +265,13 @@ impl Wanted {
     /// made at about the same time share.
     fn sieve(&self) -> Result<Option<Regex>> {
         const ENOUGH: usize = 12;
+        const FEW: usize = 30;
         let json = |text: &String| serde_json::to_string(text).unwrap_or_default();
         let id = |text: &String| match text.len() > ENOUGH && text.is_ascii() {
             true => vec![format!("{}\"", &text[text.len() - ENOUGH..])],
             false => vec![format!("\"{text}\""), format!("/{text}\"")],
         };
-        let few = self.answers.len() + self.ids.len() <= limits::PROBLEMS;
+        let few = self.answers.len() + self.ids.len() <= FEW;
         let named = self.ids.iter().chain(self.answers.iter().filter(|_| few));
         let mut texts: Vec<String> = named.flat_map(id).collect();
         texts.extend(self.thread.iter().map(json));

@@ -6,6 +6,8 @@ use super::{Exit, visible};
 use crate::actions::history::{Asked, Filter, Past};
 use crate::actions::{list, time};
 use crate::error::Result;
+use crate::id;
+use crate::message::ROUTER_TYPES;
 use crate::room::Room;
 
 const EXAMPLES: &str = "\
@@ -114,6 +116,7 @@ fn line(past: &Past) -> String {
 pub(super) fn head(past: &Past) -> String {
     let to = past.recipients.iter().take(3).map(|agent| &**agent).collect::<Vec<_>>().join(", ");
     let to = match past.recipients.len() {
+        0 if ROUTER_TYPES.contains(&past.kind.as_str()) => id::MAILBAG.to_owned(),
         0 => format!("#{}", past.channel),
         more @ 4.. => format!("{to} and {} more", more - 3),
         _ => to,

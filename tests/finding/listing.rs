@@ -86,6 +86,7 @@ fn a_listing_is_a_line_a_message_whatever_it_says() {
 
 #[test]
 fn what_was_dropped_is_routed_before_and_nothing_is_done_if_nothing_waits() {
+    // P50
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"id": "m1", "to": "bob", "body": "hi"}"#);
     assert_eq!(ids(&world, &["--unread", "--to", "bob"]), ["m1"]);
