@@ -14,6 +14,7 @@ pub use sources::{Kind, Left, Source, each};
 use crate::clock::Stamp;
 use crate::disk::{Barrier, Dir, Draft, Durability, file_meta};
 use crate::error::{Doing, Error, Result};
+use crate::fault::{self, Protection};
 use crate::fold::Fold;
 use crate::room::Room;
 use crate::{layout, log};
@@ -187,7 +188,7 @@ impl Archive {
     }
 
     fn make_durable(&self, draft: &Draft) -> Result<()> {
-        if self.power { draft.sync() } else { Ok(()) }
+        if self.power && fault::on(Protection::ArchiveSync) { draft.sync() } else { Ok(()) }
     }
 
     /// Notes durably whose sources are about to be removed. Cut short by a kill it names nothing, and nothing was
@@ -196,6 +197,9 @@ impl Archive {
         let path = self.room.at(layout::ARCHIVE_LOCK);
         let text = format!("{}\n", pack.display());
         self.forget()?;
+        if !fault::on(Protection::ArchiveNote) {
+            return Ok(());
+        }
         self.lock.rewind().and_then(|()| self.lock.write_all(text.as_bytes())).doing("write", &path)?;
         self.barrier.file(self.lock.try_clone().doing("open", &path)?, || path);
         // An original that a power cut moves back among the claims would be retired once more.

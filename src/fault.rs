@@ -16,6 +16,10 @@ pub enum Protection {
     NoReplace,
     /// The rename out of the outbox before a message is read.
     Claim,
+    /// The note of the pack whose sources are being removed.
+    ArchiveNote,
+    /// The sync of a pack before its sources are removed.
+    ArchiveSync,
 }
 
 impl Protection {
@@ -28,6 +32,8 @@ impl Protection {
             Protection::DuplicateCheck => "duplicate-check",
             Protection::NoReplace => "no-replace",
             Protection::Claim => "claim",
+            Protection::ArchiveNote => "archive-note",
+            Protection::ArchiveSync => "archive-sync",
         }
     }
 }

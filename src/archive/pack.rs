@@ -68,7 +68,13 @@ pub(super) fn pack_files<W: Write>(
         let directory = kind.directory(&source.agent);
         let dir = match open.take_if(|(agent, _)| *agent == source.agent) {
             Some((_, dir)) => dir,
-            None => room.sub(&directory)?,
+            None => match room.sub(&directory) {
+                Ok(dir) => dir,
+                Err(e) => {
+                    members.left.push(Left { path: layout::below(&directory, &source.name), why: e.to_string() });
+                    continue;
+                }
+            },
         };
         match read(&dir, source) {
             Ok(Some((meta, bytes))) => {

@@ -123,6 +123,11 @@ pub fn each(
                 continue;
             }
         };
+        if !dir.is_writable() {
+            // Packed and not removed, it would be packed again by every run.
+            take(Err(Left { path, why: "nothing can be removed from it: permission denied".into() }))?;
+            continue;
+        }
         let agent: Arc<str> = agent.into();
         for entry in dir.list()? {
             let name = entry?.name;

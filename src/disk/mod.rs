@@ -235,6 +235,12 @@ impl Dir {
         }
     }
 
+    /// May names be made in this directory, and removed from it?
+    pub fn is_writable(&self) -> bool {
+        let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        rustix::fs::accessat(&*self.fd, ".", access, AtFlags::EACCESS).is_ok()
+    }
+
     /// Makes the names in this directory durable.
     pub fn sync(&self) -> Result<()> {
         system::sync_file(self.fd.as_fd()).map_err(|source| Error::Sync { path: self.path.to_path_buf(), source })

@@ -126,9 +126,14 @@ fn an_archive_that_cannot_be_written_is_told_and_nothing_is_lost() {
     assert!(complaint.contains("Permission denied"), "{complaint}");
     assert_eq!((world.names("sent/alice").len(), all(&world.room("")).len()), (1, 0));
     fs::set_permissions(world.room("archive"), fs::Permissions::from_mode(0o755)).expect("root may");
+    // Somebody else's directory: what can't be removed is not packed either, night after night.
+    world.write("inbox/bob/seen/20260301T000000.000000Z-alice-m.json", "{}");
+    chown(world.room("inbox/bob/seen"), Some(0), Some(0)).expect("root may");
     let ran = run(&["archive", "--older-than", "0s"]);
     fs::remove_file(program).expect("it was made here");
     assert!(ran.status.success(), "{ran:?}");
+    assert!(String::from_utf8_lossy(&ran.stderr).contains("inbox/bob/seen: nothing can be removed"), "{ran:?}");
+    assert_eq!((world.names("inbox/bob/seen").len(), files(&world.room(""), "seen").len()), (1, 0));
     assert_eq!(files(&world.room(""), "sent").len(), 1);
 }
 

@@ -98,7 +98,8 @@ pub(crate) fn sides(outcome: &Outcome) -> Vec<(usize, Moment)> {
 
 /// The name of a call and the directories it touches, without those of single agents.
 fn kind(call: &Call) -> String {
-    let known = ["outbox", "inbox", "sent", "rejected", "claim", "stage", "log", "spool", "quarantine"];
+    let known =
+        ["outbox", "inbox", "sent", "rejected", "claim", "stage", "log", "spool", "quarantine", "archive"];
     let directories = call.paths.iter().map(|path| {
         let parts = path.components().rev().filter_map(|part| part.as_os_str().to_str());
         parts.into_iter().find(|part| known.contains(part)).unwrap_or("room")
