@@ -9,6 +9,7 @@ mod fuzz;
 mod hostile;
 mod licences;
 mod messages;
+mod model;
 mod protocol;
 mod router;
 mod sweep;
