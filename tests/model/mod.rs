@@ -16,7 +16,7 @@ mod room;
 mod state;
 
 use self::acts::Act;
-use self::room::Room;
+use self::room::{FIGURES, Figures, Room};
 use self::state::Model;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestError, TestRunner};
@@ -77,7 +77,13 @@ where
     let kept = FileFailurePersistence::Direct(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/model/regressions.txt"));
     let failure_persistence = keeps.then(|| Box::new(kept) as _);
     let source_file = Some(file!());
-    let config = Config { cases, failure_persistence, source_file, max_shrink_iters: 2000, ..Config::default() };
+    let config = Config {
+        cases,
+        failure_persistence,
+        source_file,
+        max_shrink_iters: if keeps { 2000 } else { 100 },
+        ..Config::default()
+    };
     let sequences = T::Reference::sequential_strategy(ACTS);
     let ran = TestRunner::new(config.clone()).run(&sequences, |(state, acts, seen)| {
         T::test_sequential(config.clone(), state, acts, seen);
@@ -96,7 +102,7 @@ fn cases(few: u32) -> u32 {
 }
 
 #[track_caller]
-fn holds<T>(few: u32)
+fn holds<T>(few: u32) -> Figures
 where
     T: StateMachineTest,
     T::Reference: ReferenceStateMachine<State = state::State, Transition = Act>,
@@ -104,6 +110,13 @@ where
     if let Err(e) = run::<T>(cases(few), true) {
         panic!("{}", told(&e));
     }
+    let figures = FIGURES.with(|figures| figures.take());
+    let words: Vec<String> = figures.iter().map(|(what, n)| format!("{n} {what}")).collect();
+    println!("model: {}", words.join(", "));
+    for met in ["accepted", "refused", "duplicate", "notice", "copies", "taken by recipients"] {
+        assert!(figures.contains_key(met), "nothing was {met}: the sequences don't reach enough");
+    }
+    figures
 }
 
 fn told(e: &TestError<Vec<Act>>) -> String {
@@ -118,13 +131,14 @@ fn told(e: &TestError<Vec<Act>>) -> String {
 
 #[test]
 fn the_room_does_what_the_model_says() {
-    holds::<Beside<false>>(60);
+    holds::<Beside<false>>(100);
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[test]
 fn the_room_does_what_the_model_says_also_when_passes_are_killed() {
-    holds::<Beside<true>>(30);
+    let figures = holds::<Beside<true>>(50);
+    assert!(figures.contains_key("passes killed"), "{figures:?}");
 }
 
 #[test]

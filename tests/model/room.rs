@@ -7,6 +7,7 @@ use super::people::{AGENTS, AT_FIRST, Address, CAPABILITY, HUMAN, Name, People};
 use super::state::State;
 use mailbag::daemon::{self, Passed};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,18 @@ pub(super) struct Room {
     dropped: usize,
     pub(super) found: Found,
     last: Option<State>,
+}
+
+/// What all sequences of one test came to: what was met, and how often.
+pub(super) type Figures = BTreeMap<&'static str, usize>;
+
+thread_local! {
+    /// A test plays all its sequences on its own thread.
+    pub(super) static FIGURES: RefCell<Figures> = const { RefCell::new(Figures::new()) };
+}
+
+fn count(what: &'static str, more: usize) {
+    FIGURES.with(|figures| *figures.borrow_mut().entry(what).or_default() += more);
 }
 
 /// What recipients found, whether they took it or not.
@@ -95,6 +108,11 @@ impl Room {
         if let Err(e) = mailbag::actions::verify::verify(&self.open()) {
             panic!("log verify: {e}");
         }
+        count("sequences", 1);
+        count("files", state.files.len());
+        count("copies", self.found.copies.len());
+        count("taken by recipients", self.found.taken.len());
+        compare::outcomes(self).values().for_each(|outcome| count(outcome.event.as_str(), 1));
     }
 
     fn holds(&mut self, state: &State) {
@@ -111,6 +129,7 @@ impl Room {
         let draft = outbox.join(if in_place { file.name.clone() } else { format!(".{}", file.name) });
         fs::write(&draft, file.letter.bytes()).expect("a file");
         fs::rename(draft, outbox.join(&file.name)).expect("it moves");
+        crate::fuzz::outbox::let_go(&outbox.join(&file.name));
     }
 
     fn take(&mut self, agent: Name, which: usize, way: Taking) {
@@ -209,6 +228,7 @@ impl Room {
         let mut tracer = Tracer::new(&self.path("")).expect("a tracer");
         let outcome = tracer.run(self.command(state), Plan::Kill { call, moment }).expect("it can be traced");
         let ended = matches!(outcome.end, End::Killed | End::Exited(0));
+        count("passes killed", usize::from(outcome.end == End::Killed));
         assert!(ended, "the pass to be killed ended as {:?}: {}", outcome.end, outcome.stderr);
     }
 
