@@ -58,6 +58,9 @@ pub(super) fn complaints(room: &Room, state: &State) -> Vec<String> {
 /// What became of each file: its number in the log, and its fate, both unknown while it waits.
 type Became = Vec<Option<(u64, Fate)>>;
 
+/// A use of an id: the number in the log, the file, and its fate.
+type Used<'a> = (u64, &'a File, &'a Fate);
+
 struct Compared<'a> {
     room: &'a Room,
     state: &'a State,
@@ -160,7 +163,7 @@ impl Compared<'_> {
 
     /// An id is used once; what repeats it is a duplicate or refused, as its content says.
     fn ids(&mut self, became: &Became) {
-        let mut used: BTreeMap<(Name, u8), Vec<(u64, &File, &Fate)>> = BTreeMap::new();
+        let mut used: BTreeMap<(Name, u8), Vec<Used<'_>>> = BTreeMap::new();
         for (file, fate) in self.state.files.iter().zip(became) {
             if let (Some(id), Some((seq, fate))) = (file.id(), fate) {
                 used.entry((file.sender, id)).or_default().push((*seq, file, fate));
