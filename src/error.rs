@@ -1,5 +1,6 @@
 //! What can go wrong, sorted by who must act: temporary waits, permanent is refused, a bug stops.
 
+use crate::limits;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io;
@@ -196,9 +197,10 @@ impl Problem {
         self
     }
 
-    /// Gives a corrected value or message.
+    /// Gives a corrected value or message, unless it is too large to be one: made of what a sender wrote, it stands in
+    /// the log, in the explanation and in the bounce.
     pub fn example(mut self, example: Value) -> Problem {
-        self.example = Some(example);
+        self.example = Some(example).filter(|example| example.to_string().len() <= limits::EXAMPLE_BYTES);
         self
     }
 }

@@ -126,3 +126,6 @@ pub const FOLDED: usize = 400;
 pub const SUGGESTIONS: usize = 3;
 /// How many problems of one message are reported.
 pub const PROBLEMS: usize = 20;
+/// The largest corrected example that a problem carries, as JSON without blanks.
+pub const EXAMPLE_BYTES: usize = 2 << 10;
+const _: () = assert!(PROBLEMS * EXAMPLE_BYTES < MESSAGE_BYTES as usize);

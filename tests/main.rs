@@ -12,6 +12,7 @@ mod fuzz;
 mod hostile;
 mod licences;
 mod messages;
+mod model;
 mod protocol;
 mod receipts;
 mod router;

@@ -202,6 +202,16 @@ fn no_message_gets_more_problems_than_are_of_use() {
 }
 
 #[test]
+fn a_refusal_repeats_no_more_of_a_large_message_than_is_of_use() {
+    let list = |body: &str| json!([{"to": "bob", "body": body}]);
+    let told = |value: Value| check(value).expect_err("a list")[0].example.clone();
+    assert_eq!(told(list("short")), Some(json!({"to": "bob", "body": "short"})));
+    assert_eq!(told(list(&"x".repeat(100_000))), None);
+    let nobody_says_anything = json!({"to": vec!["bob"; 10_000]});
+    assert_eq!(told(nobody_says_anything), None);
+}
+
+#[test]
 fn a_registry_is_checked_field_by_field() {
     let good = json!({"version": 1, "note": "kept", "agents": [
         {"id": "planner", "role": "planner", "name": "Sintra", "instance": 1, "description": "d", "capabilities": ["a"],

@@ -37,6 +37,8 @@ fn helps(problems: &[Problem], bytes: &[u8]) {
         let said = [&problem.code, &problem.what, &problem.fix];
         assert!(said.iter().all(|text| !text.is_empty()), "says nothing: {problem:?}");
     }
+    let examples = problems.iter().filter_map(|problem| problem.example.as_ref());
+    examples.for_each(|example| assert!(example.to_string().len() <= limits::EXAMPLE_BYTES, "{example}"));
     let said: usize = problems.iter().map(|p| p.code.len() + p.what.len() + p.fix.len()).sum();
     assert!(said <= SAID, "{said} bytes about {} bytes", bytes.len());
 }

@@ -6,7 +6,7 @@
 mod address;
 mod log;
 mod message;
-mod outbox;
+pub(crate) mod outbox;
 mod place;
 mod registry;
 mod replay;

@@ -4,6 +4,7 @@
 use super::place::Place;
 use mailbag::actions::{status, verify};
 use mailbag::daemon::{self, Passed, Tally};
+use mailbag::disk::{self, Lease};
 use mailbag::layout;
 use mailbag::schema::{self, Parsed};
 use serde_json::Value;
@@ -26,8 +27,9 @@ const BETWEEN: u8 = 0xff;
 const MOST: usize = 24;
 /// An unfinished file is refused once it has stood for two seconds, which a slow machine may need for the first pass.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// How many bytes a copy may have for each byte that was sent, and beside them.
-const GROWTH: (usize, usize) = (8, 4096);
+/// How many bytes a copy may have for each byte that was sent, and beside them. It is indented, so that it is the depth
+/// of a message which makes its copies large.
+const GROWTH: (usize, usize) = (2 * schema::DEPTH + 8, 4096);
 
 /// Files, with 0xff between them. Of each, the first byte says whose it is and of what kind, then comes its name up to
 /// a newline, then what it holds.
@@ -78,7 +80,18 @@ fn drop_file(place: &Place, file: &[u8]) -> Option<Dropped> {
         _ => fs::write(&path, content).map(|()| true),
     };
     let content = plain.expect("a file").then(|| content.to_vec());
+    content.iter().for_each(|_| let_go(&path));
     Some(Dropped { agent, path, content })
+}
+
+/// Waits until nobody holds a file open that was written here: a program that another thread just starts has for a
+/// moment all that this one has open, and the router leaves such files for later.
+pub(crate) fn let_go(path: &Path) {
+    let begun = Instant::now();
+    while fs::File::open(path).is_ok_and(|file| disk::lease(&file) == Lease::Writer) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "somebody holds {} open", path.display());
+        std::thread::yield_now();
+    }
 }
 
 fn routed(passed: mailbag::error::Result<Passed>) -> Tally {
