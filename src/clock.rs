@@ -62,6 +62,11 @@ impl Stamp {
         Some(Stamp(time.and_utc().timestamp_micros()))
     }
 
+    /// `2026-11`, the month it is in.
+    pub fn month(self) -> String {
+        self.date_time().format("%Y-%m").to_string()
+    }
+
     /// This instant as chrono has it.
     pub fn date_time(self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()

@@ -1,7 +1,9 @@
 //! The router's life: lock, recover, loop, signals. And the single pass of a command when no router runs.
 
+mod alongside;
 mod known;
 
+pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
 use crate::error::{Error, Result};
 use crate::notice::{Caller, Hint, Notice, Wake};
@@ -71,7 +73,7 @@ pub fn pass(room: &Room) -> Result<Passed> {
 
 /// Routes until a signal ends it, or once. `ready` is called when everything is watched.
 pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
-    let lock = match room.lock(if options.once { Mode::Pass } else { Mode::Run })? {
+    let lock = match if options.once { room.lock(Mode::Pass) } else { room.lock_to_run() }? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(holder) => {
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
@@ -80,25 +82,11 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
     };
     let now = if options.once { Some(file_system_time(room)?) } else { None };
     let router = recover(room.clone(), lock, Patience::new(now))?;
-    let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
-    let watched = if events { Notice::watch(&room.dir) } else { Ok(Notice::silent()) };
-    let notice = watched.unwrap_or_else(|e| {
-        tracing::warn!("{e}; looking instead");
-        Notice::silent()
-    });
+    let notice = watch(room, options);
     if !options.once {
         listen_for_signals(notice.caller())?;
     }
-    let mut life = Life {
-        router,
-        notice,
-        known: Known::default(),
-        stale: false,
-        edited: false,
-        next_sweep: Instant::now(),
-        next_reload: Instant::now(),
-        busy: None,
-    };
+    let mut life = Life::new(router, notice);
     let tally = life.live(options, ready)?;
     drop(life);
     if !options.once {
@@ -106,6 +94,16 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
         pass(room)?;
     }
     Ok(tally)
+}
+
+/// What the router waits on, with file events where they work and are wanted.
+fn watch(room: &Room, options: &Options) -> Notice {
+    let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
+    let watched = if events { Notice::watch(&room.dir) } else { Ok(Notice::silent()) };
+    watched.unwrap_or_else(|e| {
+        tracing::warn!("{e}; looking instead");
+        Notice::silent()
+    })
 }
 
 struct Life {
@@ -123,6 +121,19 @@ struct Life {
 }
 
 impl Life {
+    fn new(router: Router, notice: Notice) -> Life {
+        Life {
+            router,
+            notice,
+            known: Known::default(),
+            stale: false,
+            edited: false,
+            next_sweep: Instant::now(),
+            next_reload: Instant::now(),
+            busy: None,
+        }
+    }
+
     fn live(&mut self, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
         self.look_around()?;
         if !options.once {

@@ -1,5 +1,7 @@
 //! The inboxes: what is unread in them, and how a copy gets in and a read one out.
 
+pub mod taken;
+
 use crate::clock::Stamp;
 use crate::disk::{Barrier, Dir};
 use crate::error::{Class, Error, Result};
@@ -7,7 +9,7 @@ use crate::fault::{self, Protection};
 use crate::fold::{Delivery, Place};
 use crate::layout;
 use rustix::fs::FileType;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// Delivers staged files into one directory of an agent: one rename each, never over another file. A copy that can't
 /// be moved stays staged, and is returned with the reason. Durable at the next barrier.
@@ -64,7 +66,7 @@ pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
         Ok(dir) => {
             for entry in dir.list()? {
                 let entry = entry?;
-                if entry.kind != FileType::Directory && layout::is_message_file(&entry.name) {
+                if entry.kind != FileType::Directory && layout::is_mail_file(&entry.name) {
                     names.push(entry.name);
                 }
             }
@@ -75,11 +77,33 @@ pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
 }
 
 /// Moves a read message to `seen/`. One that is gone was moved by somebody else.
-pub fn mark_seen(room: &Dir, agent: &str, name: &std::ffi::OsStr) -> Result<bool> {
+pub fn mark_seen(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     let seen = room.make(layout::seen(agent))?;
     match room.sub(layout::inbox(agent))?.rename(name, &seen, name, "mark as seen") {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
         done => done.map(|()| true),
+    }
+}
+
+/// Makes the marker that says that an agent was told of a message: before it is told, by whoever tells. `false` if
+/// somebody has told, or is just telling.
+pub fn announce(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
+    match room.make(layout::announced(agent))?.create(name, b"") {
+        Err(e) if e.errno() == Some(libc::EEXIST) => Ok(false),
+        made => made.map(|_| true),
+    }
+}
+
+/// Takes the marker back, because the telling failed.
+pub fn unannounce(room: &Dir, agent: &str, name: &OsStr) -> Result<()> {
+    room.sub(layout::announced(agent))?.remove(name)
+}
+
+/// Was, or is, an agent told of a message?
+pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
+    match room.sub(layout::announced(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
+        markers => Ok(markers?.stat(name)?.is_some()),
     }
 }
 

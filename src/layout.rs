@@ -21,6 +21,12 @@ pub const INBOXES: &str = "inbox";
 pub const SENT: &str = "sent";
 /// The directory of refused files.
 pub const REJECTED: &str = "rejected";
+/// What the cleanup job packed, in a directory for each month.
+pub const ARCHIVE: &str = "archive";
+/// The directory of conversations.
+pub const CHANNELS: &str = "channels";
+/// The file, in a channel's directory, that holds its conversation.
+pub const CONVERSATION: &str = "messages.ndjson";
 /// The log's segments.
 pub const LOG: &str = "log";
 /// The router's own directory.
@@ -33,12 +39,18 @@ pub const STAGE: &str = "spool/stage";
 pub const QUARANTINE: &str = "spool/quarantine";
 /// Held by the router.
 pub const LOCK: &str = "spool/lock";
+/// Held by a router that is to run, so that one which only routes while it waits for something else hands over.
+pub const WANTED: &str = "spool/wanted";
 /// Held by whoever edits the registry.
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
+/// Held by the cleanup job; names the pack whose sources it is removing.
+pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
 /// The room's id, as in the log.
 pub const ROOM_ID: &str = "spool/room";
 /// A cache of the fold over the log.
 pub const CHECKPOINT: &str = "spool/checkpoint";
+/// A checkpoint that the cleanup job is writing.
+pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 /// What waits and why, written by the router for `status`.
 pub const WAITING: &str = "spool/waiting.json";
 /// Keeps the room out of version control.
@@ -69,6 +81,11 @@ pub fn taken(agent: &str) -> PathBuf {
     inbox(agent).join(TAKEN)
 }
 
+/// A taken message.
+pub fn taken_file(agent: &str, name: &std::ffi::OsStr) -> PathBuf {
+    taken(agent).join(name)
+}
+
 /// Where an agent's mail goes whose time passed while it was unread, or that was withdrawn.
 pub fn expired(agent: &str) -> PathBuf {
     inbox(agent).join("expired")
@@ -79,6 +96,25 @@ pub fn announced(agent: &str) -> PathBuf {
     inbox(agent).join(".announced")
 }
 
+/// Held in `taken/` by whoever changes a lease.
+pub const TAKEN_LOCK: &str = ".lock";
+
+/// The name of the file beside a taken message that says whose it is until when; `None` if the message's own name leaves
+/// no room for it.
+pub fn lease(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    let mut lease = std::ffi::OsString::from(".");
+    lease.push(name);
+    lease.push(".lease");
+    (lease.len() <= limits::FILE_NAME).then_some(lease)
+}
+
+/// The message that a lease's file name belongs to; `None` for a file that is no lease.
+pub fn leased(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let message = name.as_bytes().strip_prefix(b".")?.strip_suffix(b".lease")?;
+    Some(std::ffi::OsString::from_vec(message.to_vec()))
+}
+
 /// Where the originals of an agent's routed messages go.
 pub fn sent(agent: &str) -> PathBuf {
     Path::new(SENT).join(agent)
@@ -87,6 +123,22 @@ pub fn sent(agent: &str) -> PathBuf {
 /// Where an agent's refused messages go.
 pub fn rejected(agent: &str) -> PathBuf {
     Path::new(REJECTED).join(agent)
+}
+
+/// Where a channel's conversation stands.
+pub fn channel(name: &str) -> PathBuf {
+    Path::new(CHANNELS).join(name)
+}
+
+/// A channel's conversation: one line a message.
+pub fn conversation(channel: &str) -> PathBuf {
+    self::channel(channel).join(CONVERSATION)
+}
+
+/// The name of lines that somebody else wrote into a channel's conversation, where they are kept. It has no number in
+/// front, by which a routed file is known.
+pub fn cut_out(channel: &str, digest: &str) -> String {
+    format!("channel-{channel}-{digest}.ndjson")
 }
 
 /// The file name of the log's segment of that number, counted from 1.
@@ -107,8 +159,72 @@ pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
 
 /// The accept time in a delivered file's name, which no other message has.
 pub fn read_delivered(name: &std::ffi::OsStr) -> Option<Stamp> {
-    let stamp = name.to_str()?.get(..limits::STAMP)?;
+    let stamp = name.to_str()?.get(..limits::STAMP + 1)?.strip_suffix('-')?;
     Stamp::read_file_name(stamp)
+}
+
+/// The directory of what is archived of a month.
+pub fn archive(month: &str) -> PathBuf {
+    Path::new(ARCHIVE).join(month)
+}
+
+/// The path of something in the archive.
+pub fn archived(month: &str, name: impl AsRef<Path>) -> PathBuf {
+    archive(month).join(name)
+}
+
+/// The path of a segment that is not archived.
+pub fn live_segment(number: u32) -> PathBuf {
+    Path::new(LOG).join(segment(number))
+}
+
+/// The name of a log segment in the archive.
+pub fn archived_segment(number: u32) -> String {
+    format!("log-{}.zst", segment(number))
+}
+
+/// The number in an archived segment's name.
+pub fn archived_segment_number(name: &str) -> Option<u32> {
+    segment_number(name.strip_prefix("log-")?.strip_suffix(".zst")?)
+}
+
+/// The name of a pack of files of one kind: `sent-20261121T103000.123456Z.ndjson.zst`.
+pub fn pack(kind: &str, at: Stamp) -> String {
+    format!("{kind}-{}.ndjson.zst", at.file_name())
+}
+
+/// Reads the path of a pack in the room: month and name; `None` for what is none.
+pub fn read_pack(path: &str) -> Option<(&str, &str)> {
+    let (month, name) = path.strip_prefix(ARCHIVE)?.strip_prefix('/')?.split_once('/')?;
+    let is_pack = !name.starts_with('.') && !name.contains('/') && name.ends_with(".ndjson.zst");
+    (is_month(month) && is_pack).then_some((month, name))
+}
+
+/// Is this the name of a month's directory in the archive?
+pub fn is_month(name: &str) -> bool {
+    let is_digit = |(n, b): (usize, u8)| if n == 4 { b == b'-' } else { b.is_ascii_digit() };
+    name.len() == 7 && name.bytes().enumerate().all(is_digit)
+}
+
+/// Directory and name of a path in the room that leads nowhere but down.
+pub fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
+    let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    Some((path.parent().filter(|_| is_plain)?, path.file_name()?))
+}
+
+/// The name of a pack that is not in its place yet.
+pub fn draft(name: &str) -> String {
+    format!(".tmp-{name}")
+}
+
+/// Is this a name that [`draft`] gives?
+pub fn is_draft(name: &str) -> bool {
+    name.starts_with(".tmp-") && name.ends_with(".ndjson.zst")
+}
+
+/// Something in a directory of the room.
+pub fn below(directory: &Path, name: &std::ffi::OsStr) -> PathBuf {
+    directory.join(name)
 }
 
 /// The name of a claim: its number, the outbox it came from, and what is kept of its file name.
@@ -144,18 +260,33 @@ pub fn read_retired(name: &str) -> Option<u64> {
     name.split_once('~')?.0.parse().ok()
 }
 
-/// How the name of an explanation ends.
-pub const EXPLANATION: &str = ".error.json";
-
 /// The name of the explanation beside a refused message.
 pub fn explanation(seq: u64, original: &str) -> String {
-    format!("{seq}~{}{EXPLANATION}", original.strip_suffix(".json").unwrap_or(original))
+    format!("{seq}~{}", explaining(original))
 }
 
 /// The sender's file name in a retired message's name.
 pub fn read_original(name: &str) -> Option<&str> {
     Some(name.split_once('~')?.1)
 }
+
+/// The name of the explanation of one line of a file that holds a message a line.
+pub fn explanation_of_line(seq: u64, original: &str, line: u32) -> String {
+    format!("{seq}~{}.line{line}{EXPLAINED}", split_suffix(original).0)
+}
+
+/// Where a refused line is kept, with the reason.
+pub fn refused_line(agent: &str, seq: u64, original: &str, line: u32) -> PathBuf {
+    rejected(agent).join(explanation_of_line(seq, original, line))
+}
+
+/// The name of a file's explanation, which stands beside it.
+pub fn explaining(name: &str) -> String {
+    format!("{}{EXPLAINED}", split_suffix(name).0)
+}
+
+/// How the name of an explanation ends.
+pub const EXPLAINED: &str = ".error.json";
 
 /// The name of a staged copy: its record, the claim it was made from (0 for none), and whom it is for.
 pub fn staged(seq: u64, claim: u64, agent: &str) -> String {
@@ -173,23 +304,48 @@ pub fn read_staged(name: &str) -> Option<(u64, u64)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Could this file in an outbox be a message? Names that start with a dot or don't end in `.json` are left alone.
+/// Could this file in an outbox be a message, or hold several? Names that start with a dot or end in neither `.json`
+/// nor `.ndjson` are left alone.
 pub fn is_message_file(name: &std::ffi::OsStr) -> bool {
+    is_mail_file(name) || is_lines_file(name)
+}
+
+/// Could this file in an inbox be mail?
+pub fn is_mail_file(name: &std::ffi::OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
-    !bytes.starts_with(b".") && bytes.ends_with(b".json")
+    !bytes.starts_with(b".") && bytes.ends_with(ONE.as_bytes())
+}
+
+/// Does this file in an outbox hold a message a line?
+pub fn is_lines_file(name: &std::ffi::OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    !bytes.starts_with(b".") && bytes.ends_with(LINES.as_bytes())
+}
+
+/// The end of the name of a file that is one message.
+const ONE: &str = ".json";
+/// The end of the name of a file that holds a message a line.
+const LINES: &str = ".ndjson";
+
+/// A sender's file name without its end, and that end.
+fn split_suffix(name: &str) -> (&str, &'static str) {
+    match (name.strip_suffix(LINES), name.strip_suffix(ONE)) {
+        (Some(stem), _) => (stem, LINES),
+        (None, stem) => (stem.unwrap_or(name), ONE),
+    }
 }
 
 /// What is kept of a sender's file name: no control or direction characters, no separators, cut at a character
-/// boundary, with its `.json` at the end.
+/// boundary, with its `.json` or `.ndjson` at the end.
 fn kept(name: &str) -> String {
-    let stem = name.strip_suffix(".json").unwrap_or(name);
+    let (stem, suffix) = split_suffix(name);
     let mut kept: String = stem.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    let mut cut = kept.len().min(limits::KEPT_NAME - ".json".len());
+    let mut cut = kept.len().min(limits::KEPT_NAME - suffix.len());
     while !kept.is_char_boundary(cut) {
         cut -= 1;
     }
     kept.truncate(cut);
-    kept + ".json"
+    kept + suffix
 }
 
 fn is_plain(c: char) -> bool {
@@ -216,6 +372,10 @@ mod tests {
         let original = read_claim(&name).map(|c| c.original.to_owned()).unwrap_or_default();
         assert!(explanation(u64::MAX, &original).len() <= limits::FILE_NAME);
         assert!(original.ends_with("é.json"));
+        let name = claim(u64::MAX, &"a".repeat(64), std::ffi::OsStr::new(&("é".repeat(124) + ".ndjson")));
+        let original = read_claim(&name).map(|c| c.original.to_owned()).unwrap_or_default();
+        assert!(original.ends_with("é.ndjson") && name.len() <= limits::FILE_NAME, "{name}");
+        assert!(explanation_of_line(u64::MAX, &original, u32::MAX).len() <= limits::FILE_NAME);
     }
 
     #[test]

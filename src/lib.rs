@@ -37,6 +37,8 @@ pub mod fold;
 pub mod outbox;
 pub mod spool;
 pub mod inbox;
+pub mod archive;
+pub mod projections;
 pub mod notice;
 
 // Story: the way of a message.

@@ -38,6 +38,10 @@ pub const REGISTRY_BYTES: u64 = 64 << 20;
 /// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.
 pub const JSON_DEPTH: usize = 128;
 
+/// The most lines of a file that holds a message a line: all of them go into one batch.
+pub const LINES: usize = 1000;
+const _: () = assert!(LINES <= BATCH_MESSAGES);
+
 /// The most messages in one batch.
 pub const BATCH_MESSAGES: usize = 2048;
 /// A batch takes no further message once this much has been read into it.
@@ -56,6 +60,15 @@ const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
 /// A checkpoint larger than this is not read: a hundred million ids.
 pub const CHECKPOINT_MOST: u64 = 2 << 30;
 
+/// The most files in one pack of the archive.
+pub const PACK_FILES: usize = 16_384;
+/// How hard the archive is packed: zstd's own scale.
+pub const PACK_LEVEL: i32 = 9;
+/// The largest file that is packed: a delivered copy of the largest message.
+pub const PACK_FILE_BYTES: u64 = MESSAGE_BYTES_MOST * 2;
+/// How many of the files that were left alone a run of the cleanup job names.
+pub const PACK_LEFT: usize = 20;
+
 /// Up to this many files and directories are synced one by one; beyond it, the whole file system at once.
 pub const SYNC_ONE_BY_ONE: usize = 12;
 
@@ -65,6 +78,8 @@ pub const STAND_STILL: Duration = Duration::from_secs(2);
 pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
 /// How often every outbox is looked at where they cannot.
 pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
+/// How often a command that follows a conversation looks at it.
+pub const FOLLOW: Duration = Duration::from_millis(100);
 /// How long nothing may happen before the router records what is settled.
 pub const IDLE: Duration = Duration::from_secs(1);
 /// How long what was seen to leave an inbox waits to be written together with more of its kind.
@@ -99,6 +114,14 @@ pub const HOPS: usize = 1 << 16;
 
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.
+pub const LEASE: Duration = Duration::from_secs(10 * 60);
+/// The largest file that says who has taken a message.
+pub const LEASE_BYTES: u64 = 64 << 10;
+/// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.
+pub const TAKE_OVER: Duration = Duration::from_secs(2);
+/// How many characters of a message `follow` shows in its line.
+pub const FOLDED: usize = 400;
 /// How many near misses a refusal names.
 pub const SUGGESTIONS: usize = 3;
 /// How many problems of one message are reported.

@@ -10,6 +10,9 @@ mod log_watch;
 #[cfg(target_os = "linux")]
 mod native;
 mod portable;
+mod reader;
+
+pub use reader::InboxWatch;
 
 pub use log_watch::LogWatch;
 

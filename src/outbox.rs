@@ -1,8 +1,11 @@
 //! The outboxes: which files wait in them, whose turn it is, and when a file is ready to be taken.
 
+mod lines;
+
+pub use lines::read as read_lines;
+
 use crate::disk::{self, Dir, Lease, Listing, Meta, file_meta};
 use crate::error::{Doing, Problem, Result};
-use crate::schema::{self, Parsed};
 use crate::{layout, limits};
 use rustix::fs::FileType;
 use serde_json::Value;
@@ -199,12 +202,38 @@ pub enum Look {
 
 /// A file that can be taken.
 pub struct Ready {
-    /// What it holds: JSON, or why it can't be a message.
-    pub content: Result<Value, Problem>,
+    /// What it holds.
+    pub content: Content,
     /// How many bytes were read.
     pub bytes: u64,
     /// Which file it was, and how it stood; `None` if it couldn't be opened.
     pub meta: Option<Meta>,
+}
+
+/// What a file holds: JSON, or why it can't be a message.
+pub enum Content {
+    /// One message.
+    One(Result<Value, Problem>),
+    /// A message a line.
+    Lines(Vec<Line>),
+}
+
+/// A line of a file that holds a message a line.
+pub struct Line {
+    /// Its number in the file, from 1.
+    pub number: u32,
+    /// Its text, without the blanks around it.
+    pub text: Vec<u8>,
+    /// What it holds.
+    pub content: Result<Value, Problem>,
+}
+
+/// Is a file whole?
+pub enum Whole {
+    /// It is.
+    Yes(Content),
+    /// It is empty or ends too early: its writer may not be done. Once it has stood still, it holds this.
+    NotYet(Content),
 }
 
 /// What a file has to satisfy.
@@ -250,16 +279,16 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     if bytes.len() as u64 != meta.size {
         return Ok(Look::Later("it is being written", Some(limits::STAND_STILL)));
     }
-    let content = match schema::parse(&bytes) {
-        Parsed::Value(value) => Ok(value),
-        Parsed::Bad(problem) => Err(problem),
-        Parsed::Unfinished(problem) => match patience.wait(dir, name, &meta) {
+    let whole = if layout::is_lines_file(name) { lines::read(&bytes) } else { lines::one(&bytes) };
+    let content = match whole {
+        Whole::Yes(content) => content,
+        Whole::NotYet(content) => match patience.wait(dir, name, &meta) {
             Some(wait) => return Ok(Look::Later("it is empty or ends too early", Some(wait))),
-            None => Err(problem),
+            None => content,
         },
     };
     patience.forget(dir, name);
-    Ok(ready(content, meta))
+    Ok(Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: Some(meta) })))
 }
 
 /// Reads a file of known size, and one byte more if there is one: that it has grown then shows in the length. A read of
@@ -280,12 +309,13 @@ fn read_whole(file: &mut File, size: usize) -> std::io::Result<Vec<u8>> {
 }
 
 fn ready(content: Result<Value, Problem>, meta: Meta) -> Look {
-    Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: Some(meta) }))
+    Look::Ready(Box::new(Ready { content: Content::One(content), bytes: meta.size, meta: Some(meta) }))
 }
 
 fn look_at_unopenable(dir: &Dir, name: &OsStr, e: crate::error::Error, patience: &mut Patience) -> Result<Look> {
     let refuse = |code, what: &str, fix: &str| {
-        Ok(Look::Ready(Box::new(Ready { content: Err(Problem::new(code, what).fix(fix)), bytes: 0, meta: None })))
+        let content = Content::One(Err(Problem::new(code, what).fix(fix)));
+        Ok(Look::Ready(Box::new(Ready { content, bytes: 0, meta: None })))
     };
     match e.errno() {
         Some(libc::ENOENT) => Ok(Look::Gone),

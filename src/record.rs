@@ -3,9 +3,11 @@
 use crate::clock::Stamp;
 use crate::error::Problem;
 use crate::ladder::Climb;
+use crate::message::{DEFAULT_CHANNEL, ROUTER_TYPES};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// SHA-256 of something.
@@ -182,6 +184,21 @@ impl Record {
     /// Every recipient with the kind of address that reached it.
     pub fn recipients(&self) -> impl Iterator<Item = (&Arc<str>, &str)> {
         self.to.iter().flat_map(|group| group.agents.iter().map(|agent| (agent, group.via.as_str())))
+    }
+
+    /// The channel whose conversation shows it: that of an accepted message, unless it is for the router alone.
+    pub fn channel(&self) -> Option<Cow<'_, str>> {
+        #[derive(Deserialize)]
+        struct Head<'a> {
+            #[serde(borrow, default)]
+            channel: Option<Cow<'a, str>>,
+            #[serde(borrow, default, rename = "type")]
+            kind: Cow<'a, str>,
+        }
+        let message = self.message.as_ref().filter(|_| self.event == Event::Accepted)?;
+        let Head { channel, kind } = serde_json::from_str(message.get()).ok()?;
+        let shown = !ROUTER_TYPES.contains(&&*kind);
+        shown.then(|| channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)))
     }
 
     /// The line of this record, newline included.

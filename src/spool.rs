@@ -74,9 +74,10 @@ impl Spool {
         Ok(self.stage.stat(&delivery.staged)?.is_some())
     }
 
-    /// Moves a claim to where its record says: `sent/` or `rejected/`. One that is gone was retired before.
-    pub fn retire(&self, open: &Open, kept: &mut Kept, barrier: &mut Barrier) -> Result<()> {
-        let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to()) else { return Ok(()) };
+    /// Moves a claim to where its records say: `rejected/` if all of it was refused, else `sent/`. One that is gone was
+    /// retired before.
+    pub fn retire(&self, open: &Open, refused: bool, kept: &mut Kept, barrier: &mut Barrier) -> Result<()> {
+        let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to(refused)) else { return Ok(()) };
         let to = kept.open(&self.room, directory, barrier)?;
         match self.claims.rename(claim, to, name, "retire the message to") {
             // Retired before, unless it is the directory that is gone.

@@ -1,7 +1,9 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
 mod addresses;
+mod archive;
 mod bad_input;
+mod channels;
 mod cli;
 mod docs;
 mod finding;
@@ -18,5 +20,6 @@ mod soak;
 mod sweep;
 mod tidy;
 mod town;
+mod waiting;
 mod watching;
 mod world;

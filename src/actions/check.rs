@@ -6,11 +6,12 @@ use crate::address::quoted;
 use crate::clock::Stamp;
 use crate::error::{Error, Problem, Result};
 use crate::message::{self, Message};
+use crate::outbox::{self, Content, Whole};
 use crate::registry::Registry;
 use crate::resolve::{self, Recipient, Standing};
 use crate::room::Room;
 use crate::schema::{self, Parsed};
-use crate::{id, limits};
+use crate::{id, layout, limits};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,9 @@ use std::path::{Path, PathBuf};
 pub struct Checked {
     /// The file as it was named; `-` for what was given in place.
     pub file: String,
+    /// Which line of it, where it holds a message a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
     /// Would it be accepted?
     pub ok: bool,
     /// Everything that is wrong with it.
@@ -42,21 +46,40 @@ pub fn check(inputs: Vec<Input>, room: Option<&Room>, sender: Option<&str>) -> R
     let registry = room.filter(|_| sender.is_some()).map(Room::registry).transpose()?;
     let most = room.map(Room::settings).transpose()?.unwrap_or_default().message_bytes;
     let judge = Judge::new(room, registry.as_ref(), sender)?;
-    inputs.into_iter().map(|input| one(&judge, input, most)).collect()
+    let checked: Vec<Vec<Checked>> = inputs.into_iter().map(|input| one(&judge, input, most)).collect::<Result<_>>()?;
+    Ok(checked.into_iter().flatten().collect())
 }
 
-fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Checked> {
-    let (file, bytes) = match input {
-        Input::Bytes(bytes) => ("-".to_owned(), Ok(bytes)),
-        Input::File(path) => (path.display().to_string(), content(&path)?),
+/// What is known about a file: one finding, or one for each line of a file that holds a message a line.
+fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
+    let (file, lines, bytes) = match input {
+        Input::Bytes(bytes) => ("-".to_owned(), false, Ok(bytes)),
+        Input::File(path) => {
+            let lines = path.file_name().is_some_and(layout::is_lines_file);
+            (path.display().to_string(), lines, content(&path)?)
+        }
     };
-    let found = bytes.and_then(|bytes| match bytes.len() as u64 > most {
+    let bytes = bytes.and_then(|bytes| match bytes.len() as u64 > most {
         true => Err(vec![too_large(bytes.len() as u64, most)]),
-        false => judge.bytes(&bytes),
+        false => Ok(bytes),
     });
-    Ok(match found {
-        Ok((_, recipients)) => Checked { file, ok: true, problems: Vec::new(), recipients },
-        Err(problems) => Checked { file, ok: false, problems, recipients: None },
+    let tell = |line, found| match found {
+        Ok((_, recipients)) => Checked { file: file.clone(), line, ok: true, problems: Vec::new(), recipients },
+        Err(problems) => Checked { file: file.clone(), line, ok: false, problems, recipients: None },
+    };
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(problems) => return Ok(vec![tell(None, Err(problems))]),
+    };
+    if !lines {
+        return Ok(vec![tell(None, judge.bytes(&bytes))]);
+    }
+    let judged = |content: Result<Value, Problem>| content.map_err(|p| vec![p]).and_then(|value| judge.value(value));
+    Ok(match outbox::read_lines(&bytes) {
+        Whole::Yes(Content::One(content)) | Whole::NotYet(Content::One(content)) => vec![tell(None, judged(content))],
+        Whole::Yes(Content::Lines(lines)) | Whole::NotYet(Content::Lines(lines)) => {
+            lines.into_iter().map(|line| tell(Some(line.number), judged(line.content))).collect()
+        }
     })
 }
 

@@ -2,7 +2,6 @@
 
 use crate::clock::Stamp;
 use crate::error::{Error, Result};
-use crate::layout;
 use crate::log::{self, Line, Position};
 use crate::record::{Event, Record};
 use crate::room::Room;
@@ -32,13 +31,13 @@ pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Resul
     };
     let lines = log::read(&room.dir, start)?;
     let whole = lines.take_while(|line| line.as_ref().map_or(true, |line| line.bytes.ends_with(b"\n")));
-    let path = room.dir.at(layout::LOG);
+    let dir = room.dir.clone();
     let entries = whole.map(move |line| {
         let line = line?;
         match serde_json::from_slice::<Record>(&line.bytes) {
             Ok(record) => Ok(Entry { record, line }),
             Err(e) => Err(Error::State {
-                path: path.join(layout::segment(line.at.segment)),
+                path: log::path(&dir, line.at.segment),
                 line: None,
                 what: format!("the line at byte {} is not a record: {e}", line.at.offset),
                 cure: "run `mailbag log verify`".into(),

@@ -2,7 +2,11 @@
 
 pub mod ack;
 pub mod agent;
+pub mod announce;
+pub mod archive;
+pub mod ask;
 pub mod attach;
+pub mod channel;
 pub mod check;
 pub mod demo;
 pub mod explain;
@@ -21,8 +25,11 @@ pub mod send;
 pub mod standing;
 pub mod status;
 pub mod tail;
+pub mod take;
 pub mod thread;
 pub mod time;
 pub mod timeline;
 pub mod trace;
 pub mod verify;
+pub mod wait;
+pub mod waiter;

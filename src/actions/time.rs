@@ -3,6 +3,7 @@
 use crate::address::quoted;
 use crate::clock::{Stamp, span};
 use crate::error::{Error, Result};
+use std::time::Duration;
 
 /// An instant, or so long ago: `1h`.
 pub fn past(text: &str) -> Result<Stamp> {
@@ -12,6 +13,14 @@ pub fn past(text: &str) -> Result<Stamp> {
 /// An instant, or so long from now: `10m`.
 pub fn future(text: &str) -> Result<Stamp> {
     instant(text, 1, "10m")
+}
+
+/// A length of time: `500ms`, `30s`, `5m`, `1h`; `0` is none at all.
+pub fn length(text: &str) -> Result<Duration> {
+    span(text).ok_or_else(|| Error::Usage {
+        what: format!("{} is no length of time", quoted(text)),
+        cure: "write 500ms, 30s, 5m, 1h or 2d, or 0".into(),
+    })
 }
 
 fn instant(text: &str, direction: i64, example: &str) -> Result<Stamp> {

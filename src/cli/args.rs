@@ -1,8 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, check, completions, demo, explain, inbox, init, list, log, man, read, rejected, reply, run, schema,
-    search, send, settings, status, thread, trace, watch,
+    ack, agent, archive, ask, channel, check, completions, demo, done, explain, follow, inbox, init, list, log, man,
+    read, rejected, reply, run, schema, search, send, settings, status, take, thread, trace, wait, watch,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -14,10 +14,11 @@ Examples:
   mailbag send bob 'hello' --as alice       alice writes to bob
   mailbag inbox bob                         what bob has not read yet
   mailbag read --as bob                     show the oldest, and mark it as read
+  mailbag ask bob 'which port?' --as alice  alice asks bob, and waits for the answer
   mailbag run                               route at once, until ended
 
-Nothing needs a router: without one, whoever sends or reads routes. Nor the
-program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
+Nothing needs a router: without one, whoever sends, reads or waits routes. Nor
+the program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
 
 Exit status: 0 done, 1 trouble, 2 usage, 3 not found, 4 timeout, 65 bad data,
 75 try again later.";
@@ -64,16 +65,23 @@ pub(super) enum Command {
     Trace(trace::Args),
     Inbox(inbox::Args),
     Read(read::Args),
+    Wait(wait::Args),
+    Ask(ask::Args),
+    Follow(follow::Args),
+    Take(take::Args),
+    Done(done::Args),
     Reply(reply::Args),
     Thread(thread::Args),
     List(list::Args),
     Search(search::Args),
+    Channel(channel::Args),
     Explain(explain::Args),
     Check(check::Args),
     Watch(watch::Args),
     Rejected(rejected::Args),
     Status(status::Args),
     Log(log::Args),
+    Archive(archive::Args),
     Run(run::Args),
     Settings(settings::Args),
     Schema(schema::Args),

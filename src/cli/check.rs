@@ -10,6 +10,7 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag check message.json
   mailbag check 'drafts/*.json' --as alice       recipients are looked up, too
+  mailbag check turn.ndjson --as alice           each line of it
   echo '{\"to\": \"bob\"}' | mailbag check -
 
 Exit status 65 if anything would be refused.";
@@ -54,7 +55,8 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn show(checked: &Checked, cx: &mut Context) -> Result<()> {
-    let file = cx.out.paint(BOLD, &checked.file);
+    let line = checked.line.map(|line| format!(" line {line}")).unwrap_or_default();
+    let file = cx.out.paint(BOLD, &format!("{}{line}", checked.file));
     if checked.ok {
         let to = checked.recipients.as_ref().map(|recipients| {
             let names: Vec<&str> = recipients.iter().map(|recipient| &*recipient.agent).collect();

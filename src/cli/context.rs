@@ -38,6 +38,11 @@ impl Context {
         identity::who(asked, self.out.is_terminal())
     }
 
+    /// What waits is not routed by a command that waits for mail: somebody has to know.
+    pub(super) fn trouble(&self, e: &crate::error::Error) {
+        self.out.warn(&format!("what waits is not routed: {e}"));
+    }
+
     /// Who looks, by id: an agent sees its own mail; the human, and who gives no name, sees all.
     pub(super) fn looker(&self, asked: Option<&str>, room: &Room) -> Result<Option<String>> {
         let who = match identity::who(asked, self.out.is_terminal()) {

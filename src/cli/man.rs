@@ -34,6 +34,9 @@ The room, where \fB\-\-room\fR is not given.
 \fBMAILBAG_AGENT\fR, \fBMAOS_AGENT_ID\fR
 Who sends or reads, where \fB\-\-as\fR is not given.
 .TP
+\fBMAILBAG_HOLDER\fR
+Who takes a message of a shared inbox, where \fB\-\-holder\fR is not given.
+.TP
 \fBNO_COLOR\fR
 Set to anything: no colours.
 .TP
@@ -43,7 +46,8 @@ Where \fBmailbag run\fR tells systemd that it is ready.
 All below the room, which is \fI.mailbag\fR in the project.
 .TP
 \fIoutbox/<agent>/*.json\fR
-Where an agent drops its messages. Names that start with a dot are left alone.
+Where an agent drops its messages. Names that start with a dot are left alone. A file whose name ends in \fI.ndjson\fR
+holds a message a line.
 .TP
 \fIinbox/<agent>/*.json\fR
 What it has not read yet; \fIseen/\fR beside it holds what it has.
@@ -53,6 +57,9 @@ Who may send and be written to, and how the room behaves. Both may be edited by 
 .TP
 \fIsent/<agent>/\fR, \fIrejected/<agent>/\fR
 The originals of what was routed and of what was refused, the latter with the reasons beside them.
+.TP
+\fIchannels/<name>/messages.ndjson\fR
+Each conversation, one line a message.
 .TP
 \fIlog/NNNNNNNN.ndjson\fR
 Everything that was accepted or refused, one record a line, each with the SHA\-256 of the line before.

@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::visible;
 use crate::error::{Doing, Error, Result};
 use anstyle::{AnsiColor, Style};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -103,17 +103,17 @@ impl Output {
         self.stdout.write_all(bytes).doing("write to", STDOUT)
     }
 
-    /// Has whoever read standard output closed it? Asked of a pipe, without writing to it.
-    pub(super) fn is_unread(&self) -> bool {
-        let stdout = self.stdout.get_ref();
-        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
-        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut asked, Some(&now)).is_ok_and(|ready| ready > 0) && asked[0].revents().contains(PollFlags::ERR)
-    }
-
     /// Hands everything on. Only what was flushed was said.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.stdout.flush().doing("write to", STDOUT)
+    }
+
+    /// Is nobody there any more to read standard output? Only a write tells otherwise, and there may be nothing to say.
+    pub(super) fn is_unread(&self) -> bool {
+        let stdout = self.stdout.get_ref();
+        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
+        let gone = PollFlags::ERR | PollFlags::NVAL;
+        poll(&mut asked, Some(&Timespec::default())).is_ok() && asked[0].revents().intersects(gone)
     }
 
     /// Text from elsewhere, safe for a line.
@@ -132,6 +132,14 @@ impl Output {
     /// Where talk may go while data is being written.
     pub(super) fn talk(&self) -> Talk {
         Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
+    }
+
+    /// How far a long command is: a line on a terminal that the next one writes over, and an empty one clears.
+    pub(super) fn progress(&self, text: &str) {
+        let mut stderr = std::io::stderr();
+        if !self.quiet && !self.json && stderr.is_terminal() {
+            let _ = write!(stderr, "\r\x1b[K{}", visible::line(text));
+        }
     }
 
     /// Something went wrong that the command can live with.
@@ -204,6 +212,7 @@ fn as_json(error: &Error) -> Value {
         Error::Usage { what, cure } => ("usage", what, cure),
         Error::NotFound { what, cure } => ("not_found", what, cure),
         Error::Busy { what, cure } => ("busy", what, cure),
+        Error::Timeout { what, cure } => ("timeout", what, cure),
         Error::Moved { what, cure } => ("moved", what, cure),
         Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
         Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),

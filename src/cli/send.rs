@@ -116,11 +116,16 @@ pub(super) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
 }
 
 fn draft(args: Args) -> Result<Draft> {
-    let mut to = args.words;
-    let last = if to.len() > 1 { to.pop() } else { None };
+    let (to, last) = words(args.words);
     let body_is_last_word = last.as_deref().is_some_and(|word| word != "-");
     let draft = args.fields.draft(last, "write the body after the addresses, or pipe it, or give --subject")?;
     Ok(Draft { to, body_is_last_word, thread: args.thread, reply_to: args.reply_to, ..draft })
+}
+
+/// Tells the last word, which is the body, from the addresses before it.
+pub(super) fn words(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
+    let last = if words.len() > 1 { words.pop() } else { None };
+    (words, last)
 }
 
 impl Fields {

@@ -47,6 +47,9 @@ fn summary(status: &Status, cx: &mut Context) -> Result<()> {
             Some(holder) if holder.mode == Mode::Run => {
                 format!("process {} since {}", holder.pid, to_the_second(&holder.since))
             }
+            Some(holder) if holder.mode == Mode::Alongside => {
+                format!("process {}, while it waits, since {}", holder.pid, to_the_second(&holder.since))
+            }
             Some(holder) => format!("process {} makes a single pass", holder.pid),
             None => "none runs; whoever sends or reads routes".to_owned(),
         },

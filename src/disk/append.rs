@@ -20,6 +20,8 @@ impl Append {
     /// off. `None` stands for the file's own length.
     pub fn open(dir: &Dir, name: &str, length: Option<u64>) -> Result<Append> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A FIFO in its place must not hang the caller.
+        let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd =
             rustix::fs::openat(dir.as_fd(), name, flags, Mode::from_raw_mode(0o666)).doing("open", dir.at(name))?;
         let file = File::from(fd);
@@ -47,6 +49,11 @@ impl Append {
     /// Makes what was appended durable.
     pub fn sync(&self) -> Result<()> {
         system::sync_data(self.file.as_fd()).map_err(|source| Error::Sync { path: self.path.clone(), source })
+    }
+
+    /// What `fstat` says of the file now.
+    pub fn meta(&self) -> Result<super::Meta> {
+        super::file_meta(&self.file).doing("look at", &self.path)
     }
 
     /// The file's length in bytes.

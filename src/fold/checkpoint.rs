@@ -30,6 +30,7 @@ struct Head {
     open: Vec<Open>,
     heard: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
+    channels: BTreeMap<Arc<str>, u64>,
     counts: Counts,
     timers: Vec<Timed>,
     last: Position,
@@ -41,6 +42,11 @@ struct Head {
 impl Fold {
     /// Writes the checkpoint. Survives a kill at any instant: the old one or the new one stands.
     pub fn save(&self, room: &Dir) -> Result<()> {
+        room.replace(layout::CHECKPOINT, &self.checkpoint())
+    }
+
+    /// What the checkpoint's file holds.
+    pub fn checkpoint(&self) -> Vec<u8> {
         let mut raw = self.ids.bytes();
         let ids = raw.len();
         let mailboxes = self.mailboxes.put(&mut raw);
@@ -55,6 +61,7 @@ impl Fold {
             open: self.open.values().cloned().collect(),
             heard: self.heard.clone(),
             active: self.active.iter().map(|(agent, at)| (agent.clone(), at.micros())).collect(),
+            channels: self.channels.clone(),
             counts: self.counts,
             timers: self.timers.iter().cloned().collect(),
             last: self.last,
@@ -68,7 +75,7 @@ impl Fold {
         let mut file = hex(&hash_line(&body)).into_bytes();
         file.push(b'\n');
         file.extend(body);
-        room.replace(layout::CHECKPOINT, &file)
+        file
     }
 }
 
@@ -102,6 +109,7 @@ fn read(file: &[u8]) -> Option<Fold> {
         open: head.open.into_iter().map(|open| (open.seq, open)).collect(),
         heard: head.heard,
         active: head.active.into_iter().map(|(agent, at)| (agent, Stamp::from_micros(at))).collect(),
+        channels: head.channels,
         counts: head.counts,
         ids: Ids::from_bytes(ids),
         mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,

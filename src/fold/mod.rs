@@ -48,6 +48,8 @@ pub struct Fold {
     pub heard: BTreeSet<String>,
     /// When each agent's last message was accepted.
     pub active: BTreeMap<Arc<str>, Stamp>,
+    /// The last message that each channel shows.
+    pub channels: BTreeMap<Arc<str>, u64>,
     /// How many records of each kind there are.
     pub counts: Counts,
     /// Which (sender, id) the log holds, and where.
@@ -86,6 +88,9 @@ pub struct Open {
     pub at: i64,
     /// The claim to retire: a file name in `spool/claim`.
     pub claim: Option<String>,
+    /// Which line of the claim it is, where that holds a message a line.
+    #[serde(default)]
+    pub line: Option<u32>,
     /// Who wrote the message that is delivered.
     pub from: Arc<str>,
     /// That message's id.
@@ -141,6 +146,7 @@ impl Default for Fold {
             open: BTreeMap::new(),
             heard: BTreeSet::new(),
             active: BTreeMap::new(),
+            channels: BTreeMap::new(),
             counts: Counts::default(),
             ids: Ids::default(),
             mailboxes: Mailboxes::default(),
@@ -170,6 +176,7 @@ impl Fold {
                     self.active.insert(from.clone(), stamp);
                 }
                 self.follow(&record, stamp, at);
+                self.shown(&record);
                 self.open_up(record, stamp, at);
             }
             Event::Refused | Event::Duplicate | Event::Notice => {
@@ -229,6 +236,23 @@ impl Fold {
         }
     }
 
+    /// Forgets the ids in segments that were archived.
+    pub fn forget_archived_ids(&mut self, room: &crate::disk::Dir) -> crate::error::Result<()> {
+        let live = crate::log::live(room)?;
+        if live.first() != Some(&1) || live.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
+            self.ids.forget_all_but(&live);
+        }
+        Ok(())
+    }
+
+    fn shown(&mut self, record: &Record) {
+        let Some(channel) = record.channel() else { return };
+        match self.channels.get_mut(&*channel) {
+            Some(last) => *last = record.seq,
+            None => drop(self.channels.insert(channel.into(), record.seq)),
+        }
+    }
+
     fn open_up(&mut self, record: Record, at: Stamp, place: Position) {
         if let (Some(from), Some(id)) = (&record.from, record.id.as_ref().filter(|_| record.event != Event::Duplicate))
         {
@@ -242,12 +266,22 @@ impl Fold {
             event: record.event,
             at: at.micros(),
             claim: record.claim,
+            line: record.line,
             from: record.from.unwrap_or_else(|| crate::id::MAILBAG.into()),
             id: record.id.unwrap_or_default(),
             to: record.to,
             act: record.act,
         };
         self.open.insert(open.seq, open);
+    }
+
+    /// Was everything refused that this record's claim holds? The lines of one file stand next to each other, and all
+    /// are open until the first of them is retired.
+    pub fn is_all_refused(&self, open: &Open) -> bool {
+        let same = |other: &&Open| other.claim == open.claim;
+        let before = self.open.range(..open.seq).rev().map(|(_, open)| open).take_while(same);
+        let behind = self.open.range(open.seq..).map(|(_, open)| open).take_while(same);
+        before.chain(behind).all(|open| open.event == Event::Refused)
     }
 
     fn settle(&mut self, from: u64, to: u64) {
@@ -270,7 +304,10 @@ impl Open {
             staged: layout::staged_explanation(self.seq, number),
             place: Place::Rejected,
             agent: claim.agent.into(),
-            name: layout::explanation(self.seq, claim.original).into(),
+            name: match self.line {
+                Some(line) => layout::explanation_of_line(self.seq, claim.original, line).into(),
+                None => layout::explanation(self.seq, claim.original).into(),
+            },
         });
         let name: Arc<str> = layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
         let copies = self.to.iter().filter(|_| self.event != Event::Duplicate).flat_map(|group| &group.agents);
@@ -283,13 +320,11 @@ impl Open {
         explanation.into_iter().chain(copies)
     }
 
-    /// Where its claim goes when everything is delivered: directory and name.
-    pub fn retires_to(&self) -> Option<(std::path::PathBuf, String)> {
+    /// Where its claim goes when everything is delivered: directory and name. `refused` says that nothing of it was
+    /// good.
+    pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
         let claim = self.claimed()?;
-        let directory = match self.event {
-            Event::Refused => layout::rejected(claim.agent),
-            _ => layout::sent(claim.agent),
-        };
+        let directory = if refused { layout::rejected(claim.agent) } else { layout::sent(claim.agent) };
         Some((directory, layout::retired(self.seq, claim.original)))
     }
 }

@@ -42,7 +42,7 @@ impl Watcher {
     }
 }
 
-fn cannot(path: &Path, e: notify::Error) -> Error {
+pub(super) fn cannot(path: &Path, e: notify::Error) -> Error {
     let source = match e.kind {
         notify::ErrorKind::Io(source) => source,
         kind => std::io::Error::other(format!("{kind:?}")),

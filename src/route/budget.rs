@@ -8,7 +8,7 @@
 use super::check::Nobody;
 use super::{Committed, Router};
 use crate::clock::Stamp;
-use crate::error::Problem;
+use crate::outbox::Content;
 use crate::{id, limits, resolve, schema, spelling};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -115,6 +115,10 @@ impl Hops {
         longest.0 = longest.0.max(spent.0);
     }
 
+    fn taken(&self, claim: &str) -> Option<(Spent, Option<String>)> {
+        self.taken.get(claim).map(|hop| (hop.spent, hop.thread.clone()))
+    }
+
     /// What the way to a message has spent that answers this one, or goes on in this thread.
     fn before(&self, agent: &str, links: &Links) -> Option<Spent> {
         match (&links.answers, &links.thread) {
@@ -188,25 +192,38 @@ impl Router {
         })
     }
 
-    /// What a message will cost that was looked at, or how long it has to wait. It costs nothing before it is taken.
-    pub(super) fn price(&self, agent: &Arc<str>, content: &Result<Value, Problem>) -> Result<Price, Delay> {
-        let (now, mut price) = (Instant::now(), Price { messages: 1, ..Price::default() });
-        let Some(content) = content.as_ref().ok().filter(|_| &**agent != id::HUMAN) else { return Ok(price) };
+    /// What a file will cost that was looked at, or how long it has to wait. It costs nothing before it is taken. A file
+    /// of many messages costs what they cost together, and waits if one of them would.
+    pub(super) fn price(&self, agent: &Arc<str>, content: &Content) -> Result<Price, Delay> {
+        let contents: Vec<&Value> = match content {
+            Content::One(content) => content.as_ref().ok().into_iter().collect(),
+            Content::Lines(lines) => lines.iter().filter_map(|line| line.content.as_ref().ok()).collect(),
+        };
+        let messages = if let Content::Lines(lines) = content { lines.len() } else { 1 };
+        let (now, mut price) = (Instant::now(), Price { messages: messages as u32, ..Price::default() });
+        if &**agent == id::HUMAN {
+            return Ok(price);
+        }
         if let Some(pace) = self.pace(self.settings.copies_budget) {
-            price.copies = self.count_copies(agent, content);
+            price.copies =
+                contents.iter().map(|content| self.count_copies(agent, content)).fold(0, u32::saturating_add);
             if let Some(wait) = pace.wait(self.budgets.copies.get(agent).copied(), now, price.copies) {
                 let reason = format!("over its budget of {} copies {}", pace.most, per(pace.window));
                 return Err(Delay { reason, wait, all: true });
             }
         }
         let Some(pace) = self.pace(self.settings.loop_hops) else { return Ok(price) };
-        let Some(links) = Links::of(content) else { return Ok(price) };
-        let before = self.budgets.hops.before(agent, &links);
-        if let Some(wait) = pace.wait(before, now, 1) {
-            let reason = format!("its conversation went to and fro {} times {}", pace.most, per(pace.window));
-            return Err(Delay { reason, wait, all: false });
+        for links in contents.into_iter().filter_map(Links::of) {
+            let before = self.budgets.hops.before(agent, &links);
+            if let Some(wait) = pace.wait(before, now, 1) {
+                let reason = format!("its conversation went to and fro {} times {}", pace.most, per(pace.window));
+                return Err(Delay { reason, wait, all: false });
+            }
+            let hop = Hop { spent: pace.spend(before, now, 1), thread: links.thread };
+            if price.hop.as_ref().is_none_or(|longest| hop.spent.0 > longest.spent.0) {
+                price.hop = Some(hop);
+            }
         }
-        price.hop = Some(Hop { spent: pace.spend(before, now, 1), thread: links.thread });
         Ok(price)
     }
 
@@ -239,13 +256,16 @@ impl Router {
             return;
         }
         for open in seqs.iter().filter_map(|seq| self.fold.open.get(seq)) {
-            let Some(hop) = open.claim.as_ref().and_then(|claim| hops.taken.remove(claim)) else { continue };
-            hops.note(&Name::Id(&open.id), hop.spent);
-            hops.note(&Name::Seq(open.seq), hop.spent);
-            let Some(thread) = hop.thread else { continue };
+            let Some((spent, thread)) = open.claim.as_ref().and_then(|claim| hops.taken(claim)) else { continue };
+            hops.note(&Name::Id(&open.id), spent);
+            hops.note(&Name::Seq(open.seq), spent);
+            let Some(thread) = thread else { continue };
             for agent in open.to.iter().flat_map(|group| &group.agents) {
-                hops.note(&Name::Thread(&thread, agent), hop.spent);
+                hops.note(&Name::Thread(&thread, agent), spent);
             }
+        }
+        for open in seqs.iter().filter_map(|seq| self.fold.open.get(seq)) {
+            open.claim.iter().for_each(|claim| drop(hops.taken.remove(claim)));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Steps 4 and 5: is it a message, and who is it for?
 
-use super::{Addressed, Checked, Letters, Router, compose, stage::Ruled, temporary};
+use super::{Addressed, Checked, Letters, Router, compose, lines, stage::Ruled, temporary};
 use crate::clock::Stamp;
 use crate::error::{Problem, Result};
 use crate::fault::{self, Protection};
@@ -19,7 +19,15 @@ pub(super) struct Letter {
     pub(super) claim: String,
     pub(super) agent: Arc<str>,
     pub(super) original: String,
+    /// Which of the claim's lines it is, where that holds a message a line.
+    pub(super) source: Option<Source>,
     pub(super) content: Result<Value, Problem>,
+}
+
+/// A line of a claim that holds a message a line.
+pub(super) struct Source {
+    pub(super) line: u32,
+    pub(super) text: Vec<u8>,
 }
 
 /// What the check found.
@@ -36,6 +44,8 @@ pub(super) enum Ruling {
     Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act> },
     /// It is in the log already, at this number.
     Duplicate { of: u64, id: String, digest: Hash },
+    /// An earlier one of this batch has the same id and content.
+    Again { id: String, digest: Hash },
     /// Refuse it; the bounce goes to the sender unless it is an ack.
     Refuse { problems: Vec<Problem>, id: Option<String>, ack: bool },
     /// Tell somebody.
@@ -57,44 +67,50 @@ impl Router {
         let registry = self.registry.clone();
         let mut standing = Crowd { router: self, taken: HashMap::new(), claimed: HashMap::new() };
         let (mut ruled, mut copies) = (Vec::with_capacity(checked.len()), 0);
-        let mut ids: HashMap<(Arc<str>, String), ()> = HashMap::new();
-        let mut checked = checked.into_iter();
+        let mut ids = lines::Ids::default();
+        let mut checked = checked.into_iter().peekable();
         let (mut put_back, mut unknown) = (Vec::new(), Vec::new());
-        for Checked(letter, verdict) in checked.by_ref() {
+        // The lines of one file stay together.
+        let fits = |next: &Checked, ruled: &[Ruled], copies| {
+            copies < limits::BATCH_COPIES || ruled.last().is_some_and(|last| last.claim.as_ref() == Some(&next.0.claim))
+        };
+        while let Some(Checked(letter, verdict)) = checked.next_if(|next| fits(next, &ruled, copies)) {
             let ruling = match verdict {
                 Verdict::Problems { problems, id, ack } => Ruling::Refuse { problems, id, ack },
                 Verdict::Message(message, digest) => {
-                    // The same id twice in one batch: the second is looked up once the first is in the log.
-                    if ids.insert((letter.agent.clone(), message.id().to_owned()), ()).is_some() {
-                        put_back.push(letter.claim);
-                        continue;
-                    }
-                    match standing.router.seen_before(&letter.agent, message.id(), &digest) {
-                        Ok(Some(ruling)) => ruling,
-                        Ok(None) => match judge(&registry, &letter.agent, message, digest, &mut standing) {
-                            Ok(ruling) => ruling,
-                            Err(e) => {
-                                unknown.push((letter.claim, temporary(e)?));
-                                continue;
-                            }
-                        },
+                    let known = ids.meet(&letter, message.id(), &digest);
+                    let seen = standing.router.seen_before(&letter.agent, message.id(), &digest);
+                    let ruled = match (known, seen) {
+                        // The same id twice in one batch: the second is looked up once the first is in the log.
+                        (lines::Met::Before, _) => {
+                            put_back.push(letter.claim);
+                            continue;
+                        }
+                        (lines::Met::Ruled(ruling), _) => Ok(ruling),
+                        (lines::Met::New, Ok(Some(ruling))) => Ok(ruling),
+                        (lines::Met::New, Ok(None)) => judge(&registry, &letter.agent, message, digest, &mut standing),
+                        (lines::Met::New, Err(e)) => Err(e),
+                    };
+                    let ruling = match ruled {
+                        Ok(ruling) => ruling,
                         Err(e) => {
                             unknown.push((letter.claim, temporary(e)?));
                             continue;
                         }
-                    }
+                    };
+                    ids.ruled(&letter, &ruling);
+                    ruling
                 }
             };
             if let Ruling::Accept { to, .. } = &ruling {
                 copies += to.iter().map(|group| group.agents.len()).sum::<usize>();
             }
-            ruled.push(Ruled { claim: Some(letter.claim), agent: letter.agent, original: letter.original, ruling });
-            if copies >= limits::BATCH_COPIES {
-                break;
-            }
+            let Letter { claim, agent, original, source, .. } = letter;
+            ruled.push(Ruled { claim: Some(claim), agent, original, source, ruling });
         }
         self.backlog.extend(checked);
         self.claims.extend(put_back);
+        ruled.retain(|ruled: &Ruled| unknown.iter().all(|(claim, _)| ruled.claim.as_ref() != Some(claim)));
         unknown.into_iter().for_each(|(claim, e)| self.put_back(Some(claim), &e));
         ruled.extend(self.rule_notices());
         Ok(Addressed(ruled))
@@ -106,18 +122,19 @@ impl Router {
         let rule = |notice: super::Notice| {
             let message = compose::own(notice.kind, &notice.to, &notice.subject, &notice.body, notice.more);
             let ruling = Ruling::Notice { about: notice.about, message: Box::new(message) };
-            Ruled { claim: None, agent: crate::id::MAILBAG.into(), original: String::new(), ruling }
+            Ruled { claim: None, agent: crate::id::MAILBAG.into(), original: String::new(), source: None, ruling }
         };
         notices.into_iter().map(rule).collect()
     }
 
-    // A (sender, id) that the log holds is a duplicate if the content is the same, and refused if it isn't.
+    // A (sender, id) that the log holds is a duplicate if the content is the same, and refused if it isn't. What was
+    // archived is forgotten.
     fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<Ruling>> {
         if !fault::on(Protection::DuplicateCheck) {
             return Ok(None);
         }
         for place in self.fold.ids.places(agent, id) {
-            let Some(line) = log::read_one(&self.room.dir, place)? else { continue };
+            let Some(line) = log::read_live(&self.room.dir, place)? else { continue };
             let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
             let is_it = record.event == Event::Accepted
                 && record.from.as_deref() == Some(agent)

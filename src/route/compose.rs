@@ -1,5 +1,6 @@
 //! What the router writes: the copy that a recipient gets, the explanation of a refusal, the bounce and the notice.
 
+use super::check::Source;
 use crate::clock::Stamp;
 use crate::error::Problem;
 use crate::id;
@@ -93,27 +94,45 @@ pub(super) fn own(kind: &str, to: &str, subject: &str, body: &str, more: Map<Str
 }
 
 /// The message that tells a sender that its file was refused, and why.
-pub(super) fn bounce(agent: &str, original: &str, kept: &str, sent: Option<&str>, problems: &[Problem]) -> Message {
-    let mut body = format!("{original} was not delivered to anyone:\n");
+pub(super) fn bounce(
+    agent: &str,
+    original: &str,
+    source: Option<&Source>,
+    kept: &str,
+    sent: Option<&str>,
+    problems: &[Problem],
+) -> Message {
+    let what = source.map_or(original.to_owned(), |source| format!("Line {} of {original}", source.line));
+    let mut body = format!("{what} was not delivered to anyone:\n");
     for problem in problems {
         body += &format!("- {problem}\n");
         if let Some(example) = &problem.example {
             body += &format!("  for example: {example}\n");
         }
     }
-    body += &format!("The file is kept as {kept}; mend it and drop it again under any name.");
+    let kind = if source.is_some() { "line is kept in" } else { "file is kept as" };
+    body += &format!("The {kind} {kept}; mend it and drop it again under any name.");
     let mut more = Map::new();
     if let Some(id) = sent {
         more.insert("in_reply_to".into(), id.into());
     }
-    more.insert("metadata".into(), json!({"file": original, "rejected": kept, "problems": problems}));
+    let mut metadata = json!({"file": original, "rejected": kept, "problems": problems});
+    source.iter().for_each(|source| metadata["line"] = source.line.into());
+    more.insert("metadata".into(), metadata);
     own("error", agent, &format!("refused: {}", codes(problems)), &body, more)
 }
 
-/// The `.error.json` beside a refused file.
-pub(super) fn explanation(agent: &str, original: &str, seq: u64, at: Stamp, problems: &[Problem]) -> Vec<u8> {
+/// The `.error.json` beside a refused file, or in the place of a refused line.
+pub(super) fn explanation(
+    agent: &str,
+    original: &str,
+    source: Option<&Source>,
+    seq: u64,
+    at: Stamp,
+    problems: &[Problem],
+) -> Vec<u8> {
     let code = problems.first().map_or("refused", |problem| &problem.code);
-    let explained = json!({
+    let mut explained = json!({
         "code": code,
         "agent": agent,
         "file": original,
@@ -121,6 +140,9 @@ pub(super) fn explanation(agent: &str, original: &str, seq: u64, at: Stamp, prob
         "refused_at": at.to_string(),
         "problems": problems,
     });
+    if let Some(Source { line, text }) = source {
+        (explained["line"], explained["text"]) = ((*line).into(), String::from_utf8_lossy(text).into());
+    }
     (pretty(&explained) + "\n").into_bytes()
 }
 

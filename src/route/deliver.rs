@@ -63,7 +63,8 @@ impl Router {
         let nothing_stuck = self.stuck.is_empty();
         for &seq in &seqs {
             let Some(open) = self.fold.open.get(&seq) else { continue };
-            match self.spool.retire(open, &mut kept, &mut self.barrier) {
+            let refused = self.fold.is_all_refused(open);
+            match self.spool.retire(open, refused, &mut kept, &mut self.barrier) {
                 Ok(()) => {
                     self.done.insert(seq);
                 }

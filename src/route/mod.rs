@@ -7,9 +7,11 @@
 
 mod ack;
 mod budget;
+mod channels;
 mod check;
 mod compose;
 mod deliver;
+mod lines;
 mod observe;
 mod project;
 mod reload;
@@ -27,6 +29,7 @@ use crate::fold::Fold;
 use crate::layout;
 use crate::log::Log;
 use crate::outbox::{Outboxes, Patience};
+use crate::projections::channels::Channels;
 use crate::registry::Registry;
 use crate::room::{Lock, Room};
 use crate::settings::Settings;
@@ -63,6 +66,8 @@ pub struct Router {
     pub(crate) done: BTreeSet<u64>,
     /// What was seen to leave inboxes, and is not in the log yet.
     pub(crate) observed: observe::Observed,
+    /// The conversations.
+    pub(crate) channels: Channels,
     notices: Vec<Notice>,
     /// Notices that could not be written yet.
     held: Vec<Notice>,
@@ -157,6 +162,7 @@ impl Router {
         patience: Patience,
     ) -> Result<Router> {
         let settings = room.settings()?;
+        let channels = Channels::new(room.dir.clone());
         Ok(Router {
             registry: Arc::new(room.registry()?),
             barrier: Barrier::new(settings.durability, room.dir.clone()),
@@ -174,6 +180,7 @@ impl Router {
             stuck: BTreeSet::new(),
             done: BTreeSet::new(),
             observed: Default::default(),
+            channels,
             notices: Vec::new(),
             held: Vec::new(),
             acted: false,
@@ -226,11 +233,14 @@ impl Router {
 
     /// Says something to the human, unless it was said before.
     pub fn notify(&mut self, about: String, subject: String, body: String) {
-        let (to, more) = (crate::id::HUMAN.into(), Default::default());
-        self.notify_of(Notice { about, to, kind: "alert", subject, body, more });
+        self.notify_agent(crate::id::HUMAN.into(), about, subject, body);
     }
 
-    /// Says something to somebody, unless it was said before.
+    /// Says something to an agent, unless it was said before.
+    pub(crate) fn notify_agent(&mut self, to: Arc<str>, about: String, subject: String, body: String) {
+        self.notify_of(Notice { about, to, kind: "alert", subject, body, more: Default::default() });
+    }
+
     fn notify_of(&mut self, notice: Notice) {
         let is_new = !self.fold.heard.contains(&notice.about);
         if is_new && !self.notices.iter().chain(&self.held).any(|other| other.is_same(&notice)) {
@@ -241,7 +251,7 @@ impl Router {
     /// Tries again what is due; `true` if the registry or the settings are to be read again.
     pub fn retry(&mut self) -> Result<bool> {
         let due: HashSet<String> = self.waiting.take_due().into_iter().collect();
-        let (mut copies, mut reload) = (false, false);
+        let (mut copies, mut reload, mut channels) = (false, false, false);
         for what in &due {
             match what.split_once('/') {
                 Some((layout::OUTBOXES, file)) => match file.split_once('/') {
@@ -253,6 +263,7 @@ impl Router {
                     None => self.outboxes.scan(&file.into()),
                 },
                 Some((layout::SPOOL, claim)) => self.claims.extend(claim.strip_prefix("claim/").map(str::to_owned)),
+                Some((layout::CHANNELS, _)) => channels = true,
                 _ if what == layout::REGISTRY || what == layout::SETTINGS => (reload, copies) = (true, true),
                 _ => copies = true,
             }
@@ -262,6 +273,9 @@ impl Router {
             let delivered = self.deliver(stuck)?;
             let projected = self.project(delivered)?;
             self.retire(projected)?;
+        }
+        if channels {
+            self.look_at_channels();
         }
         self.notices.append(&mut self.held);
         Ok(reload)

@@ -1,5 +1,5 @@
-//! Step 9: what follows from a record outside the mail itself: subscriptions, which stand in the registry, and messages
-//! that were taken back. Done again after a kill, they come to the same.
+//! Step 9: what follows from a record outside the mail itself: the conversations, subscriptions, which stand in the
+//! registry, and messages that were taken back. Done again after a kill, they come to the same.
 
 use super::{Delivered, Projected, Router};
 use crate::error::Result;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 impl Router {
     /// Step 9. A record whose effect could not be made stays open, and is tried again.
     pub(crate) fn project(&mut self, Delivered(seqs): Delivered) -> Result<Projected> {
+        self.show();
         let seqs = self.take_back(seqs)?;
         Ok(self.subscribe(seqs))
     }

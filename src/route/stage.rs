@@ -1,14 +1,16 @@
 //! Steps 6 and 7: copies on disk, then one append that makes them count.
 
-use super::check::Ruling;
+use super::check::{Ruling, Source};
 use super::compose::{self, Copies};
-use super::{Addressed, Committed, Router, Staged, temporary};
+use super::{Addressed, Committed, Router, Staged, lines, temporary};
 use crate::clock::Stamp;
 use crate::error::{Error, Result};
+use crate::layout;
 use crate::log::Position;
 use crate::message::Message;
+use crate::projections::channels;
 use crate::record::{Event, Group, Record, hash_line};
-use crate::{id, layout};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A letter, and what is to be done with it.
@@ -16,13 +18,16 @@ pub(super) struct Ruled {
     pub(super) claim: Option<String>,
     pub(super) agent: Arc<str>,
     pub(super) original: String,
+    pub(super) source: Option<Source>,
     pub(super) ruling: Ruling,
 }
 
 /// A record to be written, with the staged files that belong to it.
 pub(super) struct Entry {
-    record: Record,
-    staged: Vec<String>,
+    pub(super) record: Record,
+    pub(super) staged: Vec<String>,
+    /// The channel that shows it, and its line there.
+    shown: Option<(String, Vec<u8>)>,
 }
 
 impl Router {
@@ -35,14 +40,24 @@ impl Router {
             true => return Staged(Vec::new()),
             false => self.stage_settled(),
         };
-        for one in ruled {
+        let mut left = HashSet::new();
+        for mut one in ruled {
+            // What can't be staged whole waits whole.
+            if one.claim.as_ref().is_some_and(|claim| left.contains(claim)) {
+                continue;
+            }
             let last = entries.last().map(|entry| &entry.record);
             let seq = last.map_or(self.fold.seq, |record| record.seq) + 1;
             let at = last.map_or(self.fold.at, Record::stamp).next();
             let claim = one.claim.clone();
-            match self.stage_one(one, seq, at) {
+            let staged = lines::find_first(&mut one, &entries).and_then(|()| self.stage_one(one, seq, at));
+            match staged {
                 Ok(entry) => entries.push(entry),
-                Err(e) => self.put_back(claim, &e),
+                Err(e) => {
+                    self.unstage_lines(claim.as_deref(), &mut entries);
+                    left.extend(claim.clone());
+                    self.put_back(claim, &e);
+                }
             }
         }
         Staged(entries)
@@ -68,13 +83,14 @@ impl Router {
             (seq, at) = (seq + 1, at.next());
             (record.seq, record.at) = (seq, at.to_string());
         }
-        Staged(records.into_iter().map(|record| Entry { record, staged: Vec::new() }).collect())
+        Staged(records.into_iter().map(|record| Entry { record, staged: Vec::new(), shown: None }).collect())
     }
 
     fn stage_one(&mut self, one: Ruled, seq: u64, at: Stamp) -> Result<Entry> {
         let number = one.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
-        let mut entry = Entry { record: Record::new(Event::Accepted), staged: Vec::new() };
+        let mut entry = Entry { record: Record::new(Event::Accepted), staged: Vec::new(), shown: None };
         (entry.record.seq, entry.record.at, entry.record.claim) = (seq, at.to_string(), one.claim);
+        entry.record.line = one.source.as_ref().map(|source| source.line);
         let written = match one.ruling {
             Ruling::Duplicate { of, id, digest } => {
                 entry.record.event = Event::Duplicate;
@@ -82,17 +98,22 @@ impl Router {
                 entry.record.from = Some(one.agent);
                 Ok(())
             }
+            Ruling::Again { .. } => Err(lines::not_found()),
             Ruling::Accept { message, digest, to, act } => {
                 (entry.record.to, entry.record.act) = (to, act);
                 self.time(&mut entry.record, &message, at);
                 compose::put(&mut entry.record, &message, digest);
                 let addressed_to = compose::addressed_to(&message);
+                if !message.is_for_router() {
+                    let line = channels::line(&message, seq, &entry.record.at);
+                    entry.shown = Some((message.channel().to_owned(), line));
+                }
                 let copies = Copies::new(*message, &addressed_to, seq, &entry.record.at);
                 self.stage_copies(&mut entry, &copies, number)
             }
             Ruling::Notice { about, message } => {
                 (entry.record.event, entry.record.about) = (Event::Notice, Some(about));
-                let to: Arc<str> = message.text("to").unwrap_or(id::HUMAN).into();
+                let to: Arc<str> = message.text("to").unwrap_or(crate::id::HUMAN).into();
                 entry.record.to = router_to(to.clone());
                 compose::put(&mut entry.record, &message, message.digest());
                 let copies = Copies::new(*message, &(*to).into(), seq, &entry.record.at);
@@ -100,7 +121,13 @@ impl Router {
             }
             Ruling::Refuse { problems, id, ack } => {
                 let agent = one.agent.clone();
-                let bounced = self.stage_refusal(&mut entry, &one.agent, &one.original, id.as_deref(), &problems, at);
+                let bounced = self.stage_refusal(
+                    &mut entry,
+                    (&one.agent, &one.original, one.source),
+                    id.as_deref(),
+                    &problems,
+                    at,
+                );
                 bounced.and_then(|copies| {
                     entry.record.problems = problems;
                     let known = self.registry.agent(&agent).is_some_and(|agent| !agent.is_retired());
@@ -136,8 +163,7 @@ impl Router {
     fn stage_refusal(
         &mut self,
         entry: &mut Entry,
-        agent: &Arc<str>,
-        original: &str,
+        (agent, original, source): (&Arc<str>, &str, Option<Source>),
         sent: Option<&str>,
         problems: &[crate::error::Problem],
         at: Stamp,
@@ -146,9 +172,13 @@ impl Router {
         record.event = Event::Refused;
         let claimed = record.claim.as_deref().and_then(layout::read_claim);
         let (number, name) = claimed.map_or((0, original), |claim| (claim.number, claim.original));
-        let kept = layout::rejected(agent).join(layout::retired(record.seq, name)).display().to_string();
-        let bounce = compose::bounce(agent, original, &kept, sent, problems);
-        let explanation = compose::explanation(agent, original, record.seq, at, problems);
+        let kept = match &source {
+            Some(source) => layout::refused_line(agent, record.seq, name, source.line),
+            None => layout::rejected(agent).join(layout::retired(record.seq, name)),
+        };
+        let kept = kept.display().to_string();
+        let bounce = compose::bounce(agent, original, source.as_ref(), &kept, sent, problems);
+        let explanation = compose::explanation(agent, original, source.as_ref(), record.seq, at, problems);
         let staged = layout::staged_explanation(record.seq, number);
         compose::put(record, &bounce, bounce.digest());
         self.spool.stage(&staged, &explanation, &mut self.barrier)?;
@@ -196,7 +226,8 @@ impl Router {
         self.held.clear();
         self.acted &= entries.iter().all(|entry| entry.record.event != Event::Settled);
         let mut seqs = Vec::with_capacity(entries.len());
-        for (Entry { record, .. }, (at, length, hash)) in entries.into_iter().zip(places) {
+        for (Entry { record, shown, .. }, (at, length, hash)) in entries.into_iter().zip(places) {
+            shown.into_iter().for_each(|(channel, line)| self.channels.queue(&channel, line));
             self.count(&record);
             if let Some(claim) = record.claim.as_ref().filter(|_| !self.waiting.is_empty()) {
                 self.waiting.over(&format!("{}/{claim}", layout::CLAIM));
@@ -230,7 +261,7 @@ impl Router {
 
     // Nothing was committed: the copies go, the messages wait as claims.
     fn unstage(&mut self, entries: Vec<Entry>, e: Error) -> Result<Committed> {
-        for Entry { record, staged } in entries {
+        for Entry { record, staged, .. } in entries {
             self.spool.unstage(staged.iter().map(String::as_str));
             self.put_back(record.claim.clone(), &e);
             self.unstage_receipts(record);

@@ -1,13 +1,12 @@
 //! Steps 2 and 3: out of the outbox, and into memory.
 
 use super::budget::Delay;
-use super::check::Letter;
+use super::check::{Letter, Source};
 use super::{Claimed, Letters, Router, temporary};
 use crate::disk::Meta;
-use crate::error::{Problem, Result};
-use crate::outbox::{self, Look, Ready, Terms, Turn};
+use crate::error::Result;
+use crate::outbox::{self, Content, Line, Look, Ready, Terms, Turn};
 use crate::{layout, limits};
-use serde_json::Value;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ pub(super) struct Taken {
     claim: String,
     agent: Arc<str>,
     original: String,
-    content: Result<Value, Problem>,
+    content: Content,
     /// Which file was read, and how it stood; `None` if it was read as a claim.
     meta: Option<Meta>,
 }
@@ -42,9 +41,28 @@ impl Room {
         self.messages == 0 || self.bytes == 0
     }
 
-    fn take(&mut self, bytes: u64) {
-        self.messages -= 1;
+    fn take(&mut self, bytes: u64, content: &Content) {
+        let messages = if let Content::Lines(lines) = content { lines.len() } else { 1 };
+        self.messages = self.messages.saturating_sub(messages);
         self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+impl Taken {
+    /// Every message that it holds, next to each other.
+    fn letters(self) -> Vec<Letter> {
+        let Taken { claim, agent, original, content, .. } = self;
+        let letter = |source, content| {
+            let (claim, agent, original) = (claim.clone(), agent.clone(), original.clone());
+            Letter { claim, agent, original, source, content }
+        };
+        match content {
+            Content::One(content) => vec![letter(None, content)],
+            Content::Lines(lines) => {
+                let each = |Line { number, text, content }| letter(Some(Source { line: number, text }), content);
+                lines.into_iter().map(each).collect()
+            }
+        }
     }
 }
 
@@ -60,7 +78,7 @@ impl Router {
         while !room.is_full() {
             let Some(claim) = self.claims.pop_front() else { break };
             if let Some(again) = self.look_at_claim(&claim)? {
-                room.take(again.0);
+                room.take(again.0, &again.1.content);
                 taken.push(again.1);
             }
         }
@@ -99,7 +117,7 @@ impl Router {
             match step {
                 Ok(Step::Took(bytes, one)) => {
                     self.waiting.over(&place);
-                    room.take(bytes);
+                    room.take(bytes, &one.content);
                     taken.push(one);
                 }
                 Ok(Step::Next) => {}
@@ -202,12 +220,7 @@ impl Router {
         for one in taken {
             let same = one.meta.is_none_or(|meta| self.is_same(&one.claim, &meta));
             if same || is_unopenable(&one.content) {
-                letters.push(Letter {
-                    claim: one.claim,
-                    agent: one.agent,
-                    original: one.original,
-                    content: one.content,
-                });
+                letters.extend(one.letters());
             } else {
                 self.claims.push_back(one.claim);
             }
@@ -225,6 +238,7 @@ impl Router {
 }
 
 // What is no file at all can't be read again either.
-fn is_unopenable(content: &Result<Value, Problem>) -> bool {
-    content.as_ref().is_err_and(|problem| matches!(problem.code.as_str(), "symlink" | "not_a_file" | "unreadable"))
+fn is_unopenable(content: &Content) -> bool {
+    let Content::One(Err(problem)) = content else { return false };
+    matches!(problem.code.as_str(), "symlink" | "not_a_file" | "unreadable")
 }

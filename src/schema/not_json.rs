@@ -123,7 +123,7 @@ fn by_what_was_said(said: &str, here: &str, before: &str) -> Option<Problem> {
 /// More text after the first JSON value: another message, or a stray bracket.
 fn trailing(here: &str) -> Problem {
     if here.starts_with(['{', '[']) {
-        let fix = "write every message into a file of its own; several in one file, such as NDJSON, are not read";
+        let fix = "write every message into a file of its own, or one a line into a file whose name ends in .ndjson";
         return Problem::new(
             "not_one_message",
             "the file goes on after the first JSON object: one file is one message",

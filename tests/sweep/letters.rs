@@ -19,6 +19,8 @@ pub(crate) const LATE: &str = "late";
 /// Letters come in this many waves after the first, which waits when the router starts.
 pub(crate) const WAVES: usize = 4;
 const LETTERS: usize = 100;
+/// Who drops what it has for a wave as one file, a message a line.
+const WRITER_OF_LINES: &str = "rita";
 
 /// The same numbers for the same seed, on every machine (splitmix64).
 #[derive(Debug, Clone)]
@@ -55,6 +57,8 @@ pub(crate) struct Letter {
     pub(crate) recipients: BTreeSet<&'static str>,
     /// With which wave it comes; 0 is there from the start.
     pub(crate) wave: usize,
+    /// It stands in the file of another letter, as one of its lines.
+    pub(crate) rides: bool,
     /// The message as it was written.
     message: Value,
 }
@@ -72,8 +76,21 @@ pub(crate) fn letters(seed: u64, late: bool) -> Vec<Letter> {
             ..letter.clone()
         })
         .collect();
+    for wave in 0..=WAVES {
+        bundle(&mut letters, wave);
+    }
     letters.extend(again);
     letters
+}
+
+/// Puts all that one sender drops in a wave into one file.
+fn bundle(letters: &mut [Letter], wave: usize) {
+    let mut of_wave: Vec<&mut Letter> =
+        letters.iter_mut().filter(|letter| letter.sender == WRITER_OF_LINES && letter.wave == wave).collect();
+    let lines: String = of_wave.iter().map(|letter| format!("{}\n", letter.message)).collect();
+    let Some((first, others)) = of_wave.split_first_mut() else { return };
+    (first.file, first.bytes) = (format!("lines-{wave}.ndjson"), lines.into_bytes());
+    others.iter_mut().for_each(|letter| letter.rides = true);
 }
 
 fn letter(n: usize, random: &mut Random, late: bool) -> Letter {
@@ -97,7 +114,7 @@ fn letter(n: usize, random: &mut Random, late: bool) -> Letter {
     let file = if n % 9 == 4 { "next.json".to_owned() } else { format!("note-{n:03}.json") };
     let recipients = addresses(&to).flat_map(|to| reached(sender, to)).collect();
     let bytes = bytes.expect("plain JSON");
-    Letter { token, sender, file, bytes, recipients, wave, message }
+    Letter { token, sender, file, bytes, recipients, wave, rides: false, message }
 }
 
 fn address(n: usize, random: &mut Random, newcomer: bool) -> Value {
@@ -155,6 +172,7 @@ fn a_hundred_letters_have_about_two_hundred_copies_and_come_in_all_waves() {
         let copies: usize = letters.iter().map(|letter| letter.recipients.len()).sum();
         assert!((160..=280).contains(&copies), "{copies}");
         assert_eq!(letters.iter().filter(|letter| !letter.recipients.is_empty()).count(), LETTERS);
+        assert!(letters.iter().filter(|letter| letter.rides).count() > 3, "some letters share a file");
         assert!(letters.len() > LETTERS + 15, "{} files", letters.len());
         let waves: BTreeSet<usize> = letters.iter().map(|letter| letter.wave).collect();
         assert_eq!(waves, (0..=WAVES).collect());

@@ -1,0 +1,205 @@
+//! Files in an outbox that hold a message a line.
+
+use super::{conversation, once, said};
+use crate::town::Town;
+use crate::world::World;
+use serde_json::json;
+use std::fs;
+use std::io::Write;
+
+fn lines(messages: &[&str]) -> String {
+    messages.iter().map(|message| format!("{message}\n")).collect()
+}
+
+#[test]
+fn each_line_is_a_message_and_the_file_is_kept_once() {
+    // P55
+    let world = World::with(&["alice", "bob", "carol"]);
+    let text = lines(&[
+        r#"{"t":"2026-11-21T10:00:00Z","sender":"alice","type":"msg","content":"one","addressed":["bob"]}"#,
+        "",
+        r#"{"to":"all","body":"two"}"#,
+        "   ",
+        r#"{"type":"thinking","body":"three"}"#,
+    ]);
+    world.drop_file("alice", "turn.ndjson", &text);
+    once(&world);
+    assert_eq!((world.bodies("bob"), world.bodies("carol")), (vec!["one".into(), "two".into()], vec!["two".into()]));
+    assert_eq!(said(&world, "main"), ["one", "two", "three"]);
+    let sent: Vec<_> = fs::read_dir(world.room("sent/alice")).expect("sent").flatten().collect();
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].file_name(), "2~turn.ndjson");
+    assert_eq!(fs::read_to_string(sent[0].path()).expect("the file"), text);
+    let log = world.ok(&["log", "--event", "accepted", "--json"]);
+    let records: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let of = |field: &str| records.iter().map(|record| record[field].clone()).collect::<Vec<_>>();
+    assert_eq!(of("line"), [1, 3, 5]);
+    assert_eq!(of("claim"), vec!["1~alice~turn.ndjson"; 3]);
+    assert_eq!(of("batch"), [1, 1, 1], "all of them come in one batch");
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn a_bad_line_is_refused_alone_by_its_number() {
+    // P56
+    let world = World::with(&["alice", "bob"]);
+    let bad = r#"{"id":"m-2","to":"bbo","body":"lost?"}"#;
+    world.drop_file(
+        "alice",
+        "x.ndjson",
+        lines(&[r#"{"to":"bob","body":"good"}"#, bad, "not JSON", r#"{"to":"bob","body":"too"}"#]),
+    );
+    once(&world);
+    assert_eq!(world.bodies("bob"), ["good", "too"]);
+    assert_eq!(world.names("rejected/alice"), ["3~x.line2.error.json", "4~x.line3.error.json"]);
+    let explained = world.read("rejected/alice/3~x.line2.error.json");
+    assert_eq!((&explained["line"], &explained["text"]), (&json!(2), &json!(bad)));
+    assert_eq!((&explained["code"], &explained["file"]), (&json!("unknown_recipient"), &json!("x.ndjson")));
+    assert_eq!(world.read("rejected/alice/4~x.line3.error.json")["text"], "not JSON");
+    let told = world.inbox("alice");
+    assert_eq!((told.len(), &told[0]["in_reply_to"], &told[0]["metadata"]["line"]), (2, &json!("m-2"), &json!(2)));
+    assert!(told[1]["body"].as_str().is_some_and(|body| body.starts_with("Line 3 of x.ndjson was not delivered")));
+    assert!(world.room("sent/alice/2~x.ndjson").exists());
+}
+
+#[test]
+fn a_file_without_a_good_line_is_rejected_and_so_is_one_that_holds_nothing() {
+    // P56
+    let world = World::with(&["alice", "bob"]).settings("message_bytes = 2048\n");
+    world.drop_file("alice", "a.ndjson", lines(&["no", r#"{"to":"bbo","body":"x"}"#]));
+    world.drop_file("alice", "b.ndjson", "x".repeat(4000));
+    world.drop_file("alice", "c.ndjson", "{}\n".repeat(1001 / 3));
+    once(&world);
+    assert!(world.room("rejected/alice/2~a.ndjson").exists() && !world.room("sent/alice").exists());
+    assert_eq!(world.read("rejected/alice/4~b.error.json")["code"], "too_large");
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "many.ndjson", "{}\n".repeat(1001));
+    once(&world);
+    let explained = world.read("rejected/alice/2~many.error.json");
+    assert_eq!((&explained["code"], world.inbox("alice").len()), (&json!("too_many_lines"), 1));
+    assert!(world.room("rejected/alice/2~many.ndjson").exists());
+}
+
+#[test]
+fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
+    // P57
+    let world = World::with(&["alice", "bob"]);
+    let (same, other) = (r#"{"id":"m","to":"bob","body":"x"}"#, r#"{"id":"m","to":"bob","body":"y"}"#);
+    world.drop_file("alice", "1.ndjson", lines(&[same, same, other, r#"{"id":"n","to":"bob","body":"z"}"#]));
+    once(&world);
+    assert_eq!(world.bodies("bob"), ["x", "z"]);
+    assert_eq!(world.read("rejected/alice/4~1.line3.error.json")["code"], "id_reused");
+    let log = world.ok(&["log", "--event", "duplicate", "--json"]);
+    let duplicate: serde_json::Value = serde_json::from_str(&log).expect("one record");
+    assert_eq!((&duplicate["of"], &duplicate["line"]), (&json!(2), &json!(2)));
+    world.drop_file("alice", "2.json", same);
+    world.drop_file("alice", "2.ndjson", lines(&[same, r#"{"id":"k","to":"bob","body":"after"}"#]));
+    once(&world);
+    assert_eq!(world.bodies("bob"), ["x", "z", "after"]);
+    assert_eq!(world.json(&["status"])["counts"]["duplicates"], 3);
+    // A refused line uses up no id.
+    world.drop_file(
+        "alice",
+        "3.ndjson",
+        lines(&[r#"{"id":"r","to":"bbo","body":"x"}"#, r#"{"id":"r","to":"bob","body":"mended"}"#]),
+    );
+    once(&world);
+    assert_eq!(world.bodies("bob").last().map(String::as_str), Some("mended"));
+}
+
+#[test]
+fn a_line_with_the_id_of_a_file_beside_it_is_judged_by_that() {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "1.json", r#"{"id":"m","to":"bob","body":"x"}"#);
+    world.drop_file(
+        "alice",
+        "2.ndjson",
+        lines(&[r#"{"id":"m","to":"bob","body":"x"}"#, r#"{"id":"m","to":"bob","body":"other"}"#]),
+    );
+    world.drop_file("alice", "3.json", r#"{"id":"m","to":"bob","body":"x"}"#);
+    once(&world);
+    once(&world);
+    assert_eq!(world.bodies("bob"), ["x"]);
+    let status = world.json(&["status"]);
+    assert_eq!((&status["counts"]["duplicates"], &status["counts"]["refused"]), (&json!(2), &json!(1)));
+    assert_eq!(world.json(&["status"])["blocked"], json!([]));
+}
+
+#[test]
+fn a_file_that_is_being_written_is_left_until_its_writer_is_done() {
+    // P55
+    let town = Town::of(&["alice", "bob"]).run();
+    let mut file = fs::File::create(town.room("outbox/alice/slow.ndjson")).expect("a file");
+    file.write_all(b"{\"to\":\"bob\",\"body\":\"1\"}\n{\"to\":\"bob\",").expect("a part");
+    town.is_alive("bob", "alice");
+    assert_eq!(town.count("bob"), 0);
+    file.write_all(b"\"body\":\"2\"}").expect("the rest");
+    drop(file);
+    town.wait_for_bodies("bob", &["1", "2"]);
+}
+
+#[test]
+fn a_last_line_without_an_end_counts_as_a_line_once_it_has_stood_still() {
+    // P55
+    let town = Town::of(&["alice", "bob"]).run();
+    town.drop_file("alice", "x.ndjson", "{\"to\":\"bob\",\"body\":\"1\"}\n{\"to\":\"bob\",");
+    town.wait_for_bodies("bob", &["1"]);
+    assert_eq!(town.wait_for_refusals("alice", 1), ["truncated"]);
+}
+
+#[test]
+fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
+    // P55, P46
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "x.ndjson", lines(&[r#"{"to":"bob","body":"1"}"#, "bad", r#"{"to":"bob","body":"2"}"#]));
+    // Claimed and not recorded: read again as a whole.
+    fs::rename(world.room("outbox/alice/x.ndjson"), world.room("spool/claim/7~alice~x.ndjson")).expect("a claim");
+    once(&world);
+    assert_eq!(
+        (world.bodies("bob"), said(&world, "main")),
+        (vec!["1".into(), "2".into()], vec!["1".into(), "2".into()])
+    );
+    assert!(world.room("sent/alice/2~x.ndjson").exists());
+    // Recorded and not retired: what was delivered stays delivered.
+    fs::rename(world.room("sent/alice/2~x.ndjson"), world.room("spool/claim/7~alice~x.ndjson")).expect("a claim");
+    let log = fs::read(world.room("log/00000001.ndjson")).expect("the log");
+    let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
+    let settled = lines.iter().position(|line| String::from_utf8_lossy(line).contains(r#""event":"settled""#));
+    let unsettled = lines[..settled.expect("it was settled")].concat();
+    fs::write(world.room("log/00000001.ndjson"), unsettled).expect("the log before it was settled");
+    once(&world);
+    assert_eq!((world.bodies("bob").len(), world.inbox("alice").len(), said(&world, "main").len()), (2, 1, 2));
+    assert!(world.room("sent/alice/2~x.ndjson").exists() && world.names("spool/claim").is_empty());
+}
+
+#[test]
+fn check_and_status_know_such_files() {
+    let world = World::with(&["alice", "bob"]);
+    let draft = world.path().join("draft.ndjson");
+    fs::write(&draft, lines(&[r#"{"to":"bob","body":"1"}"#, "", r#"{"to":"bbo","body":"2"}"#])).expect("a draft");
+    let ran = world.run(&["check", "draft.ndjson", "--as", "alice"]);
+    assert_eq!(ran.code, 65);
+    assert!(
+        ran.out.contains("draft.ndjson line 1: fine, to bob") && ran.out.contains("draft.ndjson line 3: refused"),
+        "{ran:?}"
+    );
+    let checked: serde_json::Value =
+        serde_json::from_str(&world.run(&["check", "draft.ndjson", "--as", "alice", "--json"]).out).expect("JSON");
+    assert_eq!(
+        (&checked[1]["line"], &checked[1]["ok"], &checked[1]["file"]),
+        (&json!(3), &json!(false), &json!("draft.ndjson"))
+    );
+    fs::copy(&draft, world.room("outbox/alice/draft.ndjson")).expect("a copy");
+    assert_eq!(world.json(&["status"])["waiting"][0]["first"], "draft.ndjson");
+}
+
+#[test]
+fn a_thousand_lines_go_at_once_and_the_conversation_has_them_in_order() {
+    let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
+    let text: String = (0..1000).map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}\n")).collect();
+    world.drop_file("alice", "x.ndjson", text);
+    once(&world);
+    let wanted: Vec<String> = (0..1000).map(|n: u32| n.to_string()).collect();
+    assert!(world.bodies("bob") == wanted && said(&world, "main") == wanted);
+    assert_eq!(conversation(&world, "main").len(), 1000);
+}

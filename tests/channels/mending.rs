@@ -1,0 +1,119 @@
+//! A conversation that was deleted, cut or torn is made again: no line lost, none twice.
+
+use super::{bytes, once, said};
+use crate::world::World;
+use std::fs;
+use std::io::Write;
+
+const FILE: &str = "channels/main/messages.ndjson";
+
+/// A room where this much was said, in two channels.
+fn talked(messages: usize) -> World {
+    let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
+    for n in 0..messages {
+        let channel = if n % 3 == 2 { "other" } else { "main" };
+        let text = format!(r#"{{"to":"bob","channel":"{channel}","body":"{n} {}"}}"#, "x".repeat(n * 37 % 500));
+        world.drop_file("alice", &format!("{n:04}.json"), text);
+    }
+    once(&world);
+    world
+}
+
+#[test]
+fn deleted_while_no_router_runs_it_is_made_again() {
+    // P53
+    let world = talked(30);
+    let (main, other) = (bytes(&world, "main"), bytes(&world, "other"));
+    fs::remove_dir_all(world.room("channels")).expect("it may be deleted");
+    once(&world);
+    assert_eq!((bytes(&world, "main"), bytes(&world, "other")), (main, other));
+}
+
+#[test]
+fn deleted_while_the_router_runs_it_is_made_again_with_the_next_message() {
+    // P53
+    let world = talked(12);
+    let before = bytes(&world, "main");
+    let _router = world.router(&[]);
+    fs::remove_dir_all(world.room("channels/main")).expect("it may be deleted");
+    world.send("alice", "bob", "after");
+    world.wait("all of it and the new line", || {
+        fs::read(world.room(FILE)).is_ok_and(|now| now.starts_with(&before) && now.len() > before.len())
+    });
+    assert_eq!(said(&world, "main").len(), 9);
+}
+
+#[test]
+fn cut_at_any_byte_it_is_completed() {
+    // P53: a kill between the commit and the line, or in the middle of it, leaves nothing else.
+    let world = talked(9);
+    let whole = bytes(&world, "main");
+    let step = (whole.len() / 60).max(1);
+    for cut in (0..whole.len()).step_by(step).chain([whole.len() - 1]) {
+        fs::write(world.room(FILE), &whole[..cut]).expect("a torn file");
+        world.ok(&["inbox", "bob"]);
+        assert!(bytes(&world, "main") == whole, "cut at {cut} of {}", whole.len());
+    }
+    assert!(world.inbox("human").is_empty() && !world.room("rejected/human").exists(), "a torn line is nobody's");
+}
+
+#[test]
+fn blanks_that_a_power_cut_left_are_no_lines() {
+    let world = talked(9);
+    let whole = bytes(&world, "main");
+    for (kept, blanks) in [(whole.len(), 4096), (whole.len() / 2, 700), (0, 5000)] {
+        let torn = [&whole[..kept], &vec![0; blanks]].concat();
+        fs::write(world.room(FILE), torn).expect("a torn file");
+        once(&world);
+        assert!(bytes(&world, "main") == whole, "kept {kept}");
+    }
+    assert!(world.inbox("human").is_empty());
+}
+
+#[test]
+fn what_stands_in_its_place_is_told_and_hinders_no_mail() {
+    let world = talked(3);
+    for make in [
+        |path: &std::path::Path| fs::create_dir(path).expect("a directory"),
+        |path: &std::path::Path| std::os::unix::fs::symlink("/etc/hostname", path).expect("a link"),
+        |path: &std::path::Path| {
+            rustix::fs::mknodat(
+                rustix::fs::CWD,
+                path,
+                rustix::fs::FileType::Fifo,
+                rustix::fs::Mode::from_raw_mode(0o600),
+                0,
+            )
+            .expect("a FIFO")
+        },
+    ] {
+        let path = world.room(FILE);
+        fs::remove_file(&path).expect("a file");
+        make(&path);
+        let sent = world.send("alice", "bob", "nevertheless");
+        assert!(world.inbox("bob").iter().any(|mail| mail["id"] == *sent));
+        let status = world.json(&["status"]);
+        assert!(status["blocked"].to_string().contains(FILE), "{status}");
+        fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).expect("it can be removed");
+        once(&world);
+        assert_eq!(said(&world, "main").last().map(String::as_str), Some("nevertheless"));
+    }
+}
+
+#[test]
+fn a_large_one_is_compared_at_its_end_only() {
+    let world = talked(600);
+    let whole = bytes(&world, "main");
+    let mut torn = whole.clone();
+    // A changed line far back is not looked for: whoever edited it can delete the file to have it made again.
+    torn[20] = b'#';
+    torn.truncate(whole.len() - 100);
+    fs::write(world.room(FILE), &torn).expect("a torn file");
+    once(&world);
+    let now = bytes(&world, "main");
+    assert!(now.len() == whole.len() && now[200..] == whole[200..]);
+    let mut file = fs::OpenOptions::new().append(true).open(world.room(FILE)).expect("a file");
+    file.write_all(b"{\"id\":").expect("a torn line");
+    once(&world);
+    assert!(bytes(&world, "main").len() == whole.len());
+}

@@ -1,0 +1,99 @@
+//! `mailbag channel`: what it lists, shows and follows.
+
+use crate::world::World;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+fn talk() -> World {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "1.json", r#"{"id":"1","to":"bob","subject":"Ports","body":"one\ntwo\u001b[31m"}"#);
+    world.drop_file("alice", "2.json", r#"{"id":"2","type":"status","body":"busy","channel":"design"}"#);
+    world.drop_file("alice", "3.json", r#"{"id":"3","to":["bob","human"],"body":"three"}"#);
+    world
+}
+
+#[test]
+fn channels_are_listed_with_how_much_was_said_and_when() {
+    let world = talk();
+    let list = world.json(&["channel", "list"]);
+    assert_eq!((&list[0]["channel"], &list[0]["messages"]), (&"design".into(), &1.into()));
+    assert_eq!((&list[1]["channel"], &list[1]["messages"]), (&"main".into(), &2.into()));
+    let text = world.ok(&["channel", "list"]);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!((rows[0][..2].to_vec(), rows[1][..2].to_vec()), (vec!["design", "1"], vec!["main", "2"]));
+    assert!(rows[1][2].ends_with('Z'), "{text}");
+    assert!(World::new().run(&["channel", "list"]).err.contains("nothing was said"));
+}
+
+#[test]
+fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
+    let world = talk();
+    let shown = world.ok(&["channel", "show", "main"]);
+    let lines: Vec<&str> = shown.lines().map(|line| line.split_once("Z  ").map_or(line, |(_, rest)| rest)).collect();
+    assert_eq!(
+        lines,
+        [
+            "alice → bob  message  (seq 2)",
+            "    Ports",
+            "    one",
+            "    two\\u{1b}[31m",
+            "alice → bob, human  message  (seq 4)",
+            "    three"
+        ]
+    );
+    assert_eq!(world.ok(&["channel", "show", "main", "--last", "1"]).lines().count(), 2);
+    assert_eq!(world.ok(&["channel", "show", "main", "--last", "0"]), "");
+    let file = std::fs::read_to_string(world.room("channels/main/messages.ndjson")).expect("a conversation");
+    assert_eq!(world.ok(&["channel", "show", "main", "--json"]), file);
+    let said = world.fails(3, &["channel", "show", "mian"]);
+    assert!(said.contains("did you mean main"), "{said}");
+    world.fails(3, &["channel", "show", "../log"]);
+    world.fails(2, &["channel", "watch", "../log"]);
+}
+
+fn watch(world: &World, args: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
+    let mut command = world.bare(&[&["channel", "watch"], args].concat());
+    let mut child = command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().expect("it starts");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    (child, lines.map_while(Result::ok))
+}
+
+#[track_caller]
+fn ends(world: &World, mut child: Child) {
+    let mut status = None;
+    world.wait("it ends", || {
+        status = child.try_wait().expect("it can be waited for");
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(0));
+}
+
+#[test]
+fn what_is_said_is_shown_as_it_comes_until_a_signal_also_when_the_file_is_made_again() {
+    let world = talk();
+    let _router = world.router(&[]);
+    world.wait("two messages", || world.json(&["channel", "list"])[1]["messages"] == 2);
+    let (child, mut lines) = watch(&world, &["main", "--last", "1", "--json"]);
+    let mut next = || lines.next().map(|line| serde_json::from_str::<serde_json::Value>(&line).expect("JSON"));
+    assert_eq!(next().expect("the last")["content"], "three");
+    world.send("bob", "alice", "four");
+    assert_eq!(next().expect("a line")["content"], "four");
+    std::fs::remove_dir_all(world.room("channels")).expect("it may be deleted");
+    world.send("bob", "alice", "five");
+    assert_eq!(next().expect("a line")["content"], "five");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    ends(&world, child);
+}
+
+#[test]
+fn without_a_router_it_routes_and_without_a_reader_it_ends() {
+    let world = World::with(&["alice", "bob"]);
+    let (child, mut lines) = watch(&world, &["main"]);
+    world.drop_file("alice", "1.json", r#"{"to":"bob","body":"hello"}"#);
+    assert!(lines.next().is_some_and(|line| line.contains("alice → bob")));
+    assert_eq!(lines.next().as_deref(), Some("    hello"));
+    // Nobody says anything more, and still it ends.
+    drop(lines);
+    ends(&world, child);
+}

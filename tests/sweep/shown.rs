@@ -1,0 +1,36 @@
+//! What the conversation shows in the end: every letter once, in the order of the log.
+
+use super::ledger::Figures;
+use super::letters::Letter;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Counts what stands in the conversation of a room in which nothing waits any more.
+pub(crate) fn check(room: &Path, letters: &[Letter], figures: &mut Figures) -> io::Result<()> {
+    let text = fs::read_to_string(room.join("channels/main/messages.ndjson"))?;
+    let (mut shown, mut before): (HashMap<String, usize>, u64) = (HashMap::new(), 0);
+    for line in text.split_inclusive('\n') {
+        let said: Value = serde_json::from_str(line).unwrap_or_default();
+        let seq = said["metadata"]["delivery"]["seq"].as_u64().unwrap_or(0);
+        if seq <= before || !line.ends_with('\n') {
+            figures.damaged(format!("the conversation has behind record {before}: {line:?}"));
+        }
+        before = seq;
+        *shown.entry(said["metadata"]["token"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    for letter in letters.iter().filter(|letter| !letter.recipients.is_empty()) {
+        match shown.remove(&letter.token).unwrap_or(0) {
+            0 => figures.lost(format!("{} in the conversation", letter.token)),
+            1 => {}
+            n => figures.duplicated(format!("{} stands {n} times in the conversation", letter.token)),
+        }
+    }
+    shown.keys().for_each(|token| figures.damaged(format!("the conversation shows {token:?}, which nobody wrote")));
+    if room.join("rejected/human").exists() {
+        figures.damaged("a line of the router's was taken for somebody else's".into());
+    }
+    Ok(())
+}
