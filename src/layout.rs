@@ -261,7 +261,7 @@ pub fn read_retired(name: &str) -> Option<u64> {
 }
 
 /// How the name of an explanation ends.
-pub const EXPLANATION: &str = ".error.json";
+pub const EXPLAINED: &str = ".error.json";
 
 /// The name of the explanation beside a refused message.
 pub fn explanation(seq: u64, original: &str) -> String {
@@ -275,7 +275,7 @@ pub fn read_original(name: &str) -> Option<&str> {
 
 /// The name of the explanation of one line of a file that holds a message a line.
 pub fn explanation_of_line(seq: u64, original: &str, line: u32) -> String {
-    format!("{seq}~{}.line{line}{EXPLANATION}", split_suffix(original).0)
+    format!("{seq}~{}.line{line}{EXPLAINED}", split_suffix(original).0)
 }
 
 /// Where a refused line is kept, with the reason.
@@ -285,7 +285,7 @@ pub fn refused_line(agent: &str, seq: u64, original: &str, line: u32) -> PathBuf
 
 /// The name of a file's explanation, which stands beside it.
 pub fn explaining(name: &str) -> String {
-    format!("{}{EXPLANATION}", split_suffix(name).0)
+    format!("{}{EXPLAINED}", split_suffix(name).0)
 }
 
 /// The name of a staged copy: its record, the claim it was made from (0 for none), and whom it is for.

@@ -13,8 +13,7 @@ use crate::room::Room;
 use crate::settings::Admission;
 use crate::{layout, limits};
 use rustix::fs::FileType;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -36,6 +35,9 @@ pub struct Refused {
     pub file: Option<PathBuf>,
     /// Its explanation, relative to the room; none if it was taken away.
     pub explanation: Option<PathBuf>,
+    /// Which line of the file it was, where the file holds a message a line; then its text stands in the explanation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     /// The code of the first problem.
     pub code: String,
     /// The first problem.
@@ -45,6 +47,8 @@ pub struct Refused {
     /// Everything that is wrong with it.
     #[serde(skip)]
     pub problems: Vec<Problem>,
+    #[serde(skip)]
+    text: Option<String>,
 }
 
 /// Which refused files are meant.
@@ -128,7 +132,7 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Refused>> {
 pub fn show(room: &Room, name: &str) -> Result<Shown> {
     let refused = list(room, &Which::Named(vec![name.to_owned()]))?.remove(0);
     let bytes = refused.file.as_ref().and_then(|file| room.dir.read(file, limits::MESSAGE_BYTES_MOST).ok().flatten());
-    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).or_else(|| refused.text.clone());
     Ok(Shown { problems: refused.problems.clone(), text, refused })
 }
 
@@ -167,7 +171,9 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
     });
     let mut retried = Vec::new();
     for refused in &all {
-        retried.push(put_back(room, refused, content.as_deref())?);
+        // A refused line has no file of its own; it goes back as one.
+        let line = refused.text.as_ref().filter(|_| refused.file.is_none()).map(String::as_bytes);
+        retried.push(put_back(room, refused, content.as_deref().or(line))?);
     }
     let routed = daemon::pass(room)?;
     note(&mut retried, tail.read()?);
@@ -200,21 +206,23 @@ fn of(room: &Room, agent: &str) -> Result<Vec<Refused>> {
     let each = by_seq.into_iter().map(|(seq, names)| {
         let (file, explanation) = tell_apart(&dir, seq, names);
         let why = explanation.as_ref().and_then(|name| explain(&dir, name));
-        let (code, what, at, original, problems) = why.unwrap_or_else(|| {
-            let what = "its explanation can't be read; `mailbag log --event refused` has the reason".to_owned();
-            (String::new(), what, String::new(), String::new(), Vec::new())
+        let why = why.unwrap_or_else(|| Why {
+            what: "its explanation can't be read; `mailbag log --event refused` has the reason".into(),
+            ..Why::default()
         });
         let kept = file.as_deref().or(explanation.as_deref()).and_then(layout::read_original).unwrap_or_default();
         Refused {
             seq,
             agent: agent.to_owned(),
-            name: if original.is_empty() { kept.to_owned() } else { original },
+            name: if why.file.is_empty() { kept.to_owned() } else { why.file },
             file: file.map(|name| directory.join(name)),
             explanation: explanation.map(|name| directory.join(name)),
-            code,
-            what,
-            refused_at: at,
-            problems,
+            line: why.line,
+            code: why.code,
+            what: why.what,
+            refused_at: why.refused_at,
+            problems: why.problems,
+            text: why.text,
         }
     });
     Ok(each.collect())
@@ -233,20 +241,32 @@ fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, O
         }
     }
     match names.into_iter().next() {
-        Some(name) if name.ends_with(layout::EXPLANATION) && explain(dir, &name).is_some() => (None, Some(name)),
+        Some(name) if name.ends_with(layout::EXPLAINED) && explain(dir, &name).is_some() => (None, Some(name)),
         other => (other, None),
     }
 }
 
-type Why = (String, String, String, String, Vec<Problem>);
+/// What an explanation says.
+#[derive(Default, Deserialize)]
+struct Why {
+    #[serde(default)]
+    code: String,
+    #[serde(skip)]
+    what: String,
+    #[serde(default)]
+    refused_at: String,
+    #[serde(default)]
+    file: String,
+    line: Option<u64>,
+    text: Option<String>,
+    problems: Vec<Problem>,
+}
 
 fn explain(dir: &Dir, name: &str) -> Option<Why> {
     let bytes = dir.read(name, limits::MESSAGE_BYTES_MOST).ok()??;
-    let value: Value = serde_json::from_slice(&bytes).ok()?;
-    let problems: Vec<Problem> = serde_json::from_value(value.get("problems")?.clone()).ok()?;
-    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let what = problems.first().map(|problem| problem.what.clone()).unwrap_or_default();
-    Some((text("code"), what, text("refused_at"), text("file"), problems))
+    let why: Why = serde_json::from_slice(&bytes).ok()?;
+    let what = why.problems.first().map(|problem| problem.what.clone()).unwrap_or_default();
+    Some(Why { what, ..why })
 }
 
 /// The one that a word means: a number before a name.
@@ -278,7 +298,7 @@ fn named<'r>(all: &'r [Refused], word: &str) -> Result<&'r Refused> {
 
 /// Putting a file back where nobody would route it would only hide it.
 fn may_be_routed(room: &Room, refused: &Refused, mended: bool) -> Result<()> {
-    if refused.file.is_none() && !mended {
+    if refused.file.is_none() && refused.text.is_none() && !mended {
         return Err(Error::NotFound {
             what: format!("the refused file {} was taken away; only its explanation stands there", refused.name),
             cure: format!("`mailbag rejected retry {} FILE` sends another in its place", refused.seq),
@@ -308,8 +328,7 @@ fn put_back(room: &Room, refused: &Refused, content: Option<&[u8]>) -> Result<Re
         }
         (None, old) => (dir.clone(), old.unwrap_or_default().to_owned()),
     };
-    let kept = old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json");
-    let kept = without_retry(kept);
+    let kept = without_retry(old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json"));
     let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
     outbox.sync()?;
     // From here on it is the router's; what is left of the refusal would only be shown as one that still stands.

@@ -287,7 +287,7 @@ fn blocked(room: &Room, again: &str) -> Vec<Blocked> {
 /// The names of the explanations beside an agent's refused files.
 fn explanations(room: &Room, agent: &str) -> Vec<String> {
     let names = files(room, &layout::rejected(agent)).into_iter().filter_map(|name| name.into_string().ok());
-    names.filter(|name| name.ends_with(layout::EXPLANATION)).collect()
+    names.filter(|name| name.ends_with(layout::EXPLAINED)).collect()
 }
 
 fn rejected(room: &Room) -> Result<Vec<Rejected>> {

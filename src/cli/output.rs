@@ -103,17 +103,17 @@ impl Output {
         self.stdout.write_all(bytes).doing("write to", STDOUT)
     }
 
-    /// Has whoever read standard output closed it? Asked of a pipe, without writing to it.
-    pub(super) fn is_unread(&self) -> bool {
-        let stdout = self.stdout.get_ref();
-        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
-        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut asked, Some(&now)).is_ok_and(|ready| ready > 0) && asked[0].revents().contains(PollFlags::ERR)
-    }
-
     /// Hands everything on. Only what was flushed was said.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.stdout.flush().doing("write to", STDOUT)
+    }
+
+    /// Is nobody there any more to read standard output? Only a write tells otherwise, and there may be nothing to say.
+    pub(super) fn is_unread(&self) -> bool {
+        let stdout = self.stdout.get_ref();
+        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
+        let gone = PollFlags::ERR | PollFlags::NVAL;
+        poll(&mut asked, Some(&Timespec::default())).is_ok() && asked[0].revents().intersects(gone)
     }
 
     /// Text from elsewhere, safe for a line.

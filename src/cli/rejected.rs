@@ -168,7 +168,7 @@ fn show(name: &str, cx: &mut Context) -> Result<Exit> {
     let heads = [
         ("number", one.seq.to_string()),
         ("from", one.agent.clone()),
-        ("file", one.name.clone()),
+        ("file", one.line.map_or(one.name.clone(), |line| format!("{}, line {line}", one.name))),
         ("refused", to_the_second(&one.refused_at)),
         ("kept as", place.unwrap_or_default()),
     ];

@@ -145,3 +145,22 @@ fn status_names_the_command_that_mends_each() {
     let calm = World::with(&["alice"]);
     assert!(calm.ok(&["status"]).contains("held up     nothing"));
 }
+
+#[test]
+fn a_refused_line_of_a_file_of_lines_is_shown_and_goes_back_as_a_file_of_its_own() {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file(
+        "alice",
+        "turn.ndjson",
+        "{\"to\": \"bob\", \"body\": \"one\"}\n{\"to\": \"bbo\", \"body\": \"two\"}\n",
+    );
+    world.ok(&["run", "--once"]);
+    let list = world.json(&["rejected", "list"]);
+    assert_eq!((list.as_array().map(Vec::len), &list[0]["line"], &list[0]["file"]), (Some(1), &json!(2), &Value::Null));
+    let text = world.ok(&["rejected", "show", &list[0]["seq"].to_string()]);
+    assert!(text.contains("turn.ndjson, line 2") && text.contains("\"two\""), "{text}");
+    world.ok(&["agent", "add", "bbo"]);
+    assert!(world.ok(&["rejected", "retry", "--all"]).contains("for bbo"));
+    assert_eq!((world.bodies("bbo"), world.bodies("bob")), (vec!["two".to_owned()], vec!["one".to_owned()]));
+    assert_eq!(world.json(&["rejected", "list"]), json!([]));
+}

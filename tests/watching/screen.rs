@@ -23,17 +23,18 @@ fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
     let without_time = |line: &String| if line.contains(':') { line[11..].to_owned() } else { line.clone() };
     let shown: Vec<String> = lines[1..lines.len() - 2].iter().map(without_time).collect();
     assert!(lines[0].starts_with("  ") && lines[0].contains("day 20"), "{lines:?}");
-    let seqs = [2, 4, 6].map(|n| n.to_string());
-    let [first, second, third] = seqs.each_ref().map(String::as_str);
+    // The numbers of the records depend on what the router did in between.
+    let without_number = |line: &String| line.trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ').to_owned();
+    let shown: Vec<String> = shown.iter().map(without_number).collect();
     let expected = [
-        &format!("alice → bob {first}"),
+        "alice → bob",
         "    before",
-        &format!("alice → all (4) announcement urgent {second}"),
+        "alice → all (4) announcement urgent",
         "    We freeze the interface at noon, and nobody changes anything in the parser",
         "    until the tests of the whole suite are green again on both machines.",
-        &format!("alice refused bad.json {third}"),
+        "alice refused bad.json",
         "r is called \"bbo\"; did you mean bob?",
-        &format!("    mailbag rejected show {third}"),
+        "    mailbag rejected show",
     ];
     // Of a line with a colon its beginning was cut.
     assert_eq!(shown.len(), expected.len(), "{lines:#?}");

@@ -1,34 +1,36 @@
 //! Looks at the room's numbers while somebody watches, and routes what waits as long as no router runs.
 
 use super::Wake;
-use crate::actions::send;
 use crate::actions::status::{self, Glance};
+use crate::daemon::{Alongside, alongside};
 use crate::error::Result;
 use crate::limits;
 use crate::room::Room;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Numbers that change all the time are looked at no more often than this.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// A thread of its own: a pass that takes long, or waits for another's, holds up nobody who reads or writes.
+/// A thread of its own: a look that takes long holds up nobody who reads or writes.
 pub(super) struct Keeper {
-    pokes: Sender<Poke>,
+    pokes: Option<Sender<Poke>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
     /// Begins to look, and tells each new look to `wakes`.
     pub(super) fn start(room: Room, reader: String, wakes: Sender<Wake>) -> Keeper {
         let (pokes, poked) = channel();
-        std::thread::spawn(move || keep(&room, &reader, &wakes, &poked));
-        Keeper { pokes }
+        let thread = std::thread::spawn(move || keep(&room, &reader, &wakes, &poked));
+        Keeper { pokes: Some(pokes), thread: Some(thread) }
     }
 
     /// Something has changed: look.
     pub(super) fn poke(&self, poke: Poke) {
         // It ends only with the view.
-        let _ = self.pokes.send(poke);
+        let _ = self.pokes.as_ref().map(|pokes| pokes.send(poke));
     }
 }
 
@@ -42,12 +44,10 @@ pub(super) enum Poke {
 }
 
 fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>) {
-    let mut last = None;
-    let mut first = true;
+    let mut router = None;
     loop {
         let begun = Instant::now();
-        let looked = look(room, reader, std::mem::take(&mut first), last.as_ref());
-        last = looked.as_ref().ok().cloned();
+        let looked = look(room, reader, &mut router);
         if wakes.send(Wake::Looked(looked.map_err(|e| e.to_string()))).is_err() {
             return;
         }
@@ -68,13 +68,27 @@ fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>)
     }
 }
 
-/// The numbers, after a pass if one is due: at the beginning, when files wait, and when something is newly stuck.
-fn look(room: &Room, reader: &str, first: bool, last: Option<&Glance>) -> Result<Glance> {
-    let glance = status::glance(room, reader)?;
-    let is_stuck = last.is_none_or(|last| last.blocked != glance.blocked);
-    if glance.router.is_some() || !(first || glance.waiting > 0 || is_stuck) {
-        return Ok(glance);
+/// The numbers; before, this process begins to route if nobody else does, or hands over to who wants to.
+fn look(room: &Room, reader: &str, router: &mut Option<Alongside>) -> Result<Glance> {
+    let failure = router.as_mut().and_then(Alongside::failure);
+    if failure.is_some() || room.is_wanted() {
+        *router = None;
     }
-    send::route(room)?;
+    if let Some(e) = failure {
+        return Err(e);
+    }
+    if router.is_none() {
+        *router = alongside(room)?;
+    }
     status::glance(room, reader)
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // The thread ends when nobody can poke it any more, and gives up routing in good order.
+        self.pokes = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
