@@ -30,6 +30,9 @@ const OPEN: usize = 32;
 /// So much is gathered before it is written, where much is missing.
 const GATHERED: usize = 8 << 20;
 
+/// How often it is looked again for what somebody else wrote meanwhile.
+const PATIENCE: usize = 16;
+
 /// All conversations of a room.
 pub struct Channels {
     room: Dir,
@@ -230,15 +233,14 @@ impl Channels {
         let known = judge.last_of_ours(&mut file, upto, &path)?;
         let (mut cut, mut end) = (Vec::new(), known.end);
         // Once more for what came while the last of it was kept.
-        while end == known.end || file_meta(&file).doing("look at", &path)?.size > end {
-            let from = end;
-            end = self.keep_foreign(&judge, &mut file, (from, &path), &known, find, &mut cut)?;
-            if end == from {
-                break;
+        for _ in 0..PATIENCE {
+            end = self.keep_foreign(&judge, &mut file, (end, &path), &known, find, &mut cut)?;
+            if let Some(append) = Append::open_if(&dir, layout::CONVERSATION, end, known.end)? {
+                return Ok(Some(Mending { channel: channel.clone(), known, append, gathered: Vec::new(), cut }));
             }
         }
-        let append = Append::open(&dir, layout::CONVERSATION, Some(known.end))?;
-        Ok(Some(Mending { channel: channel.clone(), known, append, gathered: Vec::new(), cut }))
+        let what = format!("somebody else writes to {} without end", path.display());
+        Err(Error::Busy { what, cure: "it is tried again".into() })
     }
 
     /// Keeps elsewhere what is not the router's from a place on, and returns where the file ended.
