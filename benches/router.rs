@@ -4,6 +4,8 @@
 //! small programs that it measures with, so that one build holds them all.
 
 #[cfg(target_os = "linux")]
+mod finding;
+#[cfg(target_os = "linux")]
 mod floor;
 #[cfg(target_os = "linux")]
 mod harness;
@@ -18,6 +20,7 @@ mod system;
 fn main() -> anyhow::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
+        Some("finding") => finding::main(&args[1..]),
         Some("floor") => floor::main(&args[1..]),
         Some("drop") => helpers::drop_steadily(&args[1..]),
         Some("disturb") => helpers::disturb(&args[1..]),

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::fmt;
+use std::time::Duration;
 
 /// An instant in UTC, in whole microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -21,6 +22,11 @@ impl Stamp {
     /// Now, or one microsecond after `self` if the clock stands or went back: strictly increasing.
     pub fn next(self) -> Stamp {
         Stamp::now().max(Stamp(self.0 + 1))
+    }
+
+    /// This much later.
+    pub fn after(self, span: Duration) -> Stamp {
+        Stamp(self.0.saturating_add(span.as_micros().try_into().unwrap_or(i64::MAX)))
     }
 
     /// From microseconds since 1970.
@@ -50,15 +56,72 @@ impl Stamp {
         self.date_time().format("%Y%m%dT%H%M%S%.6fZ").to_string()
     }
 
+    /// Reads what [`Stamp::file_name`] gave.
+    pub fn read_file_name(text: &str) -> Option<Stamp> {
+        let time = chrono::NaiveDateTime::parse_from_str(text, "%Y%m%dT%H%M%S%.6fZ").ok()?;
+        Some(Stamp(time.and_utc().timestamp_micros()))
+    }
+
+    /// `2026-11`, the month it is in.
+    pub fn month(self) -> String {
+        self.date_time().format("%Y-%m").to_string()
+    }
+
     /// This instant as chrono has it.
     pub fn date_time(self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()
     }
 }
 
+/// A span as people write it, at most a thousand years: `500ms`, `30s`, `10m`, `2h`, `7d`, `1w`, or `0`.
+pub fn span(text: &str) -> Option<Duration> {
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        "w" => 7 * 86_400_000,
+        _ => return None,
+    };
+    let span = number.parse::<u64>().ok()?.checked_mul(millis)?;
+    (span <= 1000 * 366 * 86_400_000).then_some(Duration::from_millis(span))
+}
+
+/// A span as [`span`] reads it, in the largest unit that holds it whole.
+pub fn span_text(span: Duration) -> String {
+    const UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+    let millis = span.as_millis();
+    let unit = UNITS.into_iter().find(|(_, unit)| millis != 0 && millis.is_multiple_of(*unit));
+    unit.map_or("0".into(), |(name, unit)| format!("{}{name}", millis / unit))
+}
+
 /// `2026-11-21T10:30:00.123456Z`
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.date_time().to_rfc3339_opts(SecondsFormat::Micros, true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_in_a_file_name_reads_back() {
+        let stamp = Stamp::parse("2026-11-21T10:30:00.123456Z").expect("a stamp");
+        assert_eq!(Stamp::read_file_name(&stamp.file_name()), Some(stamp));
+        assert_eq!(Stamp::read_file_name("20261121T103000.123456"), None);
+    }
+
+    #[test]
+    fn spans_are_a_number_and_a_unit() {
+        let seconds = |text| span(text).map(|span| span.as_secs_f64());
+        assert_eq!([seconds("500ms"), seconds("10m"), seconds("0")], [Some(0.5), Some(600.0), Some(0.0)]);
+        assert_eq!(["", "m", "10", "1.5h", "-1h", "99999999999999999999s", "9999999w"].map(seconds), [None; 7]);
     }
 }

@@ -1,7 +1,9 @@
 //! The router's life: lock, recover, loop, signals. And the single pass of a command when no router runs.
 
+mod alongside;
 mod known;
 
+pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
 use crate::error::{Error, Result};
 use crate::notice::{Caller, Hint, Notice, Wake};
@@ -56,11 +58,13 @@ pub fn pass(room: &Room) -> Result<Passed> {
     let mut known = Known::default();
     known.look(&mut router, &mut Notice::silent())?;
     sweep(&mut router, &known)?;
+    router.keep_time()?;
+    router.look_for_receipts(false)?;
     while !router.is_idle() {
         router.route()?;
     }
     // An effect on the registry that stays open would be made again at the next pass, over what people did since.
-    if router.acted {
+    if router.acted || !router.observed.is_empty() {
         router.settle()?;
     }
     router.waiting.write(&router.room.dir);
@@ -69,7 +73,7 @@ pub fn pass(room: &Room) -> Result<Passed> {
 
 /// Routes until a signal ends it, or once. `ready` is called when everything is watched.
 pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
-    let lock = match room.lock(if options.once { Mode::Pass } else { Mode::Run })? {
+    let lock = match if options.once { room.lock(Mode::Pass) } else { room.lock_to_run() }? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(holder) => {
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
@@ -78,25 +82,11 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
     };
     let now = if options.once { Some(file_system_time(room)?) } else { None };
     let router = recover(room.clone(), lock, Patience::new(now))?;
-    let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
-    let watched = if events { Notice::watch(&room.dir) } else { Ok(Notice::silent()) };
-    let notice = watched.unwrap_or_else(|e| {
-        tracing::warn!("{e}; looking instead");
-        Notice::silent()
-    });
+    let notice = watch(room, options);
     if !options.once {
         listen_for_signals(notice.caller())?;
     }
-    let mut life = Life {
-        router,
-        notice,
-        known: Known::default(),
-        stale: false,
-        edited: false,
-        next_sweep: Instant::now(),
-        next_reload: Instant::now(),
-        busy: None,
-    };
+    let mut life = Life::new(router, notice);
     let tally = life.live(options, ready)?;
     drop(life);
     if !options.once {
@@ -104,6 +94,16 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
         pass(room)?;
     }
     Ok(tally)
+}
+
+/// What the router waits on, with file events where they work and are wanted.
+fn watch(room: &Room, options: &Options) -> Notice {
+    let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
+    let watched = if events { Notice::watch(&room.dir) } else { Ok(Notice::silent()) };
+    watched.unwrap_or_else(|e| {
+        tracing::warn!("{e}; looking instead");
+        Notice::silent()
+    })
 }
 
 struct Life {
@@ -121,6 +121,19 @@ struct Life {
 }
 
 impl Life {
+    fn new(router: Router, notice: Notice) -> Life {
+        Life {
+            router,
+            notice,
+            known: Known::default(),
+            stale: false,
+            edited: false,
+            next_sweep: Instant::now(),
+            next_reload: Instant::now(),
+            busy: None,
+        }
+    }
+
     fn live(&mut self, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
         self.look_around()?;
         if !options.once {
@@ -178,11 +191,11 @@ impl Life {
     fn wake(&mut self, wake: Wake) -> bool {
         match wake {
             Wake::Hint(Hint::File(agent, name)) => self.router.outboxes.hint(&agent.into(), name),
-            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes) => self.stale = true,
+            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes | Hint::Inboxes) => self.stale = true,
             Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
             Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
             Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
-            Wake::Hint(Hint::Left(..)) => {}
+            Wake::Hint(Hint::Left(agent, name)) => self.router.left(&agent, &name),
             Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
             Wake::End => return true,
         }
@@ -192,10 +205,13 @@ impl Life {
     // How long until there is something to do without being woken.
     fn patience(&self) -> Duration {
         let settle = self.busy.map(|since| since + limits::IDLE);
-        let next = [Some(self.next_sweep), Some(self.next_reload), self.router.waiting.next_due(), settle]
-            .into_iter()
-            .flatten()
-            .min();
+        let receipts = self.router.observed.due();
+        let time = self.router.until_next_time().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
+        let next =
+            [Some(self.next_sweep), Some(self.next_reload), self.router.waiting.next_due(), settle, receipts, time]
+                .into_iter()
+                .flatten()
+                .min();
         next.map_or(limits::SWEEP_TRUSTED, |next| next.saturating_duration_since(Instant::now()))
     }
 
@@ -210,6 +226,10 @@ impl Life {
         } else if now >= self.next_reload {
             let reloaded = self.reload();
             self.bear(reloaded)?;
+        }
+        self.router.keep_time()?;
+        if self.router.observed.due().is_some_and(|due| due <= now) {
+            self.router.settle()?;
         }
         if self.busy.is_none() && (self.router.waiting.is_news() || !self.router.is_settled()) {
             self.busy = Some(now);
@@ -240,6 +260,8 @@ impl Life {
         self.reload()?;
         self.known.look(&mut self.router, &mut self.notice)?;
         sweep(&mut self.router, &self.known)?;
+        self.router.keep_time()?;
+        self.router.look_for_receipts(true)?;
         self.router.tidy();
         self.router.waiting.write(&self.router.room.dir);
         self.next_sweep =

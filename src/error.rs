@@ -76,6 +76,14 @@ pub enum Error {
         /// What to write instead.
         cure: String,
     },
+    /// What was waited for did not come in time.
+    #[error("{what}; {cure}")]
+    Timeout {
+        /// What did not come, and how long it was waited for.
+        what: String,
+        /// What to do.
+        cure: String,
+    },
     /// What was named does not exist.
     #[error("{what}; {cure}")]
     NotFound {
@@ -94,7 +102,7 @@ impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::Io { source, .. } if is_temporary(source) => Class::Temporary,
-            Error::Busy { .. } => Class::Temporary,
+            Error::Busy { .. } | Error::Timeout { .. } => Class::Temporary,
             Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } => Class::Bug,
             Error::Usage { .. } | Error::NotFound { .. } | Error::Refused(_) => Class::Permanent,
         }

@@ -51,9 +51,14 @@ fn off(protection: Protection) -> bool {
 
 /// The size at which a log segment is followed by a new one; builds for tests may shrink it.
 pub fn segment_bytes() -> u64 {
-    if cfg!(feature = "faults") {
-        let wanted = std::env::var("MAILBAG_TEST_SEGMENT_BYTES").ok().and_then(|n| n.parse().ok());
-        return wanted.unwrap_or(crate::limits::SEGMENT_BYTES);
-    }
-    crate::limits::SEGMENT_BYTES
+    shrunk("MAILBAG_TEST_SEGMENT_BYTES").unwrap_or(crate::limits::SEGMENT_BYTES)
+}
+
+/// The most files in one pack of the archive; builds for tests may shrink it.
+pub fn pack_files() -> usize {
+    shrunk("MAILBAG_TEST_PACK_FILES").map_or(crate::limits::PACK_FILES, |n| n as usize)
+}
+
+fn shrunk(name: &str) -> Option<u64> {
+    if cfg!(feature = "faults") { std::env::var(name).ok().and_then(|n| n.parse().ok()) } else { None }
 }

@@ -1,12 +1,15 @@
 //! The inboxes: what is unread in them, and how a copy gets in and a read one out.
 
+pub mod taken;
+
+use crate::clock::Stamp;
 use crate::disk::{Barrier, Dir};
 use crate::error::{Class, Error, Result};
 use crate::fault::{self, Protection};
 use crate::fold::{Delivery, Place};
 use crate::layout;
 use rustix::fs::FileType;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// Delivers staged files into one directory of an agent: one rename each, never over another file. A copy that can't
 /// be moved stays staged, and is returned with the reason. Durable at the next barrier.
@@ -74,10 +77,54 @@ pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
 }
 
 /// Moves a read message to `seen/`. One that is gone was moved by somebody else.
-pub fn mark_seen(room: &Dir, agent: &str, name: &std::ffi::OsStr) -> Result<bool> {
+pub fn mark_seen(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     let seen = room.make(layout::seen(agent))?;
     match room.sub(layout::inbox(agent))?.rename(name, &seen, name, "mark as seen") {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
         done => done.map(|()| true),
     }
+}
+
+/// Makes the marker that says that an agent was told of a message: before it is told, by whoever tells. `false` if
+/// somebody has told, or is just telling.
+pub fn announce(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
+    match room.make(layout::announced(agent))?.create(name, b"") {
+        Err(e) if e.errno() == Some(libc::EEXIST) => Ok(false),
+        made => made.map(|_| true),
+    }
+}
+
+/// Takes the marker back, because the telling failed.
+pub fn unannounce(room: &Dir, agent: &str, name: &OsStr) -> Result<()> {
+    room.sub(layout::announced(agent))?.remove(name)
+}
+
+/// Was, or is, an agent told of a message?
+pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
+    match room.sub(layout::announced(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
+        markers => Ok(markers?.stat(name)?.is_some()),
+    }
+}
+
+/// The name under which the copy accepted at this instant stands in an inbox, if it does.
+pub fn find(room: &Dir, agent: &str, at: Stamp) -> Result<Option<OsString>> {
+    let names = unread(room, agent)?;
+    Ok(names.into_iter().find(|name| layout::read_delivered(name) == Some(at)))
+}
+
+/// Moves an unread message to `expired/`. One that is gone was taken by its reader. Durable at the next barrier.
+pub fn expire(room: &Dir, agent: &str, name: &std::ffi::OsStr, barrier: &mut Barrier) -> Result<()> {
+    let inbox = match room.sub(layout::inbox(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+        inbox => inbox?,
+    };
+    let expired = room.make_with(layout::expired(agent), barrier)?;
+    match inbox.rename(name, &expired, name, "set aside as") {
+        Err(e) if e.errno() == Some(libc::ENOENT) => {}
+        done => done?,
+    }
+    barrier.dir(&inbox);
+    barrier.dir(&expired);
+    Ok(())
 }

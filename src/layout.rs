@@ -21,6 +21,8 @@ pub const INBOXES: &str = "inbox";
 pub const SENT: &str = "sent";
 /// The directory of refused files.
 pub const REJECTED: &str = "rejected";
+/// What the cleanup job packed, in a directory for each month.
+pub const ARCHIVE: &str = "archive";
 /// The directory of conversations.
 pub const CHANNELS: &str = "channels";
 /// The file, in a channel's directory, that holds its conversation.
@@ -37,12 +39,18 @@ pub const STAGE: &str = "spool/stage";
 pub const QUARANTINE: &str = "spool/quarantine";
 /// Held by the router.
 pub const LOCK: &str = "spool/lock";
+/// Held by a router that is to run, so that one which only routes while it waits for something else hands over.
+pub const WANTED: &str = "spool/wanted";
 /// Held by whoever edits the registry.
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
+/// Held by the cleanup job; names the pack whose sources it is removing.
+pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
 /// The room's id, as in the log.
 pub const ROOM_ID: &str = "spool/room";
 /// A cache of the fold over the log.
 pub const CHECKPOINT: &str = "spool/checkpoint";
+/// A checkpoint that the cleanup job is writing.
+pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 /// What waits and why, written by the router for `status`.
 pub const WAITING: &str = "spool/waiting.json";
 /// Keeps the room out of version control.
@@ -73,6 +81,11 @@ pub fn taken(agent: &str) -> PathBuf {
     inbox(agent).join(TAKEN)
 }
 
+/// A taken message.
+pub fn taken_file(agent: &str, name: &std::ffi::OsStr) -> PathBuf {
+    taken(agent).join(name)
+}
+
 /// Where an agent's mail goes whose time passed while it was unread, or that was withdrawn.
 pub fn expired(agent: &str) -> PathBuf {
     inbox(agent).join("expired")
@@ -81,6 +94,25 @@ pub fn expired(agent: &str) -> PathBuf {
 /// Where there is a marker for each message that its reader was told of.
 pub fn announced(agent: &str) -> PathBuf {
     inbox(agent).join(".announced")
+}
+
+/// Held in `taken/` by whoever changes a lease.
+pub const TAKEN_LOCK: &str = ".lock";
+
+/// The name of the file beside a taken message that says whose it is until when; `None` if the message's own name leaves
+/// no room for it.
+pub fn lease(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    let mut lease = std::ffi::OsString::from(".");
+    lease.push(name);
+    lease.push(".lease");
+    (lease.len() <= limits::FILE_NAME).then_some(lease)
+}
+
+/// The message that a lease's file name belongs to; `None` for a file that is no lease.
+pub fn leased(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let message = name.as_bytes().strip_prefix(b".")?.strip_suffix(b".lease")?;
+    Some(std::ffi::OsString::from_vec(message.to_vec()))
 }
 
 /// Where the originals of an agent's routed messages go.
@@ -125,6 +157,76 @@ pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
     format!("{}-{from}-{id}.json", at.file_name())
 }
 
+/// The accept time in a delivered file's name, which no other message has.
+pub fn read_delivered(name: &std::ffi::OsStr) -> Option<Stamp> {
+    let stamp = name.to_str()?.get(..limits::STAMP + 1)?.strip_suffix('-')?;
+    Stamp::read_file_name(stamp)
+}
+
+/// The directory of what is archived of a month.
+pub fn archive(month: &str) -> PathBuf {
+    Path::new(ARCHIVE).join(month)
+}
+
+/// The path of something in the archive.
+pub fn archived(month: &str, name: impl AsRef<Path>) -> PathBuf {
+    archive(month).join(name)
+}
+
+/// The path of a segment that is not archived.
+pub fn live_segment(number: u32) -> PathBuf {
+    Path::new(LOG).join(segment(number))
+}
+
+/// The name of a log segment in the archive.
+pub fn archived_segment(number: u32) -> String {
+    format!("log-{}.zst", segment(number))
+}
+
+/// The number in an archived segment's name.
+pub fn archived_segment_number(name: &str) -> Option<u32> {
+    segment_number(name.strip_prefix("log-")?.strip_suffix(".zst")?)
+}
+
+/// The name of a pack of files of one kind: `sent-20261121T103000.123456Z.ndjson.zst`.
+pub fn pack(kind: &str, at: Stamp) -> String {
+    format!("{kind}-{}.ndjson.zst", at.file_name())
+}
+
+/// Reads the path of a pack in the room: month and name; `None` for what is none.
+pub fn read_pack(path: &str) -> Option<(&str, &str)> {
+    let (month, name) = path.strip_prefix(ARCHIVE)?.strip_prefix('/')?.split_once('/')?;
+    let is_pack = !name.starts_with('.') && !name.contains('/') && name.ends_with(".ndjson.zst");
+    (is_month(month) && is_pack).then_some((month, name))
+}
+
+/// Is this the name of a month's directory in the archive?
+pub fn is_month(name: &str) -> bool {
+    let is_digit = |(n, b): (usize, u8)| if n == 4 { b == b'-' } else { b.is_ascii_digit() };
+    name.len() == 7 && name.bytes().enumerate().all(is_digit)
+}
+
+/// Directory and name of a path in the room that leads nowhere but down.
+pub fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
+    let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    Some((path.parent().filter(|_| is_plain)?, path.file_name()?))
+}
+
+/// The name of a pack that is not in its place yet.
+pub fn draft(name: &str) -> String {
+    format!(".tmp-{name}")
+}
+
+/// Is this a name that [`draft`] gives?
+pub fn is_draft(name: &str) -> bool {
+    name.starts_with(".tmp-") && name.ends_with(".ndjson.zst")
+}
+
+/// Something in a directory of the room.
+pub fn below(directory: &Path, name: &std::ffi::OsStr) -> PathBuf {
+    directory.join(name)
+}
+
 /// The name of a claim: its number, the outbox it came from, and what is kept of its file name.
 pub fn claim(number: u64, agent: &str, original: &std::ffi::OsStr) -> String {
     format!("{number}~{agent}~{}", kept(&original.to_string_lossy()))
@@ -158,14 +260,22 @@ pub fn read_retired(name: &str) -> Option<u64> {
     name.split_once('~')?.0.parse().ok()
 }
 
+/// How the name of an explanation ends.
+pub const EXPLANATION: &str = ".error.json";
+
 /// The name of the explanation beside a refused message.
 pub fn explanation(seq: u64, original: &str) -> String {
     format!("{seq}~{}", explaining(original))
 }
 
+/// The sender's file name in a retired message's name.
+pub fn read_original(name: &str) -> Option<&str> {
+    Some(name.split_once('~')?.1)
+}
+
 /// The name of the explanation of one line of a file that holds a message a line.
 pub fn explanation_of_line(seq: u64, original: &str, line: u32) -> String {
-    format!("{seq}~{}.line{line}{EXPLAINED}", split_suffix(original).0)
+    format!("{seq}~{}.line{line}{EXPLANATION}", split_suffix(original).0)
 }
 
 /// Where a refused line is kept, with the reason.
@@ -175,10 +285,8 @@ pub fn refused_line(agent: &str, seq: u64, original: &str, line: u32) -> PathBuf
 
 /// The name of a file's explanation, which stands beside it.
 pub fn explaining(name: &str) -> String {
-    format!("{}{EXPLAINED}", split_suffix(name).0)
+    format!("{}{EXPLANATION}", split_suffix(name).0)
 }
-
-const EXPLAINED: &str = ".error.json";
 
 /// The name of a staged copy: its record, the claim it was made from (0 for none), and whom it is for.
 pub fn staged(seq: u64, claim: u64, agent: &str) -> String {

@@ -17,8 +17,8 @@ pub mod address;
 pub mod mentions;
 pub mod message;
 pub mod spelling;
-pub mod schema;
 pub mod ladder;
+pub mod schema;
 pub mod record;
 
 // Disk: the only users of raw file calls.
@@ -32,10 +32,12 @@ pub mod registry;
 pub mod resolve;
 pub mod room;
 pub mod log;
+pub mod find;
 pub mod fold;
 pub mod outbox;
 pub mod spool;
 pub mod inbox;
+pub mod archive;
 pub mod projections;
 pub mod notice;
 

@@ -60,6 +60,15 @@ const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
 /// A checkpoint larger than this is not read: a hundred million ids.
 pub const CHECKPOINT_MOST: u64 = 2 << 30;
 
+/// The most files in one pack of the archive.
+pub const PACK_FILES: usize = 16_384;
+/// How hard the archive is packed: zstd's own scale.
+pub const PACK_LEVEL: i32 = 9;
+/// The largest file that is packed: a delivered copy of the largest message.
+pub const PACK_FILE_BYTES: u64 = MESSAGE_BYTES_MOST * 2;
+/// How many of the files that were left alone a run of the cleanup job names.
+pub const PACK_LEFT: usize = 20;
+
 /// Up to this many files and directories are synced one by one; beyond it, the whole file system at once.
 pub const SYNC_ONE_BY_ONE: usize = 12;
 
@@ -73,6 +82,10 @@ pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
 pub const FOLLOW: Duration = Duration::from_millis(100);
 /// How long nothing may happen before the router records what is settled.
 pub const IDLE: Duration = Duration::from_secs(1);
+/// How long what was seen to leave an inbox waits to be written together with more of its kind.
+pub const RECEIPTS: Duration = Duration::from_millis(40);
+/// How far the clocks of the file system and of this machine may differ.
+pub const CLOCKS_APART: Duration = Duration::from_secs(10);
 /// The first wait before what failed for a passing reason is tried again.
 pub const RETRY_FIRST: Duration = Duration::from_millis(250);
 /// The longest such wait.
@@ -81,8 +94,34 @@ const _: () = assert!(RETRY_MOST.as_millis() < SWEEP_TRUSTED.as_millis());
 /// How often the registry and the settings are looked at when no event came; a valid change takes effect within 2 s.
 pub const RELOAD: Duration = Duration::from_secs(1);
 
+/// How long a question, or an urgent message, may stay unanswered, where the settings don't say otherwise.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// How many answers to answers a conversation may have in a window, where the settings don't say otherwise: agents that
+/// think need some seconds for each, so only programs that answer each other at once come to more.
+pub const LOOP_HOPS: u32 = 30;
+/// The window in which budgets are counted, where the settings don't say otherwise.
+pub const BUDGET_WINDOW: Duration = Duration::from_secs(60);
+/// The shortest that the settings may give.
+pub const BUDGET_WINDOW_LEAST: Duration = Duration::from_secs(1);
+/// The longest that the settings may give.
+pub const BUDGET_WINDOW_MOST: Duration = Duration::from_secs(24 * 3600);
+/// The largest budget that the settings may give.
+pub const BUDGET_MOST: u32 = 1_000_000;
+const _: () = assert!(BUDGET_WINDOW.as_secs() <= BUDGET_WINDOW_MOST.as_secs() && LOOP_HOPS <= BUDGET_MOST);
+/// How many answers the router remembers to see who answers whom; when there are more, it forgets them all, and begins
+/// to count anew.
+pub const HOPS: usize = 1 << 16;
+
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.
+pub const LEASE: Duration = Duration::from_secs(10 * 60);
+/// The largest file that says who has taken a message.
+pub const LEASE_BYTES: u64 = 64 << 10;
+/// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.
+pub const TAKE_OVER: Duration = Duration::from_secs(2);
+/// How many characters of a message `follow` shows in its line.
+pub const FOLDED: usize = 400;
 /// How many near misses a refusal names.
 pub const SUGGESTIONS: usize = 3;
 /// How many problems of one message are reported.

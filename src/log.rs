@@ -1,12 +1,16 @@
 //! The log: append-only NDJSON segments. Writes whole batches, reads lines from a position on.
 
+mod stands;
+
+pub use stands::{archived, live, path};
+
 use crate::disk::{Append, Dir};
-use crate::error::{Doing, Result};
+use crate::error::Result;
 use crate::record::{Hash, hash_line};
 use crate::{fault, layout};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use stands::Segment;
+use std::io::{BufRead, BufReader, Read};
 
 /// A place in the log: a segment, and a byte in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -77,53 +81,87 @@ impl Line {
     }
 }
 
-/// The numbers of the log's segments, in order.
+/// The numbers of the log's segments, in order, wherever they stand.
 pub fn segments(room: &Dir) -> Result<Vec<u32>> {
-    let dir = match room.sub(layout::LOG) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Vec::new()),
-        dir => dir?,
-    };
-    let mut numbers = Vec::new();
-    for entry in dir.list()? {
-        numbers.extend(entry?.name.to_str().and_then(layout::segment_number));
-    }
-    numbers.sort_unstable();
-    Ok(numbers)
+    stands::from(room, START.segment)
 }
 
-/// Reads the log's lines from `from` on, over all following segments.
+/// Where the log ends at this moment, perhaps in the middle of a line that is just being written.
+pub fn now(room: &Dir) -> Result<Position> {
+    let Some(&segment) = segments(room)?.last() else { return Ok(START) };
+    let written = room.sub(layout::LOG)?.stat(layout::segment(segment))?;
+    Ok(Position { segment, offset: written.map_or(0, |meta| meta.size) })
+}
+
+/// Reads the log's lines from `from` on, over all following segments, archived or not. Read from [`START`] on, the log
+/// begins with the first segment that there is: its owner may have moved the archive away.
 pub fn read(room: &Dir, from: Position) -> Result<Lines> {
-    let mut segments = segments(room)?;
-    segments.retain(|&number| number >= from.segment);
-    segments.reverse();
-    let dir = room.sub(layout::LOG).or_else(|_| room.make(layout::LOG))?;
-    Ok(Lines { dir, segments, skip: from, open: None })
+    let mut lines = Lines::of(room, stands::from(room, from.segment)?, from);
+    lines.wanted = Some(from.segment).filter(|_| from != START);
+    Ok(lines)
+}
+
+/// Reads the log's lines from its first on, which must be there.
+pub fn read_whole(room: &Dir) -> Result<Lines> {
+    let mut lines = Lines::of(room, segments(room)?, START);
+    lines.wanted = Some(START.segment);
+    Ok(lines)
 }
 
 /// The one line at a position.
 pub fn read_one(room: &Dir, at: Position) -> Result<Option<Line>> {
-    read(room, at)?.next().transpose()
+    line_at(room, Segment::open(room, at.segment)?, at)
+}
+
+/// The one line at a position, unless its segment was archived.
+pub fn read_live(room: &Dir, at: Position) -> Result<Option<Line>> {
+    line_at(room, Segment::open_live(room, at.segment)?, at)
+}
+
+fn line_at(room: &Dir, segment: Option<Segment>, at: Position) -> Result<Option<Line>> {
+    let Some(segment) = segment else { return Ok(None) };
+    let mut lines = Lines::of(room, Vec::new(), at);
+    lines.begin(segment, at)?;
+    lines.next().transpose()
 }
 
 /// An iterator over the log's lines.
 pub struct Lines {
-    dir: Dir,
+    room: Dir,
     /// Those still to be read, the next one last.
     segments: Vec<u32>,
+    /// The number that has to follow.
+    wanted: Option<u32>,
     skip: Position,
-    open: Option<(BufReader<File>, Position)>,
+    open: Option<(BufReader<Segment>, Position)>,
 }
 
 impl Lines {
+    fn of(room: &Dir, mut segments: Vec<u32>, skip: Position) -> Lines {
+        segments.reverse();
+        Lines { room: room.clone(), segments, wanted: None, skip, open: None }
+    }
+
     fn open_next(&mut self) -> Option<Result<()>> {
-        let segment = self.segments.pop()?;
-        let offset = if segment == self.skip.segment { self.skip.offset } else { 0 };
-        let name = layout::segment(segment);
-        let opened = self.dir.look(&name).and_then(|mut file| {
-            file.seek(SeekFrom::Start(offset)).doing("read", self.dir.at(&name))?;
-            Ok((BufReader::with_capacity(1 << 18, file), Position { segment, offset }))
-        });
-        Some(opened.map(|open| self.open = Some(open)))
+        let number = self.segments.pop()?;
+        if let Some(wanted) = self.wanted.filter(|&wanted| wanted != number) {
+            self.segments.clear();
+            return Some(Err(stands::missing(&self.room, wanted)));
+        }
+        self.wanted = number.checked_add(1);
+        let offset = if number == self.skip.segment { self.skip.offset } else { 0 };
+        let opened = match Segment::open(&self.room, number) {
+            Ok(Some(segment)) => self.begin(segment, Position { segment: number, offset }),
+            Ok(None) => Err(stands::missing(&self.room, number)),
+            Err(e) => Err(e),
+        };
+        Some(opened)
+    }
+
+    fn begin(&mut self, mut segment: Segment, at: Position) -> Result<()> {
+        segment.skip(at.offset)?;
+        self.open = Some((BufReader::with_capacity(1 << 18, segment), at));
+        Ok(())
     }
 }
 
@@ -142,13 +180,22 @@ impl Iterator for Lines {
             // A damaged log could have a line of any length; a record is bounded by the message's bound.
             let most = crate::limits::MESSAGE_BYTES_MOST * 2;
             match reader.by_ref().take(most).read_until(b'\n', &mut bytes) {
+                Ok(0) if at.offset == 0 && reader.get_ref().is_packed() => {
+                    let empty = stands::damaged(&reader.get_ref().path, "it holds nothing");
+                    (self.open, self.segments) = (None, Vec::new());
+                    return Some(Err(empty));
+                }
                 Ok(0) => self.open = None,
                 Ok(_) => {
                     let line = Line { at: *at, bytes };
                     *at = line.end();
                     return Some(Ok(line));
                 }
-                Err(e) => return Some(Err(e).doing("read", self.dir.at(layout::segment(at.segment)))),
+                Err(e) => {
+                    let failed = reader.get_ref().failed(e);
+                    (self.open, self.segments) = (None, Vec::new());
+                    return Some(Err(failed));
+                }
             }
         }
     }

@@ -67,6 +67,8 @@ const CHANNEL_TYPES: &[&str] = &[
 ];
 /// The channel of a message that names none.
 pub const DEFAULT_CHANNEL: &str = "main";
+/// Every priority, from the lowest.
+pub const PRIORITIES: [&str; 4] = ["low", "normal", "high", "urgent"];
 /// The priority of a message that names none.
 pub const DEFAULT_PRIORITY: &str = "normal";
 
@@ -132,6 +134,16 @@ impl Message {
     /// A field that is text; `None` if it is absent or something else.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.fields.get(field).and_then(Value::as_str)
+    }
+
+    /// The messages that it is related to, as its sender wrote them in `refs`.
+    pub fn references(&self) -> impl Iterator<Item = &str> {
+        self.fields.get("refs").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// Does its sender wait for an answer?
+    pub fn wants_answer(&self) -> bool {
+        self.fields.get("requires_response").and_then(Value::as_bool).unwrap_or_default()
     }
 
     /// All fields, in the order in which they were sent.

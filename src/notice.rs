@@ -6,9 +6,15 @@
 //! for all, and hands each over from a thread of its own, which was measured to cost more than the mail. Elsewhere
 //! `notify` is the watcher; the tests run on both.
 
+mod log_watch;
 #[cfg(target_os = "linux")]
 mod native;
 mod portable;
+mod reader;
+
+pub use reader::InboxWatch;
+
+pub use log_watch::LogWatch;
 
 use crate::disk::Dir;
 use crate::error::Result;
@@ -34,6 +40,8 @@ pub enum Hint {
     OutboxGone(String),
     /// The directory of outboxes went, or was moved.
     OutboxesGone,
+    /// An inbox may have come, or a directory in one.
+    Inboxes,
     /// The registry or the settings may have changed.
     Registry,
     /// Anything may have happened: look everywhere.
@@ -57,6 +65,7 @@ enum Place {
     Room,
     Outboxes,
     Outbox(String),
+    Inboxes,
     Inbox(String),
     Taken(String),
 }
@@ -67,6 +76,7 @@ impl Place {
             Place::Room => PathBuf::new(),
             Place::Outboxes => layout::OUTBOXES.into(),
             Place::Outbox(agent) => layout::outbox(agent),
+            Place::Inboxes => layout::INBOXES.into(),
             Place::Inbox(agent) => layout::inbox(agent),
             Place::Taken(agent) => layout::taken(agent),
         }
@@ -78,6 +88,8 @@ impl Place {
             Place::Room if name == layout::REGISTRY || name == layout::SETTINGS => Some(Hint::Registry),
             Place::Room if name == layout::OUTBOXES => Some(Hint::Outboxes),
             Place::Outboxes => Some(Hint::Outbox(name.to_str()?.to_owned())),
+            Place::Inboxes => Some(Hint::Inboxes),
+            Place::Inbox(_) if name == layout::TAKEN => Some(Hint::Inboxes),
             Place::Outbox(agent) if layout::is_message_file(name) => Some(Hint::File(agent.clone(), name.to_owned())),
             _ => None,
         }
@@ -142,6 +154,7 @@ impl Notice {
         notice.events = notice.listen(room)?;
         notice.add(&Place::Room)?;
         notice.add(&Place::Outboxes)?;
+        notice.add(&Place::Inboxes)?;
         Ok(notice)
     }
 
@@ -207,7 +220,8 @@ impl Notice {
             Events::Native(inotify) => inotify.add(place),
             Events::Portable(watcher) => watcher.add(place),
         };
-        self.failed |= added.is_err();
+        // What is gone again needs no watch; whatever else it was, events can't be relied on.
+        self.failed |= added.as_ref().is_err_and(|e| e.errno() != Some(libc::ENOENT));
         added
     }
 

@@ -119,6 +119,20 @@ impl Outboxes {
         }
     }
 
+    /// Gives back names that have to wait, first in line for when the outbox is looked at again: by a hint, or a scan.
+    pub fn rest(&mut self, agent: &Arc<str>, names: Vec<OsString>) {
+        let outbox = self.boxes.entry(agent.clone()).or_default();
+        names.into_iter().rev().for_each(|name| outbox.names.push_front(name));
+        // What it has read of the directory stands in `names`; an open directory would be kept from others.
+        if matches!(outbox.scan, Scan::Open(_)) {
+            outbox.scan = Scan::Wanted;
+            self.scans -= 1;
+        }
+        if std::mem::take(&mut outbox.in_line) {
+            self.turns.retain(|waiting| waiting != agent);
+        }
+    }
+
     fn line_up(turns: &mut VecDeque<Arc<str>>, outbox: &mut Outbox, agent: &Arc<str>) {
         if !std::mem::replace(&mut outbox.in_line, true) {
             turns.push_back(agent.clone());

@@ -116,9 +116,12 @@ pub struct Record {
     /// When it is of no use any more, RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// When somebody else is told that nobody has answered, or acknowledged it, RFC 3339, UTC.
+    /// When somebody else is told that nobody has answered it, RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<String>,
+    /// When somebody else is told that nobody has acknowledged it, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_by: Option<String>,
     /// What the router has to do for it (types `subscribe`, `unsubscribe` and `ack`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Act>,
@@ -162,6 +165,7 @@ impl Record {
             answers: None,
             expires_at: None,
             answer_by: None,
+            ack_by: None,
             act: None,
             of: None,
             about: None,

@@ -84,7 +84,7 @@ fn refuse_to_set_aside_what_was_committed(room: &Dir, spool: &Spool, damage: &Da
         let Some(claim) = record.claim else { continue };
         if spool.claims.stat(&claim)?.is_none() {
             return Err(Error::State {
-                path: room.sub(layout::LOG)?.at(layout::segment(line.at.segment)),
+                path: log::path(room, line.at.segment),
                 line: None,
                 what: format!("damaged at byte {}, in a batch that was committed: {}", damage.from.offset, damage.what),
                 cure: "restore the segment from a copy, or mend the line; nothing was changed".into(),
@@ -105,7 +105,7 @@ fn set_aside(room: &Dir, damage: &Damage) -> Result<()> {
     let name = format!("log-{}-{}-{}", damage.from.segment, damage.from.offset, crate::id::mint());
     quarantine.replace(&name, &tail)?;
     tracing::warn!("{}; set aside {} bytes of the log as {}", damage.what, tail.len(), quarantine.at(&name).display());
-    for segment in log::segments(room)?.into_iter().filter(|&number| number > damage.from.segment) {
+    for segment in log::live(room)?.into_iter().filter(|&number| number > damage.from.segment) {
         logs.remove(layout::segment(segment))?;
     }
     drop(Log::open(room, damage.from)?);
@@ -125,6 +125,16 @@ fn refuse_a_strange_room(room: &Room, fold: &Fold) -> Result<()> {
                 fold.room.as_deref().unwrap_or("no room"),
             ),
             cure: "put spool/ and log/ of one room together again; nothing was changed".into(),
+        });
+    }
+    // A new file of that name would begin the segment anew, and hide the archived one.
+    if fold.seq > 0 && room.dir.stat(layout::live_segment(fold.end.segment))?.is_none() {
+        return Err(Error::Moved {
+            what: format!(
+                "the log's newest segment, {}, is gone",
+                room.dir.at(layout::live_segment(fold.end.segment)).display()
+            ),
+            cure: "put it back; the archive alone is not the log; nothing was changed".into(),
         });
     }
     if fold.seq == 0 && (has_retired(&room.dir.make(layout::SENT)?)? || has_retired(&room.dir.make(layout::REJECTED)?)?)
@@ -197,7 +207,7 @@ fn take_up(router: &mut Router) -> Result<()> {
 impl Router {
     fn take_up(&mut self, seqs: Vec<u64>) -> Result<()> {
         let delivered = self.deliver(Committed::again(seqs))?;
-        let projected = self.project(delivered);
+        let projected = self.project(delivered)?;
         self.retire(projected).map(drop)
     }
 }

@@ -120,6 +120,19 @@ impl Room {
         }
     }
 
+    /// Holds the archive if nobody else packs.
+    pub fn lock_archive(&self) -> Result<File> {
+        let file = self.dir.lock_file(layout::ARCHIVE_LOCK)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::Error(e)) => Err(e).doing("lock", self.dir.at(layout::ARCHIVE_LOCK)),
+            Err(TryLockError::WouldBlock) => Err(Error::Busy {
+                what: "another `mailbag archive` is at work in this room".into(),
+                cure: "one is enough; it does the work".into(),
+            }),
+        }
+    }
+
     /// Takes the right to route in this room, or says who has it. Waits for another's single pass to end, at most
     /// [`limits::LOCK_WAIT`]; doesn't wait for a router that runs.
     pub fn lock(&self, mode: Mode) -> Result<Locking> {
@@ -132,7 +145,7 @@ impl Room {
                 Err(TryLockError::WouldBlock) => {}
             }
             match Holder::read(&mut file).filter(Holder::is_alive) {
-                Some(holder) if holder.mode == Mode::Run => return Ok(Locking::Theirs(holder)),
+                Some(holder) if holder.mode != Mode::Pass => return Ok(Locking::Theirs(holder)),
                 holder if Instant::now() > deadline => {
                     let who = holder.map_or("another process".into(), |h| format!("process {}", h.pid));
                     let what = format!("{who} has been routing in {} for too long", self.dir.path().display());
@@ -142,6 +155,28 @@ impl Room {
                 _ => std::thread::sleep(std::time::Duration::from_millis(2)),
             }
         }
+    }
+
+    /// As [`Room::lock`] for a router that is to run: who only routes while it waits for something else hands over.
+    pub fn lock_to_run(&self) -> Result<Locking> {
+        let wanted = self.dir.lock_file(layout::WANTED)?;
+        let deadline = Instant::now() + limits::LOCK_WAIT;
+        loop {
+            match self.lock(Mode::Run)? {
+                Locking::Theirs(holder) if holder.mode == Mode::Alongside && Instant::now() < deadline => {
+                    // Another one that wants the same is as good.
+                    let _ = wanted.try_lock();
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                locked => return Ok(locked),
+            }
+        }
+    }
+
+    /// Does a router want to run that waits for the lock?
+    pub fn is_wanted(&self) -> bool {
+        let wanted = self.dir.look(layout::WANTED);
+        wanted.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// Who routes in this room right now, if anybody does.
@@ -161,6 +196,8 @@ impl Room {
 pub enum Mode {
     /// A router that goes on until it is ended.
     Run,
+    /// A router inside a command that waits for something else.
+    Alongside,
     /// A single pass of a command.
     Pass,
 }

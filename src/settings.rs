@@ -6,8 +6,9 @@
 use crate::address::{self, is_display_name, quoted};
 pub use crate::disk::Durability;
 use crate::error::{Problem, nearest};
-use crate::{id, limits};
+use crate::{clock, id, limits, message};
 use serde::Serialize;
+use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// The smallest bound on messages that still lets a message through.
@@ -34,6 +35,24 @@ pub enum Admission {
     Open,
 }
 
+/// How long nobody may answer before somebody else is told, by priority as in [`message::PRIORITIES`]; zero for never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerWithin([Duration; 4]);
+
+impl AnswerWithin {
+    /// For this priority; `None` for never.
+    pub fn of(&self, priority: &str) -> Option<Duration> {
+        let at = message::PRIORITIES.iter().position(|known| *known == priority)?;
+        Some(self.0[at]).filter(|within| !within.is_zero())
+    }
+}
+
+impl Default for AnswerWithin {
+    fn default() -> AnswerWithin {
+        AnswerWithin([limits::ANSWER_WITHIN; 4])
+    }
+}
+
 /// How a room behaves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -49,6 +68,17 @@ pub struct Settings {
     pub message_bytes: u64,
     /// Display names to hand out, in order.
     pub names: Vec<String>,
+    /// How long a question, or an urgent message, may stay without an answer before somebody else is told.
+    pub answer_within: AnswerWithin,
+    /// How many messages a sender may send in `budget_window` before the next is delayed; 0: as many as it likes.
+    pub sender_budget: u32,
+    /// How many copies they may come to; 0: as many as it likes.
+    pub copies_budget: u32,
+    /// How many times a conversation may be answered to and fro in `budget_window` before the next answer is delayed;
+    /// 0: as often as it likes.
+    pub loop_hops: u32,
+    /// The time that the three above are counted in.
+    pub budget_window: Duration,
     /// The keys that the file gave, so that the listing can tell them from defaults.
     pub given: Vec<&'static str>,
 }
@@ -103,6 +133,11 @@ impl Default for Settings {
             context: "context".into(),
             message_bytes: limits::MESSAGE_BYTES,
             names: NAMES.map(String::from).to_vec(),
+            answer_within: AnswerWithin::default(),
+            sender_budget: 0,
+            copies_budget: 0,
+            loop_hops: limits::LOOP_HOPS,
+            budget_window: limits::BUDGET_WINDOW,
             given: Vec::new(),
         }
     }
@@ -188,7 +223,64 @@ const KEYS: &[Key] = &[
         },
         show: |settings| format!("[{}]", settings.names.iter().map(|n| shown(n)).collect::<Vec<_>>().join(", ")),
     },
+    Key {
+        key: "answer_within",
+        doc: "how long a question, or an urgent message, may wait before a supervisor is told, and again before the \
+              human is: a span for all priorities, or a table of them; \"0\" for never",
+        read: |value, settings| {
+            let wanted = "a span such as \"30m\", or a table such as { urgent = \"5m\", low = \"0\" }";
+            settings.answer_within = answer_within(value).ok_or(wanted)?;
+            Ok(())
+        },
+        show: |settings| {
+            let each = message::PRIORITIES.iter().zip(settings.answer_within.0);
+            let each = each.map(|(priority, within)| format!("{priority} = {}", shown(&clock::span_text(within))));
+            format!("{{ {} }}", each.collect::<Vec<_>>().join(", "))
+        },
+    },
+    Key {
+        key: "sender_budget",
+        doc: "messages of one sender in a `budget_window`; what comes on top waits in its outbox; 0 is no bound",
+        read: |value, settings| budget(value).map(|most| settings.sender_budget = most),
+        show: |settings| settings.sender_budget.to_string(),
+    },
+    Key {
+        key: "copies_budget",
+        doc: "copies of one sender's messages in a `budget_window`, likewise; 0 is no bound",
+        read: |value, settings| budget(value).map(|most| settings.copies_budget = most),
+        show: |settings| settings.copies_budget.to_string(),
+    },
+    Key {
+        key: "loop_hops",
+        doc: "answers to answers in a `budget_window`, in one conversation; the next waits in its outbox; 0 is no bound",
+        read: |value, settings| budget(value).map(|most| settings.loop_hops = most),
+        show: |settings| settings.loop_hops.to_string(),
+    },
+    Key {
+        key: "budget_window",
+        doc: "the time that the three keys above count in, such as `60s`, `10m` or `1h`",
+        read: |value, settings| {
+            let allowed = limits::BUDGET_WINDOW_LEAST..=limits::BUDGET_WINDOW_MOST;
+            let given = value.as_str().and_then(clock::span).filter(|span| allowed.contains(span));
+            settings.budget_window = given.ok_or("a time from 1s to 24h, such as \"60s\", \"10m\" or \"1h\"")?;
+            Ok(())
+        },
+        show: |settings| shown(&clock::span_text(settings.budget_window)),
+    },
 ];
+
+fn answer_within(value: &DeValue<'_>) -> Option<AnswerWithin> {
+    let span = |value: &DeValue<'_>| clock::span(value.as_str()?);
+    if let Some(all) = span(value) {
+        return Some(AnswerWithin([all; 4]));
+    }
+    let mut within = AnswerWithin::default();
+    for (priority, value) in value.as_table()? {
+        let at = message::PRIORITIES.iter().position(|known| *known == priority.get_ref())?;
+        within.0[at] = span(value.get_ref())?;
+    }
+    Some(within)
+}
 
 fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
     let found = value.as_str().and_then(|v| words.iter().find(|(w, _)| *w == v));
@@ -199,6 +291,11 @@ fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String
 fn integer(value: &DeValue<'_>) -> Option<u64> {
     let integer = value.as_integer()?;
     u64::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+fn budget(value: &DeValue<'_>) -> Result<u32, String> {
+    let given = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST);
+    given.ok_or_else(|| format!("a whole number from 0 (no bound) to {}", limits::BUDGET_MOST))
 }
 
 fn is_context(path: &str) -> bool {

@@ -289,3 +289,24 @@ fn settings_say_which_line() {
     let named = |names: &[String]| names.iter().all(|n| mailbag::address::is_display_name(n)) && names.len() == 40;
     assert!(named(&Settings::default().names));
 }
+
+#[test]
+fn budgets_are_whole_numbers_and_their_window_a_time() {
+    let window = |text: &str| Settings::parse(&format!("budget_window = {text}\n")).map(|s| s.budget_window.as_secs());
+    assert_eq!(window("\"1s\""), Ok(1));
+    assert_eq!(window("\"10m\""), Ok(600));
+    assert_eq!(window("\"24h\""), Ok(86_400));
+    for bad in
+        ["60", "\"60\"", "\"0s\"", "\"25h\"", "\"1.5m\"", "\"-1s\"", "\"s\"", "\"\"", "\"99999999999999999999h\""]
+    {
+        let problems = window(bad).expect_err(bad);
+        assert!(problems[0].to_string().contains("a time from 1s to 24h"), "{bad}: {problems:?}");
+    }
+    for key in ["sender_budget", "copies_budget", "loop_hops"] {
+        for bad in ["-1", "1.5", "\"60\"", "1_000_001"] {
+            let problems = Settings::parse(&format!("{key} = {bad}\n")).expect_err(bad);
+            assert!(problems[0].to_string().contains("a whole number from 0 (no bound) to 1000000"), "{problems:?}");
+        }
+    }
+    assert_eq!(Settings::parse("sender_budget = 0x10\nloop_hops = 0\n").unwrap().sender_budget, 16);
+}

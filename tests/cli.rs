@@ -3,6 +3,7 @@
 mod agents;
 mod looking;
 mod reading;
+mod refused;
 mod sending;
 
 use crate::world::World;

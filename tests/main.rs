@@ -1,17 +1,25 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
 mod addresses;
+mod archive;
 mod bad_input;
 mod channels;
 mod cli;
 mod docs;
+mod finding;
 mod frozen;
+mod fuzz;
 mod hostile;
 mod licences;
 mod messages;
 mod protocol;
+mod receipts;
 mod router;
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod soak;
 mod sweep;
 mod tidy;
 mod town;
+mod waiting;
+mod watching;
 mod world;

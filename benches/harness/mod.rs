@@ -1,11 +1,11 @@
 //! The harness: for each case, runs floor and mailbag in turns on fresh rooms, and reports medians and ratios.
 
 mod cases;
-mod child;
-mod cleanup;
+pub(crate) mod child;
+pub(crate) mod cleanup;
 mod disk;
 mod latency;
-mod report;
+pub(crate) mod report;
 mod room;
 mod runs;
 
@@ -33,6 +33,7 @@ Runs the cases whose label has every WORD; without words, all. `--list` prints t
   --mailbag PATH     measure this binary instead of the one just built
   --json FILE        also add every row to FILE, as a line of JSON
   --list             print the labels of the cases, and end
+  finding …          as the first word: find mail in a large log instead; see finding --help
   --help             print this, and end
 ";
 

@@ -1,5 +1,6 @@
 //! What is unread, and what a delivered file says.
 
+use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::Result;
 use crate::room::Room;
@@ -41,6 +42,9 @@ pub struct Mail {
     /// Why the file can't be shown as a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Does it end too early and was touched just now? Then somebody writes it by hand, and it may become a message.
+    #[serde(skip)]
+    pub unfinished: bool,
     /// The file's name.
     #[serde(skip)]
     pub name: OsString,
@@ -51,7 +55,13 @@ pub struct Mail {
 
 /// The unread mail of an agent, oldest first.
 pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
-    let names = inbox::unread(&room.dir, agent)?;
+    list_those(room, agent, &mut |_| true)
+}
+
+/// The unread mail of an agent with a file name that is wanted, oldest first; the others are not even opened.
+pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bool) -> Result<Vec<Mail>> {
+    let mut names = inbox::unread(&room.dir, agent)?;
+    names.retain(|name| wanted(name));
     let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
     Ok(names.iter().filter_map(|name| load(&dir, &layout::inbox(agent), name, false)).collect())
 }
@@ -65,7 +75,12 @@ pub fn oldest(room: &Room, agent: &str) -> Result<Option<Mail>> {
 
 /// The mail that an agent has read, oldest first.
 pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
-    let Some(dir) = open(room, layout::seen(agent))? else { return Ok(Vec::new()) };
+    in_directory(room, layout::seen(agent), true)
+}
+
+/// The mail in one directory of an agent, oldest first.
+pub fn in_directory(room: &Room, directory: PathBuf, seen: bool) -> Result<Vec<Mail>> {
+    let Some(dir) = open(room, directory.clone())? else { return Ok(Vec::new()) };
     let mut names = Vec::new();
     for entry in dir.list()? {
         let entry = entry?;
@@ -74,7 +89,7 @@ pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
         }
     }
     names.sort_unstable();
-    Ok(names.iter().filter_map(|name| load(&dir, &layout::seen(agent), name, true)).collect())
+    Ok(names.iter().filter_map(|name| load(&dir, &directory, name, seen)).collect())
 }
 
 fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
@@ -87,10 +102,15 @@ fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
 /// A file of an inbox, which is its owner's to fill as it likes: what is no message is shown as what it is. `None` if
 /// it is gone.
 fn load(dir: &Dir, directory: &std::path::Path, name: &OsStr, seen: bool) -> Option<Mail> {
+    let mut unfinished = false;
     let (content, problem) = match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
         Ok(None) => return None,
-        Ok(Some(bytes)) => match serde_json::from_slice(&bytes) {
+        Ok(Some(bytes)) => match serde_json::from_slice::<Value>(&bytes) {
             Ok(value @ Value::Object(_)) => (value, None),
+            Err(e) if e.is_eof() && is_fresh(dir, name) => {
+                unfinished = true;
+                (Value::from(String::from_utf8_lossy(&bytes)), Some("it is not finished".to_owned()))
+            }
             _ => (Value::from(String::from_utf8_lossy(&bytes)), Some("it is not a message".to_owned())),
         },
         Err(e) => (Value::Null, Some(e.to_string())),
@@ -112,7 +132,13 @@ fn load(dir: &Dir, directory: &std::path::Path, name: &OsStr, seen: bool) -> Opt
         file: directory.join(name),
         seen,
         problem,
+        unfinished,
         name: name.to_owned(),
         content,
     })
+}
+
+fn is_fresh(dir: &Dir, name: &OsStr) -> bool {
+    let modified = dir.stat(name).ok().flatten().map_or(0, |meta| meta.modified / 1000);
+    i128::from(Stamp::now().micros()) - modified < limits::STAND_STILL.as_micros() as i128
 }

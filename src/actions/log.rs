@@ -2,10 +2,10 @@
 
 use crate::clock::Stamp;
 use crate::error::{Error, Result};
-use crate::layout;
-use crate::log::{self, Line, Position};
+use crate::log::{self, Line};
 use crate::record::{Event, Record};
 use crate::room::Room;
+use crate::{find, layout};
 
 /// Which records to show.
 #[derive(Debug, Default)]
@@ -27,18 +27,18 @@ pub struct Entry {
 /// The records that fit, in order. A last line that is still being written ends them.
 pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Result<Entry>>> {
     let start = match filter.since {
-        Some(since) => start_for(room, since)?,
+        Some(since) => find::since(&room.dir, since)?,
         None => log::START,
     };
     let lines = log::read(&room.dir, start)?;
     let whole = lines.take_while(|line| line.as_ref().map_or(true, |line| line.bytes.ends_with(b"\n")));
-    let path = room.dir.at(layout::LOG);
+    let dir = room.dir.clone();
     let entries = whole.map(move |line| {
         let line = line?;
         match serde_json::from_slice::<Record>(&line.bytes) {
             Ok(record) => Ok(Entry { record, line }),
             Err(e) => Err(Error::State {
-                path: path.join(layout::segment(line.at.segment)),
+                path: log::path(&dir, line.at.segment),
                 line: None,
                 what: format!("the line at byte {} is not a record: {e}", line.at.offset),
                 cure: "run `mailbag log verify`".into(),
@@ -61,18 +61,4 @@ impl Filter {
     fn fits(&self, record: &Record) -> bool {
         self.event.is_none_or(|event| record.event == event) && self.since.is_none_or(|since| record.stamp() >= since)
     }
-}
-
-/// The last segment that begins before `since`: what stands before it is older.
-fn start_for(room: &Room, since: Stamp) -> Result<Position> {
-    let segments = log::segments(&room.dir)?;
-    for &segment in segments.iter().rev() {
-        let at = Position { segment, offset: 0 };
-        let first = log::read_one(&room.dir, at)?;
-        let first = first.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
-        if first.is_some_and(|first| first.stamp() < since) {
-            return Ok(at);
-        }
-    }
-    Ok(log::START)
 }

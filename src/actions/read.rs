@@ -56,7 +56,7 @@ pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
 }
 
 /// The one message that a name means: a whole id before a seq, and a seq before the beginning of an id.
-fn one<'m>(mails: &'m [Mail], name: &str) -> Result<Option<&'m Mail>> {
+pub(super) fn one<'m>(mails: &'m [Mail], name: &str) -> Result<Option<&'m Mail>> {
     let whole = |mail: &&Mail| mail.id == name || format!("{}/{}", mail.from, mail.id) == name;
     let seq = |mail: &&Mail| mail.seq.is_some() && mail.seq == name.parse().ok();
     let beginning = |mail: &&Mail| mail.id.starts_with(name);

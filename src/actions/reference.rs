@@ -1,93 +1,121 @@
 //! Which message a reference means: `<id>`, `<sender>/<id>` or a seq, among what the asker sent or received.
 
+use super::history::{Eyes, Past};
 use crate::address::quoted;
 use crate::error::{Error, Result};
-use crate::limits;
-use crate::log;
-use crate::record::{Event, Record};
+use crate::log::START;
 use crate::room::Room;
-use regex::bytes::Regex;
+use crate::{find, id, limits};
 
-/// A message that a reference may mean.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Candidate {
-    seq: u64,
-    from: String,
-    id: String,
+/// What to write into `in_reply_to` or `refs` for each reference.
+pub fn resolve(room: &Room, asker: &str, references: &[String]) -> Result<Vec<String>> {
+    let named = |(reference, past): (&String, Past)| if reference.contains('/') { past.name() } else { past.id };
+    Ok(references.iter().zip(lookup(room, asker, references)?).map(named).collect())
 }
 
-/// What to write into `in_reply_to` or `refs` for each reference. One pass over the log, in which only lines that may
-/// be meant are parsed.
-pub fn resolve(room: &Room, asker: &str, references: &[String]) -> Result<Vec<String>> {
-    if references.is_empty() {
-        return Ok(Vec::new());
+/// The one message that a reference means.
+pub fn one(room: &Room, asker: &str, reference: &str) -> Result<Past> {
+    let found = lookup(room, asker, &[reference.to_owned()])?;
+    Ok(found.into_iter().next().expect("one for each reference"))
+}
+
+fn lookup(room: &Room, asker: &str, references: &[String]) -> Result<Vec<Past>> {
+    let mut found = candidates(room, references)?;
+    for (reference, found) in references.iter().zip(&mut found) {
+        // The human may mean anybody's message, but means the own ones first.
+        let own = found.iter().any(|past| past.concerns(asker) && is_by_id(past, reference));
+        found.retain(|past| if asker == id::HUMAN { !own || past.concerns(asker) } else { past.concerns(asker) });
     }
-    let may_be_meant = searcher(references)?;
-    let mut found: Vec<Vec<Candidate>> = references.iter().map(|_| Vec::new()).collect();
-    for line in log::read(&room.dir, log::START)? {
-        let bytes = line?.bytes;
-        if !may_be_meant.is_match(&bytes) {
-            continue;
-        }
-        let Ok(record) = serde_json::from_slice::<Record>(&bytes) else { continue };
-        let Some(candidate) = candidate(&record, asker) else { continue };
-        for (reference, found) in references.iter().zip(&mut found) {
-            if candidate.is_meant_by(reference) && !found.contains(&candidate) {
-                found.push(candidate.clone());
+    references.iter().zip(found).map(|(reference, found)| choose(asker, reference, found)).collect()
+}
+
+/// All messages that each reference may mean, whoever wrote them. One pass over the log for the ids, in which only
+/// lines that may be meant are parsed; a seq is looked up.
+pub fn candidates(room: &Room, references: &[String]) -> Result<Vec<Vec<Past>>> {
+    let mut found: Vec<Vec<Past>> = references.iter().map(|_| Vec::new()).collect();
+    let texts: Vec<String> =
+        references.iter().filter(|reference| may_name(reference)).map(|r| format!("\"{}\"", bare(r))).collect();
+    let wanted = references.to_vec();
+    let is_meant = move |past: &Past| wanted.iter().any(|reference| is_by_id(past, reference));
+    if !texts.is_empty() {
+        let sieve = find::sieve(&texts)?;
+        let scan =
+            find::scan(&room.dir, (START, None), sieve, move |line, _| Past::read(line).filter(|past| is_meant(past)))?;
+        for block in scan {
+            for past in block?.found {
+                let of = references.iter().zip(&mut found).filter(|(reference, _)| is_by_id(&past, reference));
+                of.for_each(|(_, found)| found.push(past.clone()));
             }
         }
     }
-    references.iter().zip(found).map(|(reference, found)| choose(asker, reference, &found)).collect()
+    for (reference, found) in references.iter().zip(&mut found) {
+        let Ok(seq) = reference.parse() else { continue };
+        let by_seq = find::by_seq(&room.dir, seq)?.and_then(|line| Past::read(&line.bytes));
+        found.extend(by_seq.filter(|past| !found.iter().any(|other| other.seq == past.seq)));
+    }
+    Ok(found)
 }
 
-/// Finds the lines that carry one of the ids, or begin with one of the numbers: a record's `seq` stands first in it.
-fn searcher(references: &[String]) -> Result<Regex> {
-    let each = references.iter().map(|reference| {
-        let id = regex::escape(reference.rsplit('/').next().unwrap_or(reference));
-        format!(r#""id":"{id}"|^\{{"seq":{id},"#)
-    });
-    // Only a reference of absurd length makes a pattern that can't be compiled.
-    Regex::new(&each.collect::<Vec<_>>().join("|")).map_err(|e| Error::Usage {
-        what: format!("these references can't be looked up: {e}"),
-        cure: "give fewer or shorter ones".into(),
-    })
+/// The id in a reference.
+pub fn bare(reference: &str) -> &str {
+    reference.rsplit('/').next().unwrap_or(reference)
 }
 
-fn candidate(record: &Record, asker: &str) -> Option<Candidate> {
-    let is_message = matches!(record.event, Event::Accepted | Event::Refused | Event::Notice);
-    let from = record.from.as_deref().unwrap_or(crate::id::MAILBAG);
-    let concerns = from == asker || record.recipients().any(|(agent, _)| &**agent == asker);
-    let id = record.id.as_ref().filter(|_| is_message && concerns)?;
-    Some(Candidate { seq: record.seq, from: from.to_owned(), id: id.clone() })
-}
-
-impl Candidate {
-    fn is_meant_by(&self, reference: &str) -> bool {
-        match reference.split_once('/') {
-            Some((from, id)) => from == self.from && id == self.id,
-            None => self.id == reference || reference.parse() == Ok(self.seq),
-        }
+/// Can this be a reference at all?
+fn may_name(reference: &str) -> bool {
+    match reference.split_once('/') {
+        Some((from, id)) => id::is_name(from) && id::is_message_id(id),
+        None => id::is_message_id(reference),
     }
 }
 
-fn choose(asker: &str, reference: &str, found: &[Candidate]) -> Result<String> {
+/// Is it what the reference names, if that is no seq?
+pub fn is_by_id(past: &Past, reference: &str) -> bool {
+    match reference.split_once('/') {
+        Some((from, id)) => from == &*past.from && id == past.id,
+        None => past.id == reference,
+    }
+}
+
+fn choose(asker: &str, reference: &str, found: Vec<Past>) -> Result<Past> {
     // Whoever writes a number means a seq only if no message has it as its id.
-    let by_id: Vec<&Candidate> = found.iter().filter(|c| reference == c.id).collect();
-    let found = if by_id.is_empty() { found.iter().collect() } else { by_id };
-    match found.as_slice() {
-        [] => Err(Error::NotFound {
-            what: format!("{asker} neither sent nor received a message {}", quoted(reference)),
-            cure: "give its id, <sender>/<id> or its seq; `mailbag inbox` and `mailbag log` show them".into(),
-        }),
-        [one] if reference.contains('/') => Ok(format!("{}/{}", one.from, one.id)),
-        [one] => Ok(one.id.clone()),
-        many => {
-            let list: Vec<String> =
-                many.iter().take(limits::PROBLEMS).map(|c| format!("{}/{} (seq {})", c.from, c.id, c.seq)).collect();
-            Err(Error::Usage {
-                what: format!("{} means several messages", quoted(reference)),
-                cure: format!("write one of {}", list.join(", ")),
-            })
-        }
+    let by_id = found.iter().any(|past| is_by_id(past, reference));
+    let mut found: Vec<Past> = found.into_iter().filter(|past| !by_id || is_by_id(past, reference)).collect();
+    match found.len() {
+        0 => Err(missing(&Eyes::of(asker), asker, reference)),
+        1 => Ok(found.remove(0)),
+        _ => Err(several(reference, &found)),
+    }
+}
+
+/// That nothing is meant that these eyes may see.
+pub fn missing(eyes: &Eyes, asker: &str, reference: &str) -> Error {
+    let reference = quoted(reference);
+    let what = match *eyes == Eyes::ALL {
+        true => format!("the log has no message {reference}"),
+        false => format!("{asker} neither sent nor received a message {reference}"),
+    };
+    let cure = "give its id, <sender>/<id> or its seq; `mailbag list` and `mailbag log` show them".into();
+    Error::NotFound { what, cure }
+}
+
+/// That several messages are meant, and which.
+pub fn several(reference: &str, found: &[Past]) -> Error {
+    let list: Vec<String> =
+        found.iter().take(limits::PROBLEMS).map(|past| format!("{} (seq {})", past.name(), past.seq)).collect();
+    Error::Usage {
+        what: format!("{} means several messages", quoted(reference)),
+        cure: format!("write one of {}", list.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_message_can_be_called_is_not_sought() {
+        assert!(may_name("m1") && may_name("a/m1") && may_name("42"));
+        assert!(!may_name("") && !may_name("a/b/c") && !may_name("\"") && !may_name("/m1"));
     }
 }

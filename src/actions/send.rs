@@ -2,7 +2,7 @@
 
 use super::check::{Judge, too_large};
 use super::identity::{self, Who};
-use super::{attach, reference, time};
+use super::{attach, reference, status, time};
 use crate::address::{Address, quoted};
 use crate::clock::Stamp;
 use crate::daemon::{self, Passed};
@@ -35,14 +35,26 @@ pub struct Draft {
     pub thread: Option<String>,
     /// The message that it answers.
     pub reply_to: Option<String>,
+    /// The same where it was looked up already, and `reply_to` is not given.
+    pub in_reply_to: Option<String>,
     /// Messages that it is related to.
     pub refs: Vec<String>,
+    /// The same as they are to be written, for whoever has looked them up.
+    pub raw_refs: Vec<String>,
+    /// Of an ack: how far the messages have come.
+    pub status: Option<String>,
     /// Files that go with it.
     pub attachments: Vec<PathBuf>,
     /// When it is of no use any more.
     pub expires: Option<String>,
     /// The channel.
     pub channel: Option<String>,
+    /// Does its sender wait for an answer?
+    pub requires_response: bool,
+    /// What its recipients are asked to do.
+    pub action: Option<String>,
+    /// Anything else, by name.
+    pub metadata: Vec<(String, String)>,
 }
 
 /// A message that stands in the outbox.
@@ -59,7 +71,7 @@ pub struct Sent {
 /// Writes a message into the outbox of its sender. Once this has returned, a power cut doesn't lose it.
 pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
     let (registry, settings) = (room.registry()?, room.settings()?);
-    let sender = sender(&registry, &settings, who)?;
+    let sender = sender_id(&registry, &settings, who)?;
     if draft.body_is_last_word {
         refuse_address_as_body(&registry, &draft)?;
     }
@@ -83,8 +95,17 @@ pub fn route(room: &Room) -> Result<Passed> {
     daemon::pass(room)
 }
 
+/// Routes what waits, if anything does: for who only looks. A look at the outboxes costs less than to begin a pass, which
+/// reads the state of the whole room.
+pub fn route_waiting(room: &Room) -> Result<()> {
+    if status::anything_waits(room)? {
+        route(room)?;
+    }
+    Ok(())
+}
+
 /// The id under which to write, if the router will take what stands in its outbox.
-fn sender(registry: &Registry, settings: &Settings, who: &Who) -> Result<String> {
+pub fn sender_id(registry: &Registry, settings: &Settings, who: &Who) -> Result<String> {
     match who.in_registry(registry) {
         Ok(agent) => match retired(agent).or_else(|| wrong_owner(agent)) {
             Some(problem) => Err(Error::Refused(vec![problem])),
@@ -141,29 +162,36 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
     let mut wanted = draft.refs.clone();
     wanted.extend(draft.reply_to.clone());
     let mut refs = reference::resolve(room, sender, &wanted)?;
-    let in_reply_to = draft.reply_to.and_then(|_| refs.pop());
+    let in_reply_to = draft.reply_to.and_then(|_| refs.pop()).or(draft.in_reply_to);
+    refs.extend(draft.raw_refs);
     let attachments: Vec<Value> =
         draft.attachments.iter().map(|file| attach::attach(room, settings, file)).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;
     let to = match draft.to.as_slice() {
-        [one] => json!(one),
-        many => json!(many),
+        // Then the mentions in the body are meant, or the channel alone.
+        [] => None,
+        [one] => Some(json!(one)),
+        many => Some(json!(many)),
     };
     let fields = [
         ("id", Some(json!(id))),
         ("timestamp", Some(json!(Stamp::now().to_string()))),
         ("from", Some(json!(sender))),
-        ("to", Some(to)),
+        ("to", to),
         ("type", Some(json!(draft.kind.as_deref().unwrap_or("message")))),
         ("priority", draft.priority.map(Value::from)),
         ("channel", draft.channel.map(Value::from)),
         ("thread_id", draft.thread.map(Value::from)),
         ("in_reply_to", in_reply_to.map(Value::from)),
+        ("status", draft.status.map(Value::from)),
         ("refs", (!refs.is_empty()).then(|| json!(refs))),
+        ("requires_response", draft.requires_response.then_some(Value::Bool(true))),
+        ("action", draft.action.map(Value::from)),
         ("expires_at", expires.map(|at| json!(at.to_string()))),
         ("subject", draft.subject.map(Value::from)),
         ("body", draft.body.filter(|body| !body.is_empty()).map(Value::from)),
         ("attachments", (!attachments.is_empty()).then_some(Value::Array(attachments))),
+        ("metadata", (!draft.metadata.is_empty()).then(|| draft.metadata.into_iter().collect())),
     ];
     Ok(fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
 }

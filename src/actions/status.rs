@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::fold::{Counts, Replayed};
 use crate::registry::Registry;
-use crate::room::{Holder, Room};
+use crate::room::{Holder, Mode, Room};
 use crate::settings::Admission;
 use crate::{fold, id, inbox, layout, limits};
 use rustix::fs::FileType;
@@ -66,6 +66,9 @@ pub struct Blocked {
     /// Since when.
     #[serde(default)]
     pub since: String,
+    /// What tries it again.
+    #[serde(default)]
+    pub cure: String,
 }
 
 /// An outbox with files that nobody will route.
@@ -95,12 +98,16 @@ pub struct Rejected {
 /// One refusal.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
+    /// The number of its record, by which `mailbag rejected` knows it.
+    pub seq: u64,
     /// The explanation, relative to the room.
     pub file: PathBuf,
     /// Its code.
     pub code: String,
     /// The first thing that is wrong.
     pub what: String,
+    /// The command that says more, and how to mend it.
+    pub cure: String,
 }
 
 /// A copy that waits in the spool.
@@ -114,6 +121,45 @@ pub struct Undelivered {
     pub from: String,
     /// Who is to get it.
     pub to: String,
+    /// What tries it again.
+    pub cure: String,
+}
+
+/// What a person who watches wants to have in view: numbers only, and quick.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Glance {
+    /// The process that routes, if one does.
+    pub router: Option<u32>,
+    /// How many messages one reader has not read.
+    pub own_unread: usize,
+    /// How many messages nobody has read, of all agents.
+    pub unread: usize,
+    /// How many refused files still stand there.
+    pub rejected: usize,
+    /// How many files stand in outboxes.
+    pub waiting: usize,
+    /// How many things can't go on, outboxes of nobody included.
+    pub blocked: usize,
+}
+
+/// Looks at the numbers only, without the log.
+pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
+    let registry = room.registry().ok();
+    let open = room.settings().is_ok_and(|settings| settings.admission == Admission::Open);
+    let (waiting, unregistered) = outboxes(room, registry.as_ref(), open)?;
+    let unread = unread(room)?;
+    let mut rejected = 0;
+    for agent in directories(room, layout::REJECTED)? {
+        rejected += explanations(room, &agent).len();
+    }
+    Ok(Glance {
+        router: room.holder()?.filter(|holder| holder.mode != Mode::Pass).map(|holder| holder.pid),
+        own_unread: unread.get(reader).copied().unwrap_or_default(),
+        unread: unread.values().sum(),
+        rejected,
+        waiting: waiting.iter().map(|waiting| waiting.files).sum(),
+        blocked: blocked(room, "").len() + unregistered.len(),
+    })
 }
 
 /// Looks at everything and changes nothing.
@@ -128,13 +174,21 @@ pub fn status(room: &Room) -> Result<Status> {
         .extend(damage.map(|d| format!("the log's last batch is not whole: {}; the next pass sets it aside", d.what)));
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), settings.admission == Admission::Open)?;
     let agents = registry.iter().flat_map(Registry::agents);
+    let again = match &router {
+        Some(holder) if holder.mode != Mode::Pass => "the router tries again by itself".to_owned(),
+        _ => "mailbag run --once".to_owned(),
+    };
     Ok(Status {
         room: room.dir.path().to_path_buf(),
         agents: agents.clone().filter(|agent| !agent.is_retired()).count(),
         unread: unread(room)?,
-        blocked: blocked(room),
+        blocked: blocked(room, &again),
         rejected: rejected(room)?,
-        undelivered: replayed.as_ref().map(|replayed| undelivered(room, replayed)).transpose()?.unwrap_or_default(),
+        undelivered: replayed
+            .as_ref()
+            .map(|replayed| undelivered(room, replayed, &again))
+            .transpose()?
+            .unwrap_or_default(),
         counts: replayed.map(|replayed| replayed.fold.counts).unwrap_or_default(),
         router,
         waiting,
@@ -143,8 +197,18 @@ pub fn status(room: &Room) -> Result<Status> {
     })
 }
 
+/// Does a message stand in an outbox, or on its way from one to the inboxes?
+pub fn anything_waits(room: &Room) -> Result<bool> {
+    for directory in [layout::CLAIM, layout::STAGE] {
+        if room.dir.sub(directory)?.list()?.next().is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(directories(room, layout::OUTBOXES)?.iter().any(|agent| !files(room, &layout::outbox(agent)).is_empty()))
+}
+
 /// The directories in a directory of the room, in the order of their names.
-fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
+pub(super) fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let Ok(dir) = room.dir.sub(of) else { return Ok(names) };
     for entry in dir.list()? {
@@ -206,7 +270,7 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
 }
 
 /// What the router wrote down, as far as it still stands there.
-fn blocked(room: &Room) -> Vec<Blocked> {
+fn blocked(room: &Room, again: &str) -> Vec<Blocked> {
     // The router rewrites it in place, and may be in the middle of that.
     let read = || -> Option<Vec<Value>> {
         let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
@@ -214,19 +278,24 @@ fn blocked(room: &Room) -> Vec<Blocked> {
     };
     let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
     let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
-    lines.filter(|line| room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())).collect()
+    // A name that is no text is shown as best it can be, and can't be looked up like that.
+    let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
+    let lines = lines.filter(|line| is_lossy(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some()));
+    lines.map(|line| Blocked { cure: again.to_owned(), ..line }).collect()
+}
+
+/// The names of the explanations beside an agent's refused files.
+fn explanations(room: &Room, agent: &str) -> Vec<String> {
+    let names = files(room, &layout::rejected(agent)).into_iter().filter_map(|name| name.into_string().ok());
+    names.filter(|name| name.ends_with(layout::EXPLANATION)).collect()
 }
 
 fn rejected(room: &Room) -> Result<Vec<Rejected>> {
-    const EXPLANATION: &str = ".error.json";
     let mut all = Vec::new();
-    for agent in directories(room, "rejected")? {
-        let directory = layout::rejected(&agent);
-        let names = files(room, &directory);
-        let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
-        names.retain(|name| name.ends_with(EXPLANATION));
-        names.sort_by_key(|name| std::cmp::Reverse(name.split('~').next().and_then(|seq| seq.parse::<u64>().ok())));
-        let newest = names.iter().take(NEWEST).map(|name| refusal(room, directory.join(name))).collect();
+    for agent in directories(room, layout::REJECTED)? {
+        let mut names = explanations(room, &agent);
+        names.sort_by_key(|name| std::cmp::Reverse(layout::read_retired(name)));
+        let newest = names.iter().take(NEWEST).map(|name| refusal(room, &agent, name)).collect();
         if !names.is_empty() {
             all.push(Rejected { agent, files: names.len(), newest });
         }
@@ -234,21 +303,23 @@ fn rejected(room: &Room) -> Result<Vec<Rejected>> {
     Ok(all)
 }
 
-fn refusal(room: &Room, file: PathBuf) -> Refusal {
+fn refusal(room: &Room, agent: &str, name: &str) -> Refusal {
+    let file = layout::rejected(agent).join(name);
     let bytes = room.dir.read(&file, limits::MESSAGE_BYTES_MOST).ok().flatten().unwrap_or_default();
     let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let first = value.get("problems").and_then(|problems| problems.get(0)).unwrap_or(&value);
     let text = |field: &str| first.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    Refusal { file, code: text("code"), what: text("what") }
+    let seq = layout::read_retired(name).unwrap_or_default();
+    Refusal { seq, file, code: text("code"), what: text("what"), cure: format!("mailbag rejected show {seq}") }
 }
 
-fn undelivered(room: &Room, replayed: &Replayed) -> Result<Vec<Undelivered>> {
+fn undelivered(room: &Room, replayed: &Replayed, again: &str) -> Result<Vec<Undelivered>> {
     let mut all = Vec::new();
     for open in replayed.fold.open.values() {
         for delivery in open.deliveries() {
             if room.dir.stat(Path::new(layout::STAGE).join(&delivery.staged))?.is_some() {
                 let (from, to) = (open.from.to_string(), delivery.agent.to_string());
-                all.push(Undelivered { seq: open.seq, id: open.id.clone(), from, to });
+                all.push(Undelivered { seq: open.seq, id: open.id.clone(), from, to, cure: again.to_owned() });
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Problem, Result};
 use crate::fold::check_line;
-use crate::layout;
 use crate::log::{self, Line};
 use crate::message::Message;
 use crate::record::{Event, Hash, NO_HASH, Record, hex};
@@ -15,6 +14,8 @@ use std::collections::BTreeMap;
 pub struct Verified {
     /// Segments.
     pub segments: usize,
+    /// How many of them are archived.
+    pub archived: usize,
     /// Lines.
     pub records: u64,
     /// Batches.
@@ -45,7 +46,7 @@ pub fn verify(room: &Room) -> Result<Verified> {
     let first = read(room)?.filter_end(room)?;
     match first {
         Some(verified) => Ok(verified),
-        None => read(room)?.verified.map_err(|bad| refused(&bad)),
+        None => read(room)?.verified.map_err(|bad| refused(room, &bad)),
     }
 }
 
@@ -60,7 +61,7 @@ impl Found {
     fn filter_end(self, room: &Room) -> Result<Option<Verified>> {
         match self.verified {
             Ok(verified) => Ok(Some(verified)),
-            Err(bad) if !bad.is_end => Err(refused(&bad)),
+            Err(bad) if !bad.is_end => Err(refused(room, &bad)),
             Err(_) if room.holder()?.is_some() => Ok(Some(Verified { unfinished: true, ..self.before })),
             Err(_) => Ok(None),
         }
@@ -69,8 +70,10 @@ impl Found {
 
 fn read(room: &Room) -> Result<Found> {
     let mut verifier = Verifier { room: room.id()?, ..Verifier::default() };
-    verifier.verified.segments = log::segments(&room.dir)?.len();
-    for line in log::read(&room.dir, log::START)? {
+    let (segments, live) = (log::segments(&room.dir)?, log::live(&room.dir)?);
+    verifier.verified.segments = segments.len();
+    verifier.verified.archived = segments.iter().filter(|&number| live.binary_search(number).is_err()).count();
+    for line in log::read_whole(&room.dir)? {
         let line = line?;
         verifier.place(&line);
         if let Err(what) = verifier.take(&line) {
@@ -164,8 +167,9 @@ impl Verifier {
     }
 }
 
-fn refused(bad: &Bad) -> Error {
-    let place = format!("{}/{} line {}", layout::LOG, layout::segment(bad.segment), bad.line);
+fn refused(room: &Room, bad: &Bad) -> Error {
+    let path = log::path(&room.dir, bad.segment);
+    let place = format!("{} line {}", path.strip_prefix(room.dir.path()).unwrap_or(&path).display(), bad.line);
     let fix = "restore the segment from a copy; if it is the last batch after a crash, the next pass sets it aside";
     Error::Refused(vec![Problem::new("bad_log", &bad.what).at(place).fix(fix)])
 }

@@ -1,7 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    agent, channel, check, completions, demo, explain, inbox, init, log, man, read, run, schema, send, settings, status,
+    ack, agent, archive, ask, channel, check, completions, demo, done, explain, follow, inbox, init, list, log, man,
+    read, rejected, reply, run, schema, search, send, settings, status, take, thread, trace, wait, watch,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -13,10 +14,11 @@ Examples:
   mailbag send bob 'hello' --as alice       alice writes to bob
   mailbag inbox bob                         what bob has not read yet
   mailbag read --as bob                     show the oldest, and mark it as read
+  mailbag ask bob 'which port?' --as alice  alice asks bob, and waits for the answer
   mailbag run                               route at once, until ended
 
-Nothing needs a router: without one, whoever sends or reads routes. Nor the
-program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
+Nothing needs a router: without one, whoever sends, reads or waits routes. Nor
+the program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
 
 Exit status: 0 done, 1 trouble, 2 usage, 3 not found, 4 timeout, 65 bad data,
 75 try again later.";
@@ -59,13 +61,27 @@ pub(super) enum Command {
     Init(init::Args),
     Agent(agent::Args),
     Send(send::Args),
+    Ack(ack::Args),
+    Trace(trace::Args),
     Inbox(inbox::Args),
     Read(read::Args),
+    Wait(wait::Args),
+    Ask(ask::Args),
+    Follow(follow::Args),
+    Take(take::Args),
+    Done(done::Args),
+    Reply(reply::Args),
+    Thread(thread::Args),
+    List(list::Args),
+    Search(search::Args),
     Channel(channel::Args),
     Explain(explain::Args),
     Check(check::Args),
+    Watch(watch::Args),
+    Rejected(rejected::Args),
     Status(status::Args),
     Log(log::Args),
+    Archive(archive::Args),
     Run(run::Args),
     Settings(settings::Args),
     Schema(schema::Args),

@@ -120,7 +120,7 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()
     loop {
         cx.out.flush()?;
         match ends.recv_timeout(limits::FOLLOW) {
-            Err(RecvTimeoutError::Timeout) if !cx.out.is_closed() => {}
+            Err(RecvTimeoutError::Timeout) if !cx.out.is_unread() => {}
             _ => return Ok(()),
         }
         if routed.elapsed() >= limits::SWEEP_UNTRUSTED {

@@ -28,6 +28,7 @@ impl Exit {
         match error {
             Error::Usage { .. } => Exit::Usage,
             Error::NotFound { .. } => Exit::NotFound,
+            Error::Timeout { .. } => Exit::Timeout,
             Error::Refused(_) => Exit::BadData,
             error if error.class() == Class::Temporary => Exit::TryAgain,
             _ => Exit::Error,

@@ -16,7 +16,8 @@ Examples:
   mailbag log --event refused --json
   mailbag log verify
 
-With --json, the lines of log/*.ndjson as they stand there.";
+With --json, the lines of log/*.ndjson as they stand there, and of segments that
+`mailbag archive` packed.";
 
 const VERIFY_HELP: &str = "\
 Example:
@@ -24,7 +25,7 @@ Example:
 
 Every line carries the SHA-256 of the line before: `sha256sum` over line 5 of a
 segment gives the \"prev\" of its line 6. With exit status 65 the first bad line
-is named.";
+is named. Archived segments are read where they stand.";
 
 /// Show the log, or verify it
 #[derive(Debug, clap::Args)]
@@ -55,10 +56,11 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             cx.out.json(&verified)?;
             return Ok(Exit::Ok);
         }
-        let verify::Verified { records, segments, batches, messages, .. } = verified;
+        let verify::Verified { records, segments, archived, batches, messages, .. } = verified;
+        let archived = if archived > 0 { format!(" ({archived} of them archived)") } else { String::new() };
         let rest = if verified.unfinished { "; a batch is being written" } else { "" };
         cx.out.line(format!(
-            "the log is whole: {records} records in {batches} batches and {segments} segments, {messages} messages{rest}"
+            "the log is whole: {records} records in {batches} batches and {segments} segments{archived}, {messages} messages{rest}"
         ))?;
         return Ok(Exit::Ok);
     }

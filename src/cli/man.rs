@@ -34,6 +34,9 @@ The room, where \fB\-\-room\fR is not given.
 \fBMAILBAG_AGENT\fR, \fBMAOS_AGENT_ID\fR
 Who sends or reads, where \fB\-\-as\fR is not given.
 .TP
+\fBMAILBAG_HOLDER\fR
+Who takes a message of a shared inbox, where \fB\-\-holder\fR is not given.
+.TP
 \fBNO_COLOR\fR
 Set to anything: no colours.
 .TP

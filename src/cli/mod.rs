@@ -1,27 +1,42 @@
 //! The command line: parse, call an action, show.
 
+mod ack;
 mod agent;
+mod archive;
 mod args;
+mod ask;
 mod channel;
 mod check;
 mod completions;
 mod context;
 mod demo;
+mod done;
 mod exit;
 mod explain;
+mod follow;
 mod inbox;
 mod init;
+mod list;
 mod log;
 mod man;
 mod output;
 mod read;
+mod rejected;
+mod reply;
 mod run;
 mod schema;
+mod search;
 mod send;
 mod settings;
 mod status;
 mod table;
+mod take;
+mod thread;
+mod trace;
 mod visible;
+mod wait;
+mod waiting;
+mod watch;
 
 use crate::error::Result;
 use args::{Cli, Command};
@@ -67,13 +82,27 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Init(args) => init::run(args, cx),
         Command::Agent(args) => agent::run(args, cx),
         Command::Send(args) => send::run(args, cx),
+        Command::Ack(args) => ack::run(args, cx),
+        Command::Trace(args) => trace::run(args, cx),
         Command::Inbox(args) => inbox::run(args, cx),
         Command::Read(args) => read::run(args, cx),
+        Command::Wait(args) => wait::run(args, cx),
+        Command::Ask(args) => ask::run(args, cx),
+        Command::Follow(args) => follow::run(args, cx),
+        Command::Take(args) => take::run(args, cx),
+        Command::Done(args) => done::run(args, cx),
+        Command::Reply(args) => reply::run(args, cx),
+        Command::Thread(args) => thread::run(args, cx),
+        Command::List(args) => list::run(args, cx),
+        Command::Search(args) => search::run(args, cx),
         Command::Channel(args) => channel::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
+        Command::Watch(args) => watch::run(args, cx),
+        Command::Rejected(args) => rejected::run(args, cx),
         Command::Status(args) => status::run(args, cx),
         Command::Log(args) => log::run(args, cx),
+        Command::Archive(args) => archive::run(args, cx),
         Command::Run(args) => run::run(args, cx),
         Command::Settings(args) => settings::run(args, cx),
         Command::Schema(args) => schema::run(args, cx),

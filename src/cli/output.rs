@@ -7,10 +7,14 @@ use super::exit::Exit;
 use super::visible;
 use crate::error::{Doing, Error, Result};
 use anstyle::{AnsiColor, Style};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 
+/// Of what is said as it is.
+pub(super) const PLAIN: Style = Style::new();
 /// Of what marks a heading or a name.
 pub(super) const BOLD: Style = Style::new().bold();
 /// Of what matters less.
@@ -19,6 +23,9 @@ pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const RED: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 /// Of what wants to be looked at.
 pub(super) const YELLOW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+
+/// Of what was sought.
+pub(super) const FOUND: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
 
 /// How standard output is called in errors.
 const STDOUT: &str = "standard output";
@@ -47,6 +54,11 @@ impl Output {
         self.terminal
     }
 
+    /// Is colour wanted on standard output?
+    pub(super) fn has_colour(&self) -> bool {
+        self.colour
+    }
+
     /// A line of data. What others wrote must be made visible before.
     pub(super) fn line(&mut self, text: impl AsRef<str>) -> Result<()> {
         let text = text.as_ref().trim_end_matches(' ');
@@ -70,23 +82,38 @@ impl Output {
         }
     }
 
+    /// A JSON array of any length, each item as it comes.
+    pub(super) fn json_list<T: Serialize>(&mut self, items: impl Iterator<Item = Result<T>>) -> Result<()> {
+        self.bytes(b"[")?;
+        for (n, item) in items.enumerate() {
+            let text = match self.terminal {
+                true => serde_json::to_string_pretty(&item?),
+                false => serde_json::to_string(&item?),
+            };
+            let text = text.expect("what actions return has only text keys");
+            self.bytes(if n == 0 { b"" } else { b"," })?;
+            let text = if self.terminal { visible::json(&text) } else { Cow::from(text) };
+            self.bytes(text.as_bytes())?;
+        }
+        self.line("]")
+    }
+
     /// Bytes as they are.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.stdout.write_all(bytes).doing("write to", STDOUT)
     }
 
+    /// Has whoever read standard output closed it? Asked of a pipe, without writing to it.
+    pub(super) fn is_unread(&self) -> bool {
+        let stdout = self.stdout.get_ref();
+        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut asked, Some(&now)).is_ok_and(|ready| ready > 0) && asked[0].revents().contains(PollFlags::ERR)
+    }
+
     /// Hands everything on. Only what was flushed was said.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.stdout.flush().doing("write to", STDOUT)
-    }
-
-    /// Is nobody there any more to read standard output? Only a write tells otherwise, and there may be nothing to say.
-    pub(super) fn is_closed(&self) -> bool {
-        let stdout = self.stdout.get_ref();
-        let mut asked = [rustix::event::PollFd::new(stdout, rustix::event::PollFlags::empty())];
-        let gone = rustix::event::PollFlags::ERR | rustix::event::PollFlags::NVAL;
-        rustix::event::poll(&mut asked, Some(&rustix::event::Timespec::default())).is_ok()
-            && asked[0].revents().intersects(gone)
     }
 
     /// Text from elsewhere, safe for a line.
@@ -99,6 +126,19 @@ impl Output {
     pub(super) fn note(&self, text: &str) {
         if !self.quiet {
             let _ = writeln!(anstream::stderr(), "{}", visible::block(text));
+        }
+    }
+
+    /// Where talk may go while data is being written.
+    pub(super) fn talk(&self) -> Talk {
+        Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
+    }
+
+    /// How far a long command is: a line on a terminal that the next one writes over, and an empty one clears.
+    pub(super) fn progress(&self, text: &str) {
+        let mut stderr = std::io::stderr();
+        if !self.quiet && !self.json && stderr.is_terminal() {
+            let _ = write!(stderr, "\r\x1b[K{}", visible::line(text));
         }
     }
 
@@ -129,6 +169,26 @@ impl Output {
     }
 }
 
+/// Standard output for a view that fills the terminal and draws for itself.
+pub(super) fn canvas() -> Stdout {
+    std::io::stdout()
+}
+
+/// Standard error, for what is only of use while it happens.
+pub(super) struct Talk {
+    terminal: bool,
+}
+
+impl Talk {
+    /// How far something long has come, in a line that the next one replaces; an empty one removes it. Only at a
+    /// terminal.
+    pub(super) fn progress(&self, text: &str) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", visible::line(text));
+        }
+    }
+}
+
 /// A closed pipe: its reader has enough.
 pub(super) fn is_closed_pipe(error: &Error) -> bool {
     matches!(error, Error::Io { path, .. } if path.as_os_str() == STDOUT) && error.errno() == Some(libc::EPIPE)
@@ -152,6 +212,7 @@ fn as_json(error: &Error) -> Value {
         Error::Usage { what, cure } => ("usage", what, cure),
         Error::NotFound { what, cure } => ("not_found", what, cure),
         Error::Busy { what, cure } => ("busy", what, cure),
+        Error::Timeout { what, cure } => ("timeout", what, cure),
         Error::Moved { what, cure } => ("moved", what, cure),
         Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
         Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),

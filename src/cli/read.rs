@@ -47,20 +47,25 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         (false, false) => Wanted::Named(args.ids),
     };
     let mails = read::find(&room, &agent, &wanted)?;
-    if cx.out.json {
-        cx.out.json(&mails.iter().map(|mail| &mail.content).collect::<Vec<_>>())?;
-    } else {
-        show_all(&agent, &mails, cx)?;
-    }
-    cx.out.flush()?;
+    print(&agent, &mails, cx)?;
     read::mark_seen(&room, &agent, &mails)?;
     Ok(Exit::Ok)
 }
 
-fn show_all(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
-    if mails.is_empty() {
+/// Shows messages, as JSON where that is asked for, and hands them on.
+pub(super) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
+    if cx.out.json {
+        cx.out.json(&mails.iter().map(|mail| &mail.content).collect::<Vec<_>>())?;
+    } else if mails.is_empty() {
         cx.out.note(&format!("{agent} has no unread mail"));
+    } else {
+        show_each(mails, cx)?;
     }
+    cx.out.flush()
+}
+
+/// Messages as letters, with a rule between them.
+pub(super) fn show_each(mails: &[Mail], cx: &mut Context) -> Result<()> {
     for (n, mail) in mails.iter().enumerate() {
         if n > 0 {
             let rule = cx.out.paint(DIM, &"-".repeat(72));

@@ -2,9 +2,11 @@
 
 use super::Exit;
 use super::context::Context;
+use crate::actions::identity::Who;
 use crate::actions::send::{self, Draft};
 use crate::error::{Doing, Error, Result};
 use crate::limits;
+use crate::room::Room;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
@@ -38,22 +40,35 @@ pub(super) struct Args {
     /// Who sends it; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
     #[arg(long = "as", value_name = "AGENT")]
     sender: Option<String>,
-    /// What it is about, in one line
-    #[arg(long, value_name = "TEXT")]
-    subject: Option<String>,
-    /// Its type, such as question, task or x-mine; else message
-    #[arg(long = "type", value_name = "TYPE")]
-    kind: Option<String>,
-    /// low, normal, high or urgent
-    #[arg(long, value_name = "PRIORITY")]
-    priority: Option<String>,
     /// The conversation it belongs to
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
     /// The message it answers: an id, SENDER/ID or a seq
     #[arg(long, value_name = "ID")]
     reply_to: Option<String>,
-    /// A message it is related to, likewise; may be repeated
+    #[command(flatten)]
+    fields: Fields,
+}
+
+/// What may be said of a message beside whom it is for and what it answers.
+#[derive(Debug, clap::Args)]
+pub(super) struct Fields {
+    /// What it is about, in one line
+    #[arg(long, value_name = "TEXT")]
+    subject: Option<String>,
+    /// Its type, such as question, task or x-mine; else message, or answer in reply to a question
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// low, normal, high or urgent
+    #[arg(long, value_name = "PRIORITY")]
+    priority: Option<String>,
+    /// You wait for an answer
+    #[arg(long)]
+    requires_response: bool,
+    /// What its recipients are asked to do, in a word or a line
+    #[arg(long, value_name = "TEXT")]
+    action: Option<String>,
+    /// A message it is related to: an id, SENDER/ID or a seq; may be repeated
     #[arg(long = "ref", value_name = "ID")]
     refs: Vec<String>,
     /// A file: named if it is below the room's context/, else copied in if it is a small text; may be repeated
@@ -65,18 +80,26 @@ pub(super) struct Args {
     /// The channel; else main
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
+    /// Anything else, as text under a name of your own; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    metadata: Vec<(String, String)>,
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = cx.who(args.sender.as_deref())?;
     let room = cx.room()?;
-    let sent = send::send(&room, &who, draft(args)?)?;
+    send(&room, &who, draft(args)?, cx)
+}
+
+/// Sends a draft, says its id, and routes.
+pub(super) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Result<Exit> {
+    let sent = send::send(room, who, draft)?;
     // Before the pass: whoever kills a slow pass knows the id of what was sent.
     if !cx.out.json {
         cx.out.line(&sent.id)?;
         cx.out.flush()?;
     }
-    let routed = send::route(&room);
+    let routed = send::route(room);
     if cx.out.json {
         cx.out.json(&sent)?;
     }
@@ -93,36 +116,52 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn draft(args: Args) -> Result<Draft> {
-    let mut to = args.words;
-    let says_enough = args.subject.is_some() || !args.attachments.is_empty();
-    let last = if to.len() > 1 { to.pop() } else { None };
+    let (to, last) = words(args.words);
     let body_is_last_word = last.as_deref().is_some_and(|word| word != "-");
-    let body = match last.as_deref() {
-        Some("-") => Some(piped()?),
-        Some(_) => last,
-        None if says_enough => None,
-        None if std::io::stdin().is_terminal() => {
-            return Err(Error::Usage {
-                what: "there is nothing to send".into(),
-                cure: "write the body after the addresses, or pipe it, or give --subject".into(),
-            });
-        }
-        None => Some(piped()?),
-    };
-    Ok(Draft {
-        to,
-        body,
-        body_is_last_word,
-        subject: args.subject,
-        kind: args.kind,
-        priority: args.priority,
-        thread: args.thread,
-        reply_to: args.reply_to,
-        refs: args.refs,
-        attachments: args.attachments,
-        expires: args.expires,
-        channel: args.channel,
-    })
+    let draft = args.fields.draft(last, "write the body after the addresses, or pipe it, or give --subject")?;
+    Ok(Draft { to, body_is_last_word, thread: args.thread, reply_to: args.reply_to, ..draft })
+}
+
+/// Tells the last word, which is the body, from the addresses before it.
+pub(super) fn words(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
+    let last = if words.len() > 1 { words.pop() } else { None };
+    (words, last)
+}
+
+impl Fields {
+    /// A draft with these fields, and a body: the one that is given, or what stands on standard input for `-` or where
+    /// nothing else says anything.
+    pub(super) fn draft(self, body: Option<String>, cure: &str) -> Result<Draft> {
+        let says_enough = self.subject.is_some() || !self.attachments.is_empty();
+        let body = match body.as_deref() {
+            Some("-") => Some(piped()?),
+            Some(_) => body,
+            None if says_enough => None,
+            None if std::io::stdin().is_terminal() => {
+                return Err(Error::Usage { what: "there is nothing to send".into(), cure: cure.into() });
+            }
+            None => Some(piped()?),
+        };
+        Ok(Draft {
+            body,
+            subject: self.subject,
+            kind: self.kind,
+            priority: self.priority,
+            refs: self.refs,
+            attachments: self.attachments,
+            expires: self.expires,
+            channel: self.channel,
+            requires_response: self.requires_response,
+            action: self.action,
+            metadata: self.metadata,
+            ..Draft::default()
+        })
+    }
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("write KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// The body from standard input, without the line end that `echo` puts behind it.

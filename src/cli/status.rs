@@ -2,18 +2,20 @@
 
 use super::context::Context;
 use super::inbox::to_the_second;
-use super::output::{BOLD, RED, YELLOW};
+use super::output::{BOLD, PLAIN, RED, YELLOW};
 use super::{Exit, visible};
-use crate::actions::status::{self, Status};
+use crate::actions::status::{self, Status, Undelivered};
 use crate::error::Result;
 use crate::room::Mode;
+use anstyle::Style;
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag status
   mailbag status --json
 
-Nothing is changed or routed by looking.";
+Below what is held up stands what mends it. Nothing is changed or routed by
+looking.";
 
 /// Show how the room stands: the router, unread mail, what waits and why, what was refused
 #[derive(Debug, clap::Args)]
@@ -35,7 +37,7 @@ pub(super) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
 
 fn summary(status: &Status, cx: &mut Context) -> Result<()> {
     let mut head = |name: &str, value: String| {
-        let name = cx.out.paint(BOLD, &format!("{name:<9}"));
+        let name = cx.out.paint(BOLD, &format!("{name:<11}"));
         cx.out.line(format!("{name} {}", visible::line(&value)))
     };
     head("room", status.room.display().to_string())?;
@@ -44,6 +46,9 @@ fn summary(status: &Status, cx: &mut Context) -> Result<()> {
         match &status.router {
             Some(holder) if holder.mode == Mode::Run => {
                 format!("process {} since {}", holder.pid, to_the_second(&holder.since))
+            }
+            Some(holder) if holder.mode == Mode::Alongside => {
+                format!("process {}, while it waits, since {}", holder.pid, to_the_second(&holder.since))
             }
             Some(holder) => format!("process {} makes a single pass", holder.pid),
             None => "none runs; whoever sends or reads routes".to_owned(),
@@ -60,45 +65,69 @@ fn summary(status: &Status, cx: &mut Context) -> Result<()> {
     )?;
     let total: usize = status.unread.values().sum();
     let each: Vec<String> = status.unread.iter().map(|(agent, count)| format!("{agent} {count}")).collect();
-    head("unread", if total == 0 { "none".into() } else { format!("{total}: {}", each.join(", ")) })
+    head("unread", if total == 0 { "none".into() } else { format!("{total}: {}", each.join(", ")) })?;
+    head("held up", held_up(status))
+}
+
+/// How much of the mail has not gone its way, by what keeps it.
+fn held_up(status: &Status) -> String {
+    let counts = [
+        (status.waiting.iter().map(|waiting| waiting.files).sum(), "waiting"),
+        (status.undelivered.len(), "undelivered"),
+        (status.blocked.len(), "blocked"),
+        (status.unregistered.iter().map(|outbox| outbox.files).sum::<usize>(), "of nobody registered"),
+        (status.rejected.iter().map(|rejected| rejected.files).sum(), "rejected"),
+    ];
+    let some = counts.into_iter().filter(|(count, _)| *count > 0);
+    let some: Vec<String> = some.map(|(count, what)| format!("{count} {what}")).collect();
+    if some.is_empty() { "nothing".into() } else { some.join(", ") }
 }
 
 fn trouble(status: &Status, cx: &mut Context) -> Result<()> {
     for problem in &status.problems {
-        let word = cx.out.paint(RED, "trouble");
-        cx.out.line(format!("{word}   {}", visible::line(problem)))?;
+        say(cx, RED, "trouble", problem)?;
     }
     for blocked in &status.blocked {
-        let word = cx.out.paint(YELLOW, "blocked");
-        let (what, why) = (visible::line(&blocked.what), visible::line(&blocked.reason));
-        cx.out.line(format!("{word}   {what}: {why} (since {})", visible::line(&to_the_second(&blocked.since))))?;
+        let since = to_the_second(&blocked.since);
+        say(cx, YELLOW, "blocked", &format!("{}: {} (since {since})", blocked.what, blocked.reason))?;
+        cure(cx, &blocked.cure)?;
     }
     for outbox in &status.unregistered {
-        let word = cx.out.paint(YELLOW, "unknown");
-        let (agent, cure) = (visible::line(&outbox.agent), visible::line(&outbox.cure));
-        cx.out.line(format!("{word}   outbox/{agent} has {}, but {}: {cure}", files(outbox.files), outbox.why))?;
+        let count = files(outbox.files);
+        say(cx, YELLOW, "unknown", &format!("outbox/{} has {count}, but {}", outbox.agent, outbox.why))?;
+        cure(cx, &outbox.cure)?;
     }
     Ok(())
 }
 
 fn waits(status: &Status, cx: &mut Context) -> Result<()> {
     for waiting in &status.waiting {
-        let (agent, first) = (visible::line(&waiting.agent), visible::line(&waiting.first));
-        cx.out.line(format!("waiting   {} in outbox/{agent}, first {first}", files(waiting.files)))?;
+        let count = files(waiting.files);
+        say(cx, PLAIN, "waiting", &format!("{count} in outbox/{}, first {}", waiting.agent, waiting.first))?;
     }
     for copy in &status.undelivered {
-        let (id, from, to) = (visible::line(&copy.id), visible::line(&copy.from), visible::line(&copy.to));
-        cx.out.line(format!("waiting   {id} of {from} for {to}: accepted as {}, not yet delivered", copy.seq))?;
+        let Undelivered { seq, id, from, to, .. } = copy;
+        say(cx, YELLOW, "undelivered", &format!("{id} of {from} for {to}, accepted as {seq}"))?;
+        cure(cx, &copy.cure)?;
     }
     for rejected in &status.rejected {
-        let agent = visible::line(&rejected.agent);
-        cx.out.line(format!("rejected  {} of {agent}, newest first:", files(rejected.files)))?;
+        say(cx, YELLOW, "rejected", &format!("{} of {}, newest first:", files(rejected.files), rejected.agent))?;
         for refusal in &rejected.newest {
-            let file = refusal.file.display().to_string();
-            cx.out.line(format!("          {}: {}", visible::line(&file), visible::line(&refusal.what)))?;
+            say(cx, PLAIN, "", &format!("{}: {}", refusal.file.display(), refusal.what))?;
+            cure(cx, &refusal.cure)?;
         }
     }
     Ok(())
+}
+
+fn say(cx: &mut Context, style: Style, word: &str, text: &str) -> Result<()> {
+    let word = cx.out.paint(style, &format!("{word:<11}"));
+    cx.out.line(format!("{word} {}", visible::line(text)))
+}
+
+/// What mends it, below it.
+fn cure(cx: &mut Context, cure: &str) -> Result<()> {
+    say(cx, PLAIN, "", &format!("  -> {cure}"))
 }
 
 fn files(count: usize) -> String {

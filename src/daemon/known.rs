@@ -1,6 +1,6 @@
 //! Which outboxes there are: found, made for whoever has none, watched, and admitted where the room is open.
 
-use crate::disk::{Barrier, Dir};
+use crate::disk::{Barrier, Dir, Entry};
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::registry::{Agent, Registry};
@@ -16,12 +16,14 @@ use std::sync::Arc;
 pub(super) struct Known {
     pub(super) outboxes: BTreeMap<Arc<str>, u64>,
     parent: Option<u64>,
+    /// The inboxes that are watched, each with its identity and that of its `taken/`.
+    inboxes: BTreeMap<Arc<str>, (u64, Option<u64>)>,
 }
 
 impl Known {
     /// Nothing is watched any more.
     pub(super) fn gone() -> Known {
-        Known { outboxes: BTreeMap::new(), parent: Some(0) }
+        Known { parent: Some(0), ..Known::default() }
     }
 
     /// Makes what is missing for the registered agents, then finds and watches every outbox there is, also those that
@@ -54,6 +56,31 @@ impl Known {
         let gone = self.outboxes.keys().filter(|agent| !there.contains_key(*agent));
         gone.for_each(|agent| router.outboxes.forget(agent));
         self.outboxes = there;
+        if notice.has_events() {
+            self.look_at_inboxes(router, notice)?;
+        }
+        Ok(())
+    }
+
+    /// Watches what leaves every inbox, so that the plainest agent's mail has a receipt.
+    fn look_at_inboxes(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
+        let mut there = BTreeMap::new();
+        for entry in router.room.dir.make(layout::INBOXES)?.list()? {
+            let Entry { name, inode, .. } = entry?;
+            let Some(agent) = name.to_str().filter(|name| id::is_name(name)) else { continue };
+            let taken = router.room.dir.stat(layout::taken(agent)).ok().flatten().map(|taken| taken.inode);
+            there.insert(Arc::from(agent), (inode, taken));
+        }
+        for (agent, &(inode, taken)) in &there {
+            let known = self.inboxes.get(agent);
+            if known.map(|known| known.0) != Some(inode) {
+                warn(notice.inbox(agent));
+            }
+            if taken.is_some() && known.and_then(|known| known.1) != taken {
+                warn(notice.taken(agent));
+            }
+        }
+        self.inboxes = there;
         Ok(())
     }
 }

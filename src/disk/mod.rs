@@ -7,11 +7,13 @@
 mod append;
 mod barrier;
 mod board;
+mod draft;
 mod system;
 
 pub use append::Append;
 pub use barrier::{Barrier, Durability};
 pub use board::Board;
+pub use draft::Draft;
 pub use system::Lease;
 
 use crate::error::{Doing, Error, Result};
@@ -179,11 +181,15 @@ impl Dir {
         let mut temporary = OsString::from(".");
         temporary.push(name.file_name().unwrap_or_default());
         temporary.push(format!(".{}.tmp", std::process::id()));
-        let temporary = name.with_file_name(temporary);
-        self.remove(&temporary)?;
-        let file = self.create(&temporary, bytes)?;
-        system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: self.at(&temporary), source })?;
-        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))?;
+        self.replace_by(name, &name.with_file_name(temporary), bytes)
+    }
+
+    /// As [`Dir::replace`], by way of this temporary name in the same directory, where a kill may leave a part of it.
+    pub fn replace_by(&self, name: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
+        self.remove(temporary)?;
+        let file = self.create(temporary, bytes)?;
+        system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: self.at(temporary), source })?;
+        rustix::fs::renameat(&*self.fd, temporary, &*self.fd, name).doing("replace", self.at(name))?;
         match name.parent().filter(|p| !p.as_os_str().is_empty()) {
             Some(parent) => self.sub(parent)?.sync(),
             None => self.sync(),
@@ -207,6 +213,17 @@ impl Dir {
         match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(e) => Err(e).doing("remove", self.at(name)),
+        }
+    }
+
+    /// Removes a file if it still is what it was when `then` was asked of it. `false`, and nothing is removed, if it is
+    /// another or was changed; that there is none is fine. A write in the instant between the look and the removal goes
+    /// with the file.
+    pub fn remove_if_same(&self, name: impl AsRef<Path>, then: &Meta) -> Result<bool> {
+        match self.stat(&name)? {
+            Some(now) if now != *then => Ok(false),
+            Some(_) => self.remove(&name).map(|()| true),
+            None => Ok(true),
         }
     }
 

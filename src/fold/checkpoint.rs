@@ -3,7 +3,8 @@
 //! It is a cache. One that is missing, damaged, of another version, or that doesn't fit the log is not used, and the
 //! fold is made from the whole log.
 
-use super::{Counts, Fold, Ids, Open};
+use super::mailboxes::{Mailboxes, Sizes};
+use super::{Counts, Fold, Ids, Open, Timed, Timers};
 use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::Result;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 const VERSION: u32 = 2;
 
-/// The first line of the file's body; the ids follow it as raw entries.
+/// The first line of the file's body; the ids and the copies follow it as raw entries.
 #[derive(Serialize, Deserialize)]
 struct Head {
     version: u32,
@@ -31,13 +32,24 @@ struct Head {
     active: BTreeMap<Arc<str>, i64>,
     channels: BTreeMap<Arc<str>, u64>,
     counts: Counts,
+    timers: Vec<Timed>,
     last: Position,
     end: Position,
+    ids: usize,
+    mailboxes: Vec<(Arc<str>, Sizes)>,
 }
 
 impl Fold {
     /// Writes the checkpoint. Survives a kill at any instant: the old one or the new one stands.
     pub fn save(&self, room: &Dir) -> Result<()> {
+        room.replace(layout::CHECKPOINT, &self.checkpoint())
+    }
+
+    /// What the checkpoint's file holds.
+    pub fn checkpoint(&self) -> Vec<u8> {
+        let mut raw = self.ids.bytes();
+        let ids = raw.len();
+        let mailboxes = self.mailboxes.put(&mut raw);
         let head = Head {
             version: VERSION,
             room: self.room.clone(),
@@ -51,16 +63,19 @@ impl Fold {
             active: self.active.iter().map(|(agent, at)| (agent.clone(), at.micros())).collect(),
             channels: self.channels.clone(),
             counts: self.counts,
+            timers: self.timers.iter().cloned().collect(),
             last: self.last,
             end: self.end,
+            ids,
+            mailboxes,
         };
         let mut body = serde_json::to_vec(&head).expect("a checkpoint has only text keys");
         body.push(b'\n');
-        body.extend(self.ids.bytes());
+        body.append(&mut raw);
         let mut file = hex(&hash_line(&body)).into_bytes();
         file.push(b'\n');
         file.extend(body);
-        room.replace(layout::CHECKPOINT, &file)
+        file
     }
 }
 
@@ -80,7 +95,11 @@ fn read(file: &[u8]) -> Option<Fold> {
     }
     let cut = body.iter().position(|&byte| byte == b'\n')?;
     let head: Head = serde_json::from_slice(&body[..cut]).ok()?;
-    (head.version == VERSION).then(|| Fold {
+    if head.version != VERSION {
+        return None;
+    }
+    let (ids, mailboxes) = body[cut + 1..].split_at_checked(head.ids)?;
+    Some(Fold {
         room: head.room,
         seq: head.seq,
         batch: head.batch,
@@ -92,7 +111,9 @@ fn read(file: &[u8]) -> Option<Fold> {
         active: head.active.into_iter().map(|(agent, at)| (agent, Stamp::from_micros(at))).collect(),
         channels: head.channels,
         counts: head.counts,
-        ids: Ids::from_bytes(&body[cut + 1..]),
+        ids: Ids::from_bytes(ids),
+        mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
+        timers: Timers::of(head.timers),
         last: head.last,
         end: head.end,
     })

@@ -25,6 +25,16 @@ impl Ids {
         (0..).map_while(move |step| self.0.get(&first.wrapping_add(step))).map(|&place| unpack(place))
     }
 
+    /// Forgets those whose segments are not among these. One with a neighbour stays, since it may be the neighbour's way.
+    pub fn forget_all_but(&mut self, segments: &[u32]) {
+        let is_old = |place: u64| segments.binary_search(&unpack(place).segment).is_err();
+        let old = self.0.iter().filter(|&(key, &place)| is_old(place) && !self.0.contains_key(&key.wrapping_add(1)));
+        let mut old: Vec<u64> = old.map(|(&key, _)| key).collect();
+        old.sort_unstable();
+        self.0.retain(|key, _| old.binary_search(key).is_err());
+        self.0.shrink_to_fit();
+    }
+
     /// How many are remembered.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -64,6 +74,20 @@ fn unpack(place: u64) -> Position {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_archived_segments_are_forgotten_and_the_others_are_not() {
+        let mut ids = Ids::default();
+        for n in 0..100u64 {
+            ids.insert("alice", &n.to_string(), Position { segment: 1 + (n / 50) as u32, offset: n });
+        }
+        // The same hash once more: its place is found by way of the first one's.
+        ids.insert("alice", "7", Position { segment: 2, offset: 700 });
+        ids.forget_all_but(&[2, 3]);
+        assert_eq!((ids.len(), ids.places("alice", "3").count()), (52, 0));
+        assert_eq!(ids.places("alice", "7").last(), Some(Position { segment: 2, offset: 700 }));
+        assert_eq!(ids.places("alice", "99").next(), Some(Position { segment: 2, offset: 99 }));
+    }
 
     #[test]
     fn a_million_ids_come_back_from_their_bytes() {

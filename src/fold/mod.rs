@@ -2,18 +2,30 @@
 
 mod checkpoint;
 mod ids;
+mod mailboxes;
 mod replay;
+mod timers;
 
 pub use ids::Ids;
+pub use mailboxes::Mailboxes;
 pub use replay::{Damage, Replayed, check_line, replay};
+pub use timers::{Timed, Timers, Wanted};
 
 use crate::clock::Stamp;
-use crate::layout;
+use crate::ladder::{Climb, Rung};
 use crate::log::Position;
 use crate::record::{Act, Event, Group, Hash, NO_HASH, Record};
+use crate::{id, layout};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// What a notice is about that tells a sender who has not read its message in time: this word, and the record.
+pub const EXPIRED: &str = "expired";
+/// What a notice is about that tells supervisors that a message is not answered.
+pub const OVERDUE: &str = "overdue";
+/// What a notice is about that tells the human at last.
+pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
 
 /// The state after the last whole batch of the log.
 #[derive(Debug, Clone)]
@@ -42,6 +54,10 @@ pub struct Fold {
     pub counts: Counts,
     /// Which (sender, id) the log holds, and where.
     pub ids: Ids,
+    /// How everybody's copies stand.
+    pub mailboxes: Mailboxes,
+    /// What has its time.
+    pub timers: Timers,
     /// Where the last line begins.
     pub last: Position,
     /// Where the next line will begin.
@@ -133,6 +149,8 @@ impl Default for Fold {
             channels: BTreeMap::new(),
             counts: Counts::default(),
             ids: Ids::default(),
+            mailboxes: Mailboxes::default(),
+            timers: Timers::default(),
             last: crate::log::START,
             end: crate::log::START,
         }
@@ -149,25 +167,82 @@ impl Fold {
         self.claim = self.claim.max(number);
         match record.event {
             Event::Room => self.room = record.room,
-            Event::Rungs => {}
+            Event::Rungs => self.climb(&record.rungs, true),
             Event::Settled => record.settled.iter().for_each(|&(from, to)| self.settle(from, to)),
             Event::Accepted => {
                 self.counts.accepted += 1;
                 self.counts.copies += record.to.iter().map(|group| group.agents.len() as u64).sum::<u64>();
-                if let (Some(from), Some(id)) = (&record.from, &record.id) {
-                    self.ids.insert(from, id, at);
+                if let Some(from) = &record.from {
                     self.active.insert(from.clone(), stamp);
                 }
+                self.follow(&record, stamp, at);
                 self.shown(&record);
-                self.open_up(record, stamp);
+                self.open_up(record, stamp, at);
             }
             Event::Refused | Event::Duplicate | Event::Notice => {
                 self.counts.refused += u64::from(record.event == Event::Refused);
                 self.counts.duplicates += u64::from(record.event == Event::Duplicate);
-                self.heard.extend(record.about.clone());
-                self.open_up(record, stamp);
+                record.about.iter().for_each(|about| self.hear(about, stamp));
+                self.open_up(record, stamp, at);
             }
         }
+    }
+
+    // What an accepted message does to earlier ones, and what is to come of itself.
+    fn follow(&mut self, record: &Record, stamp: Stamp, at: Position) {
+        let Some(from) = &record.from else { return };
+        if let Some(answered) = record.answers {
+            self.timers.answered(answered, from);
+        }
+        if let Some(Act::Ack(climbs)) = &record.act {
+            self.climb(climbs, false);
+        }
+        let micros = |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
+        let (answer, ack) = (micros(&record.answer_by), micros(&record.ack_by));
+        let wanted = answer.or(ack).map(|due| Wanted {
+            due,
+            period: due - stamp.micros(),
+            answer: answer.is_some(),
+            of: record.recipients().map(|(agent, _)| agent.clone()).filter(|agent| &**agent != id::HUMAN).collect(),
+            told: false,
+        });
+        let wanted = wanted.filter(|wanted| !wanted.of.is_empty());
+        let expires = micros(&record.expires_at).filter(|_| !record.to.is_empty());
+        if wanted.is_some() || expires.is_some() {
+            let id = record.id.clone().unwrap_or_default();
+            let (seq, at, place) = (record.seq, stamp.micros(), at);
+            self.timers.insert(Timed { seq, at, place, from: from.clone(), id, expires, wanted });
+        }
+    }
+
+    fn climb(&mut self, climbs: &[Climb], left: bool) {
+        for Climb { rung, agent, seqs } in climbs {
+            let left = left && *rung != Rung::Announced;
+            for &seq in seqs {
+                self.mailboxes.climb(agent, seq, *rung, left);
+                self.timers.climbed(seq, agent, *rung);
+            }
+        }
+    }
+
+    // What a notice was about: told once, of a message whose time came or of anything else.
+    fn hear(&mut self, about: &str, at: Stamp) {
+        let timed = about.split_once(' ').and_then(|(what, seq)| Some((what, seq.parse().ok()?)));
+        match timed {
+            Some((EXPIRED, seq)) => self.timers.expired(seq),
+            Some((OVERDUE, seq)) => self.timers.told(seq, at, false),
+            Some((OVERDUE_AT_LAST, seq)) => self.timers.told(seq, at, true),
+            _ => drop(self.heard.insert(about.to_owned())),
+        }
+    }
+
+    /// Forgets the ids in segments that were archived.
+    pub fn forget_archived_ids(&mut self, room: &crate::disk::Dir) -> crate::error::Result<()> {
+        let live = crate::log::live(room)?;
+        if live.first() != Some(&1) || live.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
+            self.ids.forget_all_but(&live);
+        }
+        Ok(())
     }
 
     fn shown(&mut self, record: &Record) {
@@ -178,7 +253,14 @@ impl Fold {
         }
     }
 
-    fn open_up(&mut self, record: Record, at: Stamp) {
+    fn open_up(&mut self, record: Record, at: Stamp, place: Position) {
+        if let (Some(from), Some(id)) = (&record.from, record.id.as_ref().filter(|_| record.event != Event::Duplicate))
+        {
+            self.ids.insert(from, id, place);
+        }
+        for (agent, _) in record.recipients().filter(|_| record.event != Event::Duplicate) {
+            self.mailboxes.deliver(agent, at, record.seq);
+        }
         let open = Open {
             seq: record.seq,
             event: record.event,

@@ -3,7 +3,6 @@
 use super::{Fold, checkpoint};
 use crate::disk::Dir;
 use crate::error::{Error, Result};
-use crate::layout;
 use crate::log::{self, Line, Position};
 use crate::record::{Record, hex};
 
@@ -35,7 +34,7 @@ pub fn replay(room: &Dir) -> Result<Replayed> {
     let start = fold.end;
     let mut batch: Vec<(Line, Record)> = Vec::new();
     let mut read = 0;
-    let mut lines = log::read(room, start)?;
+    let mut lines = if start == log::START { log::read_whole(room)? } else { log::read(room, start)? };
     while let Some(line) = lines.next() {
         let line = line?;
         read += line.bytes.len() as u64;
@@ -58,6 +57,7 @@ pub fn replay(room: &Dir) -> Result<Replayed> {
         from: line.at,
         what: format!("the last batch has {} of {} records", batch.len(), first.count.unwrap_or(0)),
     });
+    fold.forget_archived_ids(room)?;
     Ok(Replayed { fold, damage, read })
 }
 
@@ -105,7 +105,7 @@ fn damaged(
         let number = serde_json::from_slice::<Record>(bytes).map(|record| record.batch);
         if number.is_ok_and(|number| number > fold.batch + 1) {
             return Err(Error::State {
-                path: room.at(layout::LOG).join(layout::segment(line.at.segment)),
+                path: log::path(room, line.at.segment),
                 line: None,
                 what: format!("damaged at byte {}, with later batches behind it: {what}", line.at.offset),
                 cure: "run `mailbag log verify` and restore the segment from a copy; nothing was changed".into(),

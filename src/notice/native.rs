@@ -78,8 +78,11 @@ impl Inotify {
     pub(super) fn add(&mut self, place: &Place) -> Result<()> {
         let wanted = match place {
             Place::Room | Place::Outboxes => CAME | WENT,
+            // A delivery is a rename, and is not asked for.
+            Place::Inboxes => WatchFlags::CREATE | WatchFlags::MOVED_TO,
+            Place::Inbox(_) => WENT | WatchFlags::CREATE,
             Place::Outbox(_) => CAME,
-            Place::Inbox(_) | Place::Taken(_) => WENT,
+            Place::Taken(_) => WENT,
         };
         // A directory that was removed and made again has a new identity, which the old watch doesn't know.
         if let Some(old) = self.watches.remove(place) {

@@ -42,7 +42,7 @@ impl Watcher {
     }
 }
 
-fn cannot(path: &Path, e: notify::Error) -> Error {
+pub(super) fn cannot(path: &Path, e: notify::Error) -> Error {
     let source = match e.kind {
         notify::ErrorKind::Io(source) => source,
         kind => std::io::Error::other(format!("{kind:?}")),
@@ -102,6 +102,7 @@ fn split<'p>(root: &Path, path: &'p Path) -> Option<(Place, &'p OsStr)> {
         [] => Place::Room,
         [layout::OUTBOXES] => Place::Outboxes,
         [layout::OUTBOXES, agent] => Place::Outbox(agent.to_owned()),
+        [layout::INBOXES] => Place::Inboxes,
         [layout::INBOXES, agent] => Place::Inbox(agent.to_owned()),
         [layout::INBOXES, agent, layout::TAKEN] => Place::Taken(agent.to_owned()),
         _ => return None,

@@ -43,10 +43,10 @@ impl Router {
                 None => writers.push(cut),
             }
         }
-        writers.iter().for_each(|cut| self.tell(cut));
+        writers.iter().for_each(|cut| self.tell_of_cut(cut));
     }
 
-    fn tell(&mut self, cut: &CutOut) {
+    fn tell_of_cut(&mut self, cut: &CutOut) {
         let file = layout::conversation(&cut.channel);
         let (lines, were) = if cut.lines == 1 { ("a line", "was") } else { ("lines", "were") };
         let subject = format!("{lines} written into {} {were} not sent", file.display());

@@ -4,13 +4,13 @@ use super::{Addressed, Checked, Letters, Router, compose, lines, stage::Ruled, t
 use crate::clock::Stamp;
 use crate::error::{Problem, Result};
 use crate::fault::{self, Protection};
+use crate::ladder::Climb;
 use crate::message::{self, Message};
-use crate::record::{Event, Group, Hash, Record};
+use crate::record::{Act, Event, Group, Hash, Record};
 use crate::registry::{Registry, Status};
 use crate::resolve::{self, Recipient, Standing};
-use crate::{inbox, limits, log, schema};
+use crate::{limits, log, schema};
 use serde_json::Value;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(super) enum Verdict {
 /// What is to be done with a letter.
 pub(super) enum Ruling {
     /// Deliver it to these.
-    Accept(Box<Message>, Hash, Vec<Group>),
+    Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act> },
     /// It is in the log already, at this number.
     Duplicate { of: u64, id: String, digest: Hash },
     /// An earlier one of this batch has the same id and content.
@@ -49,7 +49,7 @@ pub(super) enum Ruling {
     /// Refuse it; the bounce goes to the sender unless it is an ack.
     Refuse { problems: Vec<Problem>, id: Option<String>, ack: bool },
     /// Tell somebody.
-    Notice { to: Arc<str>, about: String, message: Box<Message> },
+    Notice { about: String, message: Box<Message> },
 }
 
 impl Router {
@@ -65,7 +65,7 @@ impl Router {
     /// copies, the rest waits for the next.
     pub(super) fn resolve(&mut self, checked: Vec<Checked>) -> Result<Addressed> {
         let registry = self.registry.clone();
-        let mut standing = Crowd { router: self, unread: RefCell::default(), taken: HashMap::new() };
+        let mut standing = Crowd { router: self, taken: HashMap::new(), claimed: HashMap::new() };
         let (mut ruled, mut copies) = (Vec::with_capacity(checked.len()), 0);
         let mut ids = lines::Ids::default();
         let mut checked = checked.into_iter().peekable();
@@ -80,18 +80,20 @@ impl Router {
                 Verdict::Message(message, digest) => {
                     let known = ids.meet(&letter, message.id(), &digest);
                     let seen = standing.router.seen_before(&letter.agent, message.id(), &digest);
-                    let ruling = match (known, seen) {
+                    let ruled = match (known, seen) {
                         // The same id twice in one batch: the second is looked up once the first is in the log.
                         (lines::Met::Before, _) => {
                             put_back.push(letter.claim);
                             continue;
                         }
-                        (lines::Met::Ruled(ruling), _) => ruling,
-                        (lines::Met::New, Ok(Some(ruling))) => ruling,
-                        (lines::Met::New, Ok(None)) => {
-                            address(&registry, &letter.agent, message, digest, &mut standing)
-                        }
-                        (lines::Met::New, Err(e)) => {
+                        (lines::Met::Ruled(ruling), _) => Ok(ruling),
+                        (lines::Met::New, Ok(Some(ruling))) => Ok(ruling),
+                        (lines::Met::New, Ok(None)) => judge(&registry, &letter.agent, message, digest, &mut standing),
+                        (lines::Met::New, Err(e)) => Err(e),
+                    };
+                    let ruling = match ruled {
+                        Ok(ruling) => ruling,
+                        Err(e) => {
                             unknown.push((letter.claim, temporary(e)?));
                             continue;
                         }
@@ -100,8 +102,8 @@ impl Router {
                     ruling
                 }
             };
-            if let Ruling::Accept(_, _, groups) = &ruling {
-                copies += groups.iter().map(|group| group.agents.len()).sum::<usize>();
+            if let Ruling::Accept { to, .. } = &ruling {
+                copies += to.iter().map(|group| group.agents.len()).sum::<usize>();
             }
             let Letter { claim, agent, original, source, .. } = letter;
             ruled.push(Ruled { claim: Some(claim), agent, original, source, ruling });
@@ -118,20 +120,21 @@ impl Router {
         let notices = std::mem::take(&mut self.notices);
         self.held.extend(notices.iter().cloned());
         let rule = |notice: super::Notice| {
-            let message = compose::own("alert", &notice.to, &notice.subject, &notice.body, serde_json::Map::new());
-            let ruling = Ruling::Notice { to: notice.to, about: notice.about, message: Box::new(message) };
+            let message = compose::own(notice.kind, &notice.to, &notice.subject, &notice.body, notice.more);
+            let ruling = Ruling::Notice { about: notice.about, message: Box::new(message) };
             Ruled { claim: None, agent: crate::id::MAILBAG.into(), original: String::new(), source: None, ruling }
         };
         notices.into_iter().map(rule).collect()
     }
 
-    // A (sender, id) that the log holds is a duplicate if the content is the same, and refused if it isn't.
+    // A (sender, id) that the log holds is a duplicate if the content is the same, and refused if it isn't. What was
+    // archived is forgotten.
     fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<Ruling>> {
         if !fault::on(Protection::DuplicateCheck) {
             return Ok(None);
         }
         for place in self.fold.ids.places(agent, id) {
-            let Some(line) = log::read_one(&self.room.dir, place)? else { continue };
+            let Some(line) = log::read_live(&self.room.dir, place)? else { continue };
             let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
             let is_it = record.event == Event::Accepted
                 && record.from.as_deref() == Some(agent)
@@ -190,7 +193,7 @@ fn wrong_recipients(registry: &Registry, agent: &str, to: Option<Value>) -> Vec<
 }
 
 /// Stands in where it doesn't matter how anybody stands.
-struct Nobody;
+pub(super) struct Nobody;
 
 impl Standing for Nobody {
     fn unread(&self, _: &str) -> usize {
@@ -208,19 +211,47 @@ impl Standing for Nobody {
     fn taken(&mut self, _: &str) {}
 }
 
-fn address(registry: &Registry, agent: &str, message: Box<Message>, digest: Hash, standing: &mut Crowd<'_>) -> Ruling {
+/// Who gets it, and what the router has to do for it.
+fn judge(
+    registry: &Registry,
+    agent: &Arc<str>,
+    message: Box<Message>,
+    digest: Hash,
+    standing: &mut Crowd<'_>,
+) -> Result<Ruling> {
     let ack = message.kind() == "ack";
-    let refuse = |problems, message: &Message| Ruling::Refuse { problems, id: Some(message.id().to_owned()), ack };
+    let refuse = |problems| Ruling::Refuse { problems, id: Some(message.id().to_owned()), ack };
+    let to = match address(registry, agent, &message, standing) {
+        Ok(to) => to,
+        Err(problems) => return Ok(refuse(problems)),
+    };
+    let act = match ack {
+        false => compose::act(&message),
+        true => match judge_ack(standing, agent, &message)? {
+            Ok(climbs) => Some(Act::Ack(climbs)),
+            Err(problems) => return Ok(refuse(problems)),
+        },
+    };
+    Ok(Ruling::Accept { message, digest, to, act })
+}
+
+fn judge_ack(standing: &mut Crowd<'_>, agent: &Arc<str>, ack: &Message) -> Result<Result<Vec<Climb>, Vec<Problem>>> {
+    super::ack::judge(&standing.router.room.dir, &standing.router.fold, agent, ack, &mut standing.claimed)
+}
+
+fn address(
+    registry: &Registry,
+    agent: &str,
+    message: &Message,
+    standing: &mut Crowd<'_>,
+) -> Result<Vec<Group>, Vec<Problem>> {
     match resolve::resolve(registry, agent, message.addresses(), message.by_mention(), standing) {
-        Err(problems) => refuse(problems, &message),
+        Err(problems) => Err(problems),
         Ok(none) if none.is_empty() && message.by_mention() && !message::may_go_to_channel_alone(message.kind()) => {
             let problem = Problem::new("no_recipient", "nobody that the body mentions is known here");
-            refuse(
-                vec![problem.at("/body").fix("name the recipients in `to`; `mailbag agent list` shows them")],
-                &message,
-            )
+            Err(vec![problem.at("/body").fix("name the recipients in `to`; `mailbag agent list` shows them")])
         }
-        Ok(recipients) => Ruling::Accept(message, digest, groups(recipients)),
+        Ok(recipients) => Ok(groups(recipients)),
     }
 }
 
@@ -238,15 +269,14 @@ fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
 /// How everybody stands, for `any_<role>`: asked for only by who needs it.
 struct Crowd<'a> {
     router: &'a Router,
-    unread: RefCell<HashMap<String, usize>>,
     taken: HashMap<String, usize>,
+    /// What acks of this batch have claimed.
+    claimed: super::ack::Claimed,
 }
 
 impl Standing for Crowd<'_> {
     fn unread(&self, agent: &str) -> usize {
-        let count = || inbox::unread(&self.router.room.dir, agent).map_or(usize::MAX / 2, |names| names.len());
-        let waiting = *self.unread.borrow_mut().entry(agent.to_owned()).or_insert_with(count);
-        waiting + self.taken.get(agent).copied().unwrap_or(0)
+        self.router.fold.mailboxes.count(agent) + self.taken.get(agent).copied().unwrap_or(0)
     }
 
     fn online(&self, agent: &str) -> bool {

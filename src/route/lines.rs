@@ -43,7 +43,7 @@ impl Ids {
     /// Remembers what became of a message.
     pub(super) fn ruled(&mut self, letter: &Letter, ruling: &Ruling) {
         let (id, accepted) = match ruling {
-            Ruling::Accept(message, digest, _) => (message.id(), Some(*digest)),
+            Ruling::Accept { message, digest, .. } => (message.id(), Some(*digest)),
             Ruling::Duplicate { id, .. } | Ruling::Refuse { id: Some(id), .. } => (id.as_str(), None),
             _ => return,
         };

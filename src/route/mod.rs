@@ -5,17 +5,22 @@
 //! leaves the message where it stands, outbox or claim, and goes on with the others; one that fails for good ends the
 //! router, and recovery starts from what is on disk.
 
+mod ack;
+mod budget;
 mod channels;
 mod check;
 mod compose;
 mod deliver;
 mod lines;
+mod observe;
 mod project;
 mod reload;
 mod stage;
 mod take;
+mod timing;
 mod waiting;
 
+pub use ack::{Claimed as AckClaims, Meant, judge as judge_ack, meant};
 pub use waiting::Waiting;
 
 use crate::disk::{Barrier, Durability};
@@ -59,6 +64,8 @@ pub struct Router {
     pub(crate) stuck: BTreeSet<u64>,
     /// Records delivered and retired since the last barrier: after it they are settled.
     pub(crate) done: BTreeSet<u64>,
+    /// What was seen to leave inboxes, and is not in the log yet.
+    pub(crate) observed: observe::Observed,
     /// The conversations.
     pub(crate) channels: Channels,
     notices: Vec<Notice>,
@@ -75,7 +82,10 @@ pub struct Router {
     room_id: Option<crate::disk::Meta>,
     /// Files of people that could not be read, as they stood, and since when.
     bad: std::collections::BTreeMap<&'static str, (reload::Seen, std::time::Instant)>,
+    /// When to look again at what is due, after something stood in its way.
+    time_again: Option<std::time::Instant>,
     tally: Tally,
+    budgets: budget::Budgets,
 }
 
 /// What a router did since it started.
@@ -96,10 +106,18 @@ pub struct Tally {
 /// Something that the router has to say to somebody, once.
 #[derive(Clone)]
 pub(crate) struct Notice {
-    to: Arc<str>,
     about: String,
+    to: Arc<str>,
+    kind: &'static str,
     subject: String,
     body: String,
+    more: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Notice {
+    fn is_same(&self, other: &Notice) -> bool {
+        self.about == other.about && self.to == other.to
+    }
 }
 
 /// Step 2: taken out of the outbox, in `spool/claim`.
@@ -161,6 +179,7 @@ impl Router {
             claims: VecDeque::new(),
             stuck: BTreeSet::new(),
             done: BTreeSet::new(),
+            observed: Default::default(),
             channels,
             notices: Vec::new(),
             held: Vec::new(),
@@ -170,7 +189,9 @@ impl Router {
             seen: reload::Seen::default(),
             room_id: None,
             bad: Default::default(),
+            time_again: None,
             tally: Tally::default(),
+            budgets: budget::Budgets::default(),
         })
     }
 
@@ -182,8 +203,9 @@ impl Router {
         let addressed = self.resolve(checked)?;
         let staged = self.stage(addressed);
         let committed = self.commit(staged)?;
+        self.remember_hops(&committed);
         let delivered = self.deliver(committed)?;
-        let projected = self.project(delivered);
+        let projected = self.project(delivered)?;
         self.retire(projected)
     }
 
@@ -192,15 +214,20 @@ impl Router {
         self.outboxes.is_idle() && self.claims.is_empty() && self.backlog.is_empty() && self.notices.is_empty()
     }
 
-    /// Records durably that everything delivered so far is settled. For when nothing has happened for a while.
+    /// Records durably that everything delivered so far is settled, and what left inboxes. For when nothing has happened
+    /// for a while.
     pub fn settle(&mut self) -> Result<()> {
-        if self.done.is_empty() {
+        if self.done.is_empty() && self.observed.is_empty() {
             return Ok(());
+        }
+        // What is observed of a message's time and who is told of it stand in one batch.
+        if !self.notices.is_empty() {
+            return self.route().map(drop);
         }
         let staged = self.stage_settled();
         let committed = self.commit(staged)?;
         let delivered = self.deliver(committed)?;
-        let projected = self.project(delivered);
+        let projected = self.project(delivered)?;
         self.retire(projected).map(drop)
     }
 
@@ -211,10 +238,13 @@ impl Router {
 
     /// Says something to an agent, unless it was said before.
     pub(crate) fn notify_agent(&mut self, to: Arc<str>, about: String, subject: String, body: String) {
-        if !self.fold.heard.contains(&about)
-            && self.notices.iter().chain(&self.held).all(|notice| notice.about != about)
-        {
-            self.notices.push(Notice { to, about, subject, body });
+        self.notify_of(Notice { about, to, kind: "alert", subject, body, more: Default::default() });
+    }
+
+    fn notify_of(&mut self, notice: Notice) {
+        let is_new = !self.fold.heard.contains(&notice.about);
+        if is_new && !self.notices.iter().chain(&self.held).any(|other| other.is_same(&notice)) {
+            self.notices.push(notice);
         }
     }
 
@@ -241,7 +271,7 @@ impl Router {
         if copies {
             let stuck = Committed::again(std::mem::take(&mut self.stuck).into_iter().collect());
             let delivered = self.deliver(stuck)?;
-            let projected = self.project(delivered);
+            let projected = self.project(delivered)?;
             self.retire(projected)?;
         }
         if channels {

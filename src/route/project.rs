@@ -1,16 +1,41 @@
-//! Step 9: what follows from a record outside the mail itself: the conversations, and subscriptions, which stand in the
-//! registry. Done again after a kill, both come to the same.
+//! Step 9: what follows from a record outside the mail itself: the conversations, subscriptions, which stand in the
+//! registry, and messages that were taken back. Done again after a kill, they come to the same.
 
 use super::{Delivered, Projected, Router};
 use crate::error::Result;
+use crate::ladder::Rung;
 use crate::layout;
 use crate::record::Act;
 use std::sync::Arc;
 
 impl Router {
     /// Step 9. A record whose effect could not be made stays open, and is tried again.
-    pub(crate) fn project(&mut self, Delivered(seqs): Delivered) -> Projected {
+    pub(crate) fn project(&mut self, Delivered(seqs): Delivered) -> Result<Projected> {
         self.show();
+        let seqs = self.take_back(seqs)?;
+        Ok(self.subscribe(seqs))
+    }
+
+    // Messages that their senders withdrew go out of the inboxes in which they are unread.
+    fn take_back(&mut self, seqs: Vec<u64>) -> Result<Vec<u64>> {
+        let mut done = Vec::with_capacity(seqs.len());
+        for seq in seqs {
+            let climbs = match self.fold.open.get(&seq).and_then(|open| open.act.as_ref()) {
+                Some(Act::Ack(climbs)) if climbs.iter().any(|climb| climb.rung == Rung::Withdrawn) => climbs.clone(),
+                _ => {
+                    done.push(seq);
+                    continue;
+                }
+            };
+            match self.withdraw_or_wait(&climbs)? {
+                true => done.push(seq),
+                false => drop(self.stuck.insert(seq)),
+            }
+        }
+        Ok(done)
+    }
+
+    fn subscribe(&mut self, seqs: Vec<u64>) -> Projected {
         let acts: Vec<(u64, Arc<str>, Act)> = seqs
             .iter()
             .filter_map(|seq| self.fold.open.get(seq))

@@ -84,7 +84,8 @@ impl Router {
         };
         let long_ago = self.checkpointed.is_some_and(|at| at.segment != end.segment);
         if grown >= limits::CHECKPOINT_BYTES || long_ago {
-            match self.fold.save(&self.room.dir) {
+            let forgotten = self.fold.forget_archived_ids(&self.room.dir);
+            match forgotten.and_then(|()| self.fold.save(&self.room.dir)) {
                 Ok(()) => self.checkpointed = Some(end),
                 // Without it the next start reads more of the log, and no more than that.
                 Err(e) => tracing::warn!("{}", temporary(e)?),
@@ -96,6 +97,7 @@ impl Router {
     /// Forgets what is no longer waited for, and looks after what follows from the log.
     pub fn tidy(&mut self) {
         self.patience.tidy();
+        self.budgets.tidy();
         self.look_at_channels();
     }
 }

@@ -7,6 +7,7 @@ use crate::clock::Stamp;
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::log::Position;
+use crate::message::Message;
 use crate::projections::channels;
 use crate::record::{Event, Group, Record, hash_line};
 use std::collections::HashSet;
@@ -62,9 +63,9 @@ impl Router {
         Staged(entries)
     }
 
-    /// The records that every batch begins with: the room's, in an empty log, and what the barrier of this batch will
-    /// have settled.
-    pub(super) fn stage_settled(&self) -> Staged {
+    /// The records that every batch begins with: the room's, in an empty log, what the barrier of this batch will have
+    /// settled, and what was seen to leave inboxes.
+    pub(super) fn stage_settled(&mut self) -> Staged {
         let mut records = Vec::new();
         if self.fold.seq == 0 {
             let mut record = Record::new(Event::Room);
@@ -76,6 +77,7 @@ impl Router {
             record.settled = ranges(self.done.iter().copied());
             records.push(record);
         }
+        records.extend(self.stage_receipts());
         let (mut seq, mut at) = (self.fold.seq, self.fold.at);
         for record in &mut records {
             (seq, at) = (seq + 1, at.next());
@@ -97,8 +99,9 @@ impl Router {
                 Ok(())
             }
             Ruling::Again { .. } => Err(lines::not_found()),
-            Ruling::Accept(message, digest, to) => {
-                (entry.record.to, entry.record.act) = (to, compose::act(&message));
+            Ruling::Accept { message, digest, to, act } => {
+                (entry.record.to, entry.record.act) = (to, act);
+                self.time(&mut entry.record, &message, at);
                 compose::put(&mut entry.record, &message, digest);
                 let addressed_to = compose::addressed_to(&message);
                 if !message.is_for_router() {
@@ -107,12 +110,12 @@ impl Router {
                 let copies = Copies::new(*message, &addressed_to, seq, &entry.record.at);
                 self.stage_copies(&mut entry, &copies, number)
             }
-            Ruling::Notice { to, about, message } => {
+            Ruling::Notice { about, message } => {
                 (entry.record.event, entry.record.about) = (Event::Notice, Some(about));
-                let addressed_to = (*to).into();
-                entry.record.to = router_to(to);
+                let to: Arc<str> = message.text("to").unwrap_or(crate::id::HUMAN).into();
+                entry.record.to = router_to(to.clone());
                 compose::put(&mut entry.record, &message, message.digest());
-                let copies = Copies::new(*message, &addressed_to, seq, &entry.record.at);
+                let copies = Copies::new(*message, &(*to).into(), seq, &entry.record.at);
                 self.stage_copies(&mut entry, &copies, 0)
             }
             Ruling::Refuse { problems, id, ack } => {
@@ -137,6 +140,23 @@ impl Router {
             return Err(e);
         }
         Ok(entry)
+    }
+
+    // When it expires, and by when somebody has to answer: worked out once, as the settings stand now.
+    fn time(&self, record: &mut Record, message: &Message, at: Stamp) {
+        record.answers = message.text("in_reply_to").and_then(|to| self.fold.timers.meant(to, message.from()));
+        if record.to.is_empty() || message.kind() == "ack" {
+            return;
+        }
+        let expires = message.text("expires_at").and_then(Stamp::parse);
+        record.expires_at = expires.map(|at| at.to_string());
+        let within = self.settings.answer_within.of(message.priority());
+        let by = within.map(|within| at.after(within).to_string());
+        if message.wants_answer() {
+            record.answer_by = by;
+        } else if message.priority() == "urgent" {
+            record.ack_by = by;
+        }
     }
 
     fn stage_refusal(
@@ -214,6 +234,7 @@ impl Router {
             match record.event {
                 Event::Settled => self.done.retain(|seq| !record.settled.iter().any(|(a, b)| (a..=b).contains(&seq))),
                 Event::Room => {}
+                Event::Rungs => self.receipts_are_written(),
                 _ => seqs.push(record.seq),
             }
             self.fold.apply(record, at, length, hash);
@@ -243,7 +264,8 @@ impl Router {
         self.channels.unstage();
         for Entry { record, staged, .. } in entries {
             self.spool.unstage(staged.iter().map(String::as_str));
-            self.put_back(record.claim, &e);
+            self.put_back(record.claim.clone(), &e);
+            self.unstage_receipts(record);
         }
         Ok(Committed(Vec::new()))
     }

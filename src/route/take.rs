@@ -1,12 +1,13 @@
 //! Steps 2 and 3: out of the outbox, and into memory.
 
+use super::budget::Delay;
 use super::check::{Letter, Source};
 use super::{Claimed, Letters, Router, temporary};
 use crate::disk::Meta;
 use crate::error::Result;
 use crate::outbox::{self, Content, Line, Look, Ready, Terms, Turn};
 use crate::{layout, limits};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// A file that was claimed, with what was read before.
@@ -17,6 +18,16 @@ pub(super) struct Taken {
     content: Content,
     /// Which file was read, and how it stood; `None` if it was read as a claim.
     meta: Option<Meta>,
+}
+
+/// What became of a file in its outbox's turn.
+enum Step {
+    /// It was taken, with so many bytes.
+    Took(u64, Box<Taken>),
+    /// It is gone, or stays for now.
+    Next,
+    /// It stays, and so does everything behind it.
+    Rest(Delay),
 }
 
 /// How much one batch may still take.
@@ -73,10 +84,7 @@ impl Router {
             let Some((agent, turn)) = self.outboxes.next_turn(&self.room.dir) else { break };
             let place = layout::outbox(&agent).display().to_string();
             match turn {
-                Ok(turn) => {
-                    self.waiting.over(&place);
-                    self.take_turn(&agent, turn, &mut room, &mut taken)?;
-                }
+                Ok(turn) => self.take_turn(&agent, turn, &mut room, &mut taken)?,
                 Err(e) if e.errno() == Some(libc::ENOENT) => self.waiting.over(&place),
                 Err(e) => self.waiting.failed(&place, temporary(e)?.to_string()),
             }
@@ -85,43 +93,59 @@ impl Router {
     }
 
     fn take_turn(&mut self, agent: &Arc<str>, turn: Turn, room: &mut Room, taken: &mut Vec<Taken>) -> Result<()> {
+        let outbox = layout::outbox(agent).display().to_string();
         let Some(known) = self.registry.agent(agent).filter(|known| !known.is_retired()) else {
+            self.waiting.over(&outbox);
             self.turn_away(agent, &turn);
             return Ok(());
         };
         let terms =
             Terms { most: self.settings.message_bytes, outbox_uid: Some(turn.uid), claimed: false, owner: known.uid };
-        let mut names = turn.names.iter();
-        for name in names.by_ref() {
+        for (n, name) in turn.names.iter().enumerate() {
             if room.is_full() {
-                let rest = std::iter::once(name).chain(names).cloned().collect::<Vec<OsString>>();
-                self.outboxes.give_back(agent, rest);
+                self.outboxes.give_back(agent, turn.names[n..].to_vec());
                 break;
             }
             let place = layout::outbox(agent).join(name).display().to_string();
-            let looked = outbox::look(&turn.dir, name, &terms, &mut self.patience);
-            let claimed = looked.and_then(|look| match look {
-                Look::Ready(ready) => self.take_one(agent, &turn, name, *ready).map(Some),
-                Look::Later(reason, wait) => {
-                    self.waiting.not_ready(&place, reason, wait);
-                    Ok(None)
-                }
-                Look::Gone => {
-                    self.waiting.over(&place);
-                    Ok(None)
-                }
-            });
-            match claimed {
-                Ok(Some((bytes, one))) => {
+            let step = match self.spent(agent) {
+                Some(delay) => Ok(Step::Rest(delay)),
+                None => outbox::look(&turn.dir, name, &terms, &mut self.patience)
+                    .and_then(|look| self.step(agent, &turn, name, &place, look)),
+            };
+            match step {
+                Ok(Step::Took(bytes, one)) => {
                     self.waiting.over(&place);
                     room.take(bytes, &one.content);
-                    taken.push(one);
+                    taken.push(*one);
                 }
-                Ok(None) => {}
+                Ok(Step::Next) => {}
+                Ok(Step::Rest(delay)) => {
+                    self.outboxes.rest(agent, turn.names[n..].to_vec());
+                    self.hold_back(&outbox, &delay);
+                    return Ok(());
+                }
                 Err(e) => self.waiting.failed(&place, temporary(e)?.to_string()),
             }
         }
+        self.waiting.over(&outbox);
         Ok(())
+    }
+
+    fn step(&mut self, agent: &Arc<str>, turn: &Turn, name: &OsStr, place: &str, look: Look) -> Result<Step> {
+        match look {
+            Look::Ready(ready) => match self.price(agent, &ready.content) {
+                Ok(price) => {
+                    let (bytes, one) = self.take_one(agent, turn, name, *ready)?;
+                    self.pay(agent, &one.claim, price);
+                    return Ok(Step::Took(bytes, Box::new(one)));
+                }
+                Err(delay) if delay.all => return Ok(Step::Rest(delay)),
+                Err(delay) => self.hold_back(place, &delay),
+            },
+            Look::Later(reason, wait) => self.waiting.not_ready(place, reason, wait),
+            Look::Gone => self.waiting.over(place),
+        }
+        Ok(Step::Next)
     }
 
     // S1 → S2: claimed = -outbox +claim

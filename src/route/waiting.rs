@@ -13,6 +13,7 @@ pub struct Waiting {
     things: BTreeMap<String, Thing>,
     changed: bool,
     board: Option<Board>,
+    told: Option<Instant>,
 }
 
 struct Thing {
@@ -43,6 +44,18 @@ impl Waiting {
     /// This isn't ready for this reason; look again after this long, or only when an event comes.
     pub fn not_ready(&mut self, what: &str, reason: &str, wait: Option<Duration>) {
         self.put(what, reason.to_owned(), wait.map(|wait| Instant::now() + wait), 0);
+    }
+
+    /// This is held back on purpose, for so long. It has waited since it was first held back for this reason.
+    pub fn delayed(&mut self, what: &str, reason: &str, wait: Duration) {
+        // Rounded up: what is looked at before it is due is only put off again.
+        let seconds = Stamp::now().micros().saturating_add(wait.as_micros() as i64 + 999_999) / 1_000_000;
+        let next = Stamp::from_micros(seconds * 1_000_000).date_time().format("%H:%M:%S");
+        let since = self.things.get(what).filter(|thing| thing.reason.starts_with(reason)).map(|thing| thing.since);
+        self.put(what, format!("{reason}; next at {next} UTC"), Some(Instant::now() + wait), 0);
+        if let (Some(since), Some(thing)) = (since, self.things.get_mut(what)) {
+            thing.since = since;
+        }
     }
 
     fn put(&mut self, what: &str, reason: String, due: Option<Instant>, failures: u32) {
@@ -106,6 +119,15 @@ impl Waiting {
         if self.board.as_ref().is_none_or(Board::is_gone) {
             let board = Board::open(room, layout::WAITING);
             (self.board, self.changed) = (board.map_err(|e| tracing::debug!("{e}")).ok(), true);
+        }
+    }
+
+    /// Writes the list if it changed, and was not written a moment ago. For what has to be told while mail comes without
+    /// end, and the router is never idle.
+    pub fn tell(&mut self, room: &Dir) {
+        if self.changed && self.told.is_none_or(|told| told.elapsed() >= limits::IDLE) {
+            self.told = Some(Instant::now());
+            self.write(room);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::words::quoted;
 use crate::clock::Stamp;
 use crate::error::Problem;
+use crate::ladder::Rung;
 use crate::mentions::mentions;
 use crate::message::{ROUTER_TYPES, may_go_to_channel_alone};
 use crate::spelling::OFTEN_MEANT;
@@ -52,7 +53,6 @@ fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
 }
 
 fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
-    const STATES: [&str; 6] = ["acknowledged", "actioned", "resolved", "superseded", "withdrawn", "abandoned"];
     let example = json!({"type": "ack", "refs": ["msg_1"], "status": "actioned"});
     if fields.get("refs").is_none_or(|refs| refs.as_array().is_some_and(Vec::is_empty)) {
         let fix = format!("put the ids of the messages you acknowledge into refs{}", did_you_mean(fields, &["refs"]));
@@ -63,7 +63,7 @@ fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
     let status = fields.get("status");
     // Another type than text is the schema's to report.
     if status.is_some_and(|status| !status.is_string())
-        || status.and_then(Value::as_str).is_some_and(|s| STATES.contains(&s))
+        || status.and_then(Value::as_str).and_then(Rung::of_ack).is_some()
     {
         return;
     }
@@ -72,7 +72,7 @@ fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
         None => "an ack says no status".to_owned(),
     };
     let hint = if status.is_none() { did_you_mean(fields, &["status"]) } else { String::new() };
-    let fix = format!("set status to one of {}{hint}", STATES.join(", "));
+    let fix = format!("set status to one of {}{hint}", Rung::ACKS.map(Rung::as_str).join(", "));
     problems.push(Problem::new("bad_ack_status", what).at("/status").fix(fix).example(example));
 }
 

@@ -145,3 +145,15 @@ fn a_service_manager_is_told_when_the_router_watches() {
     let _ = child.wait();
     assert!(said.expect("a word to the service manager").contains("READY=1"));
 }
+
+#[test]
+fn status_names_a_file_that_waits_also_where_its_name_is_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::with(&["alice"]);
+    let name = std::ffi::OsStr::from_bytes(b"unfinish\xe9d.json");
+    std::fs::write(world.room("outbox/alice").join(name), "{\"to\":").expect("a file");
+    world.ok(&["run", "--once"]);
+    let blocked = &world.json(&["status"])["blocked"][0];
+    assert_eq!(blocked["what"], "outbox/alice/unfinish\u{fffd}d.json");
+    assert_eq!(blocked["reason"], "it is empty or ends too early");
+}

@@ -3,6 +3,7 @@
 use crate::town::Town;
 use mailbag::registry::Registry;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -86,16 +87,32 @@ impl mailbag::resolve::Standing for Nobody {
 }
 
 #[test]
-fn everybody_writing_to_everybody_at_once_comes_to_its_end() {
+fn everybody_writing_to_everybody_at_once_comes_to_its_end_and_a_single_message_gets_through() {
     const AGENTS: usize = 30;
+    const EACH: usize = 20;
     let ids: Vec<String> = (0..AGENTS).map(|n| format!("a{n}")).collect();
     let town = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>()).quick();
     for id in &ids {
-        for n in 0..5 {
-            town.mail(id, &format!("{n}.json"), json!({"to": "all", "body": "to all of you"}));
+        for n in 0..EACH {
+            // The id is in the name of the copy.
+            town.mail(id, &format!("{n}.json"), json!({"to": "all", "id": format!("n{n}"), "body": "to all of you"}));
         }
     }
     let town = town.run();
-    town.wait("all have all", || ids.iter().all(|id| town.count(id) == 5 * (AGENTS - 1)));
+    town.is_alive("human", "human");
+    town.mail("human", "x.json", json!({"to": "a7", "body": "single", "id": "single"}));
+    town.wait("the single message arrives", || {
+        town.names("inbox/a7").iter().any(|name| name.ends_with("-human-single.json"))
+    });
+    let all = EACH * (AGENTS - 1);
+    town.wait("all have all", || ids.iter().all(|id| town.count(id) >= all + usize::from(id == "a7")));
+    town.wait("nothing is left", || ids.iter().all(|id| town.names(&format!("outbox/{id}")).is_empty()));
+    for id in &ids {
+        let names = town.names(&format!("inbox/{id}"));
+        let senders_and_ids: BTreeSet<&str> =
+            names.iter().filter_map(|name| name.split_once('-').map(|one| one.1)).collect();
+        let single = usize::from(id == "a7");
+        assert_eq!((names.len(), senders_and_ids.len()), (all + single, all + single), "{id}");
+    }
     town.verify();
 }

@@ -1,6 +1,7 @@
 //! Other users, other users' files, and directories that are not what they seem.
 
 use crate::town::{Town, exchange, is_root, tool};
+use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -172,4 +173,21 @@ fn an_outbox_swapped_for_a_symlink_and_back_all_the_time_lets_nothing_through_fr
     town.is_alive("mallory", "bob");
     assert_eq!(town.count("bob"), 0);
     assert!(elsewhere.join("x.json").is_file());
+}
+
+// The limit of it all, as it is: file permissions know users, not agents.
+#[test]
+fn a_process_of_the_same_user_can_send_as_another_agent_and_a_changed_log_shows() {
+    let mut town = Town::of(&["mallory", "alice", "bob"]).run();
+    // Whoever writes here, nothing in the file tells that it was not alice.
+    fs::write(town.room("outbox/alice/x.json"), r#"{"to": "bob", "body": "forged by mallory"}"#)
+        .expect("the same user");
+    assert_eq!(town.wait_for_mail("bob", 1)[0]["from"], "alice");
+    town.stop();
+    town.verify();
+    let log = town.room("log/00000001.ndjson");
+    let text = fs::read_to_string(&log).expect("the same user");
+    fs::write(&log, text.replace("forged by mallory", "forged by nobody")).expect("the same user");
+    let found = World::run(&town, &["log", "verify"]);
+    assert_ne!(found.code, 0, "{found:?}");
 }

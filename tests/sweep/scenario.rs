@@ -6,10 +6,12 @@ use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, LATE, Letter, WAVES, letters};
 use super::{ptrace, shown};
+use crate::archive::packs;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -45,6 +47,8 @@ pub(crate) struct Setting {
     pub(crate) env: Vec<(&'static str, String)>,
     /// Somebody puts files of his own where the router is about to deliver.
     pub(crate) squatters: bool,
+    /// Somebody archives meanwhile. Ids are forgotten then, so no letter comes again.
+    pub(crate) archives: bool,
 }
 
 /// The room, its agents, and what they hold.
@@ -66,6 +70,7 @@ impl World {
     /// A room in the new directory `room`, with the first wave of letters in the outboxes.
     pub(crate) fn new(room: &Path, setting: Setting) -> io::Result<World> {
         let mut letters = letters(setting.seed, setting.late);
+        letters.retain(|letter| !setting.archives || !letter.recipients.is_empty());
         if setting.unordered {
             // Where a name is used again, the second use would have to be undone together with the first.
             for (n, letter) in letters.iter_mut().enumerate() {
@@ -335,20 +340,30 @@ impl World {
         torn || self.setting.unordered
     }
 
-    /// Every original, those that came again too, stands in `sent/` as it was written.
+    /// Every original, those that came again too, stands in `sent/` or in the archive as it was written.
     fn check_sent(&self, figures: &mut Figures) -> io::Result<()> {
         let mut wanted: BTreeMap<(&str, String, Vec<u8>), usize> = BTreeMap::new();
         for letter in self.letters.iter().filter(|letter| !letter.rides) {
             *wanted.entry((letter.sender, letter.file.clone(), letter.bytes.clone())).or_default() += 1;
         }
+        let mut kept: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+        for (path, contents) in packs::files(&self.room, "sent") {
+            let path = PathBuf::from(std::ffi::OsString::from_vec(path));
+            kept.extend(contents.into_iter().map(|content| (self.room.join(&path), content)));
+        }
         for (agent, _) in AGENTS {
             for path in files(&self.room.join("sent").join(agent))? {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                let original = name.split_once('~').map_or("", |(_, original)| original).to_owned();
-                match wanted.get_mut(&(agent, original, fs::read(&path)?)).filter(|n| **n > 0) {
-                    Some(n) => *n -= 1,
-                    None => figures.damaged(format!("sent/{agent}/{name} is none of the originals left")),
-                }
+                let content = fs::read(&path)?;
+                kept.push((path, content));
+            }
+        }
+        for (path, content) in kept {
+            let agent = AGENTS.iter().map(|(agent, _)| *agent).find(|agent| path.iter().any(|part| part == *agent));
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let original = name.split_once('~').map_or("", |(_, original)| original).to_owned();
+            match wanted.get_mut(&(agent.unwrap_or_default(), original, content)).filter(|n| **n > 0) {
+                Some(n) => *n -= 1,
+                None => figures.damaged(format!("{} is none of the originals left", path.display())),
             }
         }
         for ((agent, file, _), n) in wanted.into_iter().filter(|(_, n)| *n > 0) {

@@ -33,8 +33,12 @@ pub(crate) struct Points {
 impl Points {
     /// Counts the calls of a run in such a room.
     pub(crate) fn count(setting: &Setting) -> io::Result<Points> {
-        let outcome = count(setting)?;
-        Ok(Points { points: sides(&outcome), outcome })
+        Ok(Points::of(count(setting)?))
+    }
+
+    /// The points of an undisturbed run of another program.
+    pub(crate) fn of(outcome: Outcome) -> Points {
+        Points { points: sides(&outcome), outcome }
     }
 
     /// Every point in a full run; else about `most`, of each phase the first, the last and some between.

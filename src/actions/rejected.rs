@@ -1,0 +1,378 @@
+//! Refused files: which there are, why, and what becomes of them: judged anew, or dropped.
+
+use super::status::directories;
+use super::tail::Tail;
+use super::{attach, identity};
+use crate::address::quoted;
+use crate::daemon::{self, Passed};
+use crate::disk::Dir;
+use crate::error::{Error, Problem, Result};
+use crate::notice::LogWatch;
+use crate::record::{Event, Record};
+use crate::room::Room;
+use crate::settings::Admission;
+use crate::{layout, limits};
+use rustix::fs::FileType;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// How long a running router is given to judge what was put back.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A refused file that still stands there.
+#[derive(Debug, Clone, Serialize)]
+pub struct Refused {
+    /// The number of the record that refused it.
+    pub seq: u64,
+    /// Who had dropped it.
+    pub agent: String,
+    /// The name under which it had been dropped.
+    pub name: String,
+    /// The file, relative to the room; none if it was taken away.
+    pub file: Option<PathBuf>,
+    /// Its explanation, relative to the room; none if it was taken away.
+    pub explanation: Option<PathBuf>,
+    /// The code of the first problem.
+    pub code: String,
+    /// The first problem.
+    pub what: String,
+    /// When it was refused.
+    pub refused_at: String,
+    /// Everything that is wrong with it.
+    #[serde(skip)]
+    pub problems: Vec<Problem>,
+}
+
+/// Which refused files are meant.
+#[derive(Debug, Clone)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// All of one agent.
+    Of(String),
+    /// These: each a seq, the name under which it had been dropped, or its name in `rejected/`.
+    Named(Vec<String>),
+}
+
+/// A refused file with all that is known of it.
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    /// The file.
+    #[serde(flatten)]
+    pub refused: Refused,
+    /// Its text; none if it has none that can be shown.
+    pub text: Option<String>,
+    /// Everything that is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+/// What became of a file that was put back.
+#[derive(Debug, Serialize)]
+pub struct Retried {
+    /// The number of the record that had refused it.
+    pub seq: u64,
+    /// Whose it is.
+    pub agent: String,
+    /// Where it was put, relative to the room.
+    pub file: PathBuf,
+    /// Accepted, refused, duplicate, or none if it waits still.
+    pub became: Option<Event>,
+    /// The number of the new record.
+    pub record: Option<u64>,
+    /// Who gets it.
+    pub recipients: Vec<String>,
+    /// Why it was refused again.
+    pub problems: Vec<Problem>,
+}
+
+impl Retried {
+    /// A claim keeps of a file's name what fits.
+    fn is_claimed_as(&self, original: &str) -> bool {
+        let claim = self.file.file_name().map(|name| layout::claim(0, &self.agent, name));
+        claim.is_some_and(|claim| layout::read_claim(&claim).is_some_and(|claim| claim.original == original))
+    }
+}
+
+/// What was refused and still stands there, newest first.
+pub fn list(room: &Room, which: &Which) -> Result<Vec<Refused>> {
+    let mut all = Vec::new();
+    for agent in directories(room, layout::REJECTED)? {
+        all.extend(of(room, &agent)?);
+    }
+    all.sort_by_key(|refused| std::cmp::Reverse(refused.seq));
+    match which {
+        Which::All => Ok(all),
+        Which::Of(agent) => {
+            let id = room.registry().ok().and_then(|registry| registry.find(agent).map(|agent| agent.id.to_string()));
+            let agent = id.unwrap_or_else(|| agent.clone());
+            Ok(all.into_iter().filter(|refused| refused.agent == agent).collect())
+        }
+        Which::Named(names) => {
+            let mut chosen: Vec<Refused> = Vec::new();
+            for name in names {
+                let one = named(&all, name)?;
+                if !chosen.iter().any(|other| other.seq == one.seq && other.agent == one.agent) {
+                    chosen.push(one.clone());
+                }
+            }
+            Ok(chosen)
+        }
+    }
+}
+
+/// One refused file with its text.
+pub fn show(room: &Room, name: &str) -> Result<Shown> {
+    let refused = list(room, &Which::Named(vec![name.to_owned()]))?.remove(0);
+    let bytes = refused.file.as_ref().and_then(|file| room.dir.read(file, limits::MESSAGE_BYTES_MOST).ok().flatten());
+    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(Shown { problems: refused.problems.clone(), text, refused })
+}
+
+/// Removes refused files and their explanations: those that were listed, and none that came since.
+pub fn remove_all(room: &Room, listed: &[Refused]) -> Result<()> {
+    for refused in listed {
+        let dir = room.dir.sub(layout::rejected(&refused.agent))?;
+        // The explanation goes last: as long as anything stands there, it says what that is.
+        for path in refused.file.iter().chain(&refused.explanation) {
+            remove(&dir, path)?;
+        }
+        dir.sync()?;
+    }
+    Ok(())
+}
+
+/// Puts refused files back into the outboxes they came from, to be judged anew, and says what became of them. With
+/// `mended`, one file's content is put there in the place of it.
+pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Retried>> {
+    let all = list(room, which)?;
+    let content = match (mended, all.as_slice()) {
+        (Some(path), [_]) => Some(attach::read(&attach::find(path)?, limits::MESSAGE_BYTES_MOST)?),
+        (None, _) => None,
+        (Some(_), many) => {
+            let what = format!("one mended file can't take the place of {}", many.len());
+            return Err(Error::Usage { what, cure: "name one refused file".into() });
+        }
+    };
+    all.iter().try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
+    let mut tail = Tail::at_end(room)?;
+    let (told, news) = channel();
+    let tell = told.clone();
+    let watch = LogWatch::new(&room.dir, move || {
+        // The receiver is gone only when this has returned.
+        let _ = tell.send(());
+    });
+    let mut retried = Vec::new();
+    for refused in &all {
+        retried.push(put_back(room, refused, content.as_deref())?);
+    }
+    let routed = daemon::pass(room)?;
+    note(&mut retried, tail.read()?);
+    let deadline = Instant::now() + PATIENCE;
+    while matches!(routed, Passed::RouterRuns(_)) && retried.iter().any(|one| one.became.is_none()) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        // Without events, looking again now and then is all that can be done; `told` keeps this a wait.
+        let wait = if watch.is_ok() { limits::IDLE } else { limits::RETRY_FIRST };
+        let _ = news.recv_timeout(wait.min(left));
+        note(&mut retried, tail.read()?);
+    }
+    drop(told);
+    Ok(retried)
+}
+
+/// Looks at one agent's directory: each refusal has a number, under which its file and its explanation stand.
+fn of(room: &Room, agent: &str) -> Result<Vec<Refused>> {
+    let directory = layout::rejected(agent);
+    let dir = room.dir.sub(&directory)?;
+    let mut by_seq: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for entry in dir.list()? {
+        let Ok(name) = entry?.name.into_string() else { continue };
+        if let Some(seq) = layout::read_retired(&name).filter(|_| !name.starts_with('.')) {
+            by_seq.entry(seq).or_default().push(name);
+        }
+    }
+    let each = by_seq.into_iter().map(|(seq, names)| {
+        let (file, explanation) = tell_apart(&dir, seq, names);
+        let why = explanation.as_ref().and_then(|name| explain(&dir, name));
+        let (code, what, at, original, problems) = why.unwrap_or_else(|| {
+            let what = "its explanation can't be read; `mailbag log --event refused` has the reason".to_owned();
+            (String::new(), what, String::new(), String::new(), Vec::new())
+        });
+        let kept = file.as_deref().or(explanation.as_deref()).and_then(layout::read_original).unwrap_or_default();
+        Refused {
+            seq,
+            agent: agent.to_owned(),
+            name: if original.is_empty() { kept.to_owned() } else { original },
+            file: file.map(|name| directory.join(name)),
+            explanation: explanation.map(|name| directory.join(name)),
+            code,
+            what,
+            refused_at: at,
+            problems,
+        }
+    });
+    Ok(each.collect())
+}
+
+/// Which of the names of one number is the file, and which its explanation: a sender may call its file as
+/// explanations are called.
+fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, Option<String>) {
+    names.sort_by_key(String::len);
+    let explains = |name: &String, file: &String| {
+        layout::read_original(file).is_some_and(|original| *name == layout::explanation(seq, original))
+    };
+    for file in &names {
+        if let Some(explanation) = names.iter().find(|name| *name != file && explains(name, file)) {
+            return (Some(file.clone()), Some(explanation.clone()));
+        }
+    }
+    match names.into_iter().next() {
+        Some(name) if name.ends_with(layout::EXPLANATION) && explain(dir, &name).is_some() => (None, Some(name)),
+        other => (other, None),
+    }
+}
+
+type Why = (String, String, String, String, Vec<Problem>);
+
+fn explain(dir: &Dir, name: &str) -> Option<Why> {
+    let bytes = dir.read(name, limits::MESSAGE_BYTES_MOST).ok()??;
+    let value: Value = serde_json::from_slice(&bytes).ok()?;
+    let problems: Vec<Problem> = serde_json::from_value(value.get("problems")?.clone()).ok()?;
+    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let what = problems.first().map(|problem| problem.what.clone()).unwrap_or_default();
+    Some((text("code"), what, text("refused_at"), text("file"), problems))
+}
+
+/// The one that a word means: a number before a name.
+fn named<'r>(all: &'r [Refused], word: &str) -> Result<&'r Refused> {
+    let in_room = |path: &Option<PathBuf>| {
+        path.as_ref().is_some_and(|path| path.as_os_str() == word || path.file_name().is_some_and(|name| name == word))
+    };
+    let rules: [&dyn Fn(&&Refused) -> bool; 2] = [&|one| word.parse() == Ok(one.seq), &|one| {
+        one.name == word || in_room(&one.file) || in_room(&one.explanation)
+    }];
+    for rule in rules {
+        match all.iter().filter(rule).collect::<Vec<_>>().as_slice() {
+            [] => {}
+            [one] => return Ok(one),
+            many => {
+                let seqs: Vec<String> = many.iter().take(limits::PROBLEMS).map(|one| one.seq.to_string()).collect();
+                return Err(Error::Usage {
+                    what: format!("{} means several refused files", quoted(word)),
+                    cure: format!("write one of {}", seqs.join(", ")),
+                });
+            }
+        }
+    }
+    Err(Error::NotFound {
+        what: format!("no refused file {} stands there", quoted(word)),
+        cure: "`mailbag rejected list` shows which do".into(),
+    })
+}
+
+/// Putting a file back where nobody would route it would only hide it.
+fn may_be_routed(room: &Room, refused: &Refused, mended: bool) -> Result<()> {
+    if refused.file.is_none() && !mended {
+        return Err(Error::NotFound {
+            what: format!("the refused file {} was taken away; only its explanation stands there", refused.name),
+            cure: format!("`mailbag rejected retry {} FILE` sends another in its place", refused.seq),
+        });
+    }
+    let registry = room.registry()?;
+    match identity::registered(&registry, &refused.agent, None) {
+        Ok(agent) if agent.is_retired() => Err(Error::Usage {
+            what: format!("{} is retired, and its outbox is not routed", agent.id),
+            cure: format!("run `mailbag agent set {} --status offline`", agent.id),
+        }),
+        Err(e) if room.settings()?.admission != Admission::Open => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Moves a refused file back, or what takes its place, never over another.
+fn put_back(room: &Room, refused: &Refused, content: Option<&[u8]>) -> Result<Retried> {
+    let outbox = room.dir.make(layout::outbox(&refused.agent))?;
+    let dir = room.dir.sub(layout::rejected(&refused.agent))?;
+    let old = refused.file.as_ref().and_then(|path| path.file_name());
+    let from = match (content, old) {
+        (Some(bytes), _) => {
+            let hidden = format!(".retry-{}-{}", refused.seq, crate::id::mint());
+            outbox.replace(&hidden, bytes)?;
+            (outbox.clone(), hidden.into())
+        }
+        (None, old) => (dir.clone(), old.unwrap_or_default().to_owned()),
+    };
+    let kept = old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json");
+    let kept = without_retry(kept);
+    let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
+    outbox.sync()?;
+    // From here on it is the router's; what is left of the refusal would only be shown as one that still stands.
+    for path in refused.file.iter().filter(|_| content.is_some()).chain(&refused.explanation) {
+        remove(&dir, path)?;
+    }
+    dir.sync()?;
+    Ok(Retried {
+        seq: refused.seq,
+        agent: refused.agent.clone(),
+        file: layout::outbox(&refused.agent).join(name),
+        became: None,
+        record: None,
+        recipients: Vec::new(),
+        problems: Vec::new(),
+    })
+}
+
+/// A name that was given here before is not added to again and again.
+fn without_retry(name: &str) -> &str {
+    let rest = name.strip_prefix("retry-").and_then(|rest| rest.split_once('-'));
+    rest.filter(|(number, _)| number.parse::<u64>().is_ok()).map_or(name, |(_, rest)| rest)
+}
+
+fn move_to_free_name(from: &Dir, old: &std::ffi::OsStr, outbox: &Dir, seq: u64, kept: &str) -> Result<String> {
+    let mut name = format!("retry-{seq}-{kept}");
+    for number in 2.. {
+        match from.rename(old, outbox, &name, "put the refused file back as") {
+            Err(e) if e.errno() == Some(libc::EEXIST) && number < 1000 => name = format!("retry-{seq}-{number}-{kept}"),
+            done => return done.map(|()| name),
+        }
+    }
+    Ok(name)
+}
+
+/// What the records say of the files that were put back.
+fn note(retried: &mut [Retried], records: Vec<Record>) {
+    for record in records {
+        let Some(claim) = record.claim.as_deref().and_then(layout::read_claim) else { continue };
+        let is_it =
+            |one: &&mut Retried| one.became.is_none() && one.agent == claim.agent && one.is_claimed_as(claim.original);
+        if let Some(one) = retried.iter_mut().find(is_it) {
+            (one.became, one.record) = (Some(record.event), Some(record.seq));
+            if record.event == Event::Accepted {
+                one.recipients = record.recipients().map(|(agent, _)| agent.to_string()).collect();
+            }
+            one.problems = record.problems;
+        }
+    }
+}
+
+/// A refused thing may be a directory, which is removed if it is empty.
+fn remove(dir: &Dir, path: &Path) -> Result<()> {
+    let name = path.file_name().unwrap_or_default();
+    if dir.stat(name)?.is_none_or(|meta| meta.kind != FileType::Directory) {
+        return dir.remove(name);
+    }
+    dir.remove_empty(name)?;
+    match dir.stat(name)? {
+        None => Ok(()),
+        Some(_) => Err(Error::Usage {
+            what: format!("{} is a directory with something in it", dir.at(name).display()),
+            cure: "remove it by hand".into(),
+        }),
+    }
+}

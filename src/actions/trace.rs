@@ -1,0 +1,272 @@
+//! Tracing: how far each recipient's copy of a message has come, as the log tells it, and what came of it.
+
+use crate::clock::Stamp;
+use crate::disk::Meta;
+use crate::error::{Error, Result};
+use crate::fold::{self, EXPIRED, Fold, OVERDUE, OVERDUE_AT_LAST};
+use crate::ladder::{Climb, Rung};
+use crate::record::{Act, Event, Record};
+use crate::room::Room;
+use crate::route::{self, Meant};
+use crate::{layout, log};
+use regex::bytes::Regex;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How a message stands.
+#[derive(Debug, Serialize)]
+pub struct Trace {
+    /// Its record.
+    pub seq: u64,
+    /// Its id.
+    pub id: String,
+    /// Who wrote it.
+    pub from: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it is about.
+    pub subject: Option<String>,
+    /// When it was accepted.
+    pub accepted_at: String,
+    /// Where its original is kept, as long as it stands there.
+    pub sent: Option<PathBuf>,
+    /// Everybody who gets a copy.
+    pub recipients: Vec<Recipient>,
+    /// Messages that answer it.
+    pub answers: Vec<Answer>,
+    /// Who was told that its time has passed.
+    pub told: Vec<Told>,
+}
+
+/// One recipient's copy.
+#[derive(Debug, Serialize)]
+pub struct Recipient {
+    /// Whose copy.
+    pub agent: String,
+    /// By which kind of address it was reached.
+    pub via: String,
+    /// How far it has come.
+    pub rung: Rung,
+    /// Each rung that it was observed on, in the order of the log.
+    pub rungs: Vec<Step>,
+}
+
+/// A rung, and when the copy was observed on it.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// The rung.
+    pub rung: Rung,
+    /// When the log was told; for a delivery, when the file came into its inbox, as far as that can be seen.
+    pub at: Option<String>,
+    /// Who said so, of a rung that somebody says.
+    pub by: Option<String>,
+    /// In words.
+    pub note: Option<String>,
+}
+
+/// A message that answers.
+#[derive(Debug, Serialize)]
+pub struct Answer {
+    /// Its record.
+    pub seq: u64,
+    /// Its id.
+    pub id: String,
+    /// Who wrote it.
+    pub from: String,
+    /// When it was accepted.
+    pub at: String,
+}
+
+/// Somebody who was told.
+#[derive(Debug, Serialize)]
+pub struct Told {
+    /// Who.
+    pub agent: String,
+    /// Of what: `expired` or `overdue`.
+    pub what: String,
+    /// When.
+    pub at: String,
+}
+
+/// Traces the message that a reference means, among what the asker sent or received; without an asker, among all.
+pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
+    let fold = fold::replay(&room.dir)?.fold;
+    let meant = route::meant(&room.dir, &fold, asker, reference)?;
+    let meant = meant.map_err(|problem| match problem.code.as_str() {
+        "unknown_reference" => Error::NotFound { what: problem.what, cure: problem.fix },
+        _ => Error::Usage { what: problem.what, cure: problem.fix },
+    })?;
+    let mut tracing = Tracing::new(room, &meant);
+    tracing.read()?;
+    tracing.finish(&fold)
+}
+
+struct Tracing<'a> {
+    room: &'a Room,
+    meant: &'a Meant,
+    record: Option<Record>,
+    steps: BTreeMap<String, Vec<Step>>,
+    settled: Option<String>,
+    answers: Vec<Answer>,
+    told: Vec<Told>,
+}
+
+impl<'a> Tracing<'a> {
+    fn new(room: &'a Room, meant: &'a Meant) -> Tracing<'a> {
+        let (steps, answers, told) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Tracing { room, meant, record: None, steps, settled: None, answers, told }
+    }
+
+    /// Reads the log from the message on; only lines that may concern it are parsed.
+    fn read(&mut self) -> Result<()> {
+        let id = regex::escape(&self.meant.id);
+        let pattern =
+            format!(r#"^\{{"seq":{},|"rungs":\[|"settled":\[|"act":\{{"ack"|"about":"|"{id}"|/{id}""#, self.meant.seq);
+        let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
+            what: format!("this id can't be looked for: {e}"),
+            cure: "give its seq".into(),
+        })?;
+        for line in log::read(&self.room.dir, self.meant.place)? {
+            let line = line?;
+            if !concerns.is_match(&line.bytes) {
+                continue;
+            }
+            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+            if record.seq == self.meant.seq {
+                self.record = Some(record);
+            } else {
+                self.take(record);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, record: Record) {
+        match record.event {
+            Event::Rungs => self.climb(&record.rungs, &record, None),
+            Event::Settled if self.settled.is_none() => {
+                let covers = record.settled.iter().any(|(from, to)| (from..=to).contains(&&self.meant.seq));
+                self.settled = Some(record.at).filter(|_| covers);
+            }
+            Event::Accepted => {
+                if let Some(Act::Ack(climbs)) = &record.act {
+                    self.climb(climbs, &record, text(&record, "body"));
+                } else if self.is_answered_by(&record) {
+                    let from = record.from.as_deref().unwrap_or_default().to_owned();
+                    let id = record.id.clone().unwrap_or_default();
+                    self.answers.push(Answer { seq: record.seq, id, from, at: record.at });
+                }
+            }
+            Event::Notice => self.hear(&record),
+            _ => {}
+        }
+    }
+
+    fn climb(&mut self, climbs: &[Climb], record: &Record, note: Option<String>) {
+        for climb in climbs.iter().filter(|climb| climb.seqs.contains(&self.meant.seq)) {
+            let by = record.from.as_deref().map(str::to_owned);
+            let step = Step { rung: climb.rung, at: Some(record.at.clone()), by, note: note.clone() };
+            self.steps.entry(climb.agent.to_string()).or_default().push(step);
+        }
+    }
+
+    fn is_answered_by(&self, record: &Record) -> bool {
+        let Meant { seq, from, id, .. } = self.meant;
+        let reply = text(record, "in_reply_to");
+        let by_name = || reply.is_some_and(|reply| reply == *id || reply == format!("{from}/{id}"));
+        let is_between = record.recipients().any(|(to, _)| to == from);
+        record.answers == Some(*seq) || (is_between && by_name())
+    }
+
+    fn hear(&mut self, record: &Record) {
+        let about = record.about.as_deref().and_then(|about| about.split_once(' '));
+        let Some((what, seq)) = about else { return };
+        if seq.parse() == Ok(self.meant.seq) && [EXPIRED, OVERDUE, OVERDUE_AT_LAST].contains(&what) {
+            let what = if what == EXPIRED { EXPIRED } else { OVERDUE };
+            let told = record.recipients().map(|(agent, _)| Told {
+                agent: agent.to_string(),
+                what: what.into(),
+                at: record.at.clone(),
+            });
+            self.told.extend(told);
+        }
+    }
+
+    fn finish(mut self, fold: &Fold) -> Result<Trace> {
+        let record = self.record.take().ok_or_else(|| Error::NotFound {
+            what: format!("record {} is not in the log", self.meant.seq),
+            cure: "`mailbag log verify` says what is wrong with it".into(),
+        })?;
+        let recipients = record.recipients().map(|(agent, via)| self.recipient(&record, agent, via, fold)).collect();
+        Ok(Trace {
+            seq: record.seq,
+            id: self.meant.id.clone(),
+            from: self.meant.from.to_string(),
+            kind: text(&record, "type").unwrap_or_else(|| "message".into()),
+            subject: text(&record, "subject"),
+            sent: self.original(&record),
+            recipients,
+            accepted_at: record.at,
+            answers: self.answers,
+            told: self.told,
+        })
+    }
+
+    fn recipient(&self, record: &Record, agent: &str, via: &str, fold: &Fold) -> Recipient {
+        let mut rungs = vec![Step { rung: Rung::Accepted, at: Some(record.at.clone()), by: None, note: None }];
+        let later = self.steps.get(agent).map(Vec::as_slice).unwrap_or_default();
+        rungs.extend(self.delivery(record, agent, fold, !later.is_empty()));
+        let is_told = later.iter().any(|step| step.rung == Rung::Announced);
+        rungs.extend(self.marker(record, agent).filter(|_| !is_told));
+        let step =
+            |step: &Step| Step { rung: step.rung, at: step.at.clone(), by: step.by.clone(), note: step.note.clone() };
+        rungs.extend(later.iter().map(step));
+        let rung = rungs.iter().map(|step| step.rung).max_by_key(|rung| rung.height()).unwrap_or(Rung::Accepted);
+        Recipient { agent: agent.to_owned(), via: via.to_owned(), rung, rungs }
+    }
+
+    /// A committed copy that is no longer staged was delivered.
+    fn delivery(&self, record: &Record, agent: &str, fold: &Fold, went_on: bool) -> Option<Step> {
+        let open = fold.open.get(&record.seq);
+        let staged = open.and_then(|open| open.deliveries().find(|delivery| &*delivery.agent == agent));
+        let waits = match staged {
+            Some(delivery) => self.look(layout::STAGE, &delivery.staged).is_some(),
+            None => false,
+        };
+        if waits && !went_on {
+            return None;
+        }
+        let came = self.look(layout::inbox(agent), &self.file_name(record)).map(|meta| (meta.changed / 1000) as i64);
+        let at = came.map(|micros| Stamp::from_micros(micros).to_string()).or_else(|| self.settled.clone());
+        Some(Step { rung: Rung::Delivered, at, by: None, note: None })
+    }
+
+    /// The marker of who has told the reader, while the copy stands.
+    fn marker(&self, record: &Record, agent: &str) -> Option<Step> {
+        let marker = self.look(layout::announced(agent), &self.file_name(record));
+        let at = marker.map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
+        at.map(|at| Step { rung: Rung::Announced, at: Some(at), by: None, note: None })
+    }
+
+    fn file_name(&self, record: &Record) -> String {
+        layout::delivered(record.stamp(), &self.meant.from, &self.meant.id)
+    }
+
+    fn original(&self, record: &Record) -> Option<PathBuf> {
+        let claim = record.claim.as_deref().and_then(layout::read_claim)?;
+        let (sent, name) = (layout::sent(claim.agent), layout::retired(record.seq, claim.original));
+        self.look(&sent, &name).map(|_| sent.join(name))
+    }
+
+    fn look(&self, directory: impl AsRef<Path>, name: &str) -> Option<Meta> {
+        self.room.dir.sub(directory).ok()?.stat(name).ok().flatten()
+    }
+}
+
+fn text(record: &Record, field: &str) -> Option<String> {
+    let fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+    fields.get(field).and_then(Value::as_str).map(str::to_owned)
+}

@@ -1,0 +1,68 @@
+//! `mailbag done`
+
+use super::context::Context;
+use super::{Exit, visible, waiting};
+use crate::actions::send::mailbox;
+use crate::actions::take::{self, Consumer, State, Word};
+use crate::error::Result;
+use serde_json::json;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag done 42 --as builders                by seq, or by the beginning of an id
+  mailbag done 42 --renew --lease 1h           mine for an hour from now on
+  mailbag done 42 --give-back                  somebody else may have it at once
+
+It moves from inbox/AGENT/taken/ to inbox/AGENT/seen/. If its lease has lapsed
+and somebody else has taken it, this is refused, and says who has it. A process
+that took it with --holder NAME says its name here too.";
+
+/// Say that a taken message is done with, or not yet
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Which: an id or the beginning of one, SENDER/ID or a seq
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Whose inbox; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human's
+    #[arg(long = "as", value_name = "AGENT")]
+    reader: Option<String>,
+    /// Keep it for longer
+    #[arg(long, conflicts_with = "give_back")]
+    renew: bool,
+    /// How much longer, from now on
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = waiting::span, requires = "renew")]
+    lease: Duration,
+    /// Put it back into the inbox
+    #[arg(long)]
+    give_back: bool,
+    /// Who took it; else the process that runs this command
+    #[arg(long, value_name = "NAME", env = "MAILBAG_HOLDER", hide_env_values = true)]
+    holder: Option<String>,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let who = cx.who(args.reader.as_deref())?;
+    let room = cx.room()?;
+    let agent = mailbox(&room, &room.registry()?, &who.name, Some(who.source))?;
+    let word = match (args.renew, args.give_back) {
+        (true, _) => Word::Renew(args.lease),
+        (_, true) => Word::GiveBack,
+        _ => Word::Done,
+    };
+    let (mail, state) = take::say(&room, &agent, &args.id, &Consumer::new(args.holder), word)?;
+    if cx.out.json {
+        cx.out.json(&json!({"id": mail.id, "seq": mail.seq, "state": state}))?;
+        return Ok(Exit::Ok);
+    }
+    let said = match state {
+        State::Done => "done",
+        State::DoneLate => "done; its lease had lapsed, but nobody else had taken it",
+        State::DoneBefore => "it was done with before",
+        State::Renewed => "renewed",
+        State::GivenBack => "given back",
+    };
+    cx.out.line(format!("{}: {said}", visible::line(&mail.id)))?;
+    Ok(Exit::Ok)
+}

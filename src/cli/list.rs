@@ -1,0 +1,126 @@
+//! `mailbag list`, and the filters that it shares with `search`
+
+use super::context::Context;
+use super::inbox::to_the_second;
+use super::{Exit, visible};
+use crate::actions::history::{Asked, Filter, Past};
+use crate::actions::{list, time};
+use crate::error::Result;
+use crate::id;
+use crate::message::ROUTER_TYPES;
+use crate::room::Room;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag list --since 1h --as bob          what bob sent or got in the last hour
+  mailbag list --from alice --type question --last 10
+  mailbag list --unread --to bob --json
+
+Each line: seq, when it was accepted (UTC), sender and recipients, type, id,
+and the subject or the first line of the body; the oldest first. A ? behind
+the type says that the sender waits for an answer.
+
+An agent sees what it sent and what it got. The human, and whoever looks
+without a name, sees all. Nothing is marked as read.";
+
+/// List messages: new and old, sent and received
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    filters: Filters,
+    /// Only so many of the newest
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
+}
+
+/// Which messages.
+#[derive(Debug, clap::Args)]
+pub(super) struct Filters {
+    /// From this sender
+    #[arg(long, value_name = "AGENT")]
+    from: Option<String>,
+    /// To this recipient
+    #[arg(long, value_name = "AGENT")]
+    to: Option<String>,
+    /// Of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// In this channel
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
+    /// Accepted since: 1h, 7d or an instant
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Accepted before: 1h, 7d or an instant
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Still in the inbox of --to, or of whoever looks
+    #[arg(long)]
+    unread: bool,
+    /// The sender waits for an answer
+    #[arg(long)]
+    requires_response: bool,
+    /// Who looks; else MAILBAG_AGENT, else MAOS_AGENT_ID
+    #[arg(long = "as", value_name = "AGENT")]
+    looker: Option<String>,
+}
+
+impl Filters {
+    /// The filter, with times and names understood.
+    pub(super) fn filter(self, room: &Room, cx: &Context) -> Result<Filter> {
+        let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
+        let asked = Asked {
+            asker: cx.looker(self.looker.as_deref(), room)?,
+            from: self.from,
+            to: self.to,
+            kind: self.kind,
+            channel: self.channel,
+            since: time(self.since)?,
+            until: time(self.until)?,
+            unread: self.unread,
+            requires_response: self.requires_response,
+        };
+        Filter::new(room, asked)
+    }
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    cx.route_waiting(&room);
+    let filter = args.filters.filter(&room, cx)?;
+    let mut messages = list::list(&room, filter, args.last)?;
+    if cx.out.json {
+        cx.out.json_list(messages)?;
+        return Ok(Exit::Ok);
+    }
+    let mut any = false;
+    messages.try_for_each(|past| {
+        any = true;
+        cx.out.line(line(&past?))
+    })?;
+    if !any {
+        cx.out.note("no message fits");
+    }
+    Ok(Exit::Ok)
+}
+
+/// A message in one line.
+fn line(past: &Past) -> String {
+    let about = past.subject.as_deref().or(past.preview.as_deref()).unwrap_or_default();
+    let waits = if past.requires_response { "?" } else { "" };
+    format!("{}  {}{waits}  {}  {}", head(past), visible::line(&past.kind), past.id, visible::line(about))
+}
+
+/// Which message it is, when, from whom and to whom.
+pub(super) fn head(past: &Past) -> String {
+    let to = past.recipients.iter().take(3).map(|agent| &**agent).collect::<Vec<_>>().join(", ");
+    let to = match past.recipients.len() {
+        0 if ROUTER_TYPES.contains(&past.kind.as_str()) => id::MAILBAG.to_owned(),
+        0 => format!("#{}", past.channel),
+        more @ 4.. => format!("{to} and {} more", more - 3),
+        _ => to,
+    };
+    let text = format!("{:>6}  {}  {} → {to}", past.seq, to_the_second(&past.accepted_at), past.from);
+    visible::line(&text).into_owned()
+}

@@ -1,0 +1,53 @@
+//! `mailbag reply`
+
+use super::Exit;
+use super::context::Context;
+use super::send::{self, Fields};
+use crate::actions::reply::{Reply, reply};
+use crate::error::Result;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag reply 42 'the port is 8080' --as bob
+  mailbag reply 0192f3-… --all 'agreed' --as bob
+  make test 2>&1 | mailbag reply 42 - --type error --as bob
+
+ID is the id of a message that you got or sent, SENDER/ID, or its seq. The
+reply goes to its sender, with --all to its other recipients too; to its
+recipients if you sent it yourself. It belongs to the same conversation and
+channel, and has the same subject with \"Re: \" before it. Its type is answer
+if the message is a question or waits for a response, else message.
+
+Without BODY, or for -, the body is read from standard input. The id of the
+reply is printed.";
+
+/// Answer a message
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The message to answer: an id, SENDER/ID or a seq
+    id: String,
+    /// The text
+    #[arg(value_name = "BODY|-")]
+    body: Option<String>,
+    /// To its sender and all its other recipients
+    #[arg(long)]
+    all: bool,
+    /// Who replies; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
+    #[arg(long = "as", value_name = "AGENT")]
+    sender: Option<String>,
+    #[command(flatten)]
+    fields: Fields,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let who = cx.who(args.sender.as_deref())?;
+    let room = cx.room()?;
+    let draft = args.fields.draft(args.body, "write the body behind the id, or pipe it")?;
+    cx.route_waiting(&room);
+    let Reply { draft, left_out } = reply(&room, &who, &args.id, args.all, draft)?;
+    if !left_out.is_empty() {
+        cx.out.warn(&format!("not to {}, who can't be written to any more", left_out.join(", ")));
+    }
+    send::send(&room, &who, draft, cx)
+}

@@ -1,0 +1,79 @@
+//! `mailbag wait`
+
+use super::context::Context;
+use super::{Exit, read, waiting};
+use crate::actions::inbox::Mail;
+use crate::actions::send::mailbox;
+use crate::actions::wait::{Filter, Newcomers};
+use crate::actions::waiter::{Waited, Waiter, deadline};
+use crate::actions::{announce, read as reading};
+use crate::error::Result;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag wait --as bob                       the next mail, for at most 30 seconds
+  mailbag wait --as bob --timeout 10m --read  and mark it as read
+  mailbag wait --from alice --type answer --timeout 1h
+  mailbag wait --timeout 0                    look once
+
+Mail that is unread already counts, the oldest that fits is shown. Without
+--read it stays unread, and the next wait shows it again. While it waits it
+routes, if no router runs. Exit status 4 says that nothing came in time.";
+
+/// Wait for mail, and show it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Who waits; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
+    #[arg(long = "as", value_name = "AGENT")]
+    reader: Option<String>,
+    /// Only mail of this sender; may be repeated
+    #[arg(long, value_name = "AGENT")]
+    from: Vec<String>,
+    /// Only mail of this conversation
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// Only mail of this type; may be repeated
+    #[arg(long = "type", value_name = "TYPE")]
+    kinds: Vec<String>,
+    /// How long: 500ms, 30s, 5m, 1h; 0 looks once
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = waiting::span)]
+    timeout: Duration,
+    /// Show everything that fits, not only the oldest
+    #[arg(long)]
+    all: bool,
+    /// Mark what was shown as read
+    #[arg(long)]
+    read: bool,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let until = deadline(args.timeout);
+    let who = cx.who(args.reader.as_deref())?;
+    let room = cx.room()?;
+    let agent = mailbox(&room, &room.registry()?, &who.name, Some(who.source))?;
+    let filter = Filter::new(&room, &args.from, args.thread, args.kinds)?;
+    let mut waiter = Waiter::new(&room, &agent)?;
+    cx.route(&room);
+    let mut newcomers = Newcomers::default();
+    let mut look = || {
+        let mut mails = newcomers.look(&room, &agent)?;
+        mails.retain(|mail| filter.fits(mail));
+        mails.truncate(if args.all { usize::MAX } else { 1 });
+        Ok((!mails.is_empty()).then_some(mails))
+    };
+    let mails: Vec<Mail> = match waiter.until(until, &mut look, &|e| cx.trouble(e))? {
+        Waited::Found(mails) => mails,
+        Waited::Signal(signal) => return waiting::end_by(signal, waiter),
+        Waited::TimedOut => {
+            let what = format!("no such mail came to {agent}");
+            return Err(waiting::too_late(&what, args.timeout, "wait again, or longer with --timeout"));
+        }
+    };
+    announce::telling(&room, &agent, &mails, || read::print(&agent, &mails, cx))?;
+    if args.read {
+        reading::mark_seen(&room, &agent, &mails)?;
+    }
+    Ok(Exit::Ok)
+}

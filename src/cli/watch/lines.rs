@@ -1,0 +1,214 @@
+//! Entries as lines: folded to a width and coloured for the screen, or one line each for a pipe.
+
+use crate::actions::timeline::{Entry, shade};
+use crate::cli::inbox::to_the_second;
+use crate::cli::visible;
+use crate::clock::Stamp;
+use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
+use crate::record::Event;
+use chrono::{DateTime, Local};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
+use unicode_width::UnicodeWidthStr;
+
+/// Of a message longer than this only the beginning is shown.
+const SHOWN_BYTES: usize = 16 << 10;
+const SHOWN_LINES: usize = 100;
+/// How far a body stands from the edge.
+const INDENT: &str = "    ";
+/// Colours of 256 that can be read on black and on white, without red, which means trouble.
+const SENDERS: [u8; 12] = [32, 34, 37, 65, 68, 97, 99, 130, 133, 136, 166, 169];
+
+/// How senders and troubles are told apart: by colour where it is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Palette {
+    pub(super) colour: bool,
+}
+
+impl Palette {
+    fn sender(self, name: &str) -> Style {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        if self.colour { bold.fg(Color::Indexed(SENDERS[shade(name, SENDERS.len())])) } else { bold }
+    }
+
+    pub(super) fn trouble(self) -> Style {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        if self.colour { bold.fg(Color::Red) } else { bold }
+    }
+
+    pub(super) fn hint(self) -> Style {
+        if self.colour { Style::new().fg(Color::Yellow) } else { Style::new() }
+    }
+}
+
+pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+
+/// When it was accepted, where the person is.
+pub(super) fn local(entry: &Entry) -> DateTime<Local> {
+    Stamp::parse(&entry.at).unwrap_or_default().date_time().with_timezone(&Local)
+}
+
+/// An entry on the screen: one line or more that says who, to whom and what kind, and the text below it.
+pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'static>> {
+    let mut lines = Words::new(width);
+    let mark = match entry.event {
+        Event::Refused => "x",
+        _ if entry.is_urgent() => "!",
+        _ => " ",
+    };
+    lines.push(mark, palette.trouble());
+    lines.push(&local(entry).format("%H:%M:%S").to_string(), DIM);
+    lines.push(&entry.from, palette.sender(&entry.from));
+    if entry.event == Event::Refused {
+        lines.push("refused", palette.trouble());
+        lines.push(entry.file.as_deref().unwrap_or_default(), Style::new());
+    } else {
+        lines.push(&format!("→ {}", entry.recipients()), Style::new());
+    }
+    if !matches!(entry.kind.as_str(), "" | "message") {
+        lines.push(&entry.kind, Style::new().add_modifier(Modifier::ITALIC));
+    }
+    if !matches!(entry.priority.as_str(), "" | DEFAULT_PRIORITY) {
+        lines.push(&entry.priority, if entry.is_urgent() { palette.trouble() } else { palette.hint() });
+    }
+    if entry.channel != DEFAULT_CHANNEL && !entry.to.is_empty() {
+        lines.push(&format!("[{}]", entry.channel), DIM);
+    }
+    lines.push(&entry.seq.to_string(), DIM);
+    let mut lines = lines.done();
+    let aside = entry.is_aside() || entry.event == Event::Notice;
+    for (text, style) in text(entry) {
+        let style = if aside { style.patch(DIM) } else { style };
+        let folded = fold(&text, width.saturating_sub(INDENT.len()));
+        lines.extend(
+            folded
+                .into_iter()
+                .map(|line| Line::from(Span::styled(format!("{INDENT}{line}").trim_end().to_owned(), style))),
+        );
+    }
+    lines
+}
+
+/// What an entry says, piece by piece.
+fn text(entry: &Entry) -> Vec<(String, Style)> {
+    let mut texts = Vec::new();
+    if entry.event == Event::Refused {
+        texts.extend(entry.problems.iter().take(3).map(|problem| (problem.to_string(), Style::new())));
+        texts.push((format!("mailbag rejected show {}", entry.seq), DIM));
+    }
+    texts.extend(entry.subject.clone().map(|subject| (subject, Style::new().add_modifier(Modifier::BOLD))));
+    texts.extend(entry.body.clone().map(|body| (body, Style::new())));
+    texts
+}
+
+/// A text of several lines, made visible, no line wider than `width`.
+pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
+    let options = textwrap::Options::new(width.max(1))
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    let text = text.trim_end();
+    let mut cut = text.len().min(SHOWN_BYTES);
+    while !text.is_char_boundary(cut) {
+        cut -= 1;
+    }
+    let shown = visible::block(&text[..cut]).replace('\t', INDENT);
+    let mut lines: Vec<String> = Vec::new();
+    // One more than is shown, to see whether there is more.
+    for line in shown.split('\n').take(SHOWN_LINES + 1) {
+        lines.extend(textwrap::wrap(line, &options).into_iter().map(|line| line.into_owned()));
+    }
+    if cut < text.len() || lines.len() > SHOWN_LINES {
+        lines.truncate(SHOWN_LINES);
+        lines.push("…".into());
+    }
+    lines
+}
+
+/// Styled words that go on in the next line where one is full.
+struct Words {
+    width: usize,
+    used: usize,
+    spans: Vec<Span<'static>>,
+    lines: Vec<Line<'static>>,
+}
+
+impl Words {
+    fn new(width: usize) -> Words {
+        Words { width, used: 0, spans: Vec::new(), lines: Vec::new() }
+    }
+
+    /// Words of others, made visible; blanks between them are one.
+    fn push(&mut self, text: &str, style: Style) {
+        let text = visible::line(text);
+        for word in text.split(' ') {
+            // One that is wider than any line is broken as a body is.
+            for piece in fold(word, self.width.saturating_sub(INDENT.len() + 1)) {
+                self.place(piece, style);
+            }
+        }
+    }
+
+    fn place(&mut self, word: String, style: Style) {
+        if self.used + word.width() > self.width && self.used > 0 {
+            self.lines.push(Line::from(std::mem::take(&mut self.spans)));
+            self.used = INDENT.len();
+            self.spans.push(Span::raw(INDENT));
+        }
+        self.used += word.width() + 1;
+        self.spans.push(Span::styled(word, style));
+        self.spans.push(Span::raw(" "));
+    }
+
+    fn done(mut self) -> Vec<Line<'static>> {
+        self.lines.push(Line::from(self.spans));
+        self.lines
+    }
+}
+
+/// An entry in one line, for a pipe.
+pub(super) fn plain(entry: &Entry) -> String {
+    let at = to_the_second(&entry.at);
+    let head = format!("{at}  {:>6}", entry.seq);
+    let rest = match entry.event {
+        Event::Refused => {
+            let why: Vec<String> = entry.problems.iter().map(ToString::to_string).collect();
+            format!("{}  refused  {}: {}", entry.from, entry.file.as_deref().unwrap_or_default(), why.join("; "))
+        }
+        _ => {
+            let channel = match entry.channel.as_str() {
+                DEFAULT_CHANNEL => String::new(),
+                channel => format!("  [{channel}]"),
+            };
+            let text: Vec<&str> = entry.subject.iter().chain(&entry.body).map(String::as_str).collect();
+            let (to, kind, priority) = (entry.recipients(), &entry.kind, &entry.priority);
+            format!("{} → {to}{channel}  {kind}  {priority}  {}", entry.from, text.join(": "))
+        }
+    };
+    format!("{head}  {}", visible::line(rest.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_folded_at_blanks_and_no_line_is_wider() {
+        assert_eq!(fold("one two three", 8), ["one two", "three"]);
+        assert_eq!(fold("a\n\n  b c", 80), ["a", "", "  b c"]);
+        assert_eq!(fold("0123456789", 4), ["0123", "4567", "89"]);
+        assert_eq!(fold("你好你好", 5), ["你好", "你好"]);
+        assert_eq!(fold("\tx\x1b[2J", 80), ["    x\\u{1b}[2J"]);
+        assert!(fold(&"word ".repeat(200), 0).len() <= SHOWN_LINES + 1);
+    }
+
+    #[test]
+    fn a_text_without_end_is_cut_and_says_so() {
+        let lines = fold(&"line\n".repeat(100_000), 80);
+        assert_eq!((lines.len(), lines.last().map(String::as_str)), (SHOWN_LINES + 1, Some("…")));
+        let lines = fold(&"x".repeat(1 << 20), 1000);
+        assert_eq!(lines.last().map(String::as_str), Some("…"));
+        assert_eq!(fold("short", 80), ["short"]);
+    }
+}

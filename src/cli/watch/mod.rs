@@ -1,0 +1,145 @@
+//! `mailbag watch`
+
+mod keeper;
+mod lines;
+mod prompt;
+mod screen;
+mod view;
+
+use self::keeper::{Keeper, Poke};
+use super::Exit;
+use super::context::Context;
+use crate::actions::status::Glance;
+use crate::actions::timeline::{Channels, Timeline};
+use crate::error::{Error, Result};
+use crate::id;
+use crate::notice::LogWatch;
+use crate::room::Room;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag watch                    everything, as it comes
+  mailbag watch auth               one channel; what you write without a name goes to it
+  mailbag watch --plain | grep -w planner
+  mailbag watch --json --last 0    one JSON object a line, from now on
+
+At a terminal, write below: `@planner please review` goes to planner, `@all ...`
+to everybody. Up and down bring back what you sent, page up and page down turn
+the pages, ctrl-u clears the line, ctrl-c ends.
+
+Refused files and notices are shown too, in the channel main. Your mail stays
+unread until you read it. While no router runs, this routes. Times are local on
+the screen, and UTC in a pipe.";
+
+/// Watch the timeline, and write
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Only these channels
+    #[arg(value_name = "CHANNEL")]
+    channels: Vec<String>,
+    /// One line a message, as where standard output is no terminal
+    #[arg(long)]
+    plain: bool,
+    /// How much of what was before is shown
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    last: usize,
+    /// Who writes; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
+    #[arg(long = "as", value_name = "AGENT")]
+    writer: Option<String>,
+}
+
+/// What wakes whoever watches.
+enum Wake {
+    /// The log may have grown.
+    Grown,
+    /// The room's numbers, or why they can't be had or what waits can't be routed.
+    Looked(Result<Glance, String>),
+    /// A key, pasted text, or another size of the terminal.
+    Typed(ratatui::crossterm::event::Event),
+    /// End cleanly.
+    End,
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    let channels = Channels::new(args.channels)?;
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    let plain = args.plain || cx.out.json || dumb || !cx.out.is_terminal() || !std::io::stdin().is_terminal();
+    let (wakes, woken) = channel();
+    if plain {
+        let keeper = keep_awake(&room, id::HUMAN, &wakes, cx)?;
+        let timeline = Timeline::open(&room, channels, args.last)?;
+        return follow(timeline, &woken, &keeper, cx);
+    }
+    let who = cx.who(args.writer.as_deref())?;
+    let reader = who.in_registry(&room.registry()?)?.id.to_string();
+    let keeper = keep_awake(&room, &reader, &wakes, cx)?;
+    let (timeline, entries) = Timeline::open(&room, channels.clone(), args.last)?;
+    let palette = lines::Palette { colour: cx.out.has_colour() };
+    let mut view = view::View::new(room, who, channels, palette);
+    view.add(entries);
+    screen::show(view, timeline, &keeper, wakes, &woken)?;
+    Ok(Exit::Ok)
+}
+
+/// Has everything that may happen told to `wakes`.
+fn keep_awake(room: &Room, reader: &str, wakes: &Sender<Wake>, cx: &Context) -> Result<Keeper> {
+    let keeper = Keeper::start(room.clone(), reader.to_owned(), wakes.clone());
+    let grown = wakes.clone();
+    let watch = LogWatch::new(&room.dir, move || {
+        // The receiver is gone only when the program ends.
+        let _ = grown.send(Wake::Grown);
+    });
+    match watch {
+        // It watches until the program ends.
+        Ok(watch) => std::mem::forget(watch),
+        Err(e) => cx.out.warn(&format!("{e}; looking every two seconds instead")),
+    }
+    let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(cannot)?;
+    let end = wakes.clone();
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            let _ = end.send(Wake::End);
+        }
+    });
+    Ok(keeper)
+}
+
+/// One line an entry, each handed on at once, until a signal or a closed pipe.
+fn follow(
+    (mut timeline, entries): (Timeline, Vec<crate::actions::timeline::Entry>),
+    woken: &Receiver<Wake>,
+    keeper: &Keeper,
+    cx: &mut Context,
+) -> Result<Exit> {
+    let mut entries = entries;
+    let mut said = None;
+    loop {
+        for entry in &entries {
+            match cx.out.json {
+                true => cx.out.json_text(&serde_json::to_string(entry).expect("an entry has only text keys"))?,
+                false => cx.out.line(lines::plain(entry))?,
+            }
+            cx.out.flush()?;
+        }
+        match woken.recv() {
+            Ok(Wake::End) | Err(_) => return Ok(Exit::Ok),
+            Ok(Wake::Looked(_)) if cx.out.is_unread() => return Ok(Exit::Ok),
+            Ok(Wake::Looked(Err(trouble))) if said.as_ref() != Some(&trouble) => {
+                cx.out.warn(&trouble);
+                said = Some(trouble);
+            }
+            Ok(_) => {}
+        }
+        entries = timeline.read()?;
+        if !entries.is_empty() {
+            keeper.poke(Poke::Grown);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The terminal: taken when the view begins, given back as it was however the view ends.
+
+use super::Wake;
+use super::keeper::{Keeper, Poke};
+use super::view::{Done, View};
+use crate::actions::timeline::Timeline;
+use crate::cli::output::canvas;
+use crate::error::{Doing, Result};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use std::io::Stdout;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// How the terminal is called in errors.
+const TERMINAL: &str = "the terminal";
+
+/// Shows the view until the person ends it, or a signal does.
+pub(super) fn show(
+    mut view: View,
+    mut timeline: Timeline,
+    keeper: &Keeper,
+    wakes: Sender<Wake>,
+    woken: &Receiver<Wake>,
+) -> Result<()> {
+    let mut screen = Screen::take()?;
+    std::thread::spawn(move || listen(&wakes));
+    loop {
+        screen.terminal.draw(|frame| view.draw(frame)).doing("draw on", TERMINAL)?;
+        // What has come meanwhile is drawn together.
+        let Ok(first) = woken.recv() else { return Ok(()) };
+        for wake in std::iter::once(first).chain(woken.try_iter()) {
+            match wake {
+                Wake::End => return Ok(()),
+                Wake::Grown => keeper.poke(Poke::Grown),
+                Wake::Looked(looked) => view.looked(looked),
+                Wake::Typed(typed) => match view.typed(typed) {
+                    Done::Shown => {}
+                    Done::Sent => keeper.poke(Poke::Sent),
+                    Done::Quit => return Ok(()),
+                },
+            }
+        }
+        match timeline.read() {
+            Ok(entries) => view.add(entries),
+            Err(e) => view.troubled(&e),
+        }
+    }
+}
+
+fn listen(wakes: &Sender<Wake>) {
+    loop {
+        let wake = event::read().map_or(Wake::End, Wake::Typed);
+        let is_over = matches!(wake, Wake::End);
+        if wakes.send(wake).is_err() || is_over {
+            return;
+        }
+    }
+}
+
+/// The terminal while it is the view's.
+struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    fn take() -> Result<Screen> {
+        // Whoever panics says so on the terminal as it was before.
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+        let terminal = Terminal::new(CrosstermBackend::new(canvas())).doing("open", TERMINAL)?;
+        let screen = Screen { terminal };
+        enable_raw_mode().doing("take", TERMINAL)?;
+        execute!(canvas(), EnterAlternateScreen, EnableBracketedPaste).doing("take", TERMINAL)?;
+        Ok(screen)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Each step is tried, whatever came of the one before.
+fn give_back() {
+    let _ = execute!(canvas(), DisableBracketedPaste, LeaveAlternateScreen, ratatui::crossterm::cursor::Show);
+    let _ = disable_raw_mode();
+}

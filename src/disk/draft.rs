@@ -1,0 +1,73 @@
+//! A file in the making: written under a temporary name, read back, and only then moved to its place.
+
+use super::{Dir, system};
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+
+/// A new file that nobody takes for whole yet. Dropped before it is in its place, it is removed; a kill leaves it under
+/// its temporary name.
+pub struct Draft {
+    dir: Dir,
+    file: File,
+    name: String,
+    written: u64,
+    placed: bool,
+}
+
+impl Draft {
+    /// Begins a file, never over another.
+    pub fn new(dir: &Dir, name: &str) -> Result<Draft> {
+        let file = dir.create(name, b"")?;
+        Ok(Draft { dir: dir.clone(), file, name: name.to_owned(), written: 0, placed: false })
+    }
+
+    /// How many bytes were written.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Makes what was written durable.
+    pub fn sync(&self) -> Result<()> {
+        system::sync_file(self.file.as_fd()).map_err(|source| Error::Sync { path: self.dir.at(&self.name), source })
+    }
+
+    /// Opens it from its beginning, to read back what was written.
+    pub fn look(&self) -> Result<File> {
+        self.dir.look(&self.name)
+    }
+
+    /// Its path, for messages.
+    pub fn path(&self) -> std::path::PathBuf {
+        self.dir.at(&self.name)
+    }
+
+    /// Moves it to its place, never over another file. Survives a kill: it is whole under one of the two names. Survives
+    /// a power cut once its directory was synced.
+    pub fn place(mut self, name: &str) -> Result<()> {
+        self.dir.rename(&self.name, &self.dir, name, "put into the archive")?;
+        self.placed = true;
+        Ok(())
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.placed {
+            let _ = self.dir.remove(&self.name);
+        }
+    }
+}

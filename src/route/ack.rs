@@ -1,0 +1,192 @@
+//! Acks: who may say how far a copy has come, and what follows from a message that was taken back.
+
+use super::{Router, temporary};
+use crate::address::quoted;
+use crate::disk::Dir;
+use crate::error::{Problem, Result};
+use crate::find;
+use crate::fold::Fold;
+use crate::ladder::{Climb, Rung};
+use crate::log::{self, Line, Position};
+use crate::message::Message;
+use crate::record::{Event, Record};
+use crate::{id, inbox, limits};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What acks of the batch that is being made have claimed already.
+pub type Claimed = HashMap<(Arc<str>, u64), Rung>;
+
+/// A message that a reference may mean.
+pub struct Meant {
+    /// Its record.
+    pub seq: u64,
+    /// Who wrote it.
+    pub from: Arc<str>,
+    /// Its id.
+    pub id: String,
+    /// Who got a copy.
+    pub to: Vec<Arc<str>>,
+    /// Where its record stands.
+    pub place: Position,
+}
+
+/// Judges an ack: the copies that it takes up the ladder, or everything that is wrong with it. A failure to look it up
+/// is an error, and says nothing of the ack. `claimed` is what others of the same batch have claimed.
+pub fn judge(
+    room: &Dir,
+    fold: &Fold,
+    agent: &Arc<str>,
+    ack: &Message,
+    claimed: &mut Claimed,
+) -> Result<std::result::Result<Vec<Climb>, Vec<Problem>>> {
+    let rung = ack.text("status").and_then(Rung::of_ack).unwrap_or(Rung::Acknowledged);
+    let (mut climbs, mut problems): (Vec<Climb>, Vec<Problem>) = (Vec::new(), Vec::new());
+    for (n, reference) in ack.references().enumerate() {
+        let climbed = match meant(room, fold, Some(agent), reference)? {
+            Ok(meant) => may_climb(fold, agent, &meant, rung, claimed).map(|agents| (meant.seq, agents)),
+            Err(problem) => Err(problem.into()),
+        };
+        match climbed {
+            Ok((seq, agents)) => agents.into_iter().for_each(|agent| add(&mut climbs, rung, agent, seq)),
+            Err(problem) => problems.push(problem.at(format!("/refs/{n}"))),
+        }
+    }
+    problems.truncate(limits::PROBLEMS);
+    Ok(if problems.is_empty() { Ok(climbs) } else { Err(problems) })
+}
+
+/// Whose copies of this message the ack may take to this rung.
+fn may_climb(
+    fold: &Fold,
+    agent: &Arc<str>,
+    meant: &Meant,
+    rung: Rung,
+    claimed: &mut Claimed,
+) -> std::result::Result<Vec<Arc<str>>, Box<Problem>> {
+    let name = format!("{}/{}", meant.from, meant.id);
+    let may_as_sender = meant.from == *agent && matches!(rung, Rung::Withdrawn | Rung::Superseded);
+    if !meant.to.contains(agent) && !may_as_sender {
+        let what = format!("{agent} sent {name}, and only who got it can say {}", rung.as_str());
+        return Err(Problem::new("not_a_recipient", what).fix("a sender can say `withdrawn` or `superseded`").into());
+    }
+    let stands = |of: &Arc<str>| {
+        let now = claimed.get(&(of.clone(), meant.seq)).copied();
+        now.or_else(|| fold.mailboxes.rung(of, meant.seq)).unwrap_or(Rung::Delivered)
+    };
+    let of: Vec<Arc<str>> = if may_as_sender { meant.to.clone() } else { vec![agent.clone()] };
+    let (may, not): (Vec<Arc<str>>, Vec<Arc<str>>) = of.into_iter().partition(|of| rung.may_follow(stands(of)));
+    // A sender takes back what is still open, whoever is done already.
+    if let Some(of) = not.first().filter(|_| may.is_empty()) {
+        let what = format!("{name} is {} already, and {} is a step back", stands(of).as_str(), rung.as_str());
+        return Err(Problem::new("step_back", what).fix("send a new message about it").into());
+    }
+    claimed.extend(may.iter().map(|of| ((of.clone(), meant.seq), rung)));
+    Ok(may)
+}
+
+/// The one message that a reference means, among what the asker sent or received; without one, among all.
+pub fn meant(
+    room: &Dir,
+    fold: &Fold,
+    asker: Option<&str>,
+    reference: &str,
+) -> Result<std::result::Result<Meant, Problem>> {
+    let (sender, id) = match reference.split_once('/') {
+        Some((sender, id)) => (Some(sender), id),
+        None => (None, reference),
+    };
+    let concerns = |meant: &Meant| asker.is_none_or(|asker| meant.concerns(asker));
+    let mut found = Vec::new();
+    let known = [id::MAILBAG].into_iter().chain(fold.active.keys().map(|sender| &**sender));
+    for known in known.filter(|known| sender.is_none_or(|sender| sender == *known)) {
+        for place in fold.ids.places(known, id) {
+            let line = log::read_one(room, place)?;
+            let meant = line.and_then(|line| Meant::read(&line));
+            found.extend(meant.filter(|meant| meant.is(known, id) && concerns(meant)));
+        }
+    }
+    if found.is_empty()
+        && let Ok(seq) = reference.parse()
+    {
+        let line = find::by_seq(room, seq)?;
+        found.extend(line.and_then(|line| Meant::read(&line)).filter(concerns));
+    }
+    Ok(match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => {
+            let what = match asker {
+                Some(asker) => format!("{asker} neither sent nor received a message {}", quoted(reference)),
+                None => format!("there is no message {}", quoted(reference)),
+            };
+            Err(Problem::new("unknown_reference", what).fix("give its id, <sender>/<id> or its seq"))
+        }
+        _ => {
+            let names: Vec<String> = found.iter().map(|meant| format!("{}/{}", meant.from, meant.id)).collect();
+            let what = format!("{} means several messages", quoted(reference));
+            Err(Problem::new("ambiguous_reference", what).fix(format!("write one of {}", names.join(", "))))
+        }
+    })
+}
+
+impl Router {
+    /// What was taken back goes out of the inboxes in which it is unread.
+    pub(super) fn withdraw(&mut self, climbs: &[Climb]) -> Result<()> {
+        for Climb { agent, seqs, .. } in climbs.iter().filter(|climb| climb.rung == Rung::Withdrawn) {
+            let unread: Vec<_> = self.fold.mailboxes.unread(agent).filter(|(_, seq)| seqs.contains(seq)).collect();
+            for (at, seq) in unread {
+                if let Some(name) = inbox::find(&self.room.dir, agent, at)? {
+                    self.set_aside(agent, seq, &name)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves an unread copy to `expired/`, and notes that it left. One that its reader took meanwhile is theirs.
+    pub(super) fn set_aside(&mut self, agent: &Arc<str>, seq: u64, name: &std::ffi::OsStr) -> Result<()> {
+        inbox::expire(&self.room.dir, agent, name, &mut self.barrier)?;
+        self.classify(agent, seq, name);
+        Ok(())
+    }
+
+    /// As [`Router::withdraw`], where a failure waits and is tried again.
+    pub(super) fn withdraw_or_wait(&mut self, climbs: &[Climb]) -> Result<bool> {
+        const WITHDRAWN: &str = "inbox";
+        match self.withdraw(climbs) {
+            Ok(()) => {
+                self.waiting.over(WITHDRAWN);
+                Ok(true)
+            }
+            Err(e) => {
+                self.waiting.failed(WITHDRAWN, temporary(e)?.to_string());
+                Ok(false)
+            }
+        }
+    }
+}
+
+impl Meant {
+    fn read(line: &Line) -> Option<Meant> {
+        let record: Record = serde_json::from_slice(&line.bytes).ok()?;
+        let is_message = matches!(record.event, Event::Accepted | Event::Refused | Event::Notice);
+        let to = record.recipients().map(|(agent, _)| agent.clone()).collect();
+        Some(Meant { seq: record.seq, from: record.from?, id: record.id.filter(|_| is_message)?, to, place: line.at })
+    }
+
+    fn is(&self, sender: &str, id: &str) -> bool {
+        *self.from == *sender && self.id == id
+    }
+
+    fn concerns(&self, agent: &str) -> bool {
+        *self.from == *agent || self.to.iter().any(|to| **to == *agent)
+    }
+}
+
+fn add(climbs: &mut Vec<Climb>, rung: Rung, agent: Arc<str>, seq: u64) {
+    match climbs.iter_mut().find(|climb| climb.agent == agent) {
+        Some(climb) if climb.seqs.contains(&seq) => {}
+        Some(climb) => climb.seqs.push(seq),
+        None => climbs.push(Climb { rung, agent, seqs: vec![seq] }),
+    }
+}

@@ -1,0 +1,178 @@
+//! The log across the archive: whole segments go, the chain stays, and every reader reads on.
+
+use super::packs::{self, all};
+use super::{archive, letter, log, room_with_segments, route, with_segments};
+use crate::world::World;
+use serde_json::json;
+use std::fs;
+
+/// The archived segments' file names.
+fn archived(world: &World) -> Vec<String> {
+    let names = all(&world.room("")).into_iter();
+    let names = names.filter_map(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
+    names.filter(|name| name.starts_with("log-")).collect()
+}
+
+fn segment_in_archive(world: &World, number: u32) -> std::path::PathBuf {
+    let name = format!("log-{number:08}.ndjson.zst");
+    all(&world.room("")).into_iter().find(|path| path.ends_with(&name)).expect("it is archived")
+}
+
+#[test]
+fn the_chain_and_every_reader_go_on_across_the_archive() {
+    // P68, P71
+    let world = room_with_segments();
+    let (before, bytes) = (log(&world), packs::log(&world.room("")));
+    let live = fs::read_dir(world.room("log")).expect("a log").count();
+    archive(&world);
+    let verified = world.json(&["log", "verify"]);
+    assert_eq!((&verified["segments"], &verified["archived"]), (&json!(live), &json!(live - 1)));
+    assert!(world.ok(&["log", "verify"]).contains(&format!("{live} segments ({} of them archived)", live - 1)));
+    assert_eq!((archived(&world).len(), fs::read_dir(world.room("log")).expect("a log").count()), (live - 1, 1));
+    assert_eq!((log(&world), packs::log(&world.room(""))), (before, bytes));
+    assert_eq!(world.ok(&["log", "--since", "1h", "--json"]), log(&world));
+    // A reference is sought in it, and the router starts from it without a checkpoint.
+    world.ok(&["send", "bob", "as I said", "--as", "alice", "--reply-to", "m-0"]);
+    assert_eq!(world.json(&["status"])["counts"]["accepted"], 9);
+    (8..12).for_each(|n| letter(&world, n));
+    archive(&world);
+    world.ok(&["log", "verify"]);
+    assert_eq!(world.inbox("bob").len(), 13);
+}
+
+#[test]
+fn a_segment_with_an_open_record_stays_until_it_is_settled() {
+    // P68
+    let world = World::with(&["alice", "bob", "carol"]);
+    letter(&world, 0);
+    world.drop_file("alice", "x.json", r#"{"to":"carol","body":"waits"}"#);
+    fs::rename(world.room("inbox/carol"), world.room("elsewhere")).expect("an inbox");
+    world.write("inbox/carol", "in the way");
+    route(&world);
+    (1..8).for_each(|n| letter(&world, n));
+    let ran = world.run(&["archive", "--older-than", "0s"]);
+    assert!(ran.code == 0 && ran.err.contains("is not settled yet"), "{ran:?}");
+    let open: Vec<String> = fs::read_dir(world.room("log"))
+        .expect("a log")
+        .flatten()
+        .map(|e| fs::read_to_string(e.path()).expect("text"))
+        .collect();
+    assert!(open.iter().any(|text| text.contains("waits")), "the segment is in log/");
+    assert!(!archived(&world).is_empty(), "others are not");
+    let _ = fs::remove_file(world.room("spool/checkpoint"));
+    world.ok(&["log", "verify"]);
+    fs::remove_file(world.room("inbox/carol")).expect("out of the way");
+    route(&world);
+    assert_eq!(world.bodies("carol"), ["waits"]);
+    letter(&world, 8);
+    archive(&world);
+    assert_eq!(fs::read_dir(world.room("log")).expect("a log").count(), 1);
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
+    // P71
+    let world = room_with_segments();
+    archive(&world);
+    let part = segment_in_archive(&world, 2);
+    let whole = fs::read(&part).expect("it is there");
+    let complaint = |why: &str| {
+        let ran = world.run(&["log", "verify"]);
+        assert!(ran.code != 0 && ran.err.contains("00000002.ndjson"), "{why}: {ran:?}");
+        // With a checkpoint nobody needs the archive.
+        let routed = world.run(&["run", "--once"]);
+        assert_eq!(routed.code, 0, "{why}: {routed:?}");
+        fs::rename(world.room("spool/checkpoint"), world.room("spool/aside")).expect("there is one");
+        let routed = world.run(&["run", "--once"]);
+        fs::rename(world.room("spool/aside"), world.room("spool/checkpoint")).expect("there is one");
+        assert!(routed.code != 0 && routed.err.contains("00000002.ndjson"), "{why}: {routed:?}");
+    };
+    for (why, bytes) in [
+        ("one bit", whole.iter().enumerate().map(|(n, b)| if n == whole.len() / 2 { b ^ 4 } else { *b }).collect()),
+        ("cut short", whole[..whole.len() - 3].to_vec()),
+        ("empty", Vec::new()),
+        ("no pack", b"{}\n".to_vec()),
+        ("another", zstd::encode_all(&b"{\"seq\":3}\n"[..], 1).expect("packed")),
+    ] {
+        fs::write(&part, bytes).expect("written");
+        complaint(why);
+    }
+    fs::remove_file(&part).expect("it is there");
+    complaint("missing");
+    fs::write(&part, whole).expect("written");
+    world.ok(&["log", "verify"]);
+    route(&world);
+}
+
+#[test]
+fn a_room_whose_archive_was_moved_away_goes_on_if_it_has_a_checkpoint() {
+    let world = World::with(&["alice", "bob"]);
+    let large = "x".repeat(700_000);
+    for n in 0..4 {
+        world.drop_file("alice", "x.json", format!(r#"{{"to":"bob","body":"{n} {large}"}}"#));
+        route(&world);
+    }
+    archive(&world);
+    fs::rename(world.room("archive"), world.path().join("away")).expect("an archive");
+    assert!(world.room("spool/checkpoint").exists());
+    letter(&world, 0);
+    assert_eq!(world.inbox("bob").len(), 5);
+    assert!(log(&world).lines().count() > 1, "what is there is shown");
+    assert!(world.fails(1, &["log", "verify"]).contains("log/00000001.ndjson: is missing"));
+    // Without a checkpoint nobody knows how the log went on, and nothing is guessed.
+    fs::remove_file(world.room("spool/checkpoint")).expect("a checkpoint");
+    world.drop_file("alice", "y.json", r#"{"to":"bob","body":"later"}"#);
+    let complaint = world.fails(1, &["run", "--once"]);
+    assert!(complaint.contains("put it back, or the part of archive/ that has it"), "{complaint}");
+    fs::rename(world.path().join("away"), world.room("archive")).expect("it comes back");
+    route(&world);
+    assert_eq!(world.inbox("bob").len(), 6);
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn an_archive_without_the_rest_of_its_log_is_not_routed() {
+    let world = room_with_segments();
+    archive(&world);
+    fs::remove_dir_all(world.room("log")).expect("a log");
+    fs::create_dir(world.room("log")).expect("a directory");
+    let complaint = world.fails(1, &["run", "--once"]);
+    assert!(complaint.contains("the log's newest segment"), "{complaint}");
+    assert!(fs::read_dir(world.room("log")).expect("a log").next().is_none());
+}
+
+#[test]
+fn ids_are_forgotten_with_the_log_that_holds_them() {
+    // P71
+    let world = room_with_segments();
+    letter(&world, 0);
+    assert_eq!(world.inbox("bob").len(), 8, "it is known");
+    archive(&world);
+    letter(&world, 0);
+    assert_eq!(world.inbox("bob").len(), 9, "it is new again");
+    letter(&world, 0);
+    assert_eq!(world.inbox("bob").len(), 9, "and known again");
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn a_segment_that_stands_in_both_places_is_only_removed_if_it_is_the_same() {
+    let world = room_with_segments();
+    let live = fs::read(world.room("log/00000001.ndjson")).expect("a segment");
+    archive(&world);
+    // As a run leaves it that is killed between the rename and the removal.
+    fs::write(world.room("log/00000001.ndjson"), &live).expect("written");
+    world.ok(&["log", "verify"]);
+    archive(&world);
+    assert!(!world.room("log/00000001.ndjson").exists());
+    // Somebody has edited it: neither copy is touched.
+    let edited = String::from_utf8_lossy(&live).replace("alice", "alicf");
+    fs::write(world.room("log/00000001.ndjson"), &edited).expect("written");
+    let _ = fs::remove_file(world.room("spool/checkpoint"));
+    let ran = with_segments(&world, 1500, &["archive", "--older-than", "0s"]).output().expect("it runs");
+    let complaint = String::from_utf8_lossy(&ran.stderr);
+    assert!(!ran.status.success() && complaint.contains("00000001.ndjson"), "{complaint}");
+    assert_eq!(fs::read_to_string(world.room("log/00000001.ndjson")).expect("it stands"), edited);
+    assert_eq!(packs::unpacked(&segment_in_archive(&world, 1)), live);
+}

@@ -1,0 +1,60 @@
+//! The cleanup job: what it packs, what it leaves alone, and that everything stays readable.
+
+pub(crate) mod packs;
+
+mod beside;
+mod chain;
+mod obstacles;
+mod packing;
+mod timers;
+
+use crate::world::{Ran, World};
+use serde_json::Value;
+
+/// So far from now that everything in a test is old.
+pub(crate) const LATER: &str = "2099-01-01T00:00:00Z";
+
+/// The program with log segments of this size.
+fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Command {
+    let mut program = world.program(args);
+    program.env("MAILBAG_TEST_SEGMENT_BYTES", bytes.to_string());
+    program
+}
+
+/// Routes what waits, one pass to a message, in small segments.
+fn route(world: &World) {
+    with_segments(world, 1500, &["run", "--once"]).assert().success();
+}
+
+/// alice writes to bob, and it is routed.
+fn letter(world: &World, n: usize) {
+    world.drop_file("alice", &format!("{n}.json"), format!(r#"{{"id":"m-{n}","to":"bob","body":"letter {n}"}}"#));
+    route(world);
+}
+
+/// A room in which alice wrote to bob so often that the log has several segments.
+fn room_with_segments() -> World {
+    let world = World::with(&["alice", "bob"]);
+    (0..8).for_each(|n| letter(&world, n));
+    assert!(world.room("log/00000003.ndjson").exists());
+    world
+}
+
+/// Packs all that there is.
+#[track_caller]
+fn archive(world: &World) -> Value {
+    world.json(&["archive", "--older-than", "0s"])
+}
+
+/// Runs the archiver at another time.
+fn archive_at(world: &World, now: &str, args: &[&str]) -> Ran {
+    let mut program = world.program(&[&["archive"], args].concat());
+    let output = program.env("MAILBAG_TEST_NOW", now).output().expect("the program runs");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// What `mailbag log` gives, as JSON lines.
+fn log(world: &World) -> String {
+    world.ok(&["log", "--json"])
+}

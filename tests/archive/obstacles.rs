@@ -1,0 +1,186 @@
+//! Whatever somebody put in the archiver's way: it is left alone or told, and nothing is lost.
+
+use super::packs::{all, files};
+use super::{LATER, archive, archive_at};
+use crate::town::is_root;
+use crate::world::World;
+use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+
+/// What was left alone, and why.
+fn left(report: &Value) -> String {
+    report["left"].to_string()
+}
+
+#[test]
+fn links_directories_and_fifos_are_left_alone() {
+    // P68
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "a good one");
+    let secret = world.path().join("secret.json");
+    fs::write(&secret, "{}").expect("written");
+    symlink(&secret, world.room("sent/alice/1~link.json")).expect("a link");
+    fs::create_dir(world.room("sent/alice/2~directory.json")).expect("a directory");
+    let fifo = world.room("sent/alice/3~fifo.json");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    // An agent's whole directory that leads elsewhere.
+    fs::create_dir_all(world.path().join("elsewhere")).expect("a directory");
+    fs::write(world.path().join("elsewhere/4~x.json"), "{}").expect("written");
+    symlink(world.path().join("elsewhere"), world.room("sent/bob")).expect("a link");
+    world.write("rejected/file.json", "no agent's directory");
+    let report = archive(&world);
+    for name in ["1~link.json", "2~directory.json", "3~fifo.json", "sent/bob"] {
+        assert!(left(&report).contains(name), "{name}: {report}");
+    }
+    assert_eq!(report["packed"][0]["files"], 1);
+    assert!(secret.exists() && fifo.exists() && world.room("sent/alice/2~directory.json").is_dir());
+    assert_eq!(fs::read_dir(world.path().join("elsewhere")).expect("it stands").count(), 1);
+    assert!(world.room("rejected/file.json").exists());
+}
+
+#[test]
+fn names_and_contents_that_are_no_text_come_back_as_they_were() {
+    // P70
+    let world = World::with(&["bob"]);
+    let seen = world.room("inbox/bob/seen");
+    let odd: [(&[u8], &[u8]); 4] = [
+        (b"\xff\xfe\n.json", b"\x00\xff\xfe"),
+        (b"quote\"back\\slash.json", "käse\u{2028}\r\n".as_bytes()),
+        (&[&[b'x'; 250][..], b".json"].concat(), b""),
+        (b"\x1b[31m.json", b"{\"n\": 1e400}\n"),
+    ];
+    for (name, content) in odd {
+        fs::write(seen.join(OsStr::from_bytes(name)), content).expect("written");
+    }
+    archive(&world);
+    let back = files(&world.room(""), "seen");
+    assert_eq!(back.len(), odd.len());
+    for (name, content) in odd {
+        let path = [b"inbox/bob/seen/", name].concat();
+        assert_eq!(back.get(&path), Some(&vec![content.to_vec()]), "{}", String::from_utf8_lossy(name));
+    }
+    assert!(world.names("inbox/bob/seen").is_empty());
+}
+
+#[test]
+fn a_file_that_somebody_writes_waits_for_the_next_run() {
+    let world = World::with(&["bob"]);
+    let path = world.write("inbox/bob/seen/notes.json", "{");
+    let mut writer = fs::File::options().append(true).open(&path).expect("it is there");
+    let report = archive(&world);
+    assert!(left(&report).contains("somebody is writing it"), "{report}");
+    writer.write_all(b"}").expect("written");
+    drop(writer);
+    archive(&world);
+    let packed = files(&world.room(""), "seen");
+    assert_eq!(packed.get(&b"inbox/bob/seen/notes.json"[..]), Some(&vec![b"{}".to_vec()]));
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_archive_that_is_a_file_or_a_link_is_told_and_nothing_is_lost() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "kept");
+    world.write("archive", "mine");
+    let complaint = world.fails(75, &["archive", "--older-than", "0s"]);
+    assert!(complaint.contains("/archive"), "{complaint}");
+    fs::remove_file(world.room("archive")).expect("it is there");
+    fs::create_dir(world.path().join("elsewhere")).expect("a directory");
+    symlink(world.path().join("elsewhere"), world.room("archive")).expect("a link");
+    let complaint = world.fails(75, &["archive", "--older-than", "0s"]);
+    assert!(complaint.contains("/archive"), "{complaint}");
+    assert_eq!(world.names("sent/alice").len(), 1);
+    assert_eq!(fs::read_dir(world.path().join("elsewhere")).expect("a directory").count(), 0);
+    // The router doesn't need the archive.
+    world.send("alice", "bob", "goes on");
+    assert_eq!(world.inbox("bob").len(), 2);
+}
+
+#[test]
+fn an_archive_that_cannot_be_written_is_told_and_nothing_is_lost() {
+    if !is_root("an archive that can't be written") {
+        return;
+    }
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "kept");
+    fs::create_dir(world.room("archive")).expect("a directory");
+    let nobody = 65_534;
+    for entry in walkdir::WalkDir::new(world.path()) {
+        chown(entry.expect("an entry").path(), Some(nobody), Some(nobody)).expect("root may");
+    }
+    fs::set_permissions(world.room("archive"), fs::Permissions::from_mode(0o555)).expect("root may");
+    let program = std::env::temp_dir().join(format!("mailbag-{}", uuid::Uuid::now_v7()));
+    fs::copy(assert_cmd::cargo::cargo_bin!("mailbag"), &program).expect("a copy that nobody may run");
+    let run = |args: &[&str]| {
+        let mut command = std::process::Command::new(&program);
+        command.args(args).arg("--room").arg(world.room("")).uid(nobody).gid(nobody).output().expect("it runs")
+    };
+    let ran = run(&["archive", "--older-than", "0s"]);
+    let complaint = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(75) && complaint.contains("archive"), "{ran:?}");
+    assert!(complaint.contains("Permission denied"), "{complaint}");
+    assert_eq!((world.names("sent/alice").len(), all(&world.room("")).len()), (1, 0));
+    fs::set_permissions(world.room("archive"), fs::Permissions::from_mode(0o755)).expect("root may");
+    let ran = run(&["archive", "--older-than", "0s"]);
+    fs::remove_file(program).expect("it was made here");
+    assert!(ran.status.success(), "{ran:?}");
+    assert_eq!(files(&world.room(""), "sent").len(), 1);
+}
+
+#[test]
+fn what_a_killed_run_left_is_put_in_order_and_nothing_else() {
+    // P72
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "one");
+    world.send("alice", "bob", "two");
+    let sent: Vec<_> = world.names("sent/alice").into_iter().map(|name| format!("sent/alice/{name}")).collect();
+    let contents: Vec<_> = sent.iter().map(|path| fs::read(world.room(path)).expect("it is there")).collect();
+    let report = archive(&world);
+    let pack = report["packed"][0]["packs"][0].as_str().expect("a pack").to_owned();
+    // Killed before it removed the second one, while an agent wrote another file in the place of the first.
+    world.write(&sent[0], "another");
+    world.write(&sent[1], &contents[1]);
+    world.write("spool/archive.lock", format!("{pack}\n"));
+    let month = pack.rsplit_once('/').expect("a directory").0.to_owned();
+    world.write(&format!("{month}/.tmp-sent-20260101T000000.000000Z.ndjson.zst"), "half of it");
+    world.write(&format!("{month}/.mine"), "kept");
+    let report = world.json(&["archive", "--older-than", "1h"]);
+    assert_eq!((&report["finished"], &report["packed"]), (&json!(1), &json!([])));
+    assert_eq!(fs::read_to_string(world.room(&sent[0])).expect("it stands"), "another");
+    assert!(!world.room(&sent[1]).exists());
+    let names: Vec<_> = all(&world.room("")).iter().map(|path| path.file_name().map(OsStr::to_owned)).collect();
+    assert!(names.contains(&Some(".mine".into())) && names.len() == 2, "{names:?}");
+    assert_eq!(fs::read_to_string(world.room("spool/archive.lock")).expect("a lock"), "");
+}
+
+#[test]
+fn a_note_or_a_pack_that_somebody_wrote_removes_nothing_but_what_is_packed() {
+    // P72
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "unread");
+    let unread = format!("inbox/bob/{}", world.names("inbox/bob")[0]);
+    let content = fs::read_to_string(world.room(&unread)).expect("it is there");
+    let outside = world.path().join("outside.json");
+    fs::write(&outside, &content).expect("written");
+    let paths = [unread.as_str(), "../outside.json", "inbox/bob/seen/../../../../outside.json", "registry.json"];
+    let lines: String = paths
+        .iter()
+        .map(|path| json!({"path": path, "modified": "2026-01-01T00:00:00Z", "content": content}).to_string() + "\n")
+        .collect();
+    world.write("archive/2026-01/seen-x.ndjson.zst", zstd::encode_all(lines.as_bytes(), 1).expect("packed"));
+    for note in ["archive/2026-01/seen-x.ndjson.zst\n", "archive/../inbox/x.ndjson.zst\n", "\u{1}\n", "archive/2026"] {
+        world.write("spool/archive.lock", note);
+        let ran = archive_at(&world, LATER, &["--older-than", "99999d"]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    assert!(world.room(&unread).exists() && outside.exists() && world.room("registry.json").exists());
+    world.write("archive/2026-01/seen-x.ndjson.zst", "no pack");
+    world.write("spool/archive.lock", "archive/2026-01/seen-x.ndjson.zst\n");
+    let complaint = world.fails(1, &["archive", "--older-than", "0s"]);
+    assert!(complaint.contains("seen-x.ndjson.zst") && complaint.contains("move it away"), "{complaint}");
+}

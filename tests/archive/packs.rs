@@ -1,0 +1,58 @@
+//! What stands in an archive, read without the program.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Every file below a room's archive, drafts included.
+pub(crate) fn all(room: &Path) -> Vec<PathBuf> {
+    let entries = walkdir::WalkDir::new(room.join("archive")).sort_by_file_name().into_iter().flatten();
+    entries.filter(|entry| entry.file_type().is_file()).map(|entry| entry.into_path()).collect()
+}
+
+/// What a packed file gives back.
+pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).expect("it stands there");
+    zstd::Decoder::new(file).and_then(|mut decoder| decoder.read_to_end(&mut bytes)).expect("it can be unpacked");
+    bytes
+}
+
+/// The files of one kind in the archive, each with all the contents that were packed under its path.
+pub(crate) fn files(room: &Path, kind: &str) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
+    let is_one =
+        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{kind}-")));
+    let mut files: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
+    for pack in all(room).iter().filter(is_one) {
+        for line in unpacked(pack).split_inclusive(|byte| *byte == b'\n') {
+            let entry: Value = serde_json::from_slice(line).expect("a line is JSON");
+            assert!(entry["modified"].is_string(), "{entry}");
+            let text = |field: &str| entry[field].as_str();
+            let raw =
+                |field: &str| text(field).map(|code| data_encoding::BASE64.decode(code.as_bytes()).expect("base64"));
+            let path = raw("path_base64").or_else(|| Some(text("path")?.into())).expect("a path");
+            let content = raw("base64").or_else(|| Some(text("content")?.into())).expect("a content");
+            files.entry(path).or_default().push(content);
+        }
+    }
+    files
+}
+
+/// The log's bytes, segment by segment, wherever each stands; a segment that stands twice has to be the same.
+pub(crate) fn log(room: &Path) -> Vec<u8> {
+    let mut segments: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for entry in fs::read_dir(room.join("log")).into_iter().flatten().flatten() {
+        segments.insert(entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).expect("a segment"));
+    }
+    for path in all(room) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(name) = name.strip_prefix("log-").and_then(|name| name.strip_suffix(".zst")) else { continue };
+        let bytes = unpacked(&path);
+        if let Some(live) = segments.insert(name.to_owned(), bytes.clone()) {
+            assert!(live == bytes, "{name} is in the log and, not the same, in the archive");
+        }
+    }
+    segments.into_values().flatten().collect()
+}

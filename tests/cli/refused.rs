@@ -1,0 +1,147 @@
+//! `mailbag rejected`
+
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// Alice dropped two files that were refused, and bob one.
+fn world() -> World {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "one"}"#);
+    world.ok(&["run", "--once"]);
+    world.drop_file("alice", "two.json", "{\"to\": \"carol\", \"body\": \"two\u{202e}\", \"priority\": \"P9\"}");
+    world.ok(&["run", "--once"]);
+    world.drop_file("bob", "three.json", r#"{"to": "alcie", "body": "three"}"#);
+    world.ok(&["run", "--once"]);
+    world
+}
+
+fn listed(world: &World) -> Vec<(String, String)> {
+    let list = world.json(&["rejected", "list"]);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    list.as_array().expect("a list").iter().map(|one| (text(&one["agent"]), text(&one["name"]))).collect()
+}
+
+fn seq(world: &World, name: &str) -> String {
+    world.json(&["rejected", "show", name])["seq"].to_string()
+}
+
+#[test]
+fn what_was_refused_is_listed_newest_first_and_shown_with_all_that_is_wrong() {
+    let world = world();
+    let pair = |agent: &str, name: &str| (agent.to_owned(), name.to_owned());
+    assert_eq!(listed(&world), [pair("bob", "three.json"), pair("alice", "two.json"), pair("alice", "one.json")]);
+    assert_eq!(world.json(&["rejected", "list", "--agent", "bob"]).as_array().map(Vec::len), Some(1));
+    let text = world.ok(&["rejected", "list"]);
+    assert!(text.contains("unknown_recipient") && text.contains("one.json"), "{text}");
+    let shown = world.json(&["rejected", "show", "two.json"]);
+    let codes: Vec<&Value> = shown["problems"].as_array().expect("a list").iter().map(|one| &one["code"]).collect();
+    assert!(!codes.is_empty() && shown["text"].as_str().is_some_and(|text| text.contains("P9")), "{shown}");
+    let text = world.ok(&["rejected", "show", &seq(&world, "two.json")]);
+    assert!(text.contains("low, normal, high, urgent") && text.contains("\"priority\": \"P9\""), "{text}");
+    assert!(text.contains("\\u{202e}") && !text.contains('\u{202e}'), "{text}");
+    let said = world.fails(3, &["rejected", "show", "nine.json"]);
+    assert!(said.contains("mailbag rejected list"), "{said}");
+}
+
+#[test]
+fn a_refused_file_is_judged_anew_once_what_it_lacked_is_there() {
+    let world = world();
+    let number = seq(&world, "one.json");
+    let ran = world.run(&["rejected", "retry", &number]);
+    assert!(ran.code == 65 && ran.out.contains("refused again") && ran.out.contains("did you mean bob"), "{ran:?}");
+    assert_eq!(listed(&world)[0], ("alice".into(), format!("retry-{number}-one.json")));
+    world.ok(&["agent", "add", "bbo"]);
+    let retried = world.json(&["rejected", "retry", &format!("retry-{number}-one.json")]);
+    assert_eq!((&retried[0]["became"], &retried[0]["recipients"]), (&json!("accepted"), &json!(["bbo"])));
+    assert_eq!(world.bodies("bbo"), ["one"]);
+    assert_eq!(world.inbox("bbo")[0]["from"], "alice");
+    assert!(!listed(&world).iter().any(|(_, name)| name.contains("one.json")), "nothing of it is left");
+    assert!(world.names("rejected/alice").iter().all(|name| name.contains("two")));
+}
+
+#[test]
+fn a_mended_file_goes_in_the_place_of_the_refused_one() {
+    let world = world();
+    let mended = world.path().join("mended.json");
+    std::fs::write(&mended, r#"{"to": "bob", "body": "mended"}"#).expect("a file");
+    let path = mended.to_string_lossy();
+    let _router = world.router(&[]);
+    let text = world.ok(&["rejected", "retry", "one.json", &path]);
+    assert!(text.contains("of alice: accepted as ") && text.contains("for bob"), "{text}");
+    world.wait("bob has it", || world.bodies("bob").contains(&"mended".to_owned()));
+    assert!(mended.exists() && !listed(&world).iter().any(|(_, name)| name == "one.json"));
+    assert!(world.fails(2, &["rejected", "retry", "--agent", "alice", &path]).contains("--agent"));
+    let said = world.fails(3, &["rejected", "retry", "two.json", "nowhere.json"]);
+    assert!(said.contains("nowhere.json") && listed(&world).len() == 2, "{said}");
+}
+
+#[test]
+fn many_are_retried_at_once_and_none_goes_where_nobody_routes() {
+    let world = world();
+    world.ok(&["agent", "add", "bbo"]);
+    world.ok(&["agent", "retire", "bob"]);
+    let said = world.fails(2, &["rejected", "retry", "--all"]);
+    assert!(said.contains("mailbag agent set bob --status offline") && listed(&world).len() == 3, "{said}");
+    let ran = world.run(&["rejected", "retry", "--agent", "alice", "--json"]);
+    let retried: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!((ran.code, &retried[0]["became"], &retried[1]["became"]), (65, &json!("refused"), &json!("accepted")));
+    assert!(retried[0]["problems"][0]["code"].is_string(), "{retried}");
+    assert_eq!(world.names("outbox/alice"), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_dropped_is_gone_and_nothing_is_dropped_unasked() {
+    let world = world();
+    let before = world.everything();
+    assert!(world.fails(2, &["rejected", "drop", "--all"]).contains("--yes"));
+    assert!(world.fails(2, &["rejected", "drop"]).contains("SEQ|NAME"));
+    assert_eq!(world.everything(), before);
+    assert_eq!(world.ok(&["rejected", "drop", "one.json", "one.json", "--yes"]).trim(), "removed 1 refused file");
+    assert_eq!(listed(&world).len(), 2);
+    assert_eq!(world.json(&["rejected", "drop", "--all", "--yes"]).as_array().map(Vec::len), Some(2));
+    assert_eq!((listed(&world).len(), world.names("rejected/alice")), (0, Vec::new()));
+    assert_eq!(world.json(&["status"])["rejected"], json!([]));
+}
+
+#[test]
+fn odd_things_in_rejected_are_told_apart() {
+    let world = World::with(&["alice", "bob"]);
+    // A file that is called as explanations are, a directory, and a refusal whose file somebody took.
+    world.drop_file("alice", "x.error.json", "[]");
+    std::fs::create_dir_all(world.room("outbox/alice/d.json")).expect("a directory");
+    world.drop_file("alice", "taken.json", "[]");
+    world.ok(&["run", "--once"]);
+    let names = world.names("rejected/alice");
+    let taken = names.iter().find(|name| name.ends_with("~taken.json")).expect("the file");
+    std::fs::remove_file(world.room(&format!("rejected/alice/{taken}"))).expect("it is there");
+    world.write("rejected/alice/notes.txt", "mine");
+    world.write("rejected/alice/900~alone.json", "{}");
+    let names: Vec<String> = listed(&world).into_iter().map(|(_, name)| name).collect();
+    for name in ["alone.json", "x.error.json", "d.json", "taken.json"] {
+        assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{names:?}");
+    }
+    assert_eq!(names.len(), 4);
+    assert!(world.json(&["rejected", "show", "x.error.json"])["text"] == "[]");
+    assert!(world.ok(&["rejected", "show", "d.json"]).contains("can't be shown"));
+    assert!(world.fails(3, &["rejected", "retry", "taken.json"]).contains("was taken away"));
+    assert!(world.ok(&["rejected", "show", "900"]).contains("explanation can't be read"));
+    assert_eq!(world.ok(&["rejected", "drop", "--all", "--yes"]).trim(), "removed 4 refused files");
+    assert_eq!((world.names("rejected/alice"), world.room("rejected/alice/notes.txt").exists()), (Vec::new(), true));
+}
+
+#[test]
+fn status_names_the_command_that_mends_each() {
+    let world = world();
+    world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    world.drop_file("alice", "waits.json", r#"{"to": "bob", "body": "x"}"#);
+    let text = world.ok(&["status"]);
+    for said in [
+        "1 waiting, 1 of nobody registered, 3 rejected",
+        "-> mailbag agent add stranger",
+        &format!("-> mailbag rejected show {}", seq(&world, "two.json")),
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let calm = World::with(&["alice"]);
+    assert!(calm.ok(&["status"]).contains("held up     nothing"));
+}

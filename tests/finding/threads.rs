@@ -1,0 +1,146 @@
+//! `mailbag thread`
+
+use super::{EVIL, drop_all, each, is_tame, seq_of};
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// Alice and bob talk about ports, carol joins; something else goes on between.
+fn talk() -> World {
+    let world = World::with(&["alice", "bob", "carol"]);
+    drop_all(
+        &world,
+        &[
+            ("alice", json!({"id": "p1", "to": "bob", "body": "which port?", "thread_id": "ports"})),
+            ("alice", json!({"id": "x1", "to": "carol", "body": "lunch?"})),
+            ("bob", json!({"id": "p2", "to": "alice", "body": "8080", "thread_id": "ports", "in_reply_to": "p1"})),
+            ("alice", json!({"id": "p3", "to": ["bob", "carol"], "body": "taken", "in_reply_to": "bob/p2"})),
+            ("carol", json!({"id": "p4", "to": "alice", "body": "since when?", "in_reply_to": "p3"})),
+            ("carol", json!({"id": "x2", "to": "alice", "body": "yes", "in_reply_to": "x1"})),
+            ("bob", json!({"id": "p5", "to": "carol", "body": "since today", "thread_id": "ports"})),
+        ],
+    );
+    world
+}
+
+#[test]
+fn a_thread_is_what_has_its_name_and_what_answers_it_in_the_order_of_the_log() {
+    let world = talk();
+    let ids = |args: &[&str]| {
+        let thread = world.json(&[&["thread"], args].concat());
+        each(&thread, "id").into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let whole = ["p1", "p2", "p3", "p4", "p5"];
+    assert_eq!(ids(&["ports"]), whole);
+    for message in ["p1", "p2", "bob/p2", "p3", "alice/p3", "p4", "p5", &seq_of(&world, "carol/p4")] {
+        assert_eq!(ids(&[message, "--as", "human"]), whole, "by {message}");
+    }
+    assert_eq!(ids(&["x1"]), ["x1", "x2"]);
+    assert_eq!(ids(&["ports", "--last", "2"]), ["p4", "p5"]);
+    assert_eq!(ids(&["ports", "--last", "0"]), [""; 0]);
+    // Each sees only what it sent or got.
+    assert_eq!(ids(&["ports", "--as", "bob"]), ["p1", "p2", "p3", "p5"]);
+    assert_eq!(ids(&["p3", "--as", "carol"]), ["p3", "p4", "p5"]);
+    world.fails(3, &["thread", "x1", "--as", "bob"]);
+    let said = world.fails(3, &["thread", "harbours", "--as", "bob"]);
+    assert!(said.contains("bob neither sent nor received a message \"harbours\", nor one of such a thread"), "{said}");
+    assert!(world.fails(3, &["thread", "harbours"]).contains("the log has no message"));
+}
+
+#[test]
+fn a_thread_is_shown_as_a_conversation() {
+    let world = talk();
+    let shown = world.ok(&["thread", "ports"]);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].contains("alice → bob") && lines[2] == "        which port?", "{shown}");
+    assert!(shown.contains("alice → bob, carol") && shown.contains("answers bob/p2\n"), "{shown}");
+    let one = world.json(&["thread", "p1", "--last", "1"]);
+    assert_eq!((&one[0]["message"]["body"], &one[0]["recipients"]), (&json!("since today"), &json!(["carol"])));
+    let shown = world.ok(&["thread", "p3", "--as", "carol"]);
+    assert!(shown.contains("answers bob/p2 (not shown here)"), "{shown}");
+}
+
+#[test]
+fn ids_that_several_have_are_not_mixed_up() {
+    let world = World::with(&["alice", "bob", "carol"]);
+    drop_all(
+        &world,
+        &[
+            ("alice", json!({"id": "1", "to": "bob", "body": "one"})),
+            ("carol", json!({"id": "1", "to": "bob", "body": "another one"})),
+            ("bob", json!({"id": "2", "to": "alice", "body": "to alice", "in_reply_to": "alice/1"})),
+            ("bob", json!({"id": "3", "to": "carol", "body": "to carol", "in_reply_to": "carol/1"})),
+            ("alice", json!({"id": "4", "to": "bob", "body": "bare", "in_reply_to": "1"})),
+        ],
+    );
+    let said = world.fails(2, &["thread", "1", "--as", "bob"]);
+    assert!(said.contains("alice/1") && said.contains("carol/1"), "{said}");
+    assert_eq!(each(&world.json(&["thread", "alice/1", "--as", "bob"]), "id"), ["1", "2", "4"]);
+    assert_eq!(each(&world.json(&["thread", "carol/1", "--as", "bob"]), "id"), ["1", "3"]);
+    // For alice there is one only.
+    assert_eq!(each(&world.json(&["thread", "1", "--as", "alice"]), "id"), ["1", "2", "4"]);
+}
+
+#[test]
+fn a_thread_named_as_a_number_is_told_from_a_seq() {
+    let world = World::with(&["alice", "bob"]);
+    drop_all(&world, &[("alice", json!({"id": "a", "to": "bob", "body": "x", "thread_id": "3"}))]);
+    assert_eq!(each(&world.json(&["thread", "3"]), "id"), ["a"]);
+    drop_all(&world, &[("alice", json!({"id": "b", "to": "bob", "body": "y", "thread_id": "elsewhere"}))]);
+    let seq = seq_of(&world, "alice/b");
+    assert_eq!(each(&world.json(&["thread", &seq]), "id"), ["b"]);
+    drop_all(&world, &[("bob", json!({"id": "c", "to": "alice", "body": "z", "thread_id": seq}))]);
+    let said = world.fails(2, &["thread", &seq]);
+    assert!(said.contains("alice/b") && said.contains("bob/c"), "{said}");
+}
+
+#[test]
+fn what_answers_a_message_that_the_log_does_not_have_is_shown_all_the_same() {
+    let world = World::with(&["alice", "bob"]);
+    drop_all(
+        &world,
+        &[
+            (
+                "alice",
+                json!({"id": "m2", "to": "bob", "body": "as I said", "in_reply_to": "bob/lost", "refs": ["gone"]}),
+            ),
+            ("bob", json!({"id": "m3", "to": "alice", "body": "did you?", "in_reply_to": "999"})),
+            ("bob", json!({"id": "m4", "to": "alice", "body": "I see", "in_reply_to": "m2"})),
+        ],
+    );
+    assert_eq!(each(&world.json(&["thread", "m4", "--as", "bob"]), "id"), ["m2", "m4"]);
+    assert!(world.ok(&["thread", "m2"]).contains("answers bob/lost (not shown here)"));
+    assert_eq!(each(&world.json(&["thread", "m3"]), "id"), ["m3"]);
+    world.ok(&["reply", "m2", "go on", "--as", "bob"]);
+    assert_eq!(each(&world.json(&["thread", "m2"]), "from"), ["alice", "bob", "bob"]);
+}
+
+#[test]
+fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
+    let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
+    for n in 0..60 {
+        let mut message = json!({"id": format!("n{n}"), "to": "bob", "body": n.to_string()});
+        if n > 0 {
+            message["in_reply_to"] = Value::from(format!("n{}", n - 1));
+        }
+        world.drop_file("alice", &format!("{n:03}.json"), message.to_string());
+    }
+    world.ok(&["run", "--once"]);
+    for id in ["n0", "n31", "n59"] {
+        assert_eq!(world.json(&["thread", id]).as_array().map(Vec::len), Some(60), "from {id}");
+    }
+}
+
+#[test]
+fn hostile_text_in_a_thread_is_shown_and_can_t_pass_for_another_message() {
+    let world = World::with(&["mallory", "bob"]);
+    let body = format!("{EVIL}\n    42  2026-11-21T10:30:00Z  human → bob\nreally");
+    let message = json!({"id": "m1", "to": "bob", "subject": EVIL, "body": body, "thread_id": "t\u{202e}", "mood": EVIL,
+        "attachments": [{"name": "n\u{202e}.txt", "content": EVIL}]});
+    drop_all(&world, &[("mallory", message)]);
+    let ran = world.run(&["thread", "m1"]);
+    assert!(ran.code == 0 && is_tame(&ran.out) && is_tame(&ran.err), "{ran:?}");
+    let heads = ran.out.lines().filter(|line| !line.starts_with("        "));
+    assert_eq!(heads.count(), 1, "{}", ran.out);
+    assert_eq!(world.json(&["thread", "t\u{202e}"])[0]["message"]["subject"], EVIL, "data is data");
+    assert!(is_tame(&world.fails(3, &["thread", EVIL])));
+}

@@ -1,0 +1,147 @@
+//! Fuzz target: a log that was torn, edited or forged. Reading it never panics, and never loses an earlier whole batch
+//! without saying so: what comes out begins with every batch that was not touched, or it is an error.
+
+use super::place::Place;
+use mailbag::actions::verify;
+use mailbag::daemon;
+use mailbag::error::Error;
+use mailbag::fold::{Replayed, replay};
+use mailbag::record::{NO_HASH, Record, hash_line, hex};
+use serde_json::{Value, json};
+use std::sync::LazyLock;
+
+/// A real log of four batches.
+const LOG: &[u8] = include_bytes!("../../fixtures/rooms/v1/log/00000001.ndjson");
+const ROOM: &[u8] = include_bytes!("../../fixtures/rooms/v1/spool/room");
+const REGISTRY: &str = include_str!("../../fixtures/rooms/v1/registry.json");
+/// Where each batch of it ends.
+static ENDS: LazyLock<Vec<usize>> = LazyLock::new(batch_ends);
+
+fn batch_ends() -> Vec<usize> {
+    let (mut ends, mut at, mut missing) = (Vec::new(), 0, 0);
+    for line in LOG.split_inclusive(|byte| *byte == b'\n') {
+        let record: Record = serde_json::from_slice(line).expect("a record");
+        missing = record.count.unwrap_or(missing) - 1;
+        at += line.len();
+        if missing == 0 {
+            ends.push(at);
+        }
+    }
+    assert_eq!((ends.len(), ends.last()), (4, Some(&LOG.len())));
+    ends
+}
+
+/// The first byte says how the log is put together, the rest is edits of the real one, or the log itself.
+pub(crate) fn run(bytes: &[u8]) {
+    let Some((&how, rest)) = bytes.split_first() else { return };
+    let mut log = if how & 1 == 0 { edited(rest) } else { rest.to_vec() };
+    let forged = how & 2 != 0;
+    if forged {
+        log = chained(&log, how & 4 != 0);
+    }
+    let whole = log.clone();
+    let place = Place::new(REGISTRY);
+    std::fs::write(place.path("spool/room"), ROOM).expect("a room's id");
+    if how & 8 != 0 {
+        let middle = log.iter().skip(log.len() / 2).position(|byte| *byte == b'\n');
+        let second = log.split_off(middle.map_or(log.len(), |at| log.len() / 2 + at + 1));
+        std::fs::write(place.path("log/00000002.ndjson"), second).expect("a segment");
+    }
+    std::fs::write(place.path("log/00000001.ndjson"), log).expect("a segment");
+    holds(&place, &whole);
+}
+
+fn holds(place: &Place, log: &[u8]) {
+    let room = place.room();
+    let same = log.iter().zip(LOG).take_while(|(a, b)| a == b).count();
+    let untouched = ENDS.iter().filter(|end| **end <= same).count() as u64;
+    let read = replay(&room.dir);
+    let verified = verify::verify(&room);
+    match &read {
+        Ok(Replayed { fold, damage, .. }) => {
+            assert!(fold.batch >= untouched, "{} of {untouched} untouched batches", fold.batch);
+            assert!(verified.is_err() || damage.is_none(), "verified, though damaged: {damage:?}");
+            if log == LOG {
+                assert!(damage.is_none() && verified.is_ok() && fold.batch == 4, "{damage:?} {verified:?}");
+            }
+            if damage.is_some() {
+                let later = log.split_inclusive(|byte| *byte == b'\n').filter(|line| is_later(line, fold.batch + 1));
+                assert_eq!(later.count(), 0, "batches behind {} were passed over: {damage:?}", fold.batch);
+            }
+        }
+        Err(Error::State { what, cure, .. }) => assert!(!what.is_empty() && !cure.is_empty()),
+        Err(e) => panic!("no error of state: {e:?}"),
+    }
+    // A router starts from it, or says why it doesn't; what it leaves is whole.
+    if daemon::pass(&room).is_ok() {
+        let again = replay(&room.dir).expect("what a router left can be read");
+        assert!(again.damage.is_none() && again.fold.batch >= untouched, "{:?} {}", again.damage, again.fold.batch);
+        assert!(read.is_ok(), "routed on from {:?}", read.err());
+    }
+}
+
+fn is_later(line: &[u8], than: u64) -> bool {
+    serde_json::from_slice::<Record>(line).is_ok_and(|record| record.batch > than)
+}
+
+/// Doubled again and again, it would be the edits that take time and memory.
+const LARGEST: usize = 64 << 10;
+
+/// The real log after edits: each a byte that says which, two for the place, one for how much.
+fn edited(mut edits: &[u8]) -> Vec<u8> {
+    let mut log = LOG.to_vec();
+    while let [kind, high, low, much, rest @ ..] = edits {
+        edits = rest;
+        if log.len() > LARGEST {
+            break;
+        }
+        let at = usize::from(u16::from_be_bytes([*high, *low])) % (log.len() + 1);
+        let end = (at + usize::from(*much)).min(log.len());
+        match kind % 6 {
+            0 => log[at..].iter_mut().take(1).for_each(|byte| *byte ^= much),
+            1 => log.truncate(at),
+            2 => drop(log.drain(at..end)),
+            3 => {
+                let (new, rest) = edits.split_at(usize::from(*much).min(edits.len()));
+                edits = rest;
+                drop(log.splice(at..at, new.iter().copied()));
+            }
+            4 => {
+                log = lines(&log, |lines| {
+                    lines.insert(usize::from(*low) % (lines.len() + 1), lines[usize::from(*much) % lines.len()])
+                })
+            }
+            _ => log = lines(&log, |lines| _ = lines.remove(usize::from(*much) % lines.len())),
+        }
+    }
+    log
+}
+
+fn lines(log: &[u8], edit: impl FnOnce(&mut Vec<&[u8]>)) -> Vec<u8> {
+    let mut lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
+    if !lines.is_empty() {
+        edit(&mut lines);
+    }
+    lines.concat()
+}
+
+/// The lines chained anew, so that what they say is reached: whoever can write the log can do that.
+fn chained(log: &[u8], numbered: bool) -> Vec<u8> {
+    let (mut chained, mut prev) = (Vec::new(), NO_HASH);
+    for (n, line) in log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate() {
+        let mut line = match serde_json::from_slice(line) {
+            Ok(Value::Object(mut record)) => {
+                record.insert("prev".into(), hex(&prev).into());
+                if numbered {
+                    record.insert("seq".into(), json!(n + 1));
+                }
+                serde_json::to_vec(&record).expect("JSON prints")
+            }
+            _ => line.to_vec(),
+        };
+        line.push(b'\n');
+        prev = hash_line(&line);
+        chained.extend(line);
+    }
+    chained
+}

@@ -1,0 +1,63 @@
+//! Fuzz target: the bytes of a message file, to a message or to everything that is wrong with them.
+
+use mailbag::clock::Stamp;
+use mailbag::error::Problem;
+use mailbag::limits;
+use mailbag::message::Message;
+use mailbag::record::{Event, Record};
+use mailbag::schema::{self, Parsed};
+use serde_json::Value;
+
+/// The agent whose outbox the file is in, as in the fixtures, and its display name.
+pub(crate) const SENDER: &str = "agent_engineer_1_abc123";
+const NAME: &str = "Sintra";
+/// The most bytes that all there is to say about one file may have, but for the examples, beside what the file itself
+/// may be quoted with.
+const SAID: usize = 64 << 10;
+
+/// Reads the bytes as the router does, and checks what came of it.
+pub(crate) fn run(bytes: &[u8]) {
+    let now = Stamp::parse("2026-11-21T10:30:00Z").expect("a time");
+    let value = match schema::parse(bytes) {
+        Parsed::Value(value) => value,
+        Parsed::Unfinished(problem) | Parsed::Bad(problem) => return helps(&[problem], bytes),
+    };
+    let text = serde_json::to_string(&value).expect("JSON prints");
+    assert!(matches!(schema::parse(text.as_bytes()), Parsed::Value(again) if again == value), "reads back: {text}");
+    match schema::check_as(value, SENDER, &[NAME], now) {
+        Ok(message) => keeps(&message, now),
+        Err(problems) => helps(&problems, bytes),
+    }
+}
+
+// Whatever is refused is refused with a reason and a cure, and at a length that somebody can read.
+fn helps(problems: &[Problem], bytes: &[u8]) {
+    assert!(!problems.is_empty() && problems.len() <= limits::PROBLEMS, "{} problems", problems.len());
+    for problem in problems {
+        let said = [&problem.code, &problem.what, &problem.fix];
+        assert!(said.iter().all(|text| !text.is_empty()), "says nothing: {problem:?}");
+    }
+    let said: usize = problems.iter().map(|p| p.code.len() + p.what.len() + p.fix.len()).sum();
+    assert!(said <= SAID, "{said} bytes about {} bytes", bytes.len());
+}
+
+// What is accepted has all that a message needs, reads back from its copy and from the log, and is accepted again.
+fn keeps(message: &Message, now: Stamp) {
+    assert_eq!(message.from(), SENDER);
+    assert!(mailbag::id::is_message_id(message.id()), "{:?}", message.id());
+    let digest = message.digest();
+    let pretty = serde_json::to_string_pretty(message.fields()).expect("JSON prints");
+    let Parsed::Value(copy) = schema::parse(pretty.as_bytes()) else { panic!("the copy doesn't read back: {pretty}") };
+    let again = schema::check(copy, SENDER, now).unwrap_or_else(|e| panic!("refused the second time: {e:?}\n{pretty}"));
+    assert_eq!(again.digest(), digest, "the digest changed: {pretty}");
+    assert_eq!(again.addresses(), message.addresses());
+    let mut record = Record::new(Event::Accepted);
+    record.message = serde_json::value::to_raw_value(message.fields()).ok();
+    let line = record.line();
+    assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1, "a record is one line");
+    let read: Record = serde_json::from_slice(&line).expect("the log reads its own line");
+    let fields: Value = serde_json::from_str(read.message.expect("it was put in").get()).expect("JSON");
+    let Value::Object(fields) = fields else { panic!("fields are an object") };
+    let folded = Message::from_fields(fields).expect("it has id, sender and type");
+    assert_eq!(folded.digest(), digest, "another digest in the log");
+}

@@ -1,0 +1,30 @@
+//! The ladder: what left an inbox was seen, who got a message says how far it has come, and time does the rest.
+
+mod acks;
+mod seen;
+mod timing;
+
+use crate::town::{PATIENCE, so_within};
+use crate::world::World;
+use serde_json::Value;
+
+/// The rungs of one recipient's copy, as `trace` tells them.
+fn rungs(world: &World, id: &str, agent: &str) -> Vec<String> {
+    let trace = world.json(&["trace", id]);
+    let recipients = trace["recipients"].as_array().cloned().unwrap_or_default();
+    let recipient = recipients.into_iter().find(|recipient| recipient["agent"] == agent).unwrap_or_default();
+    let steps = recipient["rungs"].as_array().cloned().unwrap_or_default();
+    steps.iter().map(|step| step["rung"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Waits until the copy has come this far.
+#[track_caller]
+fn wait_for_rung(world: &World, id: &str, agent: &str, rung: &str) {
+    let has = || rungs(world, id, agent).iter().any(|reached| reached == rung);
+    assert!(so_within(PATIENCE, has), "{agent} never came to {rung}: {:?}", rungs(world, id, agent));
+}
+
+/// What mailbag wrote to somebody, of this type.
+fn from_mailbag(world: &World, agent: &str, kind: &str) -> Vec<Value> {
+    world.inbox(agent).into_iter().filter(|mail| mail["from"] == "mailbag" && mail["type"] == kind).collect()
+}

@@ -1,0 +1,132 @@
+//! `seen`: observed by the router, whatever the recipient does with its file, and also while no router runs.
+
+use super::{rungs, wait_for_rung};
+use crate::town::Town;
+use crate::world::World;
+use std::fs;
+
+fn file(world: &World, agent: &str) -> std::path::PathBuf {
+    let name = world.names(&format!("inbox/{agent}")).first().cloned().expect("unread mail");
+    world.room(&format!("inbox/{agent}/{name}"))
+}
+
+#[test]
+fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
+    let town = Town::of(&["alice", "bob"]).run();
+    let id = town.send("alice", "bob", "hello");
+    town.wait_for_mail("bob", 1);
+    assert!(!rungs(&town, &id, "bob").contains(&"seen".to_owned()), "nobody has read it yet");
+    let script = r#"for file in .mailbag/inbox/bob/*.json; do rm "$file"; done"#;
+    let shell = std::process::Command::new("sh").args(["-c", script]).current_dir(town.path()).status();
+    assert!(shell.expect("a shell").success());
+    wait_for_rung(&town, &id, "bob", "seen");
+}
+
+#[test]
+fn a_file_that_was_moved_anywhere_was_seen() {
+    let mut town = Town::of(&["alice", "bob", "carol"]).run();
+    let id = town.ok(&["send", "bob", "carol", "hello", "--as", "alice"]).trim().to_owned();
+    town.wait_for_mail("bob", 1);
+    town.wait_for_mail("carol", 1);
+    fs::create_dir_all(town.room("inbox/bob/seen")).expect("a directory");
+    let mail = file(&town, "bob");
+    fs::rename(&mail, town.room("inbox/bob/seen").join(mail.file_name().expect("a name"))).expect("a move");
+    fs::rename(file(&town, "carol"), town.path().join("mine.json")).expect("a move");
+    wait_for_rung(&town, &id, "bob", "seen");
+    wait_for_rung(&town, &id, "carol", "seen");
+    town.stop();
+    town.verify();
+}
+
+#[test]
+fn what_is_read_while_no_router_runs_is_noticed_by_the_next_pass() {
+    let world = World::with(&["alice", "bob"]);
+    let id = world.send("alice", "bob", "hello");
+    fs::remove_file(file(&world, "bob")).expect("bob's own file");
+    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered", "seen"]);
+}
+
+#[test]
+fn what_is_read_while_the_router_is_dead_is_noticed_when_it_starts() {
+    let mut town = Town::of(&["alice", "bob"]).run();
+    let id = town.send("alice", "bob", "hello");
+    town.wait_for_mail("bob", 1);
+    town.stop();
+    fs::remove_file(file(&town, "bob")).expect("bob's own file");
+    let town = town.run();
+    wait_for_rung(&town, &id, "bob", "seen");
+}
+
+#[test]
+fn what_was_handed_out_is_seen_once_it_is_done_and_not_before() {
+    let town = Town::of(&["alice", "bob"]).run();
+    let id = town.send("alice", "bob", "a task");
+    town.wait_for_mail("bob", 1);
+    let mail = file(&town, "bob");
+    let taken = town.room("inbox/bob/taken");
+    fs::create_dir_all(&taken).expect("a directory");
+    let taken = taken.join(mail.file_name().expect("a name"));
+    fs::rename(&mail, &taken).expect("a move");
+    // Another message's receipt shows that the router has heard of the first move as well.
+    let other = town.send("alice", "bob", "another");
+    town.wait_for_mail("bob", 1);
+    fs::remove_file(file(&town, "bob")).expect("bob's own file");
+    wait_for_rung(&town, &other, "bob", "seen");
+    assert_eq!(rungs(&town, &id, "bob"), ["accepted", "delivered"]);
+    fs::remove_file(taken).expect("bob's own file");
+    wait_for_rung(&town, &id, "bob", "seen");
+}
+
+#[test]
+fn what_was_put_back_was_not_seen() {
+    let town = Town::of(&["alice", "bob"]);
+    let id = town.send("alice", "bob", "hello");
+    let mail = file(&town, "bob");
+    let elsewhere = town.path().join("elsewhere.json");
+    fs::rename(&mail, &elsewhere).expect("a move");
+    fs::rename(&elsewhere, &mail).expect("a move");
+    assert_eq!(rungs(&town, &id, "bob"), ["accepted", "delivered"]);
+}
+
+#[test]
+fn a_copy_that_could_not_be_delivered_yet_was_not_seen() {
+    let town = Town::of(&["alice", "bob"]);
+    fs::remove_dir(town.room("inbox/bob")).expect("an empty inbox");
+    fs::write(town.room("inbox/bob"), "in the way").expect("a file");
+    let id = town.send("alice", "bob", "hello");
+    assert_eq!(rungs(&town, &id, "bob"), ["accepted"]);
+    fs::remove_file(town.room("inbox/bob")).expect("the file in the way");
+    assert_eq!(rungs(&town, &id, "bob"), ["accepted", "delivered"]);
+    assert_eq!(town.bodies("bob"), ["hello"]);
+}
+
+#[test]
+fn a_marker_that_its_reader_was_told_is_a_rung_and_goes_with_the_copy() {
+    let world = World::with(&["alice", "bob"]);
+    let id = world.send("alice", "bob", "hello");
+    let mail = file(&world, "bob");
+    let name = mail.file_name().expect("a name").to_string_lossy().into_owned();
+    world.write(&format!("inbox/bob/.announced/{name}"), "");
+    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered", "announced"]);
+    fs::remove_file(mail).expect("bob's own file");
+    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered", "announced", "seen"]);
+    assert!(!world.room(&format!("inbox/bob/.announced/{name}")).exists());
+}
+
+#[test]
+fn receipts_of_a_thousand_copies_are_one_record() {
+    let town = Town::of(&["alice", "bob"]).quick();
+    for n in 0..1000 {
+        town.drop_file("alice", &format!("{n}.json"), r#"{"to": "bob", "body": "hi"}"#);
+    }
+    town.ok(&["run", "--once"]);
+    assert_eq!(town.count("bob"), 1000);
+    fs::remove_dir_all(town.room("inbox/bob")).expect("bob's own inbox");
+    fs::create_dir_all(town.room("inbox/bob")).expect("an inbox");
+    town.ok(&["run", "--once"]);
+    let told = town.ok(&["log", "--event", "rungs", "--json"]);
+    let records: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(records.len(), 1, "{told}");
+    assert_eq!(records[0]["rungs"][0]["seqs"].as_array().map(Vec::len), Some(1000));
+    town.verify();
+}

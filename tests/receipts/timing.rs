@@ -1,0 +1,113 @@
+//! Time: mail that expires unread, and questions that nobody answers.
+
+use super::{from_mailbag, rungs, wait_for_rung};
+use crate::town::{PATIENCE, Town, so_within};
+use crate::world::World;
+use serde_json::json;
+
+fn soon(millis: i64) -> String {
+    (chrono::Utc::now() + chrono::Duration::milliseconds(millis)).to_rfc3339()
+}
+
+#[test]
+fn mail_whose_time_passes_unread_is_set_aside_and_its_sender_is_told_once() {
+    let mut town = Town::of(&["alice", "bob", "carol"]).run();
+    let message = json!({"id": "m-1", "to": ["bob", "carol"], "body": "lunch at one?", "expires_at": soon(700)});
+    town.mail("alice", "x.json", message);
+    town.wait_for_mail("bob", 1);
+    town.ok(&["read", "--as", "carol"]);
+    wait_for_rung(&town, "m-1", "bob", "expired");
+    wait_for_rung(&town, "m-1", "carol", "seen");
+    assert_eq!((town.count("bob"), town.names("inbox/bob/expired").len()), (0, 1));
+    let told = from_mailbag(&town, "alice", "notification");
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["metadata"]["agents"], json!(["bob"]));
+    assert_eq!(told[0]["in_reply_to"], "alice/m-1");
+    assert!(!rungs(&town, "m-1", "bob").contains(&"seen".to_owned()));
+    town.stop();
+    town.ok(&["run", "--once"]);
+    assert_eq!(from_mailbag(&town, "alice", "notification").len(), 1, "once");
+    town.verify();
+}
+
+#[test]
+fn mail_that_expires_while_no_router_runs_is_set_aside_by_the_next_pass() {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "x.json", json!({"to": "bob", "body": "soon", "expires_at": soon(300)}).to_string());
+    world.ok(&["run", "--once"]);
+    let is_told = || !from_mailbag(&world, "alice", "notification").is_empty();
+    let passes = || {
+        world.ok(&["run", "--once"]);
+        is_told()
+    };
+    assert!(so_within(PATIENCE, passes));
+    assert_eq!((world.inbox("bob").len(), world.names("inbox/bob/expired").len()), (0, 1));
+}
+
+#[test]
+fn a_question_that_nobody_answers_goes_to_the_supervisor_and_then_to_the_human_once_each() {
+    let town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "supervisor": "boss"}), json!({"id": "boss"})])
+        .settings("answer_within = \"300ms\"\n")
+        .run();
+    town.mail("alice", "x.json", json!({"id": "q-1", "to": "bob", "body": "which API?", "requires_response": true}));
+    town.wait("the human to be told", || !from_mailbag(&town, "human", "escalation").is_empty());
+    let (boss, human) = (from_mailbag(&town, "boss", "escalation"), from_mailbag(&town, "human", "escalation"));
+    assert_eq!((boss.len(), human.len()), (1, 1));
+    assert!(boss[0]["delivery"]["seq"].as_u64() < human[0]["delivery"]["seq"].as_u64(), "in order");
+    assert!(boss[0]["body"].as_str().is_some_and(|body| body.contains("bob has not answered")), "{}", boss[0]);
+    // Nothing more comes of it: whatever else is routed after twice that time shows it.
+    let told = || town.json(&["trace", "q-1"])["told"].as_array().map_or(0, Vec::len);
+    assert_eq!(told(), 2);
+    town.is_alive("alice", "bob");
+    assert_eq!(told(), 2);
+}
+
+#[test]
+fn an_answer_in_time_ends_the_waiting_and_a_mere_ack_does_not() {
+    let town = Town::of(&["alice", "bob", "carol"]).settings("answer_within = \"1500ms\"\n").run();
+    town.mail("alice", "1.json", json!({"id": "q-1", "to": "bob", "body": "one?", "requires_response": true}));
+    town.mail("alice", "2.json", json!({"id": "q-2", "to": "carol", "body": "two?", "requires_response": true}));
+    town.wait_for_mail("bob", 1);
+    town.wait_for_mail("carol", 1);
+    town.mail("bob", "a.json", json!({"to": "alice", "in_reply_to": "alice/q-1", "body": "yes"}));
+    town.mail("carol", "a.json", json!({"type": "ack", "refs": ["q-2"], "status": "acknowledged"}));
+    town.wait("the human to be told", || !from_mailbag(&town, "human", "escalation").is_empty());
+    let told = from_mailbag(&town, "human", "escalation");
+    assert_eq!(told.len(), 1, "only of the one that was not answered");
+    assert_eq!(told[0]["in_reply_to"], "alice/q-2");
+    assert_eq!(town.json(&["trace", "q-1"])["answers"][0]["from"], "bob");
+}
+
+#[test]
+fn urgent_mail_wants_an_ack_and_the_settings_say_how_soon() {
+    let settings = "answer_within = { urgent = \"400ms\", normal = \"0\" }\n";
+    let town = Town::of(&["alice", "bob", "carol"]).settings(settings).run();
+    town.mail("alice", "1.json", json!({"id": "u-1", "to": "bob", "body": "fire", "priority": "urgent"}));
+    town.mail("alice", "2.json", json!({"id": "u-2", "to": "carol", "body": "fire", "priority": "urgent"}));
+    town.mail("alice", "3.json", json!({"id": "q-1", "to": "carol", "body": "why?", "requires_response": true}));
+    town.wait_for_mail("carol", 2);
+    town.mail("carol", "a.json", json!({"type": "ack", "refs": ["u-2"], "status": "acknowledged"}));
+    town.wait("the human to be told", || !from_mailbag(&town, "human", "escalation").is_empty());
+    let told = from_mailbag(&town, "human", "escalation");
+    assert_eq!(told.iter().map(|mail| mail["in_reply_to"].clone()).collect::<Vec<_>>(), ["alice/u-1"]);
+    assert_eq!(told[0]["subject"], "unacknowledged: fire");
+}
+
+#[test]
+fn what_is_due_survives_a_restart_and_a_lost_checkpoint() {
+    let mut town = Town::of(&["alice", "bob"]).settings("answer_within = \"600ms\"\n").run();
+    town.mail("alice", "x.json", json!({"id": "q-1", "to": "bob", "body": "still there?", "requires_response": true}));
+    town.wait_for_mail("bob", 1);
+    town.stop();
+    let _ = std::fs::remove_file(town.room("spool/checkpoint"));
+    let town = town.run();
+    town.wait("the human to be told", || from_mailbag(&town, "human", "escalation").len() == 1);
+}
+
+#[test]
+fn a_bad_span_in_the_settings_is_told_with_what_to_write() {
+    let world = World::new().settings("answer_within = \"soon\"\n");
+    assert!(world.fails(1, &["settings"]).contains("30m"));
+    let world = World::new().settings("answer_within = { urgent = \"5m\" }\n");
+    assert!(world.ok(&["settings"]).contains("urgent = \"5m\""));
+}

@@ -1,0 +1,180 @@
+//! `mailbag take` and `mailbag done`: one consumer after the other.
+
+use super::Beside;
+use crate::town::Town;
+use crate::world::World;
+use serde_json::{Value, json};
+
+fn shop() -> World {
+    World::with(&["alice", "builders"])
+}
+
+fn take(world: &World, more: &[&str]) -> Value {
+    world.json(&[&["take", "--as", "builders"], more].concat())
+}
+
+fn seq(taken: &Value) -> String {
+    taken["message"]["delivery"]["seq"].to_string()
+}
+
+#[test]
+fn the_most_urgent_comes_first_and_then_the_oldest() {
+    // P64
+    let world = shop();
+    for (priority, body) in [("low", "5"), ("normal", "3"), ("urgent", "1"), ("normal", "4"), ("high", "2")] {
+        world.ok(&["send", "builders", body, "--priority", priority, "--as", "alice"]);
+    }
+    for n in 1..=5 {
+        let taken = take(&world, &[]);
+        assert_eq!(taken["message"]["body"], n.to_string());
+        let file = taken["file"].as_str().expect("a path");
+        assert!(file.starts_with("inbox/builders/taken/") && world.room(file).exists(), "{taken}");
+    }
+    assert!(world.fails(3, &["take", "--as", "builders"]).contains("nothing to take"));
+    assert!(world.fails(4, &["take", "--as", "builders", "--wait", "50ms"]).contains("50ms"));
+    assert_eq!((world.names("inbox/builders").len(), world.names("inbox/builders/taken").len()), (0, 5));
+}
+
+#[test]
+fn done_moves_it_to_seen_and_give_back_to_the_inbox() {
+    // P64
+    let world = shop();
+    world.send("alice", "builders", "one");
+    let shown = world.run(&["take", "--as", "builders"]);
+    assert!(shown.out.ends_with("one\n") && shown.err.contains("taken by process"), "{shown:?}");
+    let id = world.read(&format!("inbox/builders/taken/{}", world.names("inbox/builders/taken")[0]))["id"].clone();
+    let id = id.as_str().expect("an id");
+    assert!(world.ok(&["done", id, "--give-back", "--as", "builders"]).contains("given back"));
+    assert_eq!(world.names("inbox/builders").len(), 1);
+    let again = take(&world, &[]);
+    assert_eq!(again["lease"]["times"], 2);
+    assert_eq!(world.json(&["done", &seq(&again), "--as", "builders"])["state"], "done");
+    assert_eq!(world.names("inbox/builders/seen").len(), 1);
+    assert_eq!(world.json(&["done", id, "--as", "builders"])["state"], "done_before");
+    world.fails(3, &["done", "nothing", "--as", "builders"]);
+    let left = std::fs::read_dir(world.room("inbox/builders/taken")).expect("it is there").count();
+    assert_eq!(left, 1, "only the lock is left");
+}
+
+fn shop_with(body: &str) -> World {
+    let world = shop();
+    world.send("alice", "builders", body);
+    world
+}
+
+#[test]
+fn what_is_not_heard_of_comes_back_and_a_late_done_hears_who_has_it() {
+    // P65
+    let world = shop_with("one");
+    let first = take(&world, &["--lease", "1ms", "--holder", "first"]);
+    let seq = seq(&first);
+    let mut second = None;
+    world.wait("the lease has lapsed", || {
+        let ran = world.run(&["take", "--as", "builders", "--holder", "second", "--json"]);
+        second = Some(ran);
+        second.as_ref().is_some_and(|ran| ran.code == 0)
+    });
+    let second = second.expect("it was taken again");
+    assert!(second.err.contains("given back") && second.err.contains("first"), "{second:?}");
+    for args in [&["done", &seq][..], &["done", &seq, "--holder", "first"], &["done", &seq, "--renew"]] {
+        let said = world.fails(65, &[args, &["--as", "builders"]].concat());
+        assert!(said.contains("second has ") && said.contains("until"), "{said}");
+    }
+    assert_eq!(world.names("inbox/builders/taken").len(), 1);
+    world.ok(&["done", &seq, "--as", "builders", "--holder", "second"]);
+}
+
+#[test]
+fn a_late_done_of_what_nobody_else_has_taken_counts() {
+    let world = shop_with("one");
+    let taken = take(&world, &["--lease", "0", "--holder", "first"]);
+    world.send("alice", "builders", "more urgent");
+    world.ok(&["send", "builders", "more urgent", "--priority", "urgent", "--as", "alice"]);
+    assert_eq!(take(&world, &["--holder", "second"])["message"]["body"], "more urgent");
+    assert_eq!(world.names("inbox/builders").len(), 2, "the first was given back");
+    world.fails(65, &["done", &seq(&taken), "--renew", "--as", "builders", "--holder", "first"]);
+    let done = world.json(&["done", &seq(&taken), "--as", "builders", "--holder", "first"]);
+    assert_eq!(done["state"], "done_late");
+    assert_eq!((world.names("inbox/builders").len(), world.names("inbox/builders/seen").len()), (1, 1));
+}
+
+#[test]
+fn a_lease_can_be_made_longer() {
+    let world = shop_with("one");
+    let taken = take(&world, &["--lease", "1h", "--holder", "first"]);
+    let renewed = ["done", &seq(&taken), "--renew", "--lease", "2h", "--as", "builders", "--holder", "first"];
+    assert_eq!(world.json(&renewed)["state"], "renewed");
+    let at = |minutes: i64| (chrono::Utc::now() + chrono::Duration::minutes(minutes)).to_rfc3339();
+    let take_at = |minutes: i64| {
+        let mut take = world.program(&["take", "--as", "builders"]);
+        take.env("MAILBAG_TEST_NOW", at(minutes)).output().expect("it runs").status.code()
+    };
+    assert_eq!((take_at(90), take_at(121)), (Some(3), Some(0)));
+    world.fails(2, &["done", "1", "--lease", "1h", "--as", "builders"]);
+}
+
+#[test]
+fn what_was_taken_by_hand_has_ten_minutes() {
+    // P64 and P65
+    let world = shop_with("one");
+    let name = world.names("inbox/builders")[0].clone();
+    std::fs::create_dir_all(world.room("inbox/builders/taken")).expect("a directory");
+    let taken = world.room(&format!("inbox/builders/taken/{name}"));
+    std::fs::rename(world.room(&format!("inbox/builders/{name}")), &taken).expect("a file");
+    world.fails(3, &["take", "--as", "builders"]);
+    let later = (chrono::Utc::now() + chrono::Duration::minutes(11)).to_rfc3339();
+    let mut take = world.program(&["take", "--as", "builders"]);
+    let output = take.env("MAILBAG_TEST_NOW", later).output().expect("it runs");
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stderr).contains("somebody"), "{output:?}");
+}
+
+#[test]
+fn what_could_not_be_shown_is_not_handed_out() {
+    let world = shop_with(&"x".repeat(1000));
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    world.bare(&["take", "--as", "builders"]).stdout(writer).status().expect("it runs");
+    assert_eq!((world.names("inbox/builders").len(), world.names("inbox/builders/taken").len()), (1, 0));
+}
+
+#[test]
+fn a_file_with_the_longest_name_can_be_taken_too() {
+    let world = shop();
+    let name = format!("{}.json", "n".repeat(250));
+    world.write(&format!("inbox/builders/{name}"), r#"{"id": "long", "from": "alice", "body": "by hand"}"#);
+    assert_eq!(take(&world, &["--lease", "1h"])["message"]["body"], "by hand");
+    world.ok(&["done", "long", "--as", "builders"]);
+    assert_eq!(world.names("inbox/builders/seen"), [name]);
+}
+
+#[test]
+fn who_waits_gets_what_comes_and_what_lapses_meanwhile() {
+    // P65
+    let world = shop();
+    let mut waiting =
+        Beside::start(&world, &["take", "--as", "builders", "--wait", "1m", "--json", "--lease", "300ms"]);
+    waiting.routes(&world);
+    world.drop_file("alice", "x.json", json!({"to": "builders", "body": "comes"}).to_string());
+    let taken: Value = serde_json::from_str(&waiting.ends(&world, 0)).expect("JSON");
+    assert_eq!(taken["message"]["body"], "comes");
+    let again = take(&world, &["--wait", "1m"]);
+    assert!(again["given_back"][0]["holder"].as_str().is_some_and(|holder| holder.starts_with("process ")), "{again}");
+    assert_eq!((&again["message"]["body"], &again["lease"]["times"]), (&json!("comes"), &json!(2)));
+}
+
+#[test]
+fn a_message_that_is_taken_is_seen_once_it_is_done() {
+    let town = Town::of(&["alice", "builders"]).run();
+    let id = town.send("alice", "builders", "one");
+    town.wait_for_mail("builders", 1);
+    let rung = || town.json(&["trace", &id, "--as", "alice"])["recipients"][0]["rung"].clone();
+    for word in ["--give-back", "--renew"] {
+        take(&town, &[]);
+        town.ok(&["done", &id, word, "--as", "builders"]);
+        // The router has looked since.
+        town.is_alive("alice", "alice");
+        assert_eq!(rung(), "delivered");
+    }
+    town.ok(&["done", &id, "--as", "builders"]);
+    town.wait("it is seen", || rung() == "seen");
+}

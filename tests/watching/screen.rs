@@ -1,0 +1,177 @@
+//! `mailbag watch` at a terminal, as a person uses it.
+
+use super::terminal::Terminal;
+use crate::world::World;
+use rustix::process::{Signal, kill_process};
+
+const LONG: &str = "We freeze the interface at noon, and nobody changes anything in the parser until the tests of \
+                    the whole suite are green again on both machines.";
+
+fn world() -> World {
+    World::with(&["alice", "bob", "carol", "dave", "erin"])
+}
+
+#[test]
+fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
+    let world = world();
+    world.send("alice", "bob", "before");
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
+    world.ok(&["send", "all", LONG, "--as", "alice", "--priority", "urgent", "--type", "announcement"]);
+    world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
+    terminal.wait("the refusal is counted", |screen| screen.contains("rejected 1"));
+    let lines = terminal.lines();
+    let without_time = |line: &String| if line.contains(':') { line[11..].to_owned() } else { line.clone() };
+    let shown: Vec<String> = lines[1..lines.len() - 2].iter().map(without_time).collect();
+    assert!(lines[0].starts_with("  ") && lines[0].contains("day 20"), "{lines:?}");
+    let seqs = [2, 4, 6].map(|n| n.to_string());
+    let [first, second, third] = seqs.each_ref().map(String::as_str);
+    let expected = [
+        &format!("alice → bob {first}"),
+        "    before",
+        &format!("alice → all (4) announcement urgent {second}"),
+        "    We freeze the interface at noon, and nobody changes anything in the parser",
+        "    until the tests of the whole suite are green again on both machines.",
+        &format!("alice refused bad.json {third}"),
+        "r is called \"bbo\"; did you mean bob?",
+        &format!("    mailbag rejected show {third}"),
+    ];
+    // Of a line with a colon its beginning was cut.
+    assert_eq!(shown.len(), expected.len(), "{lines:#?}");
+    for (shown, expected) in shown.iter().zip(expected).filter(|(_, expected)| !expected.contains("bbo")) {
+        assert_eq!(shown, expected, "{lines:#?}");
+    }
+    assert!(lines.iter().any(|line| line.starts_with("! ") && line.contains("urgent")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.starts_with("    /to: nobody here is called \"bbo\"; did you mean bob?")));
+    terminal.resize(200, 24);
+    let whole = format!("    {LONG}");
+    terminal.wait("the text stands in one line", |screen| screen.lines().any(|line| line == whole));
+    terminal.resize(40, 24);
+    terminal.wait("the text is folded again", |screen| {
+        screen.lines().any(|line| line == "    nobody changes anything in the") && screen.contains("alice → bob")
+    });
+}
+
+#[test]
+fn what_is_typed_with_a_name_in_front_goes_there_and_the_numbers_follow() {
+    let world = world();
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
+    terminal.wait("nothing is unread", |screen| screen.contains("routing here | unread human 0, all 0"));
+    terminal.text("@bob helo");
+    terminal.keys(&["Left", "l", "Enter"]);
+    world.wait("bob has it", || world.bodies("bob") == ["hello"]);
+    assert_eq!((&world.inbox("bob")[0]["from"], &world.inbox("bob")[0]["to"]), (&"human".into(), &"bob".into()));
+    terminal.wait("it is shown and counted", |screen| {
+        screen.contains("human → bob") && screen.contains("unread human 0, all 1") && screen.contains("sent to bob")
+    });
+    let router = world.router(&[]);
+    terminal.wait("the router is named", |screen| screen.contains(&format!("router {}", router.pid())));
+    world.drop_file("bob", "x.json", r#"{"to": "human", "body": "well?"}"#);
+    terminal.wait("the answer is shown", |screen| screen.contains("well?") && screen.contains("unread human 1, all 2"));
+    // What was sent before comes back with a key.
+    terminal.keys(&["Up", "!", "Enter"]);
+    world.wait("bob has another", || world.bodies("bob") == ["hello", "hello!"]);
+}
+
+#[test]
+fn what_can_not_be_sent_stays_in_the_line_with_the_reason() {
+    let world = world();
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch", "--as", "carol"]) else { return };
+    terminal.text("@bbo hello");
+    terminal.keys(&["Enter"]);
+    terminal.wait("the near name is named", |screen| {
+        screen.contains("did you mean bob?") && screen.contains("carol> @bbo hello")
+    });
+    terminal.keys(&["C-u"]);
+    terminal.text("to whom?");
+    terminal.keys(&["Enter"]);
+    terminal.wait("a name is asked for", |screen| {
+        screen.contains("begin with `@name`") && screen.contains("carol> to whom?")
+    });
+    terminal.keys(&["C-w", "C-w"]);
+    terminal.wait("the line is empty", |screen| screen.contains("carol> @name and what"));
+    assert!(world.names("outbox/carol").is_empty() && world.names("sent/carol").is_empty());
+}
+
+#[test]
+fn in_one_channel_a_line_without_a_name_goes_to_the_channel() {
+    let world = world();
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch", "auth"]) else { return };
+    world.send("alice", "bob", "elsewhere");
+    terminal.text("we begin");
+    terminal.keys(&["Enter"]);
+    terminal.wait("it is shown", |screen| screen.contains("human → channel auth user"));
+    assert!(!terminal.screen().contains("elsewhere"));
+    let entries = world.ok(&["log", "--event", "accepted", "--json"]);
+    let last: serde_json::Value = serde_json::from_str(entries.lines().last().expect("a line")).expect("a record");
+    let message = &last["message"];
+    assert_eq!((&message["type"], &message["channel"], last.get("to")), (&"user".into(), &"auth".into(), None));
+}
+
+#[test]
+fn pasted_line_ends_send_nothing_and_wide_letters_keep_the_cursor_in_its_place() {
+    let world = world();
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
+    terminal.paste("@bob one\ntwo 你好");
+    terminal.wait("it stands in the line", |screen| screen.contains("human> @bob one\\ntwo 你好"));
+    assert_eq!(terminal.state("cursor_x"), "25", "{}", terminal.screen());
+    assert!(world.names("sent/human").is_empty());
+    terminal.keys(&["BSpace", "Enter"]);
+    world.wait("bob has it", || world.bodies("bob") == ["one\ntwo 你"]);
+}
+
+#[test]
+fn pages_turn_back_and_forth_while_more_comes() {
+    let world = world();
+    for n in 0..30 {
+        world.drop_file("alice", &format!("{n:02}.json"), format!(r#"{{"to": "bob", "body": "number {n:02}"}}"#));
+    }
+    world.ok(&["run", "--once"]);
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
+    terminal.wait("the newest is shown", |screen| screen.contains("number 29"));
+    terminal.keys(&["PPage", "PPage", "PPage"]);
+    terminal.wait("the oldest is shown", |screen| screen.contains("number 00") && screen.contains("↓ 0 new"));
+    let before = terminal.lines();
+    world.send("alice", "bob", "number 30");
+    terminal.wait("that more came is said", |screen| screen.contains("↓ 1 new"));
+    assert_eq!(before[..20], terminal.lines()[..20], "whoever turned back stays there");
+    terminal.keys(&["NPage", "NPage", "NPage", "NPage"]);
+    terminal.wait("the newest is shown", |screen| screen.contains("number 30") && !screen.contains("new |"));
+}
+
+#[test]
+fn the_terminal_is_left_as_it_was_however_the_view_ends() {
+    let world = world();
+    for (how, signal) in [("ctrl-c", None), ("SIGTERM", Some(Signal::TERM)), ("SIGINT", Some(Signal::INT))] {
+        let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
+        assert_eq!(terminal.state("alternate_on"), "1");
+        match signal {
+            None => terminal.keys(&["C-c"]),
+            Some(signal) => kill_process(terminal.pid(), signal).expect("it runs"),
+        }
+        terminal
+            .wait(&format!("it has ended by {how}"), |screen| screen.contains("ended 0") && screen.contains("echo"));
+        let lines = terminal.lines();
+        assert_eq!(lines[0], "before", "{how}: {lines:?}");
+        let modes: Vec<&str> = lines[2].split(' ').collect();
+        assert!(["icanon", "isig", "echo"].iter().all(|mode| modes.contains(mode)), "{how}: {lines:?}");
+        assert_eq!((terminal.state("alternate_on"), terminal.state("cursor_flag")), ("0".into(), "1".into()), "{how}");
+        // A paste is no longer put between brackets.
+        terminal.paste("x");
+        terminal.wait("what is typed is echoed", |screen| screen.lines().any(|line| line == "x"));
+    }
+}
+
+#[test]
+fn escapes_of_others_are_text_on_the_screen() {
+    let world = world();
+    const EVIL: &str = "a\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}b";
+    let message = serde_json::json!({"to": "bob", "subject": EVIL, "body": EVIL, "type": "x-y"});
+    world.drop_file("alice", "x.json", message.to_string());
+    world.drop_file("alice", &format!("{EVIL}.json"), "{\"to\": \"\u{1b}[2J\"}");
+    let Some(terminal) = Terminal::run(&world, (100, 24), &["watch"]) else { return };
+    terminal.wait("it is shown", |screen| screen.matches("a\\u{1b}[2J\\u{1b}]0;owned\\u{7}\\u{202e}b").count() == 2);
+    terminal.wait("the refusal is shown", |screen| screen.contains("alice refused a"));
+    assert!(!terminal.state("pane_title").contains("owned"));
+    terminal.paste("\u{202e}@bob \u{9b}31m");
+    terminal.wait("what is pasted is text too", |screen| screen.contains("human> \\u{202e}@bob \\u{9b}31m"));
+}

@@ -1,0 +1,108 @@
+//! A terminal of a given size that a test can type into and look at: tmux.
+
+use crate::world::World;
+use std::process::{Command, Output};
+
+/// A tmux server of its own with one window, ended when dropped.
+pub(super) struct Terminal<'w> {
+    world: &'w World,
+    socket: std::path::PathBuf,
+}
+
+impl Terminal<'_> {
+    /// Runs the program in a window of that size, below a line that was there before; what it leaves of the terminal is
+    /// shown behind it. `None`, with a line that says so, where there is no tmux.
+    pub(super) fn run<'w>(world: &'w World, (columns, rows): (u16, u16), args: &[&str]) -> Option<Terminal<'w>> {
+        let program = world.bare(args);
+        let words = std::iter::once(program.get_program()).chain(program.get_args());
+        let words: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
+        let after = r#"echo "ended $?"; stty -a | grep -oE -- '-?(icanon|echo|isig)\b' | xargs; cat"#;
+        let pid = world.path().join("pid");
+        let inner = format!("echo \\$\\$ > {}; exec {}", pid.display(), words.join(" "));
+        let script = format!("echo before; sh -c \"{inner}\"; {after}");
+        let socket = world.path().join(format!("tmux-{}", uuid::Uuid::now_v7()));
+        let mut command = Command::new("tmux");
+        command.args(["-u", "-f", "/dev/null", "-S"]).arg(&socket);
+        command.args(["new-session", "-d", "-x", &columns.to_string(), "-y", &rows.to_string(), &script]);
+        command.current_dir(world.path()).env("TZ", "UTC").env("LC_ALL", "C.UTF-8").env_remove("TMUX");
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let output = command.output().map_err(|e| println!("skipped: no tmux here to look at a terminal with: {e}"));
+        let output = output.ok()?;
+        assert!(output.status.success(), "{output:?}");
+        let terminal = Terminal { world, socket };
+        terminal.wait("the view is drawn", |screen| screen.contains("rejected "));
+        Some(terminal)
+    }
+
+    fn tmux(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("tmux");
+        command.arg("-u").arg("-S").arg(&self.socket).args(args).env("LC_ALL", "C.UTF-8").env_remove("TMUX");
+        command.output().expect("tmux runs")
+    }
+
+    /// What stands on the screen, line by line, without blanks at the ends.
+    pub(super) fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
+    }
+
+    /// The lines of the screen with any text on them.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.screen().lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
+    }
+
+    /// What tmux knows of the terminal, such as `cursor_flag`.
+    pub(super) fn state(&self, of: &str) -> String {
+        let output = self.tmux(&["display-message", "-p", &format!("#{{{of}}}")]);
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Types text as it is.
+    pub(super) fn text(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", "--", text]);
+    }
+
+    /// Presses keys, by the names that tmux has for them.
+    pub(super) fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    /// Pastes text as terminals do, between brackets.
+    pub(super) fn paste(&self, text: &str) {
+        self.tmux(&["set-buffer", text]);
+        self.tmux(&["paste-buffer", "-p", "-r"]);
+    }
+
+    pub(super) fn resize(&self, columns: u16, rows: u16) {
+        self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
+    }
+
+    /// The process of the view.
+    pub(super) fn pid(&self) -> rustix::process::Pid {
+        let text = std::fs::read_to_string(self.world.path().join("pid")).expect("the view's number");
+        rustix::process::Pid::from_raw(text.trim().parse().expect("a number")).expect("a process")
+    }
+
+    /// Waits until the screen is so.
+    #[track_caller]
+    pub(super) fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) {
+        let mut last = String::new();
+        let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            self.world.wait(what, || {
+                last = self.screen();
+                is_so(&last)
+            });
+        }));
+        assert!(waited.is_ok(), "never came: {what}; the screen shows\n{last}");
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
