@@ -2,10 +2,10 @@
 
 use crate::clock::Stamp;
 use crate::error::{Error, Result};
+use crate::find;
 use crate::log::{self, Line};
 use crate::record::{Event, Record};
 use crate::room::Room;
-use crate::{find, layout};
 
 /// Which records to show.
 #[derive(Debug, Default)]

@@ -107,7 +107,7 @@ impl Output {
     pub(super) fn is_unread(&self) -> bool {
         let stdout = self.stdout.get_ref();
         let mut asked = [PollFd::new(stdout, PollFlags::empty())];
-        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut asked, Some(&now)).is_ok_and(|ready| ready > 0) && asked[0].revents().contains(PollFlags::ERR)
     }
 
