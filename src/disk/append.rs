@@ -19,6 +19,18 @@ impl Append {
     /// Opens a file to append to it from `length` on, making it if there is none. What stands behind `length` is cut
     /// off. `None` stands for the file's own length.
     pub fn open(dir: &Dir, name: &str, length: Option<u64>) -> Result<Append> {
+        let (file, stands) = Append::open_file(dir, name)?;
+        Append::cut(dir, name, file, stands, length.unwrap_or(stands))
+    }
+
+    /// As [`Append::open`], if the file is as long as `stands`; else `None`, and it is as it was. What somebody else
+    /// appends between the look and the cut is cut off with the rest: the two follow each other at once.
+    pub fn open_if(dir: &Dir, name: &str, stands: u64, length: u64) -> Result<Option<Append>> {
+        let (file, size) = Append::open_file(dir, name)?;
+        if size == stands { Append::cut(dir, name, file, stands, length).map(Some) } else { Ok(None) }
+    }
+
+    fn open_file(dir: &Dir, name: &str) -> Result<(File, u64)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A FIFO in its place must not hang the caller.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -26,7 +38,10 @@ impl Append {
             rustix::fs::openat(dir.as_fd(), name, flags, Mode::from_raw_mode(0o666)).doing("open", dir.at(name))?;
         let file = File::from(fd);
         let stands = super::file_meta(&file).doing("look at", dir.at(name))?.size;
-        let length = length.unwrap_or(stands);
+        Ok((file, stands))
+    }
+
+    fn cut(dir: &Dir, name: &str, file: File, stands: u64, length: u64) -> Result<Append> {
         if stands > length {
             rustix::fs::ftruncate(&file, length).doing("cut back", dir.at(name))?;
         }

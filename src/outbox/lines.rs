@@ -92,6 +92,6 @@ mod tests {
     fn one_message_over_several_lines_is_one_message() {
         assert_eq!(numbers("{\n  \"to\": \"bob\"\n}\n"), (true, vec![(1, true)]));
         assert!(!numbers("{\n  \"to\": ").0);
-        assert_eq!(numbers("{\"a\":\n{}\n"), (true, vec![(1, false), (2, true)]));
+        assert_eq!(numbers("{\"a\":1\n{}\n"), (true, vec![(1, false), (2, true)]));
     }
 }

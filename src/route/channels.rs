@@ -25,7 +25,7 @@ impl Router {
 
     fn hear(&mut self, told: Vec<Told>) {
         for Told { channel, cut, error } in told {
-            let place = layout::conversation(&channel).display().to_string();
+            let place = layout::channel(&channel).display().to_string();
             match error {
                 None => self.waiting.over(&place),
                 Some(e) => self.waiting.failed(&place, e.to_string()),

@@ -26,8 +26,8 @@ pub(super) struct Ruled {
 pub(super) struct Entry {
     pub(super) record: Record,
     pub(super) staged: Vec<String>,
-    /// The channel that shows it, and its line there.
-    shown: Option<(String, Vec<u8>)>,
+    /// Its line in the conversation.
+    shown: Option<channels::Line>,
 }
 
 impl Router {
@@ -105,8 +105,7 @@ impl Router {
                 compose::put(&mut entry.record, &message, digest);
                 let addressed_to = compose::addressed_to(&message);
                 if !message.is_for_router() {
-                    let line = channels::line(&message, seq, &entry.record.at);
-                    entry.shown = Some((message.channel().to_owned(), line));
+                    entry.shown = Some(self.channels.stage(&message, seq, &entry.record.at));
                 }
                 let copies = Copies::new(*message, &addressed_to, seq, &entry.record.at);
                 self.stage_copies(&mut entry, &copies, number)
@@ -227,7 +226,7 @@ impl Router {
         self.acted &= entries.iter().all(|entry| entry.record.event != Event::Settled);
         let mut seqs = Vec::with_capacity(entries.len());
         for (Entry { record, shown, .. }, (at, length, hash)) in entries.into_iter().zip(places) {
-            shown.into_iter().for_each(|(channel, line)| self.channels.queue(&channel, line));
+            shown.into_iter().for_each(|line| self.channels.queue(line));
             self.count(&record);
             if let Some(claim) = record.claim.as_ref().filter(|_| !self.waiting.is_empty()) {
                 self.waiting.over(&format!("{}/{claim}", layout::CLAIM));
@@ -240,6 +239,7 @@ impl Router {
             }
             self.fold.apply(record, at, length, hash);
         }
+        self.channels.unstage();
         Ok(Committed(seqs))
     }
 
@@ -261,6 +261,7 @@ impl Router {
 
     // Nothing was committed: the copies go, the messages wait as claims.
     fn unstage(&mut self, entries: Vec<Entry>, e: Error) -> Result<Committed> {
+        self.channels.unstage();
         for Entry { record, staged, .. } in entries {
             self.spool.unstage(staged.iter().map(String::as_str));
             self.put_back(record.claim.clone(), &e);

@@ -52,17 +52,15 @@ impl Taken {
     /// Every message that it holds, next to each other.
     fn letters(self) -> Vec<Letter> {
         let Taken { claim, agent, original, content, .. } = self;
-        let letter = |source, content| {
-            let (claim, agent, original) = (claim.clone(), agent.clone(), original.clone());
-            Letter { claim, agent, original, source, content }
+        let lines = match content {
+            Content::One(content) => return vec![Letter { claim, agent, original, source: None, content }],
+            Content::Lines(lines) => lines,
         };
-        match content {
-            Content::One(content) => vec![letter(None, content)],
-            Content::Lines(lines) => {
-                let each = |Line { number, text, content }| letter(Some(Source { line: number, text }), content);
-                lines.into_iter().map(each).collect()
-            }
-        }
+        let letter = |Line { number, text, content }| {
+            let (claim, agent, original) = (claim.clone(), agent.clone(), original.clone());
+            Letter { claim, agent, original, source: Some(Source { line: number, text }), content }
+        };
+        lines.into_iter().map(letter).collect()
     }
 }
 

@@ -82,6 +82,30 @@ fn a_router_that_runs_notices_before_it_writes_the_next_line() {
 }
 
 #[test]
+fn lines_of_others_between_those_of_the_router_are_all_kept_and_none_of_the_routers_is_lost() {
+    const LINES: usize = 40;
+    let town = Town::of(&["alice", "bob", "carol"]).quick().run();
+    town.mail("alice", "first.json", serde_json::json!({"to": "carol", "body": "first"}));
+    town.wait("the file", || town.room(FILE).exists() && said(&town, "main").len() == 1);
+    for n in 0..LINES {
+        town.mail("alice", &format!("{n}.json"), serde_json::json!({"to": "carol", "body": n.to_string()}));
+        append(&town, &format!("{{\"sender\":\"bob\",\"content\":\"foreign {n}\"}}\n"));
+    }
+    town.wait_for_mail("carol", LINES + 1);
+    town.mail("alice", "last.json", serde_json::json!({"to": "carol", "body": "last"}));
+    town.wait("the last line", || said(&town, "main").last().is_some_and(|last| last == "last"));
+    let accepted = town.ok(&["log", "--event", "accepted", "--json"]);
+    assert_eq!(said(&town, "main").len(), accepted.lines().count());
+    let all = || -> String {
+        kept(&town, "bob")
+            .iter()
+            .filter_map(|name| fs::read_to_string(town.room(&format!("rejected/bob/{name}"))).ok())
+            .collect()
+    };
+    town.wait("all of them are kept", || (0..LINES).all(|n| all().contains(&format!("\"foreign {n}\""))));
+}
+
+#[test]
 fn a_forged_copy_of_a_line_is_no_line_of_the_routers() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "pay 10");

@@ -15,10 +15,15 @@ const OWN: &str = "metadata";
 /// The line of a message that was accepted with this number at this time, newline included.
 pub fn line(message: &Message, seq: u64, at: &str) -> Vec<u8> {
     let mut line = Vec::with_capacity(512);
-    let whole = Whole { message, seq, at };
-    serde_json::to_writer(&mut line, &whole).expect("a message has only text keys");
-    line.push(b'\n');
+    write(&mut line, message, seq, at);
     line
+}
+
+/// As [`line`], behind what is there.
+pub(super) fn write(lines: &mut Vec<u8>, message: &Message, seq: u64, at: &str) {
+    let whole = Whole { message, seq, at };
+    serde_json::to_writer(&mut *lines, &whole).expect("a message has only text keys");
+    lines.push(b'\n');
 }
 
 /// The line of a record, or `None` for one that no conversation shows.

@@ -15,12 +15,14 @@ use crate::disk::{Append, Barrier, Dir, Durability, Meta, file_meta};
 use crate::error::{Doing, Error, Result};
 use crate::fold::Fold;
 use crate::log::{self, Position};
+use crate::message::Message;
 use crate::record::Record;
 use crate::{id, layout};
 use foreign::Foreign;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use tail::{Judge, Known};
@@ -30,16 +32,27 @@ const OPEN: usize = 32;
 /// So much is gathered before it is written, where much is missing.
 const GATHERED: usize = 8 << 20;
 
+/// How often it is looked again for what somebody else wrote meanwhile.
+const PATIENCE: usize = 16;
+
 /// All conversations of a room.
 pub struct Channels {
     room: Dir,
     /// How each was left.
     left: BTreeMap<Arc<str>, Left>,
     open: BTreeMap<Arc<str>, Append>,
-    /// Lines of this batch.
+    /// Lines of this batch, one behind the other, also of what may not be committed.
+    staged: Vec<u8>,
+    /// Lines of this batch that are committed.
     queued: BTreeMap<Arc<str>, Vec<u8>>,
     /// Those that could not be written to; they are tried again when everything is looked at.
     broken: BTreeSet<Arc<str>>,
+}
+
+/// A line that was made for a batch.
+pub struct Line {
+    channel: Arc<str>,
+    at: Range<usize>,
 }
 
 /// How a file was left.
@@ -83,29 +96,50 @@ impl Channels {
     /// Of this room; nothing is known about any file yet.
     pub fn new(room: Dir) -> Channels {
         let (left, open) = (BTreeMap::new(), BTreeMap::new());
-        Channels { room, left, open, queued: BTreeMap::new(), broken: BTreeSet::new() }
+        Channels { room, left, open, staged: Vec::new(), queued: BTreeMap::new(), broken: BTreeSet::new() }
     }
 
-    /// A line that is committed, to be written with its batch.
-    pub fn queue(&mut self, channel: &str, line: Vec<u8>) {
-        match self.queued.get_mut(channel) {
-            Some(lines) => lines.extend(line),
-            None => drop(self.queued.insert(channel.into(), line)),
-        }
+    /// Makes the line of a message that is about to be committed.
+    pub fn stage(&mut self, message: &Message, seq: u64, at: &str) -> Line {
+        let known = self.queued.get_key_value(message.channel()).map(|(channel, _)| channel.clone());
+        let channel = known.unwrap_or_else(|| message.channel().into());
+        let start = self.staged.len();
+        line::write(&mut self.staged, message, seq, at);
+        Line { channel, at: start..self.staged.len() }
+    }
+
+    /// Forgets lines that were made for a batch.
+    pub fn unstage(&mut self) {
+        self.staged.clear();
+        self.staged.shrink_to(GATHERED);
+    }
+
+    /// This line is committed, to be written with its batch.
+    pub fn queue(&mut self, Line { channel, at }: Line) {
+        self.queued.entry(channel).or_default().extend_from_slice(&self.staged[at]);
     }
 
     /// Writes what is queued, with one write for each channel. Those that are not as they were left are mended first,
     /// by the log, which has everything that is queued.
     pub fn write(&mut self, fold: &Fold, find: Find<'_>) -> Vec<Told> {
         let mut strange = Vec::new();
-        for (channel, lines) in std::mem::take(&mut self.queued) {
-            if self.broken.contains(&channel) {
+        let mut queued = std::mem::take(&mut self.queued);
+        for (channel, lines) in queued.iter().filter(|(_, lines)| !lines.is_empty()) {
+            if self.broken.contains(channel) {
                 continue;
             }
-            match self.append(&channel, &lines) {
+            match self.append(channel, lines) {
                 Ok(true) => {}
-                Ok(false) | Err(_) => strange.push(channel),
+                Ok(false) | Err(_) => strange.push(channel.clone()),
             }
+        }
+        // A few stay, to be filled again.
+        if queued.len() <= OPEN {
+            queued.values_mut().for_each(|lines| {
+                lines.clear();
+                lines.shrink_to(GATHERED / OPEN);
+            });
+            self.queued = queued;
         }
         self.mend(strange, fold, find)
     }
@@ -230,15 +264,14 @@ impl Channels {
         let known = judge.last_of_ours(&mut file, upto, &path)?;
         let (mut cut, mut end) = (Vec::new(), known.end);
         // Once more for what came while the last of it was kept.
-        while end == known.end || file_meta(&file).doing("look at", &path)?.size > end {
-            let from = end;
-            end = self.keep_foreign(&judge, &mut file, (from, &path), &known, find, &mut cut)?;
-            if end == from {
-                break;
+        for _ in 0..PATIENCE {
+            end = self.keep_foreign(&judge, &mut file, (end, &path), &known, find, &mut cut)?;
+            if let Some(append) = Append::open_if(&dir, layout::CONVERSATION, end, known.end)? {
+                return Ok(Some(Mending { channel: channel.clone(), known, append, gathered: Vec::new(), cut }));
             }
         }
-        let append = Append::open(&dir, layout::CONVERSATION, Some(known.end))?;
-        Ok(Some(Mending { channel: channel.clone(), known, append, gathered: Vec::new(), cut }))
+        let what = format!("somebody else writes to {} without end", path.display());
+        Err(Error::Busy { what, cure: "it is tried again".into() })
     }
 
     /// Keeps elsewhere what is not the router's from a place on, and returns where the file ended.

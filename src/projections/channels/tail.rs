@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// How much of a file's end is looked at first.
-const WINDOW: u64 = 64 << 10;
+const WINDOW: u64 = 16 << 10;
 /// Behind so much that is not the router's, the file is read from its beginning.
 const WINDOW_MOST: u64 = 64 << 20;
 /// The longest line that is read as one; a longer one is somebody else's anyway.
