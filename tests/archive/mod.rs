@@ -2,7 +2,9 @@
 
 pub(crate) mod packs;
 
+#[cfg(feature = "faults")]
 mod beside;
+#[cfg(feature = "faults")]
 mod chain;
 mod obstacles;
 mod packing;
@@ -15,6 +17,7 @@ use serde_json::Value;
 pub(crate) const LATER: &str = "2099-01-01T00:00:00Z";
 
 /// The program with log segments of this size.
+#[cfg(feature = "faults")]
 fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Command {
     let mut program = world.program(args);
     program.env("MAILBAG_TEST_SEGMENT_BYTES", bytes.to_string());
@@ -22,17 +25,20 @@ fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Comman
 }
 
 /// Routes what waits, one pass to a message, in small segments.
+#[cfg(feature = "faults")]
 fn route(world: &World) {
     with_segments(world, 1500, &["run", "--once"]).assert().success();
 }
 
 /// alice writes to bob, and it is routed.
+#[cfg(feature = "faults")]
 fn letter(world: &World, n: usize) {
     world.drop_file("alice", &format!("{n}.json"), format!(r#"{{"id":"m-{n}","to":"bob","body":"letter {n}"}}"#));
     route(world);
 }
 
 /// A room in which alice wrote to bob so often that the log has several segments.
+#[cfg(feature = "faults")]
 fn room_with_segments() -> World {
     let world = World::with(&["alice", "bob"]);
     (0..8).for_each(|n| letter(&world, n));
@@ -55,6 +61,7 @@ fn archive_at(world: &World, now: &str, args: &[&str]) -> Ran {
 }
 
 /// What `mailbag log` gives, as JSON lines.
+#[cfg(feature = "faults")]
 fn log(world: &World) -> String {
     world.ok(&["log", "--json"])
 }
