@@ -243,10 +243,10 @@ pub struct ClaimName<'a> {
     pub original: &'a str,
 }
 
-/// Reads the name of a claim; `None` for a file that is none.
+/// Reads the name of a claim; `None` for a file that is none, such as one behind whose number no other could follow.
 pub fn read_claim(name: &str) -> Option<ClaimName<'_>> {
     let mut parts = name.splitn(3, '~');
-    let number = parts.next()?.parse().ok()?;
+    let number = parts.next()?.parse().ok().filter(|number| *number <= limits::CLAIM_MOST)?;
     Some(ClaimName { number, agent: parts.next()?, original: parts.next()? })
 }
 
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn a_name_of_255_bytes_still_fits_with_everything_added() {
         let long = "é".repeat(125) + ".json";
-        let name = claim(u64::MAX, &"a".repeat(64), std::ffi::OsStr::new(&long));
+        let name = claim(limits::CLAIM_MOST, &"a".repeat(64), std::ffi::OsStr::new(&long));
         assert!(name.len() <= limits::FILE_NAME, "{}", name.len());
         let original = read_claim(&name).map(|c| c.original.to_owned()).unwrap_or_default();
         assert!(explanation(u64::MAX, &original).len() <= limits::FILE_NAME);

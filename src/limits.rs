@@ -22,6 +22,10 @@ const _: () = assert!(DELIVERED_NAME <= FILE_NAME);
 
 /// The digits of the largest sequence or claim number.
 pub const SEQ_DIGITS: usize = 20;
+/// The largest claim number. Nobody makes so many: a larger one in a name was written by hand, and counting on from it
+/// would overflow.
+pub const CLAIM_MOST: u64 = u64::MAX / 2;
+const _: () = assert!(CLAIM_MOST < u64::MAX - BATCH_MESSAGES as u64);
 /// What of a sender's file name is kept after `<seq>~<agent>~`, with room for `.error.json` behind it.
 pub const KEPT_NAME: usize = FILE_NAME - SEQ_DIGITS - 1 - NAME - 1 - ".error.json".len();
 const _: () = assert!(KEPT_NAME >= 128);

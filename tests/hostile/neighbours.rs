@@ -117,6 +117,17 @@ fn a_message_already_there_under_the_name_of_a_claim_is_never_overwritten() {
 }
 
 #[test]
+fn a_claim_with_the_largest_number_there_is_stops_nobody() {
+    let town = Town::of(&["alice", "bob"]);
+    let largest = format!("spool/claim/{}~alice~x.json", u64::MAX);
+    town.write(&largest, r#"{"to": "bob", "body": "by hand"}"#);
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "in order"}));
+    town.ok(&["run", "--once"]);
+    assert_eq!(town.bodies("bob"), ["in order"]);
+    assert!(town.room(&largest).exists(), "what is no claim is left alone");
+}
+
+#[test]
 fn no_name_in_a_message_leads_out_of_the_room() {
     let town = Town::of(&["mallory", "bob"]).run();
     let before = outside(&town);
