@@ -6,6 +6,7 @@ mod bad_input;
 mod channels;
 mod cli;
 mod docs;
+mod doctor;
 mod finding;
 mod frozen;
 mod fuzz;

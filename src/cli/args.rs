@@ -1,8 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, done, explain, follow, inbox, init, list, log, man,
-    read, rejected, reply, run, schema, search, send, settings, status, take, thread, trace, wait, watch,
+    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, inbox, init, list, log,
+    man, read, rejected, reply, run, schema, search, send, settings, status, take, thread, trace, wait, watch,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -80,6 +80,7 @@ pub(super) enum Command {
     Watch(watch::Args),
     Rejected(rejected::Args),
     Status(status::Args),
+    Doctor(doctor::Args),
     Log(log::Args),
     Archive(archive::Args),
     Run(run::Args),
