@@ -13,6 +13,7 @@ mod compose;
 mod deliver;
 mod lines;
 mod observe;
+mod print;
 mod project;
 mod reload;
 mod stage;
