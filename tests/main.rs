@@ -14,6 +14,7 @@ mod hostile;
 mod licences;
 mod messages;
 mod model;
+mod outputs;
 mod protocol;
 mod receipts;
 mod router;
