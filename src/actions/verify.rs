@@ -42,11 +42,16 @@ struct Bad {
 
 /// Reads the whole log. The first bad line is the error.
 pub fn verify(room: &Room) -> Result<Verified> {
+    verify_telling(room, &mut |_| {})
+}
+
+/// As [`verify`], and tells after each line how many bytes were read.
+pub fn verify_telling(room: &Room, told: &mut dyn FnMut(u64)) -> Result<Verified> {
     // A batch that is just being written looks like one that was cut short; once more shows which it is.
-    let first = read(room)?.filter_end(room)?;
+    let first = read(room, told)?.filter_end(room)?;
     match first {
         Some(verified) => Ok(verified),
-        None => read(room)?.verified.map_err(|bad| refused(room, &bad)),
+        None => read(room, told)?.verified.map_err(|bad| refused(room, &bad)),
     }
 }
 
@@ -68,13 +73,16 @@ impl Found {
     }
 }
 
-fn read(room: &Room) -> Result<Found> {
+fn read(room: &Room, told: &mut dyn FnMut(u64)) -> Result<Found> {
+    let mut read = 0;
     let mut verifier = Verifier { room: room.id()?, ..Verifier::default() };
     let (segments, live) = (log::segments(&room.dir)?, log::live(&room.dir)?);
     verifier.verified.segments = segments.len();
     verifier.verified.archived = segments.iter().filter(|&number| live.binary_search(number).is_err()).count();
     for line in log::read_whole(&room.dir)? {
         let line = line?;
+        read += line.bytes.len() as u64;
+        told(read);
         verifier.place(&line);
         if let Err(what) = verifier.take(&line) {
             let bad = verifier.bad(what, !line.bytes.ends_with(b"\n"));

@@ -8,7 +8,14 @@ use crate::actions::{time, verify};
 use crate::error::Result;
 use crate::ladder::Climb;
 use crate::record::{Event, Record};
+use crate::room::Room;
 use serde_json::{Map, Value};
+use std::time::{Duration, Instant};
+
+/// How long it takes before a word is said of how far it is.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// And how often then.
+const OFTEN: Duration = Duration::from_millis(200);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +43,7 @@ pub(super) struct Args {
     /// Only what was accepted since: 1h, 7d or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only this event: room, accepted, refused, duplicate, notice or settled
+    /// Only this event: room, accepted, refused, duplicate, notice, rungs or settled
     #[arg(long, value_parser = parse_event)]
     event: Option<Event>,
 }
@@ -51,7 +58,7 @@ enum Verb {
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     if args.verb.is_some() {
-        let verified = verify::verify(&room)?;
+        let verified = verified(&room, cx)?;
         if cx.out.json {
             cx.out.json(&verified)?;
             return Ok(Exit::Ok);
@@ -73,6 +80,19 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Verifies, and says how far it is where that takes long.
+fn verified(room: &Room, cx: &Context) -> Result<verify::Verified> {
+    let mut due = Instant::now() + PATIENCE;
+    let verified = verify::verify_telling(room, &mut |read| {
+        if Instant::now() >= due {
+            cx.out.progress(&format!("verified {} MiB so far", read >> 20));
+            due = Instant::now() + OFTEN;
+        }
+    });
+    cx.out.progress("");
+    verified
 }
 
 /// A record in one line.
