@@ -13,6 +13,7 @@ mod compose;
 mod deliver;
 mod lines;
 mod observe;
+mod presence;
 mod project;
 mod reload;
 mod stage;
@@ -68,6 +69,8 @@ pub struct Router {
     pub(crate) observed: observe::Observed,
     /// The conversations.
     pub(crate) channels: Channels,
+    /// Who is there.
+    pub(crate) watched: presence::Watched,
     notices: Vec<Notice>,
     /// Notices that could not be written yet.
     held: Vec<Notice>,
@@ -181,6 +184,7 @@ impl Router {
             done: BTreeSet::new(),
             observed: Default::default(),
             channels,
+            watched: Default::default(),
             notices: Vec::new(),
             held: Vec::new(),
             acted: false,
