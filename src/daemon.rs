@@ -271,6 +271,8 @@ impl Life {
         self.router.keep_time()?;
         self.router.look_for_receipts(true)?;
         self.router.tidy();
+        // Also where mail comes without a pause, so that a start after a kill reads little.
+        self.router.save_checkpoint()?;
         self.router.waiting.write(&self.router.room.dir);
         self.next_sweep =
             Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::SWEEP_UNTRUSTED };

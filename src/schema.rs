@@ -91,7 +91,7 @@ fn fill_in(fields: &mut Map<String, Value>, sender: &str) {
 }
 
 /// Problems in canonical fields, said of the fields that the sender wrote; each once, and not more than are of use.
-fn in_the_senders_words(problems: Vec<Problem>, origins: &[(&'static str, String)]) -> Vec<Problem> {
+pub(crate) fn in_the_senders_words(problems: Vec<Problem>, origins: &[(&'static str, String)]) -> Vec<Problem> {
     let mut told: Vec<Problem> = Vec::new();
     for mut problem in problems {
         let field = problem.place.strip_prefix('/').and_then(|p| p.split('/').next());

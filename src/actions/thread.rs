@@ -30,11 +30,16 @@ const PASSES: usize = 4;
 /// What is known of a conversation so far.
 struct Talk {
     members: BTreeMap<u64, Placed>,
+    /// Members by their id, and by what they answer.
+    by_id: BTreeMap<String, Vec<u64>>,
+    by_answered: BTreeMap<String, Vec<u64>>,
     /// Members whose answers were not looked for yet.
     new: Vec<u64>,
     /// Ids that were looked for.
     sought: BTreeSet<String>,
     name: Name,
+    /// A second name, if what was asked for is a message of one thread, and other messages have it as theirs.
+    also: Option<String>,
     passes: usize,
     links: Option<Vec<Link>>,
 }
@@ -69,12 +74,22 @@ impl Talk {
                 return Err(reference::several(name, &many));
             }
         };
+        let is_a_thread = !of_thread.is_empty();
         let known = match &message {
             None => Name::Gathered(name.to_owned()),
             Some((past, _)) => Name::OfWhatIsAnsweredBy(past.seq),
         };
-        let (members, new, sought) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        let mut talk = Talk { members, new, sought, name: known, passes: 1, links: None };
+        let mut talk = Talk {
+            members: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            by_answered: BTreeMap::new(),
+            new: Vec::new(),
+            sought: BTreeSet::new(),
+            name: known,
+            also: Some(name.to_owned()).filter(|_| is_a_thread),
+            passes: 1,
+            links: None,
+        };
         talk.add(message);
         talk.climb();
         if matches!(&talk.name, Name::Known(thread) if thread == name) {
@@ -87,10 +102,24 @@ impl Talk {
     fn add(&mut self, found: impl IntoIterator<Item = Placed>) {
         for (past, at) in found {
             let seq = past.seq;
-            if self.members.insert(seq, (past, at)).is_none() {
-                self.new.push(seq);
+            if self.members.contains_key(&seq) {
+                continue;
             }
+            self.by_id.entry(past.id.clone()).or_default().push(seq);
+            if let Some(reference) = &past.in_reply_to {
+                self.by_answered.entry(bare(reference).to_owned()).or_default().push(seq);
+            }
+            self.members.insert(seq, (past, at));
+            self.new.push(seq);
         }
+    }
+
+    /// The newest member before it that a message answers.
+    fn answered_by(&self, past: &Past) -> Option<u64> {
+        let reference = past.in_reply_to.as_deref()?;
+        let by_id = self.by_id.get(bare(reference)).into_iter().flatten().copied();
+        let meant = by_id.chain(reference.parse().ok()).filter(|&seq| seq < past.seq);
+        meant.filter(|seq| self.members.get(seq).is_some_and(|(member, _)| answers(past, member))).max()
     }
 
     /// Finds the conversation's name, as far as what is answered is known. The first message of one has none, and its id
@@ -98,8 +127,7 @@ impl Talk {
     fn climb(&mut self) {
         while let Name::OfWhatIsAnsweredBy(seq) = self.name {
             let past = &self.members[&seq].0;
-            let earlier = self.members.range(..seq).map(|(_, (past, _))| past);
-            let answered = earlier.filter(|other| answers(past, other)).map(|other| other.seq).next_back();
+            let answered = self.answered_by(past);
             let sought = past.in_reply_to.as_deref().is_none_or(|reference| self.sought.contains(bare(reference)));
             self.name = match (&past.thread_id, answered) {
                 (Some(thread), _) => Name::Known(thread.clone()),
@@ -120,7 +148,8 @@ impl Talk {
         if new.is_empty() && thread.is_none() {
             return Ok(false);
         }
-        let answered = new.iter().filter_map(|(past, _)| past.in_reply_to.as_deref().map(bare));
+        let not_here = new.iter().filter(|(past, _)| self.answered_by(past).is_none());
+        let answered = not_here.filter_map(|(past, _)| past.in_reply_to.as_deref().map(bare));
         let ids: BTreeSet<String> = answered.filter(|id| !self.sought.contains(*id)).map(str::to_owned).collect();
         self.sought.extend(ids.iter().cloned());
         let answers = new.iter().flat_map(|(past, _)| [past.id.clone(), past.seq.to_string()]).collect();
@@ -175,8 +204,10 @@ impl Talk {
 
     fn has(&self, past: &Past) -> bool {
         let of_thread = matches!(&self.name, Name::Gathered(thread) if is_in(past, thread));
-        let mut members = self.members.values().map(|(member, _)| member);
-        of_thread || members.any(|member| answers(past, member) || answers(member, past))
+        let of_thread = of_thread || self.also.as_ref().is_some_and(|thread| is_in(past, thread));
+        let names = [past.id.clone(), past.seq.to_string()];
+        let mut answering = names.iter().filter_map(|name| self.by_answered.get(name)).flatten();
+        of_thread || self.answered_by(past).is_some() || answering.any(|seq| answers(&self.members[seq].0, past))
     }
 }
 
@@ -266,7 +297,11 @@ impl Wanted {
     fn sieve(&self) -> Result<Option<Regex>> {
         const ENOUGH: usize = 12;
         const FEW: usize = 30;
-        let json = |text: &String| serde_json::to_string(text).unwrap_or_default();
+        let json = |text: &String| {
+            let json = serde_json::to_string(text).unwrap_or_default();
+            let long = text.len() > ENOUGH && json.is_ascii() && !json.contains('\\');
+            if long { json[json.len() - ENOUGH - 1..].to_owned() } else { json }
+        };
         let id = |text: &String| match text.len() > ENOUGH && text.is_ascii() {
             true => vec![format!("{}\"", &text[text.len() - ENOUGH..])],
             false => vec![format!("\"{text}\""), format!("/{text}\"")],
@@ -278,6 +313,8 @@ impl Wanted {
         if !few {
             texts.push(ANSWER.into());
         }
+        texts.sort_unstable();
+        texts.dedup();
         find::sieve(&texts)
     }
 

@@ -10,8 +10,9 @@ use crate::projections::roster;
 use crate::record::{Act, Event, Group, Hash, Record};
 use crate::registry::{Registry, Status};
 use crate::resolve::{self, Recipient, Standing};
+use crate::spelling::{self, Spelled};
 use crate::{limits, log, schema};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -169,14 +170,14 @@ fn check_one(mut letter: Letter, registry: &Registry, now: Stamp) -> Checked {
     let ack = value.get("type").and_then(Value::as_str) == Some("ack");
     let name = registry.agent(&letter.agent).and_then(|agent| agent.name.as_deref());
     // Kept for a refusal: wrong recipients are told together with whatever else is wrong.
-    let to = value.get("to").cloned();
+    let recipients = recipients(&value);
     let verdict = match schema::check_as(value, &letter.agent, name.as_slice(), now) {
         Ok(message) => {
             let digest = message.digest();
             Verdict::Message(Box::new(message), digest)
         }
         Err(mut problems) => {
-            problems.extend(wrong_recipients(registry, &letter.agent, to));
+            problems.extend(wrong_recipients(registry, &letter.agent, recipients));
             problems.truncate(limits::PROBLEMS);
             Verdict::Problems { problems, id, ack }
         }
@@ -184,13 +185,22 @@ fn check_one(mut letter: Letter, registry: &Registry, now: Stamp) -> Checked {
     Checked(letter, verdict)
 }
 
-fn wrong_recipients(registry: &Registry, agent: &str, to: Option<Value>) -> Vec<Problem> {
-    let addresses = match to {
-        Some(Value::String(one)) => vec![one],
-        Some(Value::Array(many)) => many.into_iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+/// What of a message says who it is for, in any spelling.
+fn recipients(message: &Value) -> Map<String, Value> {
+    const FIELDS: [&str; 4] = ["to", "addressed", "to_agent", "routing"];
+    let given = FIELDS.iter().filter_map(|field| Some(((*field).to_owned(), message.get(field)?.clone())));
+    given.collect()
+}
+
+fn wrong_recipients(registry: &Registry, agent: &str, recipients: Map<String, Value>) -> Vec<Problem> {
+    let Spelled { fields, origins, .. } = spelling::spell(recipients);
+    let addresses = match fields.get("to") {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(many)) => many.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
         _ => Vec::new(),
     };
-    resolve::resolve(registry, agent, &addresses, false, &mut Nobody).err().unwrap_or_default()
+    let problems = resolve::resolve(registry, agent, &addresses, false, &mut Nobody).err().unwrap_or_default();
+    schema::in_the_senders_words(problems, &origins)
 }
 
 /// Stands in where it doesn't matter how anybody stands.

@@ -1,6 +1,7 @@
 //! What the router writes: the copy that a recipient gets, the explanation of a refusal, the bounce and the notice.
 
 use super::check::Source;
+use super::print::pretty;
 use crate::clock::Stamp;
 use crate::error::Problem;
 use crate::id;
@@ -48,10 +49,6 @@ impl Copies {
 fn inner(fields: &Map<String, Value>) -> String {
     let text = pretty(fields);
     text.trim_start_matches("{\n").trim_end_matches("\n}").to_owned()
-}
-
-fn pretty(value: &impl serde::Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("JSON values print")
 }
 
 /// What the sender wrote into `to`, or the mentions that stood for it.

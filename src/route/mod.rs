@@ -14,6 +14,7 @@ mod deliver;
 mod lines;
 mod observe;
 mod presence;
+mod print;
 mod project;
 mod reload;
 mod stage;

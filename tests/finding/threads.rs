@@ -81,6 +81,23 @@ fn ids_that_several_have_are_not_mixed_up() {
 }
 
 #[test]
+fn a_name_that_is_a_message_of_one_thread_and_begins_another_means_both() {
+    let world = World::with(&["alice", "bob"]);
+    drop_all(
+        &world,
+        &[
+            ("alice", json!({"id": "a", "to": "bob", "body": "x", "thread_id": "old"})),
+            ("alice", json!({"id": "turn", "to": "bob", "body": "by the way", "thread_id": "old"})),
+            ("bob", json!({"id": "b", "to": "alice", "body": "new", "thread_id": "turn"})),
+            ("alice", json!({"id": "c", "to": "bob", "body": "newer", "in_reply_to": "b"})),
+        ],
+    );
+    assert_eq!(each(&world.json(&["thread", "turn"]), "id"), ["a", "turn", "b", "c"]);
+    assert_eq!(each(&world.json(&["thread", "b"]), "id"), ["b", "c"]);
+    assert_eq!(each(&world.json(&["thread", "old"]), "id"), ["a", "turn"]);
+}
+
+#[test]
 fn a_thread_named_as_a_number_is_told_from_a_seq() {
     let world = World::with(&["alice", "bob"]);
     drop_all(&world, &[("alice", json!({"id": "a", "to": "bob", "body": "x", "thread_id": "3"}))]);

@@ -27,9 +27,8 @@ const BETWEEN: u8 = 0xff;
 const MOST: usize = 24;
 /// An unfinished file is refused once it has stood for two seconds, which a slow machine may need for the first pass.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// How many bytes a copy may have for each byte that was sent, and beside them. It is indented, so that it is the depth
-/// of a message which makes its copies large.
-const GROWTH: (usize, usize) = (2 * schema::DEPTH + 8, 4096);
+/// How many bytes a copy may have for each byte that was sent, and beside them: the first levels are indented.
+const GROWTH: (usize, usize) = (8, 4096);
 
 /// Files, with 0xff between them. Of each, the first byte says whose it is and of what kind, then comes its name up to
 /// a newline, then what it holds.

@@ -10,8 +10,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Where the unread copy of a message stands once its time has passed, below its inbox: where it stood before.
-const EXPIRED: &str = "";
+/// Where the unread copy of a message stands once its time has passed, below its inbox.
+pub(super) const EXPIRED: &str = "expired";
 
 /// What the log says became of a message.
 #[derive(Debug, Clone, PartialEq)]

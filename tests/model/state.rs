@@ -210,9 +210,8 @@ impl State {
         let to = file.letter.mail().map_or(none, |mail| &mail.to);
         let reached = self.people.reach(file.sender, to);
         if let Err(mut codes) = self.read(file) {
-            // Wrong recipients are told of along with the rest, but not in another spelling.
-            let spelled = file.letter.mail().is_some_and(|mail| mail.spelled);
-            codes.extend(reached.err().filter(|_| !spelled).unwrap_or_default());
+            // Wrong recipients are told of along with the rest.
+            codes.extend(reached.err().unwrap_or_default());
             return refused(codes);
         }
         let mut fates = BTreeSet::new();

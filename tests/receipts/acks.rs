@@ -31,6 +31,7 @@ fn an_ack_with_recipients_is_delivered_besides() {
 
 #[test]
 fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
+    // P59
     let world = World::with(&["alice", "bob", "carol"]);
     let id = world.send("alice", "bob", "please");
     for who in ["carol", "alice"] {
@@ -48,6 +49,7 @@ fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
 
 #[test]
 fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
+    // P59
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "please");
     world.ok(&["ack", &id, "--state", "resolved", "--as", "bob"]);
@@ -66,6 +68,7 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
 
 #[test]
 fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() {
+    // P60
     let town = Town::of(&["alice", "bob", "carol"]).run();
     let id = town.ok(&["send", "bob", "carol", "stop the press", "--as", "alice"]).trim().to_owned();
     town.wait_for_mail("bob", 1);

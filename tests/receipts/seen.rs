@@ -12,6 +12,7 @@ fn file(world: &World, agent: &str) -> std::path::PathBuf {
 
 #[test]
 fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
+    // P58
     let town = Town::of(&["alice", "bob"]).run();
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
@@ -40,6 +41,7 @@ fn a_file_that_was_moved_anywhere_was_seen() {
 
 #[test]
 fn what_is_read_while_no_router_runs_is_noticed_by_the_next_pass() {
+    // P58
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "hello");
     fs::remove_file(file(&world, "bob")).expect("bob's own file");

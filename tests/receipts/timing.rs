@@ -11,6 +11,7 @@ fn soon(millis: i64) -> String {
 
 #[test]
 fn mail_whose_time_passes_unread_is_set_aside_and_its_sender_is_told_once() {
+    // P61
     let mut town = Town::of(&["alice", "bob", "carol"]).run();
     let message = json!({"id": "m-1", "to": ["bob", "carol"], "body": "lunch at one?", "expires_at": soon(700)});
     town.mail("alice", "x.json", message);
@@ -46,6 +47,7 @@ fn mail_that_expires_while_no_router_runs_is_set_aside_by_the_next_pass() {
 
 #[test]
 fn a_question_that_nobody_answers_goes_to_the_supervisor_and_then_to_the_human_once_each() {
+    // P62
     let town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "supervisor": "boss"}), json!({"id": "boss"})])
         .settings("answer_within = \"300ms\"\n")
         .run();

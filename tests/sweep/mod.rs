@@ -6,9 +6,9 @@
 //!
 //! `tracer` ends a program at an exact system call (`calls` says which count, `ptrace` is its raw side), `device` cuts
 //! the power of a real file system, and `weak` that of one which keeps no order. `letters`, `scenario` and `ledger` are
-//! the mail, the agents, and what they got, `shown` what the conversation shows; `story` plays one point, and `sweeps`
-//! chooses the points. What is claimed stands in `promise`, `errors` and `archive`; `controls` shows that each sweep turns
-//! red when a protection is missing.
+//! the mail, the agents, and what they got, `shown` what the conversation shows, `receipts` what the log says was seen;
+//! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `errors` and `archive`;
+//! `controls` shows that each sweep turns red when a protection is missing.
 //!
 //! They need Linux's ptrace; elsewhere one test says that they were skipped.
 
@@ -26,4 +26,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { archive calls controls device device_itself errors ledger letters promise ptrace scenario shown story sweeps tracer tracer_itself weak weak_itself }
+on_traceable_machines! { archive calls controls device device_itself errors ledger letters promise ptrace receipts scenario shown story sweeps tracer tracer_itself weak weak_itself }

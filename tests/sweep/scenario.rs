@@ -5,7 +5,7 @@
 use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, LATE, Letter, WAVES, letters};
-use super::{ptrace, shown};
+use super::{ptrace, receipts, shown};
 use crate::archive::packs;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -251,12 +251,10 @@ impl World {
 
     /// Between two runs the agents go on, and now and then something makes all they did durable.
     pub(crate) fn between(&mut self, sync: bool) -> io::Result<()> {
+        receipts::check(&self.room, &mut self.figures)?;
         self.collect()?;
         self.next_wave()?;
-        if sync {
-            self.sync()?;
-        }
-        Ok(())
+        if sync { self.sync() } else { Ok(()) }
     }
 
     fn sync(&mut self) -> io::Result<()> {
