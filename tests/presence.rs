@@ -31,8 +31,8 @@ fn seen_at(world: &World, time: &str, agent: &str) -> Value {
 
 /// One agent of a roster.
 fn in_roster(roster: &Value, agent: &str) -> Value {
-    let agents = roster["agents"].as_array().into_iter().flatten();
-    agents.cloned().find(|one| one["id"] == agent).unwrap_or_default()
+    let mut agents = roster["agents"].as_array().into_iter().flatten();
+    agents.find(|one| one["id"] == agent).cloned().unwrap_or_default()
 }
 
 /// What the human was told of who is stale.
