@@ -27,6 +27,10 @@ pub const ARCHIVE: &str = "archive";
 pub const CHANNELS: &str = "channels";
 /// The file, in a channel's directory, that holds its conversation.
 pub const CONVERSATION: &str = "messages.ndjson";
+/// Who is there, in the room's directory; a link to it stands beside each conversation.
+pub const ROSTER: &str = "roster.json";
+/// What the links beside conversations hold.
+pub const ROSTER_FROM_CHANNEL: &str = "../../roster.json";
 /// The log's segments.
 pub const LOG: &str = "log";
 /// The router's own directory.

@@ -13,6 +13,7 @@ mod hostile;
 mod licences;
 mod messages;
 mod model;
+mod presence;
 mod protocol;
 mod receipts;
 mod router;

@@ -49,6 +49,8 @@ pub struct Draft {
     pub expires: Option<String>,
     /// The channel.
     pub channel: Option<String>,
+    /// The topic, of a message that says what to get.
+    pub topic: Option<String>,
     /// Does its sender wait for an answer?
     pub requires_response: bool,
     /// What its recipients are asked to do.
@@ -181,6 +183,7 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
         ("type", Some(json!(draft.kind.as_deref().unwrap_or("message")))),
         ("priority", draft.priority.map(Value::from)),
         ("channel", draft.channel.map(Value::from)),
+        ("topic", draft.topic.map(Value::from)),
         ("thread_id", draft.thread.map(Value::from)),
         ("in_reply_to", in_reply_to.map(Value::from)),
         ("status", draft.status.map(Value::from)),

@@ -2,7 +2,7 @@
 
 use super::{
     ack, agent, archive, ask, channel, check, completions, demo, done, explain, follow, inbox, init, list, log, man,
-    read, rejected, reply, run, schema, search, send, settings, status, take, thread, trace, wait, watch,
+    read, rejected, reply, run, schema, search, send, settings, status, take, thread, topic, trace, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -75,6 +75,8 @@ pub(super) enum Command {
     List(list::Args),
     Search(search::Args),
     Channel(channel::Args),
+    Topic(topic::Args),
+    Who(who::Args),
     Explain(explain::Args),
     Check(check::Args),
     Watch(watch::Args),

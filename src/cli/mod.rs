@@ -32,11 +32,13 @@ mod status;
 mod table;
 mod take;
 mod thread;
+mod topic;
 mod trace;
 mod visible;
 mod wait;
 mod waiting;
 mod watch;
+mod who;
 
 use crate::error::Result;
 use args::{Cli, Command};
@@ -96,6 +98,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::List(args) => list::run(args, cx),
         Command::Search(args) => search::run(args, cx),
         Command::Channel(args) => channel::run(args, cx),
+        Command::Topic(args) => topic::run(args, cx),
+        Command::Who(args) => who::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Watch(args) => watch::run(args, cx),
