@@ -26,7 +26,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     }
     let Replayed { fold, damage, read } = fold::replay(&room.dir)?;
     if let Some(damage) = &damage {
-        refuse_to_set_aside_what_was_committed(&room.dir, &spool, damage)?;
+        refuse_to_set_aside_what_was_committed(&room.dir, damage)?;
         set_aside(&room.dir, damage)?;
     }
     refuse_a_strange_room(&room, &fold)?;
@@ -77,12 +77,13 @@ fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<
 
 /// A batch that was never committed has all its claims: they are durable before it is written. If one is gone, the
 /// batch was committed, and it is somebody's edit that damaged it.
-fn refuse_to_set_aside_what_was_committed(room: &Dir, spool: &Spool, damage: &Damage) -> Result<()> {
+pub fn refuse_to_set_aside_what_was_committed(room: &Dir, damage: &Damage) -> Result<()> {
+    let claims = room.sub(layout::CLAIM)?;
     for line in log::read(room, damage.from)? {
         let line = line?;
         let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
         let Some(claim) = record.claim else { continue };
-        if spool.claims.stat(&claim)?.is_none() {
+        if claims.stat(&claim)?.is_none() {
             return Err(Error::State {
                 path: log::path(room, line.at.segment),
                 line: None,

@@ -1,5 +1,9 @@
 //! A room as a whole: finding it, making it, and who may route in it.
 
+mod near;
+
+pub use near::{Near, identity, near};
+
 use crate::disk::{Dir, file_meta};
 use crate::error::{Doing, Error, Result};
 use crate::registry::Registry;
@@ -177,6 +181,13 @@ impl Room {
     pub fn is_wanted(&self) -> bool {
         let wanted = self.dir.look(layout::WANTED);
         wanted.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// A process that ended without giving up the right to route: it was killed. The system gave it up.
+    pub fn left_behind(&self) -> Option<Holder> {
+        let mut file = self.dir.look(layout::LOCK).ok()?;
+        file.try_lock_shared().ok()?;
+        Holder::read(&mut file)
     }
 
     /// Who routes in this room right now, if anybody does.

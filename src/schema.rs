@@ -1,10 +1,12 @@
 //! Bytes to a checked message, or to everything that is wrong with them: parse, spell, schema, rules.
 
 mod not_json;
+mod outputs;
 mod parse;
 mod rules;
 mod words;
 
+pub use outputs::{OUTPUTS, output};
 pub use parse::{DEPTH, Parsed, parse};
 
 use crate::clock::Stamp;

@@ -9,6 +9,7 @@ pub mod attach;
 pub mod channel;
 pub mod check;
 pub mod demo;
+pub mod doctor;
 pub mod explain;
 pub mod history;
 pub mod identity;

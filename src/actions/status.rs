@@ -144,6 +144,8 @@ pub struct Glance {
     pub waiting: usize,
     /// How many things can't go on, outboxes of nobody included.
     pub blocked: usize,
+    /// How many files stand in outboxes of nobody.
+    pub unrouted: usize,
 }
 
 /// Looks at the numbers only, without the log.
@@ -163,6 +165,7 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
         rejected,
         waiting: waiting.iter().map(|waiting| waiting.files).sum(),
         blocked: blocked(room, "").len() + unregistered.len(),
+        unrouted: unregistered.iter().map(|outbox| outbox.files).sum(),
     })
 }
 

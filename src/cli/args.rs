@@ -1,8 +1,9 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, done, explain, follow, inbox, init, list, log, man,
-    read, rejected, reply, run, schema, search, send, settings, status, take, thread, topic, trace, wait, watch, who,
+    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, inbox, init, list, log,
+    man, read, rejected, reply, run, schema, search, send, settings, status, take, thread, topic, trace, wait, watch,
+    who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -82,6 +83,7 @@ pub(super) enum Command {
     Watch(watch::Args),
     Rejected(rejected::Args),
     Status(status::Args),
+    Doctor(doctor::Args),
     Log(log::Args),
     Archive(archive::Args),
     Run(run::Args),

@@ -10,6 +10,7 @@ mod check;
 mod completions;
 mod context;
 mod demo;
+mod doctor;
 mod done;
 mod exit;
 mod explain;
@@ -105,6 +106,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Watch(args) => watch::run(args, cx),
         Command::Rejected(args) => rejected::run(args, cx),
         Command::Status(args) => status::run(args, cx),
+        Command::Doctor(args) => doctor::run(args, cx),
         Command::Log(args) => log::run(args, cx),
         Command::Archive(args) => archive::run(args, cx),
         Command::Run(args) => run::run(args, cx),

@@ -4,10 +4,12 @@
 //! it was left, it is compared with the log and mended: what is missing at its end is written again, what somebody
 //! else wrote is kept elsewhere and cut out. Nothing is synced, since all of it can be made again.
 
+mod behind;
 mod foreign;
 mod line;
 mod tail;
 
+pub use behind::{Behind, behind};
 pub use foreign::{CutOut, Find};
 pub use line::{line, of_record};
 

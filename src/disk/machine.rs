@@ -1,0 +1,90 @@
+//! What the machine allows, and who runs on it: free space, the bounds on watches, other processes of this user.
+//!
+//! Where a system doesn't tell, there is no answer, and nobody takes that for a bad one.
+
+use super::Dir;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// What is free on a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Free {
+    /// Bytes that this user may still write.
+    pub bytes: u64,
+    /// Files that this user may still make; `None` where the file system has no such bound.
+    pub files: Option<u64>,
+}
+
+/// What is free where a directory stands.
+#[allow(clippy::unnecessary_cast)] // The fields' types differ between systems.
+pub fn free(dir: &Dir) -> Option<Free> {
+    let stat = rustix::fs::fstatvfs(dir.as_fd()).ok()?;
+    let files = (stat.f_files > 0).then_some(stat.f_favail as u64);
+    Some(Free { bytes: stat.f_bavail as u64 * stat.f_frsize as u64, files })
+}
+
+/// How many directories this user may watch.
+pub fn watches() -> Option<u64> {
+    number("sys/fs/inotify/max_user_watches")
+}
+
+/// How many programs of this user may watch directories.
+pub fn watchers() -> Option<u64> {
+    number("sys/fs/inotify/max_user_instances")
+}
+
+/// How many files a process started from here may hold open.
+pub fn open_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
+/// A process of this user.
+#[derive(Debug, Clone)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent: u32,
+    /// Its session: a terminal, or what a harness has started on its own.
+    pub session: u32,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// The values of the variables that were asked for, as it was started.
+    pub variables: Vec<Option<String>>,
+}
+
+/// All processes of this user whose environment can be read, with these variables.
+pub fn processes(variables: &[&str]) -> Vec<Process> {
+    let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else { return Vec::new() };
+    let pids = listing.flatten().filter_map(|entry| entry.name.to_str()?.parse().ok());
+    pids.filter_map(|pid| process(pid, variables)).collect()
+}
+
+fn process(pid: u32, variables: &[&str]) -> Option<Process> {
+    let at = proc().join(pid.to_string());
+    let environment = std::fs::read(at.join("environ")).ok()?;
+    let value = |name: &&str| {
+        let mut entries = environment.split(|&byte| byte == 0);
+        let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        Some(String::from_utf8_lossy(value).into_owned()).filter(|value| !value.is_empty())
+    };
+    let variables: Vec<Option<String>> = variables.iter().map(value).collect();
+    let stat = std::fs::read_to_string(at.join("stat")).ok()?;
+    // The program's name may hold anything, also blanks and brackets: proc_pid_stat(5).
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let session = fields.nth(1)?.parse().ok()?;
+    let directory = std::fs::read_link(at.join("cwd")).ok()?;
+    (state != "Z").then_some(Process { pid, parent, session, directory, variables })
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::fs::read_to_string(proc().join(name)).ok()?.trim().parse().ok()
+}
+
+/// Builds for tests may have another one, so that the bounds of the machine can be what the test needs.
+fn proc() -> PathBuf {
+    let other = std::env::var_os("MAILBAG_TEST_PROC").filter(|_| cfg!(any(debug_assertions, feature = "faults")));
+    other.map_or_else(|| Path::new("/proc").to_path_buf(), PathBuf::from)
+}

@@ -1,0 +1,85 @@
+//! What the machine allows: watches, open files, space, and file systems that tell of nothing.
+
+use super::{finding, report, says};
+use crate::world::World;
+use std::process::Command;
+
+/// Directories in the place of `/proc`, with these bounds.
+fn bounds(world: &World, watches: u64, watchers: u64) -> std::path::PathBuf {
+    let place = world.path().join("proc");
+    let inotify = place.join("sys/fs/inotify");
+    std::fs::create_dir_all(&inotify).expect("directories");
+    std::fs::write(inotify.join("max_user_watches"), format!("{watches}\n")).expect("a file");
+    std::fs::write(inotify.join("max_user_instances"), format!("{watchers}\n")).expect("a file");
+    place
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn too_few_watches_and_watchers_are_told_with_the_command_that_allows_more() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["run", "--once"]);
+    let mut command = world.program(&["doctor", "--json"]);
+    let report = report({
+        command.env("MAILBAG_TEST_PROC", bounds(&world, 4, 1));
+        command
+    });
+    let words = ["may watch 4", "sudo sysctl fs.inotify.max_user_watches="];
+    says(&finding(&report, "few_watches"), "warning", &words);
+    let words = ["may have 1", "sudo sysctl fs.inotify.max_user_instances="];
+    says(&finding(&report, "few_watchers"), "warning", &words);
+}
+
+#[test]
+fn too_few_open_files_are_told() {
+    let world = World::with(&["alice"]);
+    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n 64 && exec '{program}' doctor --json")]).current_dir(world.path());
+    command.env_remove("MAILBAG_ROOM").env_remove("MAILBAG_AGENT");
+    let report = report(assert_cmd::Command::from_std(command));
+    says(&finding(&report, "few_open_files"), "warning", &["64", "ulimit -n "]);
+}
+
+#[test]
+fn a_file_system_that_tells_of_no_changes_is_a_note() {
+    let world = World::with(&["alice"]);
+    let mut command = world.program(&["doctor", "--json"]);
+    command.env("MAILBAG_TEST_SILENT", "1");
+    says(&finding(&report(command), "silent_file_system"), "note", &["every two seconds", "mailbag run --poll"]);
+}
+
+/// Runs the program in a room on a file system made for it, and says what `doctor` said; `None` where nobody may mount.
+#[cfg(target_os = "linux")]
+fn mounted(world: &World, script: &str) -> Option<serde_json::Value> {
+    let may = Command::new("unshare").args(["-rm", "true"]).output().is_ok_and(|output| output.status.success());
+    if !may {
+        return None;
+    }
+    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "sh", "-c", script]).current_dir(world.path()).env("mailbag", program);
+    command.env_remove("MAILBAG_ROOM").env_remove("MAILBAG_AGENT");
+    Some(report(assert_cmd::Command::from_std(command)))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_nearly_full_is_told() {
+    let world = World::empty();
+    let script = "mkdir small && mount -t tmpfs -o size=1m,nr_inodes=200 none small && cd small && \
+                  \"$mailbag\" -q init > /dev/null && exec \"$mailbag\" doctor --json";
+    let Some(report) = mounted(&world, script) else { return };
+    says(&finding(&report, "disk_full"), "problem", &["0 MiB", "mailbag archive"]);
+    says(&finding(&report, "no_inodes"), "problem", &["more files", "mailbag archive"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_inbox_on_another_file_system_is_told() {
+    let world = World::with(&["bob"]);
+    std::fs::create_dir_all(world.room("inbox/bob")).expect("an inbox");
+    let script = "mount -t tmpfs none .mailbag/inbox/bob && exec \"$mailbag\" doctor --json";
+    let Some(report) = mounted(&world, script) else { return };
+    says(&finding(&report, "other_file_system"), "problem", &["inbox/bob", "df "]);
+}

@@ -1,0 +1,84 @@
+//! `--fix`: what can be mended without losing anything is mended, and told.
+
+use super::{codes, examined, finding, says};
+use crate::world::World;
+use serde_json::{Value, json};
+use std::fs;
+
+/// Mends, and gives the codes of what was mended.
+fn fixed(world: &World) -> Vec<Value> {
+    let report = examined(world, &["--fix"]);
+    assert_eq!((&report["healthy"], codes(&report)), (&json!(true), vec![]), "{report:#}");
+    report["fixed"].as_array().expect("a list").iter().map(|fixed| fixed["code"].clone()).collect()
+}
+
+#[test]
+fn a_conversation_that_lacks_messages_is_made_again() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "one");
+    world.send("alice", "bob", "two");
+    let path = world.room("channels/main/messages.ndjson");
+    let whole = fs::read(&path).expect("the conversation");
+    fs::remove_file(&path).expect("it is there");
+    says(&finding(&examined(&world, &[]), "conversation_behind"), "warning", &["channels/main", "up to 0"]);
+    let cut = whole.iter().position(|&byte| byte == b'\n').expect("two lines") + 1;
+    fs::write(&path, &whole[..cut]).expect("half of it");
+    let found = finding(&examined(&world, &[]), "conversation_behind");
+    says(&found, "warning", &["mailbag run --once"]);
+    assert_eq!(fixed(&world), ["conversation_behind"]);
+    assert_eq!(fs::read(&path).expect("the conversation"), whole);
+}
+
+#[test]
+fn a_last_batch_that_is_not_whole_is_set_aside() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "one");
+    let path = world.room("log/00000001.ndjson");
+    let mut text = fs::read_to_string(&path).expect("the log");
+    text.push_str("{\"seq\":99,");
+    fs::write(&path, &text).expect("the log");
+    says(&finding(&examined(&world, &[]), "log_unfinished"), "warning", &["not whole"]);
+    let report = examined(&world, &["--fix"]);
+    assert_eq!(report["fixed"][0]["code"], "log_unfinished");
+    // What was cut off is kept, and said.
+    assert_eq!(codes(&report), ["quarantine"]);
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn what_a_killed_router_left_is_cleared() {
+    let world = World::with(&["alice"]);
+    world.write("spool/lock", "{\"pid\":4194303,\"mode\":\"run\",\"since\":\"2026-01-01T00:00:00Z\"}\n");
+    says(&finding(&examined(&world, &[]), "killed_router"), "note", &["4194303"]);
+    assert_eq!(fixed(&world), ["killed_router"]);
+}
+
+#[test]
+fn a_missing_directory_is_made_and_waiting_mail_routed() {
+    let world = World::with(&["alice", "bob"]);
+    fs::remove_dir_all(world.room("spool/stage")).expect("it is there");
+    fs::remove_dir_all(world.room("context")).expect("it is there");
+    world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    let report = examined(&world, &[]);
+    assert_eq!(codes(&report), ["missing_directory", "missing_directory", "waiting"], "{report:#}");
+    assert_eq!(fixed(&world), ["missing_directory", "missing_directory", "waiting"]);
+    assert!(world.room("spool/stage").is_dir() && world.bodies("bob") == ["x"]);
+}
+
+#[test]
+fn what_it_mended_is_told_in_words() {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    let text = world.ok(&["doctor", "--fix"]);
+    assert!(text.contains("fixed: 1 file in outboxes") && text.contains("nothing is wrong with"), "{text}");
+}
+
+#[test]
+fn what_it_may_not_mend_is_left_as_it_is() {
+    let world = World::with(&["alice"]);
+    world.write("registry.json", "{");
+    let before = fs::read(world.room("registry.json")).expect("the registry");
+    let report = examined(&world, &["--fix"]);
+    assert_eq!((codes(&report), &report["fixed"]), (vec!["registry".to_owned()], &json!([])), "{report:#}");
+    assert_eq!(fs::read(world.room("registry.json")).expect("the registry"), before);
+}

@@ -1,0 +1,130 @@
+//! Where the commands look: rooms near by, and directories that can't be reached.
+
+use super::{codes, examined, finding, paste, report, says};
+use crate::world::World;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+
+/// A world whose room is empty and has another room at a path, with mail in it for bob.
+fn beside(other: &str) -> World {
+    let world = World::with(&["bob"]);
+    mail_in(&world, &world.path().join(other));
+    world
+}
+
+fn mail_in(world: &World, place: &Path) {
+    fs::create_dir_all(place).expect("a directory");
+    let room = place.join(".mailbag").display().to_string();
+    world.ok(&["init", &room]);
+    world.ok(&["--room", &room, "agent", "add", "bob"]);
+    world.ok(&["--room", &room, "send", "bob", "hi", "--as", "human"]);
+    world.ok(&["--room", &room, "send", "bob", "again", "--as", "human"]);
+}
+
+fn from(world: &World, directory: &Path, args: &[&str]) -> Value {
+    let mut command = world.program(&[&["doctor", "--json"], args].concat());
+    command.current_dir(directory);
+    report(command)
+}
+
+#[test]
+fn an_empty_room_with_mail_in_one_below_is_told() {
+    let world = beside("project");
+    let found = finding(&examined(&world, &[]), "other_room");
+    says(&found, "warning", &["empty here, 2 unread in ", "project/.mailbag", "export MAILBAG_ROOM="]);
+    says(&finding(&examined(&world, &["--as", "bob"]), "other_room"), "problem", &["2 unread for bob"]);
+}
+
+#[test]
+fn mail_in_a_room_above_the_one_that_is_found_is_told() {
+    let world = World::with(&["bob"]);
+    world.send("human", "bob", "hi");
+    let below = world.path().join("a/b");
+    fs::create_dir_all(&below).expect("a directory");
+    world.ok(&["init", &below.join(".mailbag").display().to_string()]);
+    says(&finding(&from(&world, &below, &[]), "other_room"), "warning", &["1 unread in ", "in a directory above"]);
+}
+
+#[test]
+fn a_room_that_the_environment_names_is_compared_with_the_one_that_stands_here() {
+    let world = World::with(&["bob"]);
+    world.send("human", "bob", "hi");
+    let other = World::new();
+    let mut command = world.program(&["doctor", "--json"]);
+    command.env("MAILBAG_ROOM", other.room(""));
+    says(&finding(&report(command), "other_room"), "warning", &["1 unread in ", "unset MAILBAG_ROOM"]);
+}
+
+#[test]
+fn without_a_room_one_near_by_is_named() {
+    let world = World::empty();
+    mail_in(&world, &world.path().join("project"));
+    let report = examined(&world, &[]);
+    assert_eq!(codes(&report), ["no_room", "other_room"], "{report:#}");
+    says(&finding(&report, "no_room"), "problem", &["mailbag init"]);
+    says(&finding(&report, "other_room"), "problem", &["no room here, 2 unread in "]);
+}
+
+#[test]
+fn the_rooms_of_all_worktrees_of_a_repository_are_looked_at() {
+    let world = World::empty();
+    // As git writes them: a main worktree, and a linked one elsewhere.
+    let (main, linked) = (world.path().join("main"), world.path().join("elsewhere/linked"));
+    let own = main.join(".git/worktrees/linked");
+    fs::create_dir_all(&own).expect("directories");
+    fs::create_dir_all(&linked).expect("directories");
+    fs::write(own.join("commondir"), "../..\n").expect("a file");
+    fs::write(own.join("gitdir"), format!("{}\n", linked.join(".git").display())).expect("a file");
+    fs::write(linked.join(".git"), format!("gitdir: {}\n", own.display())).expect("a file");
+    world.ok(&["init", &main.join(".mailbag").display().to_string()]);
+    mail_in(&world, &linked);
+    let by = [(&main, "in a worktree of the same repository"), (&linked, "in the working directory")];
+    for (directory, by) in by {
+        let found = finding(&from(&world, directory, &[]), "other_room");
+        says(&found, "warning", &["elsewhere/linked/.mailbag", by]);
+    }
+}
+
+#[test]
+fn a_room_near_by_is_only_a_note_where_there_is_mail_here_too() {
+    let world = beside("project");
+    world.send("human", "bob", "here");
+    let report = examined(&world, &[]);
+    assert_eq!(report["healthy"], true, "{report:#}");
+    says(&finding(&report, "other_room"), "note", &["1 unread here, 2 unread in "]);
+}
+
+#[test]
+fn a_link_in_the_place_of_an_inbox_is_told() {
+    let world = World::with(&["bob"]);
+    fs::remove_dir_all(world.room("inbox/bob")).ok();
+    std::os::unix::fs::symlink("/tmp", world.room("inbox/bob")).expect("a link");
+    says(&finding(&examined(&world, &[]), "unreachable_directory"), "problem", &["inbox/bob", "ls -lad "]);
+}
+
+#[test]
+fn a_directory_that_its_owner_may_not_write_is_told_with_the_command_that_mends_it() {
+    let world = World::with(&["alice"]);
+    let am_root = rustix::process::geteuid().is_root();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is there");
+    let mut command = world.bare(&["doctor", "--json"]);
+    if am_root {
+        // Root may write everywhere, so somebody else looks.
+        mode(world.path(), 0o755);
+        command.uid(65534).gid(65534);
+    } else {
+        mode(&world.room("spool/stage"), 0o555);
+    }
+    let found = finding(&report(assert_cmd::Command::from_std(command)), "unwritable_directory");
+    match am_root {
+        true => says(&found, "warning", &["of user 0", "sudo -u '#0' mailbag --room "]),
+        false => {
+            says(&found, "problem", &["spool/stage", "chmod u+rwx "]);
+            paste(&world, &found);
+            assert_eq!(codes(&examined(&world, &[])), [""; 0]);
+        }
+    }
+}

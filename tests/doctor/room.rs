@@ -1,0 +1,132 @@
+//! What is wrong with a room's own files and its mail.
+
+use super::{codes, examined, finding, paste, report, says};
+use crate::world::World;
+use serde_json::json;
+use std::fs;
+
+#[test]
+fn an_outbox_of_nobody_is_named_and_the_cure_registers_its_agent() {
+    let world = World::with(&["bob"]);
+    world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    let found = finding(&examined(&world, &[]), "unrouted_outbox");
+    says(&found, "problem", &["outbox/stranger has 1 file", "mailbag agent add stranger"]);
+    paste(&world, &found);
+    assert!(!codes(&examined(&world, &[])).contains(&"unrouted_outbox".to_owned()));
+}
+
+#[test]
+fn an_outbox_under_a_display_name_is_named_and_the_cure_moves_its_mail() {
+    let world = World::with(&["bob"]).agent("al", &["--name", "Porto"]);
+    world.drop_file("Porto", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    let found = finding(&examined(&world, &[]), "unrouted_outbox");
+    says(&found, "problem", &["that is a display name"]);
+    paste(&world, &found);
+    assert_eq!(world.names("outbox/al"), ["x.json"]);
+}
+
+#[test]
+fn files_that_wait_without_a_router_are_a_note() {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    let report = examined(&world, &[]);
+    assert_eq!(report["healthy"], true);
+    let found = finding(&report, "waiting");
+    says(&found, "note", &["1 file", "mailbag run --once"]);
+    paste(&world, &found);
+    assert_eq!((world.bodies("bob"), codes(&examined(&world, &[]))), (vec!["x".to_owned()], vec![]));
+}
+
+#[test]
+fn what_is_blocked_is_told_with_its_reason() {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file("alice", "x.json", r#"{"to": "#);
+    world.ok(&["run", "--once"]);
+    says(
+        &finding(&examined(&world, &[]), "blocked"),
+        "warning",
+        &["outbox/alice/x.json", "it is empty or ends too early"],
+    );
+}
+
+#[test]
+fn a_copy_that_could_not_be_delivered_is_named() {
+    let world = World::with(&["alice", "bob"]);
+    fs::remove_dir_all(world.room("inbox/bob")).ok();
+    fs::write(world.room("inbox/bob"), "in the way").expect("a file");
+    world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    world.run(&["run", "--once"]);
+    says(&finding(&examined(&world, &[]), "undelivered"), "warning", &["1 accepted message", "for bob"]);
+}
+
+#[test]
+fn refused_mail_is_counted_with_the_command_that_lists_it() {
+    let world = World::with(&["alice"]);
+    world.drop_file("alice", "x.json", r#"{"to": "bbo", "body": "x"}"#);
+    world.ok(&["run", "--once"]);
+    let found = finding(&examined(&world, &[]), "rejected");
+    says(&found, "warning", &["1 message of alice refused", "bbo", "mailbag rejected list --agent alice"]);
+    paste(&world, &found);
+}
+
+#[test]
+fn a_registry_that_cannot_be_read_is_named_with_its_line() {
+    let world = World::with(&["alice"]);
+    world.write("registry.json", "{\n  \"agents\": [}\n");
+    says(&finding(&examined(&world, &[]), "registry"), "problem", &["registry.json", "+2 "]);
+    world.write("registry.json", r#"{"agents": [{"id": "bob"}, {"id": "Bob"}]}"#);
+    says(&finding(&examined(&world, &[]), "registry"), "problem", &["Bob", "registry.json"]);
+    fs::remove_file(world.room("registry.json")).expect("it is there");
+    says(&finding(&examined(&world, &[]), "registry"), "problem", &["is missing", "mailbag init "]);
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_named_with_its_line() {
+    let world = World::with(&["alice"]).settings("# a comment\ndurability = \"always\"\n");
+    says(&finding(&examined(&world, &[]), "settings"), "problem", &["durability", "settings.toml line 2", "+2 "]);
+}
+
+#[test]
+fn a_damaged_log_is_named() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "one");
+    world.send("alice", "bob", "two");
+    let path = world.room("log/00000001.ndjson");
+    let text = fs::read_to_string(&path).expect("the log");
+    fs::write(&path, text.replacen("\"one\"", "\"eno\"", 1)).expect("the log");
+    says(&finding(&examined(&world, &[]), "log_damaged"), "problem", &["mailbag log verify"]);
+}
+
+#[test]
+fn a_clock_behind_the_log_is_told() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "one");
+    let mut command = world.program(&["doctor", "--json"]);
+    command.env("MAILBAG_TEST_NOW", "2020-01-01T00:00:00Z");
+    says(&finding(&report(command), "clock_behind"), "warning", &["timedatectl"]);
+}
+
+#[test]
+fn a_log_of_another_room_is_told() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "one");
+    world.write("spool/room", "msg_another\n");
+    says(&finding(&examined(&world, &[]), "strange_room"), "problem", &["different rooms"]);
+}
+
+#[test]
+fn what_recovery_set_aside_is_told() {
+    let world = World::with(&["alice"]);
+    world.write("spool/quarantine/log-1-0-x", "bytes");
+    says(&finding(&examined(&world, &[]), "quarantine"), "warning", &["1 file", "spool/quarantine"]);
+}
+
+#[test]
+fn a_process_that_holds_the_room_for_too_long_is_named() {
+    let world = World::with(&["alice"]);
+    let pid = std::process::id();
+    let holder = json!({"pid": pid, "mode": "pass", "since": "2020-01-01T00:00:00Z"});
+    let held = fs::File::open(world.write("spool/lock", format!("{holder}\n"))).expect("the lock");
+    held.lock().expect("nobody holds it");
+    says(&finding(&examined(&world, &[]), "stuck_pass"), "problem", &[&format!("kill -CONT {pid}")]);
+}

@@ -1,0 +1,124 @@
+//! What commands print with `--json` is what their schemas say, and every command that prints JSON has a schema.
+
+mod populated;
+
+use crate::world::World;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Commands whose output is no JSON, with the reason.
+const WITHOUT: [(&str, &str); 3] =
+    [("schema", "prints a schema as it is"), ("completions", "prints a script"), ("man", "writes files")];
+
+#[test]
+fn every_command_has_a_schema_for_its_output() {
+    let mut commands = Vec::new();
+    collect(&mailbag::cli::command(), "", &mut commands);
+    let with: BTreeSet<&str> = mailbag::schema::OUTPUTS.iter().map(|(name, _)| *name).collect();
+    let without: BTreeSet<&str> = WITHOUT.iter().map(|(name, _)| *name).collect();
+    let is_told = |name: &&String| with.contains(name.as_str()) || without.contains(name.as_str());
+    let missing: Vec<_> = commands.iter().filter(|name| !is_told(name)).collect();
+    assert!(missing.is_empty(), "no schema/output/<command>.schema.json for {missing:?}");
+    let gone: Vec<_> = with.iter().filter(|name| **name != "error" && !commands.iter().any(|c| c == **name)).collect();
+    assert!(gone.is_empty(), "schemas of commands that are not there: {gone:?}");
+    let there = std::fs::read_dir("schema/output").expect("the schemas").count();
+    assert_eq!(there, with.len(), "a file in schema/output is not compiled in");
+}
+
+/// The commands that do something by themselves.
+fn collect(command: &clap::Command, before: &str, all: &mut Vec<String>) {
+    let join = |name: &str| if before.is_empty() { name.to_owned() } else { format!("{before}-{name}") };
+    for inner in command.get_subcommands() {
+        let name = join(inner.get_name());
+        // `log` has a verb, and is a command without one as well.
+        if !inner.has_subcommands() || name == "log" {
+            all.push(name.clone());
+        }
+        collect(inner, &name, all);
+    }
+}
+
+#[test]
+fn every_schema_is_one_has_its_version_and_is_printed_as_it_is() {
+    let world = World::empty();
+    let listed = world.ok(&["schema", "--list"]);
+    for (name, text) in mailbag::schema::OUTPUTS {
+        let schema: Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(schema["$id"], format!("urn:mailbag:schema:output:{name}:1"));
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
+        assert!(schema["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
+        assert!(jsonschema::meta::is_valid(&schema), "{name}");
+        assert!(listed.lines().any(|line| line == *name), "{name}");
+        assert_eq!(world.ok(&["schema", "--output", name]).trim_end(), text.trim_end());
+    }
+    assert_eq!(world.ok(&["schema", "--output", "agent", "list"]), world.ok(&["schema", "--output", "agent-list"]));
+    assert!(world.fails(3, &["schema", "--output", "statu"]).contains("did you mean status?"));
+    assert!(world.fails(2, &["schema", "registry", "--output", "status"]).contains("cannot be used"));
+}
+
+#[test]
+fn what_every_command_prints_in_a_populated_room_is_what_its_schema_says() {
+    let mut judged = Judged::default();
+    populated::run_everything(&mut judged);
+    let all: BTreeSet<&str> = mailbag::schema::OUTPUTS.iter().map(|(name, _)| *name).collect();
+    let unseen: Vec<_> = all.iter().filter(|name| !judged.seen.contains_key(**name)).collect();
+    assert!(unseen.is_empty(), "no output was seen of {unseen:?}");
+    judged.every_field_was_seen();
+}
+
+/// What was held against its schema.
+#[derive(Default)]
+struct Judged {
+    /// The outputs, by command.
+    seen: BTreeMap<String, Vec<Value>>,
+}
+
+impl Judged {
+    /// Holds an output against the schema of its command: it fits, and has no field that the schema doesn't know.
+    #[track_caller]
+    fn judge(&mut self, name: &str, output: &Value) {
+        let text = mailbag::schema::output(name).unwrap_or_else(|| panic!("no schema for {name}"));
+        let mut schema: Value = serde_json::from_str(text).expect("a schema");
+        close(&mut schema);
+        let validator: Validator = jsonschema::options().build(&schema).expect("a schema");
+        let wrong: Vec<String> = validator.iter_errors(output).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(wrong.is_empty(), "{name}: {wrong:#?}\n{output:#}");
+        self.seen.entry(name.to_owned()).or_default().push(output.clone());
+    }
+
+    /// A field that no output had may be misspelt in its schema. Those that only trouble brings are named here.
+    #[track_caller]
+    fn every_field_was_seen(&self) {
+        let mut missing = Vec::new();
+        for (name, outputs) in &self.seen {
+            let schema: Value =
+                mailbag::schema::output(name).and_then(|text| serde_json::from_str(text).ok()).expect("it");
+            let required = schema["properties"].as_object().or_else(|| schema["items"]["properties"].as_object());
+            for field in required.into_iter().flat_map(|fields| fields.keys()) {
+                let has = |value: &Value| match value {
+                    Value::Array(items) => items.iter().any(|item| item.get(field).is_some()),
+                    value => value.get(field).is_some(),
+                };
+                if !outputs.iter().any(has) {
+                    missing.push(format!("{name}: {field}"));
+                }
+            }
+        }
+        assert!(missing.is_empty(), "{missing:#?}");
+    }
+}
+
+/// A schema says which fields there are at least; a test wants to know of those that it forgets.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("properties").is_some_and(Value::is_object) && !fields.contains_key("additionalProperties") {
+                fields.insert("additionalProperties".into(), json!(false));
+            }
+            fields.values_mut().for_each(close);
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
+}

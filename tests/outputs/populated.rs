@@ -1,0 +1,224 @@
+//! A room with some of everything in it, and every command run there with `--json`.
+
+use super::Judged;
+use crate::world::World;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::File;
+use std::process::Stdio;
+
+/// Runs every command that prints JSON, in an order in which each has something to say.
+pub(super) fn run_everything(judged: &mut Judged) {
+    let mut run = Run { world: World::empty(), judged };
+    registering(&mut run);
+    writing(&mut run);
+    reading(&mut run);
+    finding(&mut run);
+    refusing(&mut run);
+    looking(&mut run);
+    following(&mut run);
+    packing(&mut run);
+}
+
+struct Run<'a> {
+    world: World,
+    judged: &'a mut Judged,
+}
+
+impl Run<'_> {
+    /// Runs a command that must succeed, and judges its output under the schema of that name.
+    #[track_caller]
+    fn ok(&mut self, name: &str, args: &[&str]) -> Value {
+        self.code(0, name, args)
+    }
+
+    #[track_caller]
+    fn code(&mut self, code: i32, name: &str, args: &[&str]) -> Value {
+        let words: Vec<&str> = name.split('-').chain(args.iter().copied()).chain(["--json"]).collect();
+        let ran = self.world.run(&words);
+        assert_eq!(ran.code, code, "{words:?}: {ran:#?}");
+        let output = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{words:?}: {e}\n{ran:#?}"));
+        self.judged.judge(name, &output);
+        output
+    }
+
+    /// A command that prints a line for each thing.
+    #[track_caller]
+    fn lines(&mut self, name: &str, args: &[&str]) {
+        let words: Vec<&str> = name.split('-').chain(args.iter().copied()).chain(["--json"]).collect();
+        let text = self.world.ok(&words);
+        self.judge_lines(name, &text);
+    }
+
+    #[track_caller]
+    fn judge_lines(&mut self, name: &str, text: &str) {
+        assert!(!text.is_empty(), "{name} said nothing");
+        for line in text.lines() {
+            self.judged.judge(name, &serde_json::from_str(line).unwrap_or_else(|e| panic!("{name}: {e}\n{line}")));
+        }
+    }
+
+    /// A command that fails, whose complaint is judged.
+    #[track_caller]
+    fn error(&mut self, code: i32, args: &[&str]) {
+        let said = self.world.fails(code, &[args, &["--json"]].concat());
+        let error = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{args:?}: {e}\n{said}"));
+        self.judged.judge("error", &error);
+        assert_eq!(error["error"]["exit"], code, "{args:?}");
+    }
+
+    /// A command that goes on until it is ended: some lines of it.
+    #[track_caller]
+    fn until_it_said(&mut self, name: &str, args: &[&str], lines: usize, meanwhile: impl FnOnce(&World)) {
+        let words: Vec<&str> = name.split('-').chain(args.iter().copied()).chain(["--json"]).collect();
+        let path = self.world.path().join(format!("{name}.out"));
+        let out = File::create(&path).expect("a file");
+        let mut command = self.world.bare(&words);
+        let mut child = command.stdin(Stdio::null()).stdout(out).stderr(Stdio::null()).spawn().expect("it starts");
+        meanwhile(&self.world);
+        let said = || std::fs::read_to_string(&path).unwrap_or_default();
+        let enough = |text: &str| text.matches('\n').count() >= lines;
+        self.world.wait("it has said enough", || enough(&said()));
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+        child.wait().expect("it ends");
+        self.judge_lines(name, &said());
+    }
+}
+
+fn registering(run: &mut Run<'_>) {
+    run.ok("init", &[]);
+    run.ok("init", &[]);
+    let fields =
+        ["--role", "engineer", "--name", "auto", "--capability", "rust", "--topic", "builds", "--supervisor", "bob"];
+    run.ok("agent-add", &["bob"]);
+    run.ok("agent-add", &[&["alice", "--description", "writes"][..], &fields].concat());
+    run.ok("agent-add", &["carol", "dave", "builders"]);
+    run.ok("agent-set", &["carol", "--status", "busy", "--role", "tester"]);
+    run.ok("agent-retire", &["dave"]);
+    run.ok("agent-show", &["alice"]);
+    run.ok("agent-list", &[]);
+    run.ok("agent-roles", &[]);
+    run.ok("agent-add", &["eve"]);
+    run.ok("agent-remove", &["eve"]);
+}
+
+fn writing(run: &mut Run<'_>) {
+    run.ok(
+        "send",
+        &["bob", "carol", "where is the port?", "--as", "alice", "--subject", "a port", "--thread", "ports"],
+    );
+    run.ok("send", &["bob", "soon over", "--as", "alice", "--expires", "30m", "--requires-response"]);
+    run.ok("send", &["@engineer", "look at it", "--as", "bob", "--priority", "high", "--channel", "design"]);
+    let first = run.ok("list", &[])[0]["seq"].to_string();
+    run.ok("reply", &[&first, "8080", "--as", "bob"]);
+    run.ok("ack", &[&first, "--as", "carol", "--state", "actioned", "--note", "seen to"]);
+    run.ok("trace", &[&first, "--as", "alice"]);
+    run.ok("thread", &[&first]);
+    run.code(65, "explain", &["@engineer", "bbo", "*"]);
+    run.ok("explain", &["cap:rust"]);
+    run.world.write("draft.json", r#"{"to": "bbo"}"#);
+    run.world.write("draft.ndjson", "{\"to\": \"bob\", \"body\": \"x\"}\n{\n");
+    let drafts = ["draft.json", "draft.ndjson"].map(|name| run.world.room(name).display().to_string());
+    run.code(65, "check", &[&drafts[0], &drafts[1], "--as", "alice"]);
+}
+
+fn reading(run: &mut Run<'_>) {
+    run.world.write("inbox/bob/by-hand.json", "no JSON");
+    run.ok("inbox", &["bob"]);
+    run.ok("read", &["--as", "bob"]);
+    run.ok("read", &["--as", "bob", "--all"]);
+    run.world.send("alice", "carol", "are you there?");
+    run.ok("wait", &["--as", "carol", "--timeout", "30s"]);
+    for text in ["one", "two"] {
+        run.world.send("alice", "builders", text);
+    }
+    run.ok("take", &["--as", "builders", "--holder", "first", "--lease", "1s"]);
+    // The first is given back when its lease is over.
+    let mut again = None;
+    run.world.wait("the lease is over", || {
+        let mut command = run.world.program(&["take", "--as", "builders", "--holder", "second", "--json"]);
+        let taken = command.env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z").output().expect("it runs");
+        again = serde_json::from_slice::<Value>(&taken.stdout).ok();
+        again.is_some()
+    });
+    let again = again.expect("it was taken");
+    run.judged.judge("take", &again);
+    let id = again["message"]["id"].as_str().expect("an id").to_owned();
+    run.ok("done", &[&id, "--as", "builders", "--holder", "second"]);
+    let mut ask = run.world.bare(&["ask", "bob", "really?", "--as", "alice", "--timeout", "60s", "--json"]);
+    let asking = ask.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let question = || run.world.json(&["list", "--last", "1"])[0].clone();
+    run.world.wait("it was asked", || question()["preview"] == "really?");
+    run.world.ok(&["reply", question()["id"].as_str().expect("an id"), "yes", "--as", "bob"]);
+    let said = asking.wait_with_output().expect("it ends");
+    run.judged.judge("ask", &serde_json::from_slice(&said.stdout).expect("JSON"));
+}
+
+fn finding(run: &mut Run<'_>) {
+    run.ok("list", &[]);
+    run.ok("search", &["port"]);
+    run.ok("search", &["nothing has this"]);
+    run.ok("channel-list", &[]);
+    run.lines("channel-show", &["main"]);
+    run.lines("channel-show", &["design"]);
+}
+
+fn refusing(run: &mut Run<'_>) {
+    run.world.drop_file("alice", "bad.json", r#"{"to": ["bbo", "nobody"], "body": "x", "priority": "soon"}"#);
+    run.world.drop_file(
+        "alice",
+        "lines.ndjson",
+        "{\"to\": \"bob\", \"body\": \"x\"}\n{\"to\": \"bbo\", \"body\": \"x\"}\n",
+    );
+    run.world.drop_file("alice", "other.json", r#"{"to": "zed", "body": "x"}"#);
+    run.world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    run.ok("run", &["--once"]);
+    run.ok("rejected-list", &[]);
+    run.ok("rejected-show", &["bad.json"]);
+    run.ok("rejected-show", &["lines.ndjson"]);
+    run.code(65, "rejected-retry", &["bad.json"]);
+    run.world.ok(&["agent", "add", "zed"]);
+    run.ok("rejected-retry", &["other.json"]);
+    run.ok("rejected-drop", &["lines.ndjson", "--yes"]);
+    run.error(3, &["rejected", "show", "9999"]);
+    run.error(2, &["send"]);
+    run.error(2, &["inbox"]);
+    run.error(65, &["send", "bbo", "x", "--as", "alice"]);
+    run.error(4, &["wait", "--as", "zed", "--from", "carol", "--timeout", "1ms"]);
+}
+
+fn looking(run: &mut Run<'_>) {
+    run.world.drop_file("carol", "half.json", r#"{"to": "#);
+    run.world.ok(&["run", "--once"]);
+    // A directory in the place of an inbox can't be written into, so a copy stays undelivered.
+    let inbox = run.world.room("inbox/zed");
+    std::fs::rename(&inbox, run.world.room("inbox-of-zed")).expect("an inbox");
+    std::fs::write(&inbox, "in the way").expect("a file");
+    run.world.drop_file("alice", "late.json", r#"{"to": "zed", "body": "late"}"#);
+    run.world.run(&["run", "--once"]);
+    run.ok("status", &[]);
+    run.code(1, "doctor", &[]);
+    std::fs::remove_file(&inbox).expect("what was in the way");
+    std::fs::rename(run.world.room("inbox-of-zed"), &inbox).expect("the inbox");
+    run.code(1, "doctor", &["--fix"]);
+    let router = run.world.router(&[]);
+    run.ok("status", &[]);
+    drop(router);
+    run.ok("settings", &[]);
+    run.lines("log", &[]);
+    run.ok("log-verify", &[]);
+    run.ok("demo", &[]);
+}
+
+fn following(run: &mut Run<'_>) {
+    run.until_it_said("watch", &["--last", "100"], 10, |_| {});
+    run.until_it_said("channel-watch", &["main"], 3, |_| {});
+    run.world.write("inbox/carol/by-hand.json", "no JSON");
+    run.until_it_said("follow", &["--as", "carol"], 1, |world| drop(world.send("alice", "carol", "follow me")));
+}
+
+fn packing(run: &mut Run<'_>) {
+    run.ok("archive", &["--older-than", "0s", "--dry-run"]);
+    run.ok("archive", &["--older-than", "0s"]);
+    run.ok("log-verify", &[]);
+}
