@@ -22,6 +22,7 @@ pub mod rejected;
 pub mod reply;
 pub mod search;
 pub mod send;
+pub mod share;
 pub mod standing;
 pub mod status;
 pub mod tail;

@@ -2,7 +2,7 @@
 
 use super::{
     ack, agent, archive, ask, channel, check, completions, demo, done, explain, follow, inbox, init, list, log, man,
-    read, rejected, reply, run, schema, search, send, settings, status, take, thread, trace, wait, watch,
+    read, rejected, reply, run, schema, search, send, settings, share, status, take, thread, trace, wait, watch,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -76,6 +76,7 @@ pub(super) enum Command {
     Search(search::Args),
     Channel(channel::Args),
     Explain(explain::Args),
+    Share(share::Args),
     Check(check::Args),
     Watch(watch::Args),
     Rejected(rejected::Args),

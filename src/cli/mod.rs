@@ -28,6 +28,7 @@ mod schema;
 mod search;
 mod send;
 mod settings;
+mod share;
 mod status;
 mod table;
 mod take;
@@ -97,6 +98,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Search(args) => search::run(args, cx),
         Command::Channel(args) => channel::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
+        Command::Share(args) => share::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Watch(args) => watch::run(args, cx),
         Command::Rejected(args) => rejected::run(args, cx),
