@@ -1,8 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, done, explain, follow, inbox, init, list, log, man,
-    read, rejected, reply, run, schema, search, send, settings, share, status, take, thread, trace, wait, watch,
+    ack, agent, archive, ask, channel, check, completions, demo, done, explain, follow, helper, inbox, init, list, log,
+    man, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread, trace, wait, watch,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -86,6 +86,7 @@ pub(super) enum Command {
     Run(run::Args),
     Settings(settings::Args),
     Schema(schema::Args),
+    Helper(helper::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),

@@ -14,6 +14,7 @@ mod done;
 mod exit;
 mod explain;
 mod follow;
+mod helper;
 mod inbox;
 mod init;
 mod list;
@@ -108,6 +109,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Run(args) => run::run(args, cx),
         Command::Settings(args) => settings::run(args, cx),
         Command::Schema(args) => schema::run(args, cx),
+        Command::Helper(args) => helper::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),
