@@ -9,6 +9,7 @@ mod docs;
 mod finding;
 mod frozen;
 mod fuzz;
+mod helpers;
 mod hostile;
 mod licences;
 mod messages;
