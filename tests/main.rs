@@ -10,6 +10,7 @@ mod doctor;
 mod finding;
 mod frozen;
 mod fuzz;
+mod helpers;
 mod hostile;
 mod licences;
 mod messages;
