@@ -55,6 +55,7 @@ pub fn pass(room: &Room) -> Result<Passed> {
     };
     let patience = Patience::new(Some(file_system_time(room)?));
     let mut router = recover(room.clone(), lock, patience)?;
+    let before = router.fold.seq;
     let mut known = Known::default();
     known.look(&mut router, &mut Notice::silent())?;
     sweep(&mut router, &known)?;
@@ -66,6 +67,10 @@ pub fn pass(room: &Room) -> Result<Passed> {
     // An effect on the registry that stays open would be made again at the next pass, over what people did since.
     if router.acted || !router.observed.is_empty() {
         router.settle()?;
+    }
+    tell_of_stale(&mut router)?;
+    if router.fold.seq != before {
+        router.show_roster();
     }
     router.waiting.write(&router.room.dir);
     Ok(Passed::Routed(router.tally()))
@@ -158,6 +163,7 @@ impl Life {
                 }
             }
             if options.once {
+                tell_of_stale(&mut self.router)?;
                 return self.end();
             }
             let patience = self.patience();
@@ -207,11 +213,12 @@ impl Life {
         let settle = self.busy.map(|since| since + limits::IDLE);
         let receipts = self.router.observed.due();
         let time = self.router.until_next_time().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
-        let next =
-            [Some(self.next_sweep), Some(self.next_reload), self.router.waiting.next_due(), settle, receipts, time]
-                .into_iter()
-                .flatten()
-                .min();
+        let roster = self.router.until_roster().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
+        let waiting = self.router.waiting.next_due();
+        let next = [Some(self.next_sweep), Some(self.next_reload), waiting, settle, receipts, time, roster]
+            .into_iter()
+            .flatten()
+            .min();
         next.map_or(limits::SWEEP_TRUSTED, |next| next.saturating_duration_since(Instant::now()))
     }
 
@@ -240,6 +247,7 @@ impl Life {
             self.router.save_checkpoint()?;
             self.router.waiting.write(&self.router.room.dir);
         }
+        self.router.keep_roster();
         Ok(())
     }
 
@@ -284,9 +292,19 @@ impl Life {
     fn end(&mut self) -> Result<Tally> {
         self.router.settle()?;
         self.router.save_checkpoint()?;
+        self.router.show_roster();
         self.router.waiting.write(&self.router.room.dir);
         Ok(self.router.tally())
     }
+}
+
+/// When everything is routed: who seems to be stale may have sent something just now.
+fn tell_of_stale(router: &mut Router) -> Result<()> {
+    router.tell_of_stale();
+    while !router.is_idle() {
+        router.route()?;
+    }
+    Ok(())
 }
 
 fn sweep(router: &mut Router, known: &Known) -> Result<()> {

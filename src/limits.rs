@@ -116,6 +116,18 @@ const _: () = assert!(BUDGET_WINDOW.as_secs() <= BUDGET_WINDOW_MOST.as_secs() &&
 /// to count anew.
 pub const HOPS: usize = 1 << 16;
 
+/// Who was seen within this time is online.
+pub const ONLINE: Duration = Duration::from_secs(5 * 60);
+/// Who was seen within this time is idle.
+pub const AWAY: Duration = Duration::from_secs(3600);
+const _: () = assert!(ONLINE.as_secs() < AWAY.as_secs());
+/// Who leaves its mail unread for this long is stale, where the settings don't say otherwise.
+pub const STALE_AFTER: Duration = Duration::from_secs(6 * 3600);
+/// How long what changes in the roster waits to be written together with more of its kind.
+pub const ROSTER: Duration = Duration::from_secs(1);
+/// How many characters are kept of what an agent says that it does.
+pub const DOING: usize = 200;
+
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.

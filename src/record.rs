@@ -188,6 +188,11 @@ impl Record {
 
     /// The channel whose conversation shows it: that of an accepted message, unless it is for the router alone.
     pub fn channel(&self) -> Option<Cow<'_, str>> {
+        self.shown().map(|(channel, _)| channel)
+    }
+
+    /// As [`Record::channel`], with the message's type.
+    pub fn shown(&self) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
         #[derive(Deserialize)]
         struct Head<'a> {
             #[serde(borrow, default)]
@@ -198,7 +203,7 @@ impl Record {
         let message = self.message.as_ref().filter(|_| self.event == Event::Accepted)?;
         let Head { channel, kind } = serde_json::from_str(message.get()).ok()?;
         let shown = !ROUTER_TYPES.contains(&&*kind);
-        shown.then(|| channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)))
+        shown.then(|| (channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)), kind))
     }
 
     /// The line of this record, newline included.

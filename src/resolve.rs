@@ -108,8 +108,12 @@ fn as_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok
 pub trait Standing {
     /// How many messages wait unread for an agent, those of this batch included.
     fn unread(&self, agent: &str) -> usize;
-    /// Is it there now?
+    /// May it be there, as far as the registry says?
     fn online(&self, agent: &str) -> bool;
+    /// Was it seen within the last hour?
+    fn was_seen(&self, _agent: &str) -> bool {
+        false
+    }
     /// When it last did something.
     fn last_active(&self, agent: &str) -> Stamp;
     /// One more copy is on its way to it in this batch. Called for every recipient once a message has resolved.

@@ -70,6 +70,9 @@ pub struct Settings {
     pub names: Vec<String>,
     /// How long a question, or an urgent message, may stay without an answer before somebody else is told.
     pub answer_within: AnswerWithin,
+    /// How long an agent may do nothing, with mail unread or while it is said to be online, before it is stale; zero for
+    /// never.
+    pub stale_after: Duration,
     /// How many messages a sender may send in `budget_window` before the next is delayed; 0: as many as it likes.
     pub sender_budget: u32,
     /// How many copies they may come to; 0: as many as it likes.
@@ -134,6 +137,7 @@ impl Default for Settings {
             message_bytes: limits::MESSAGE_BYTES,
             names: NAMES.map(String::from).to_vec(),
             answer_within: AnswerWithin::default(),
+            stale_after: limits::STALE_AFTER,
             sender_budget: 0,
             copies_budget: 0,
             loop_hops: limits::LOOP_HOPS,
@@ -237,6 +241,17 @@ const KEYS: &[Key] = &[
             let each = each.map(|(priority, within)| format!("{priority} = {}", shown(&clock::span_text(within))));
             format!("{{ {} }}", each.collect::<Vec<_>>().join(", "))
         },
+    },
+    Key {
+        key: "stale_after",
+        doc: "how long an agent may do nothing, with mail unread or while the registry says that it is online, before it \
+              is stale and the human is told; \"0\" for never",
+        read: |value, settings| {
+            let given = value.as_str().and_then(clock::span);
+            settings.stale_after = given.ok_or("a span such as \"6h\", or \"0\" for never")?;
+            Ok(())
+        },
+        show: |settings| shown(&clock::span_text(settings.stale_after)),
     },
     Key {
         key: "sender_budget",

@@ -5,6 +5,7 @@ mod looking;
 mod reading;
 mod refused;
 mod sending;
+mod sharing;
 
 use crate::world::World;
 

@@ -17,6 +17,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/log/stands.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/projections/channels/mod.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/projections/channels/tail.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/actions/share.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/actions/channel.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/inbox/taken.rs", "use std::fs::File;", "holds the lock that disk opened"),
     ("src/archive.rs", "use std::fs::File;", "holds the lock and reads the packs that disk opened"),

@@ -8,17 +8,22 @@ use crate::room::Room;
 use crate::settings::Settings;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The attachment for a file: `{path, sha256}` if it stands below the room's context, `{name, content}` otherwise.
 pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
     let whole = find(file)?;
-    let context = room.dir.path().join(&settings.context).canonicalize();
+    let context = context(room, settings).canonicalize();
     match context.ok().and_then(|context| whole.strip_prefix(context).map(PathBuf::from).ok()) {
         Some(path) => named(&whole, &path),
         None => copied(&whole, file),
     }
+}
+
+/// Where the room's shared files are.
+pub fn context(room: &Room, settings: &Settings) -> PathBuf {
+    room.dir.path().join(&settings.context)
 }
 
 /// A file that a person named: links are followed, since the person may mean them.
@@ -48,13 +53,21 @@ fn named(whole: &Path, path: &Path) -> Result<Value> {
     Ok(json!({"path": text, "sha256": hex(&hash(file).doing("read", whole)?)}))
 }
 
-/// Piece by piece: what stands in the context may be of any size.
-fn hash(mut file: impl Read) -> std::io::Result<Hash> {
+/// The digest, piece by piece: what stands in the context may be of any size.
+pub fn hash(file: impl Read) -> std::io::Result<Hash> {
+    copy(file, std::io::sink())
+}
+
+/// As [`hash`], and writes everything to somewhere.
+pub fn copy(mut file: impl Read, mut to: impl Write) -> std::io::Result<Hash> {
     let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(hasher.finalize().into()),
-            count => hasher.update(&buffer[..count]),
+            count => {
+                hasher.update(&buffer[..count]);
+                to.write_all(&buffer[..count])?;
+            }
         }
     }
 }

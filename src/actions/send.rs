@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 /// A message as the command line gives it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Draft {
     /// Addresses.
     pub to: Vec<String>,
@@ -45,10 +45,14 @@ pub struct Draft {
     pub status: Option<String>,
     /// Files that go with it.
     pub attachments: Vec<PathBuf>,
+    /// The same as they are to be written.
+    pub raw_attachments: Vec<Value>,
     /// When it is of no use any more.
     pub expires: Option<String>,
     /// The channel.
     pub channel: Option<String>,
+    /// The topic, of a message that says what to get.
+    pub topic: Option<String>,
     /// Does its sender wait for an answer?
     pub requires_response: bool,
     /// What its recipients are asked to do.
@@ -70,6 +74,21 @@ pub struct Sent {
 
 /// Writes a message into the outbox of its sender. Once this has returned, a power cut doesn't lose it.
 pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
+    let (sent, text) = prepare(room, who, draft)?;
+    if let Some(outbox) = sent.file.parent() {
+        room.dir.make(outbox)?;
+    }
+    room.dir.replace(&sent.file, text.as_bytes())?;
+    Ok(sent)
+}
+
+/// Would this be sent? For who does something else first.
+pub fn check(room: &Room, who: &Who, draft: Draft) -> Result<()> {
+    prepare(room, who, draft).map(|_| ())
+}
+
+/// The message as it is to be written, if the router will take it.
+fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<(Sent, String)> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let sender = sender_id(&registry, &settings, who)?;
     if draft.body_is_last_word {
@@ -85,9 +104,7 @@ pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
     let (_, recipients) = checked.map_err(Error::Refused)?;
     let outbox = layout::outbox(&sender);
     let file = outbox.join(format!("{id}.json"));
-    room.dir.make(outbox)?;
-    room.dir.replace(&file, text.as_bytes())?;
-    Ok(Sent { id, file, recipients: recipients.unwrap_or_default() })
+    Ok((Sent { id, file, recipients: recipients.unwrap_or_default() }, text))
 }
 
 /// Routes what waits, unless a router runs and does it.
@@ -164,8 +181,8 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
     let mut refs = reference::resolve(room, sender, &wanted)?;
     let in_reply_to = draft.reply_to.and_then(|_| refs.pop()).or(draft.in_reply_to);
     refs.extend(draft.raw_refs);
-    let attachments: Vec<Value> =
-        draft.attachments.iter().map(|file| attach::attach(room, settings, file)).collect::<Result<_>>()?;
+    let named = draft.attachments.iter().map(|file| attach::attach(room, settings, file));
+    let attachments: Vec<Value> = draft.raw_attachments.into_iter().map(Ok).chain(named).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;
     let to = match draft.to.as_slice() {
         // Then the mentions in the body are meant, or the channel alone.
@@ -181,6 +198,7 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
         ("type", Some(json!(draft.kind.as_deref().unwrap_or("message")))),
         ("priority", draft.priority.map(Value::from)),
         ("channel", draft.channel.map(Value::from)),
+        ("topic", draft.topic.map(Value::from)),
         ("thread_id", draft.thread.map(Value::from)),
         ("in_reply_to", in_reply_to.map(Value::from)),
         ("status", draft.status.map(Value::from)),

@@ -1,30 +1,31 @@
 //! How everybody stands, for `any_<role>`, as far as it can be told from outside the router.
 
 use crate::clock::Stamp;
+use crate::fold::{self, Fold};
 use crate::inbox;
+use crate::projections::roster;
 use crate::registry::{Registry, Status};
 use crate::resolve::Standing;
 use crate::room::Room;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Counts unread mail only for who is asked about, and knows activity only where the log was read.
 pub struct Seen<'a> {
     room: &'a Room,
     registry: &'a Registry,
-    active: BTreeMap<Arc<str>, Stamp>,
+    /// What the log amounts to.
+    fold: Fold,
 }
 
 impl<'a> Seen<'a> {
     /// Without the log: quick, and good enough to tell whether a message would be refused.
     pub fn quick(room: &'a Room, registry: &'a Registry) -> Seen<'a> {
-        Seen { room, registry, active: BTreeMap::new() }
+        Seen { room, registry, fold: Fold::default() }
     }
 
     /// With the log's word on who was active when; a log that can't be read counts as empty.
     pub fn whole(room: &'a Room, registry: &'a Registry) -> Seen<'a> {
-        let active = crate::fold::replay(&room.dir).map(|replayed| replayed.fold.active).unwrap_or_default();
-        Seen { room, registry, active }
+        let fold = fold::replay(&room.dir).map(|replayed| replayed.fold).unwrap_or_default();
+        Seen { room, registry, fold }
     }
 }
 
@@ -37,8 +38,12 @@ impl Standing for Seen<'_> {
         self.registry.agent(agent).is_some_and(|agent| agent.status != Status::Offline)
     }
 
+    fn was_seen(&self, agent: &str) -> bool {
+        roster::is_there(self.fold.last_seen(agent), Stamp::now())
+    }
+
     fn last_active(&self, agent: &str) -> Stamp {
-        self.active.get(agent).copied().unwrap_or_default()
+        self.fold.active.get(agent).copied().unwrap_or_default()
     }
 
     fn taken(&mut self, _agent: &str) {}

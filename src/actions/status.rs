@@ -1,7 +1,9 @@
 //! How a room stands: who routes, what is unread, what waits and why, and what was refused.
 
+use crate::clock::Stamp;
 use crate::error::Result;
 use crate::fold::{Counts, Replayed};
+use crate::projections::roster::{self, Present};
 use crate::registry::Registry;
 use crate::room::{Holder, Mode, Room};
 use crate::settings::Admission;
@@ -39,6 +41,8 @@ pub struct Status {
     pub rejected: Vec<Rejected>,
     /// Copies that were accepted and could not be delivered yet.
     pub undelivered: Vec<Undelivered>,
+    /// Who has long done nothing, with mail unread or while the registry says that it is online.
+    pub stale: Vec<Present>,
     /// What is wrong with the room itself.
     pub problems: Vec<String>,
 }
@@ -177,6 +181,10 @@ pub fn status(room: &Room) -> Result<Status> {
         .extend(damage.map(|d| format!("the log's last batch is not whole: {}; the next pass sets it aside", d.what)));
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), settings.admission == Admission::Open)?;
     let agents = registry.iter().flat_map(Registry::agents);
+    let stale = registry
+        .as_ref()
+        .zip(replayed.as_ref())
+        .map(|(registry, replayed)| roster::stale(registry, &replayed.fold, settings.stale_after, Stamp::now()));
     let again = match &router {
         Some(holder) if holder.mode != Mode::Pass => "the router tries again by itself".to_owned(),
         _ => "mailbag run --once".to_owned(),
@@ -187,6 +195,7 @@ pub fn status(room: &Room) -> Result<Status> {
         unread: unread(room)?,
         blocked: blocked(room, &again),
         rejected: rejected(room)?,
+        stale: stale.unwrap_or_default(),
         undelivered: replayed
             .as_ref()
             .map(|replayed| undelivered(room, replayed, &again))

@@ -1,8 +1,9 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, inbox, init, list, log,
-    man, read, rejected, reply, run, schema, search, send, settings, status, take, thread, trace, wait, watch,
+    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, inbox, init,
+    list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread, topic,
+    trace, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -75,7 +76,10 @@ pub(super) enum Command {
     List(list::Args),
     Search(search::Args),
     Channel(channel::Args),
+    Topic(topic::Args),
+    Who(who::Args),
     Explain(explain::Args),
+    Share(share::Args),
     Check(check::Args),
     Watch(watch::Args),
     Rejected(rejected::Args),
@@ -86,6 +90,7 @@ pub(super) enum Command {
     Run(run::Args),
     Settings(settings::Args),
     Schema(schema::Args),
+    Helper(helper::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),

@@ -15,6 +15,7 @@ mod done;
 mod exit;
 mod explain;
 mod follow;
+mod helper;
 mod inbox;
 mod init;
 mod list;
@@ -29,15 +30,18 @@ mod schema;
 mod search;
 mod send;
 mod settings;
+mod share;
 mod status;
 mod table;
 mod take;
 mod thread;
+mod topic;
 mod trace;
 mod visible;
 mod wait;
 mod waiting;
 mod watch;
+mod who;
 
 use crate::error::Result;
 use args::{Cli, Command};
@@ -97,7 +101,10 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::List(args) => list::run(args, cx),
         Command::Search(args) => search::run(args, cx),
         Command::Channel(args) => channel::run(args, cx),
+        Command::Topic(args) => topic::run(args, cx),
+        Command::Who(args) => who::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
+        Command::Share(args) => share::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Watch(args) => watch::run(args, cx),
         Command::Rejected(args) => rejected::run(args, cx),
@@ -108,6 +115,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Run(args) => run::run(args, cx),
         Command::Settings(args) => settings::run(args, cx),
         Command::Schema(args) => schema::run(args, cx),
+        Command::Helper(args) => helper::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),

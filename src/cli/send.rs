@@ -3,7 +3,8 @@
 use super::Exit;
 use super::context::Context;
 use crate::actions::identity::Who;
-use crate::actions::send::{self, Draft};
+use crate::actions::send::{self, Draft, Sent};
+use crate::daemon::Passed;
 use crate::error::{Doing, Error, Result};
 use crate::limits;
 use crate::room::Room;
@@ -103,6 +104,11 @@ pub(super) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
     if cx.out.json {
         cx.out.json(&sent)?;
     }
+    after(room, &sent, routed, cx)
+}
+
+/// What came of the pass after a message was sent.
+pub(super) fn after(room: &Room, sent: &Sent, routed: Result<Passed>, cx: &Context) -> Result<Exit> {
     routed.map(|_| Exit::Ok).or_else(|e| {
         let place = room.dir.at(&sent.file).display().to_string();
         cx.out.warn(&format!("the message was sent, and waits to be routed; don't send it again ({place})"));

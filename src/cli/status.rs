@@ -97,6 +97,12 @@ fn trouble(status: &Status, cx: &mut Context) -> Result<()> {
         say(cx, YELLOW, "unknown", &format!("outbox/{} has {count}, but {}", outbox.agent, outbox.why))?;
         cure(cx, &outbox.cure)?;
     }
+    for stale in &status.stale {
+        let seen =
+            stale.last_seen.as_deref().map_or("never seen".into(), |seen| format!("seen {}", to_the_second(seen)));
+        say(cx, YELLOW, "stale", &format!("{} has {} unread, {seen}", stale.id, stale.unread))?;
+        cure(cx, "mailbag who")?;
+    }
     Ok(())
 }
 

@@ -46,7 +46,20 @@ impl Draft {
     /// Moves it to its place, never over another file. Survives a kill: it is whole under one of the two names. Survives
     /// a power cut once its directory was synced.
     pub fn place(mut self, name: &str) -> Result<()> {
-        self.dir.rename(&self.name, &self.dir, name, "put into the archive")?;
+        self.put(name)
+    }
+
+    /// As [`Draft::place`]; `false`, and it is still a draft, if something else has the name.
+    pub fn try_place(&mut self, name: &str) -> Result<bool> {
+        match self.put(name) {
+            Ok(()) => Ok(true),
+            Err(e) if e.errno() == Some(libc::EEXIST) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn put(&mut self, name: &str) -> Result<()> {
+        self.dir.rename(&self.name, &self.dir, name, "put in its place")?;
         self.placed = true;
         Ok(())
     }

@@ -197,6 +197,28 @@ impl Dir {
         }
     }
 
+    /// As [`Dir::replace`], for what can be made again: nothing is synced, so that a power cut may leave anything of it. At
+    /// most one process may do so at a time.
+    pub fn show(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let temporary = format!(".{name}.tmp");
+        self.remove(&temporary)?;
+        self.create(&temporary, bytes)?;
+        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
+    }
+
+    /// Makes a symbolic link, in one step and in the place of what is there, unless it is this link already. As with
+    /// [`Dir::show`], nothing is synced, and one process does so at a time.
+    pub fn link(&self, name: &str, target: &str) -> Result<()> {
+        if rustix::fs::readlinkat(&*self.fd, name, Vec::new()).is_ok_and(|there| there.as_bytes() == target.as_bytes())
+        {
+            return Ok(());
+        }
+        let temporary = format!(".{name}.tmp");
+        self.remove(&temporary)?;
+        rustix::fs::symlinkat(target, &*self.fd, &temporary).doing("make a link", self.at(&temporary))?;
+        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
+    }
+
     /// Moves a file, never over another. Survives a kill: it is at one of the two places, whole. Survives a power cut
     /// once both directories were synced.
     pub fn rename(&self, name: impl AsRef<Path>, to: &Dir, new: impl AsRef<Path>, verb: &'static str) -> Result<()> {

@@ -4,7 +4,7 @@
 //! fold is made from the whole log.
 
 use super::mailboxes::{Mailboxes, Sizes};
-use super::{Counts, Fold, Ids, Open, Timed, Timers};
+use super::{Counts, Fold, Ids, Lives, Open, Timed, Timers};
 use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::Result;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// The first line of the file's body; the ids and the copies follow it as raw entries.
 #[derive(Serialize, Deserialize)]
@@ -30,6 +30,7 @@ struct Head {
     open: Vec<Open>,
     heard: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
+    lives: Lives,
     channels: BTreeMap<Arc<str>, u64>,
     counts: Counts,
     timers: Vec<Timed>,
@@ -61,6 +62,7 @@ impl Fold {
             open: self.open.values().cloned().collect(),
             heard: self.heard.clone(),
             active: self.active.iter().map(|(agent, at)| (agent.clone(), at.micros())).collect(),
+            lives: self.lives.clone(),
             channels: self.channels.clone(),
             counts: self.counts,
             timers: self.timers.iter().cloned().collect(),
@@ -109,6 +111,7 @@ fn read(file: &[u8]) -> Option<Fold> {
         open: head.open.into_iter().map(|open| (open.seq, open)).collect(),
         heard: head.heard,
         active: head.active.into_iter().map(|(agent, at)| (agent, Stamp::from_micros(at))).collect(),
+        lives: head.lives,
         channels: head.channels,
         counts: head.counts,
         ids: Ids::from_bytes(ids),

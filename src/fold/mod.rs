@@ -2,11 +2,13 @@
 
 mod checkpoint;
 mod ids;
+mod lives;
 mod mailboxes;
 mod replay;
 mod timers;
 
 pub use ids::Ids;
+pub use lives::{DOING, Doing, Lives};
 pub use mailboxes::Mailboxes;
 pub use replay::{Damage, Replayed, check_line, replay};
 pub use timers::{Timed, Timers, Wanted};
@@ -48,6 +50,8 @@ pub struct Fold {
     pub heard: BTreeSet<String>,
     /// When each agent's last message was accepted.
     pub active: BTreeMap<Arc<str>, Stamp>,
+    /// Everybody's other signs of life.
+    pub lives: Lives,
     /// The last message that each channel shows.
     pub channels: BTreeMap<Arc<str>, u64>,
     /// How many records of each kind there are.
@@ -146,6 +150,7 @@ impl Default for Fold {
             open: BTreeMap::new(),
             heard: BTreeSet::new(),
             active: BTreeMap::new(),
+            lives: Lives::default(),
             channels: BTreeMap::new(),
             counts: Counts::default(),
             ids: Ids::default(),
@@ -167,7 +172,11 @@ impl Fold {
         self.claim = self.claim.max(number);
         match record.event {
             Event::Room => self.room = record.room,
-            Event::Rungs => self.climb(&record.rungs, true),
+            Event::Rungs => {
+                self.climb(&record.rungs, true);
+                let seen = record.rungs.iter().filter(|climb| climb.rung == Rung::Seen);
+                seen.for_each(|climb| self.lives.read(&climb.agent, stamp));
+            }
             Event::Settled => record.settled.iter().for_each(|&(from, to)| self.settle(from, to)),
             Event::Accepted => {
                 self.counts.accepted += 1;
@@ -176,7 +185,7 @@ impl Fold {
                     self.active.insert(from.clone(), stamp);
                 }
                 self.follow(&record, stamp, at);
-                self.shown(&record);
+                self.shown(&record, stamp);
                 self.open_up(record, stamp, at);
             }
             Event::Refused | Event::Duplicate | Event::Notice => {
@@ -245,11 +254,19 @@ impl Fold {
         Ok(())
     }
 
-    fn shown(&mut self, record: &Record) {
-        let Some(channel) = record.channel() else { return };
+    /// When an agent last sent something, or took mail out of its inbox.
+    pub fn last_seen(&self, agent: &str) -> Option<Stamp> {
+        self.active.get(agent).copied().max(self.lives.read_at(agent))
+    }
+
+    fn shown(&mut self, record: &Record, at: Stamp) {
+        let Some((channel, kind)) = record.shown() else { return };
         match self.channels.get_mut(&*channel) {
             Some(last) => *last = record.seq,
             None => drop(self.channels.insert(channel.into(), record.seq)),
+        }
+        if let Some(from) = record.from.as_ref().filter(|_| DOING.contains(&&*kind)) {
+            self.lives.said(from, record, at);
         }
     }
 

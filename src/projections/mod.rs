@@ -2,3 +2,4 @@
 //! made again.
 
 pub mod channels;
+pub mod roster;

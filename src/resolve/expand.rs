@@ -100,7 +100,7 @@ impl<'a, 's> Expansion<'a, 's> {
         }
     }
 
-    /// The one who is online, then has the fewest unread, then idles longest, then stands first in the registry.
+    /// The one who is online, was seen within the hour, then has the fewest unread, then idles longest, then stands first in the registry.
     fn any(&self, address: &Address, role: &str, each: Each<'_>) -> Result<(), Problem> {
         let members = match role_named(self.registry, role) {
             Some((_, members)) if !members.is_empty() => members,
@@ -109,7 +109,8 @@ impl<'a, 's> Expansion<'a, 's> {
         let others = members.iter().filter(|at| Some(**at) != self.sender);
         let rank = |at: &&u32| {
             let id = &self.registry.at(**at).id;
-            (Reverse(self.standing.online(id)), self.standing.unread(id), self.standing.last_active(id), **at)
+            let there = Reverse((self.standing.online(id), self.standing.was_seen(id)));
+            (there, self.standing.unread(id), self.standing.last_active(id), **at)
         };
         let Some(chosen) = others.min_by_key(rank) else {
             let what = format!("{address} reaches nobody: you are the only one of that role");

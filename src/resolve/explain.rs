@@ -173,6 +173,9 @@ fn passed_over(agent: &Agent, reached: &[Recipient], standing: &dyn Standing) ->
     if standing.online(mine) != standing.online(theirs) {
         return format!("is not online, and {theirs} is");
     }
+    if standing.was_seen(mine) != standing.was_seen(theirs) {
+        return format!("was not seen within the hour, and {theirs} was");
+    }
     if standing.unread(mine) != standing.unread(theirs) {
         return format!("has {} unread, and {theirs} has {}", standing.unread(mine), standing.unread(theirs));
     }

@@ -6,13 +6,14 @@ use crate::error::{Problem, Result};
 use crate::fault::{self, Protection};
 use crate::ladder::Climb;
 use crate::message::{self, Message};
+use crate::projections::roster;
 use crate::record::{Act, Event, Group, Hash, Record};
 use crate::registry::{Registry, Status};
 use crate::resolve::{self, Recipient, Standing};
 use crate::spelling::{self, Spelled};
 use crate::{limits, log, schema};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A claim that was read.
@@ -293,9 +294,12 @@ impl Standing for Crowd<'_> {
         self.router.registry.agent(agent).is_some_and(|agent| agent.status != Status::Offline)
     }
 
+    fn was_seen(&self, agent: &str) -> bool {
+        roster::is_there(self.router.fold.last_seen(agent), Stamp::now())
+    }
+
     fn last_active(&self, agent: &str) -> Stamp {
-        let active: &BTreeMap<Arc<str>, Stamp> = &self.router.fold.active;
-        active.get(agent).copied().unwrap_or_default()
+        self.router.fold.active.get(agent).copied().unwrap_or_default()
     }
 
     fn taken(&mut self, agent: &str) {

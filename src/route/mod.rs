@@ -13,6 +13,7 @@ mod compose;
 mod deliver;
 mod lines;
 mod observe;
+mod presence;
 mod print;
 mod project;
 mod reload;
@@ -69,6 +70,8 @@ pub struct Router {
     pub(crate) observed: observe::Observed,
     /// The conversations.
     pub(crate) channels: Channels,
+    /// Who is there.
+    pub(crate) watched: presence::Watched,
     notices: Vec<Notice>,
     /// Notices that could not be written yet.
     held: Vec<Notice>,
@@ -182,6 +185,7 @@ impl Router {
             done: BTreeSet::new(),
             observed: Default::default(),
             channels,
+            watched: Default::default(),
             notices: Vec::new(),
             held: Vec::new(),
             acted: false,

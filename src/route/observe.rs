@@ -38,6 +38,11 @@ impl Observed {
         self.since.map(|since| since + limits::RECEIPTS)
     }
 
+    /// Did something of this agent's just leave?
+    pub(super) fn is_of(&self, agent: &str) -> bool {
+        self.climbs.keys().any(|(of, _)| &**of == agent)
+    }
+
     /// Was this copy just seen to have expired?
     pub(super) fn has_expired(&self, agent: &Arc<str>, seq: u64) -> bool {
         let expired = self.climbs.get(&(agent.clone(), Rung::Expired as u8));

@@ -99,5 +99,6 @@ impl Router {
         self.patience.tidy();
         self.budgets.tidy();
         self.look_at_channels();
+        self.look_at_roster();
     }
 }

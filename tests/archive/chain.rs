@@ -176,3 +176,23 @@ fn a_segment_that_stands_in_both_places_is_only_removed_if_it_is_the_same() {
     assert_eq!(fs::read_to_string(world.room("log/00000001.ndjson")).expect("it stands"), edited);
     assert_eq!(packs::unpacked(&segment_in_archive(&world, 1)), live);
 }
+
+#[test]
+fn a_conversation_whose_messages_are_all_archived_stays_as_it_is() {
+    let world = room_with_segments();
+    world.drop_file("alice", "x.json", r#"{"to":"bob","channel":"old","body":"said long ago"}"#);
+    (8..12).for_each(|n| letter(&world, n));
+    let conversations = ["main", "old"].map(|name| world.room(&format!("channels/{name}/messages.ndjson")));
+    let before = conversations.each_ref().map(|path| fs::read_to_string(path).expect("a conversation"));
+    archive(&world);
+    world.ok(&["run", "--once"]);
+    assert_eq!(conversations.each_ref().map(|path| fs::read_to_string(path).expect("a conversation")), before);
+    assert!(!world.room("rejected/alice").exists() && !world.room("rejected/human").exists());
+    // One that went is made again, from the archive too; and a line of somebody else's is still noticed.
+    fs::remove_file(&conversations[1]).expect("a conversation");
+    world.ok(&["run", "--once"]);
+    assert_eq!(fs::read_to_string(&conversations[1]).expect("a conversation"), before[1]);
+    fs::write(&conversations[1], before[1].clone() + &before[1]).expect("a conversation");
+    world.ok(&["run", "--once"]);
+    assert_eq!(fs::read_to_string(&conversations[1]).expect("a conversation"), before[1]);
+}

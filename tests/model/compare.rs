@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// Where the unread copy of a message stands once its time has passed, below its inbox.
-const EXPIRED: &str = "expired";
+pub(super) const EXPIRED: &str = "expired";
 
 /// What the log says became of a message.
 #[derive(Debug, Clone, PartialEq)]

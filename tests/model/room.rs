@@ -156,8 +156,10 @@ impl Room {
     fn look(&mut self) {
         for agent in AGENTS.into_iter().chain([HUMAN]) {
             let inbox = self.path("inbox").join(agent);
-            for name in names(&inbox) {
-                let bytes = fs::read(inbox.join(&name)).expect("a copy");
+            let expired = inbox.join(compare::EXPIRED);
+            let there = names(&inbox).into_iter().map(|name| (inbox.join(&name), name));
+            for (file, name) in there.chain(names(&expired).into_iter().map(|name| (expired.join(&name), name))) {
+                let bytes = fs::read(file).expect("a copy");
                 let key = (agent, name);
                 if self.found.taken.contains(&key) {
                     self.found.again.push(format!("{} came to {agent} once more", key.1));

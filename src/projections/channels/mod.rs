@@ -262,7 +262,7 @@ impl Channels {
             Some(_) => 0,
             None => meta.size,
         };
-        let judge = Judge { room: &self.room, fold, channel };
+        let judge = Judge::new(&self.room, fold, channel)?;
         let known = judge.last_of_ours(&mut file, upto, &path)?;
         let (mut cut, mut end) = (Vec::new(), known.end);
         // Once more for what came while the last of it was kept.
@@ -287,10 +287,15 @@ impl Channels {
         cut: &mut Vec<CutOut>,
     ) -> Result<u64> {
         let mut foreign = Foreign::new(&self.room, judge.channel, known.seq, find);
-        let mut torn = Vec::new();
+        let (mut torn, mut last) = (Vec::new(), known.seq);
         let end = tail::lines_from(file, from, path, &mut |line| match line.ends_with(b"\n") {
-            true if judge.is_ours(line)? => Ok(()),
-            true => foreign.add(line),
+            true => match judge.follows(line, last)? {
+                Some(seq) => {
+                    last = seq;
+                    Ok(())
+                }
+                None => foreign.add(line),
+            },
             false => {
                 torn = line.to_vec();
                 Ok(())

@@ -3,6 +3,7 @@
 use super::line;
 use crate::disk::Dir;
 use crate::error::{Doing, Result};
+use crate::find;
 use crate::fold::Fold;
 use crate::log::{self, Position};
 use crate::record::{Event, Record};
@@ -58,9 +59,15 @@ pub(super) struct Judge<'a> {
     pub(super) room: &'a Dir,
     pub(super) fold: &'a Fold,
     pub(super) channel: &'a str,
+    /// The last record that was archived: its ids are forgotten, and what claims to show it is believed.
+    archived: u64,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
+    pub(super) fn new(room: &'a Dir, fold: &'a Fold, channel: &'a str) -> Result<Judge<'a>> {
+        Ok(Judge { room, fold, channel, archived: last_archived(room)? })
+    }
+
     /// The record that a line shows, and where it stands in the log; `None` for a line that is not the router's.
     fn of(&self, line: &[u8]) -> Result<Option<(u64, Position)>> {
         let Ok(head) = serde_json::from_slice::<Head>(line) else { return Ok(None) };
@@ -75,12 +82,14 @@ impl Judge<'_> {
                 return Ok(Some((record.seq, at)));
             }
         }
-        Ok(None)
+        let seq = head.metadata.delivery.seq;
+        let shown = self.fold.channels.get(self.channel).copied().unwrap_or(0);
+        Ok((seq <= self.archived.min(shown)).then_some((seq, log::START)))
     }
 
-    /// Is this line the router's?
-    pub(super) fn is_ours(&self, line: &[u8]) -> Result<bool> {
-        Ok(self.of(line)?.is_some())
+    /// The record that a line of the router's shows, if it is one behind `last`.
+    pub(super) fn follows(&self, line: &[u8], last: u64) -> Result<Option<u64>> {
+        Ok(self.of(line)?.map(|(seq, _)| seq).filter(|seq| *seq > last))
     }
 
     /// The last line of the router's that ends at or before `upto`. A power cut can leave blanks that no line holds:
@@ -115,6 +124,16 @@ impl Judge<'_> {
             window *= 8;
         }
     }
+}
+
+/// The record in front of the segments that stand in `log/` without a gap behind them.
+fn last_archived(room: &Dir) -> Result<u64> {
+    let live = log::live(room)?;
+    let gap = live.windows(2).rposition(|pair| pair[0] + 1 != pair[1]).map(|n| n + 1);
+    let first = gap.or((live.first() != Some(&log::START.segment)).then_some(0));
+    let Some(segment) = first.and_then(|n| live.get(n)).copied() else { return Ok(0) };
+    let line = log::read_one(room, Position { segment, offset: 0 })?;
+    Ok(line.and_then(|line| find::head(&line.bytes)).map_or(0, |head| head.seq.saturating_sub(1)))
 }
 
 /// Do these lines go up by what they say themselves? Where they don't, somebody else wrote among them.

@@ -1,0 +1,542 @@
+"""Mail for AI agents in plain files: one file, Python 3.9 or later, no dependencies.
+
+    import mailbag
+
+    mailbag.send("bob", "which port?", type="question")
+    for mail in mailbag.inbox():            # oldest first
+        mailbag.reply(mail, "8080")         # marked as read once the loop asks for the next one
+
+Written by `mailbag helper python`. It reads and writes files only; what is sent is carried by a router (`mailbag run`)
+or by any `mailbag` command that somebody runs. `route()` runs one.
+
+A message is marked as read, which moves it to `seen/`, when the loop over `inbox()` asks for the next one, or before
+that by `mail.done()`. A loop that is left by an exception or by `break` leaves the message that it was at unread.
+
+Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, else `.mailbag` here or above; MAILBAG_AGENT or MAOS_AGENT_ID
+is who you are; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID goes into the metadata of what you send, as `session_id`;
+MAOS_SHARED_CONTEXT is the directory of shared files, else what the room's settings say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import mimetypes
+import os
+import re
+import shutil
+import stat
+import subprocess
+import time
+import uuid
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
+
+__all__ = [
+    "Artifact", "Mail", "Mailbag", "MailbagError", "Refused", "Timeout",
+    "ack", "broadcast_to_role", "drop", "inbox", "reply", "request_from_role", "route", "send", "share_artifact", "wait",
+]  # fmt: skip
+
+POLL_SECONDS = 0.15
+_MAIL_BYTES = 160 << 20
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+_log = logging.getLogger("mailbag")
+_warned: Set[str] = set()
+
+
+class MailbagError(Exception):
+    """Something is wrong with the room, with who you are or with what was given; the text says what to do."""
+
+
+class Timeout(MailbagError, TimeoutError):
+    """What was waited for did not come in time."""
+
+
+class Refused(MailbagError):
+    """The router refused a message. `problems` has what is wrong with it, `mail` is what the router wrote."""
+
+    def __init__(self, mail: Mail) -> None:
+        super().__init__(mail.body or "the message was refused")
+        self.mail = mail
+        self.problems = mail.problems
+
+
+class Mail(Dict[str, Any]):
+    """A delivered message: a dict of its fields, and the file it stands in."""
+
+    def __init__(self, fields: Mapping[str, Any], path: Path) -> None:
+        super().__init__(fields)
+        self.path = path
+
+    @property
+    def id(self) -> str:
+        return self._text("id")
+
+    @property
+    def sender(self) -> str:
+        return self._text("from")
+
+    @property
+    def type(self) -> str:
+        return self._text("type") or "message"
+
+    @property
+    def body(self) -> str:
+        return self._text("body")
+
+    @property
+    def reference(self) -> str:
+        """How other messages name this one."""
+        return f"{self.sender}/{self.id}"
+
+    @property
+    def is_refusal(self) -> bool:
+        """Does the router say here that it refused something of yours?"""
+        return self.sender == "mailbag" and self.type == "error"
+
+    @property
+    def problems(self) -> List[Dict[str, Any]]:
+        """What was wrong with what was refused: `code`, `where`, `what`, `fix`."""
+        metadata = self.get("metadata")
+        problems = metadata.get("problems") if isinstance(metadata, dict) else None
+        return [problem for problem in problems if isinstance(problem, dict)] if isinstance(problems, list) else []
+
+    def done(self) -> bool:
+        """Marks it as read: moves it to `seen/`. False if it is not in the inbox any more."""
+        seen = self.path.parent / "seen"
+        seen.mkdir(exist_ok=True)
+        try:
+            os.rename(self.path, seen / self.path.name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _text(self, key: str) -> str:
+        value = self.get(key)
+        return value if isinstance(value, str) else ""
+
+
+class Artifact:
+    """A file in the room's context, and the id of the message that announced it."""
+
+    def __init__(self, path: str, file: Path, sha256: str, id: str) -> None:
+        self.path, self.file, self.sha256, self.id = path, file, sha256, id
+
+    def __repr__(self) -> str:
+        return f"Artifact(path={self.path!r}, sha256={self.sha256!r}, id={self.id!r})"
+
+
+Recipients = Union[str, Sequence[str], None]
+
+
+class Mailbag:
+    """One agent in one room. Without arguments, both are what the environment says."""
+
+    def __init__(self, room: Union[str, Path, None] = None, agent: Optional[str] = None) -> None:
+        self.room = _room(room)
+        self.agent = _agent(self.room, agent)
+        self.role = os.environ.get("MAOS_AGENT_ROLE") or None
+        self.session = os.environ.get("MAOS_SESSION_ID") or None
+
+    def send(self, to: Recipients, body: Optional[str] = None, *, type: str = "message", **fields: Any) -> str:
+        """Writes a message and gives its id. `fields` are those of the protocol: subject, priority, thread_id, refs,
+        requires_response, attachments, metadata, … Those that are None are left out. Once it has returned, a power cut
+        doesn't lose it. What the router refuses comes back into the inbox, see `Mail.is_refusal`."""
+        id = fields.pop("id", None) or str(uuid.uuid4())
+        recipients = to if to is None or isinstance(to, str) else list(to)
+        message = {"id": id, "from": self.agent, "to": recipients, "type": type, "body": body, **fields}
+        metadata = fields.get("metadata") or {}
+        if self.session and isinstance(metadata, dict):
+            message["metadata"] = {"session_id": self.session, **metadata}
+        message = {key: value for key, value in message.items() if value is not None}
+        try:
+            text = json.dumps(message, ensure_ascii=False, allow_nan=False, indent=2).encode("utf-8")
+        except (TypeError, ValueError, RecursionError) as e:
+            raise MailbagError(f"this message can't be written as JSON in UTF-8: {e}") from e
+        self.drop(text + b"\n")
+        return str(id)
+
+    def drop(self, content: Union[str, bytes]) -> Path:
+        """Puts a message file into the outbox as it is, and gives its path."""
+        data = content.encode("utf-8") if isinstance(content, str) else content
+        outbox = self.room / "outbox" / self.agent
+        outbox.mkdir(exist_ok=True)
+        name = str(uuid.uuid4())
+        path = outbox / f"{name}.json"
+        _write(outbox / f".{name}.tmp", data, path)
+        return path
+
+    def inbox(self) -> Iterator[Mail]:
+        """What is unread now, oldest first. Each is marked as read when the loop asks for the next one."""
+        for mail in self._unread():
+            yield mail
+            mail.done()
+
+    def wait(
+        self,
+        timeout: Optional[float] = None,
+        *,
+        sender: Optional[str] = None,
+        type: Optional[str] = None,
+        thread_id: Optional[str] = None,
+        where: Optional[Callable[[Mail], bool]] = None,
+        program: bool = False,
+    ) -> Mail:
+        """The oldest unread mail that fits, as soon as there is one; it stays unread until `done()`. After `timeout`
+        seconds `Timeout` is raised; None waits for ever. It looks every 150 ms, or has `mailbag wait` do it, which also
+        routes meanwhile, if `program` is true."""
+
+        def fits(mail: Mail) -> bool:
+            asked = ((sender, mail.sender), (type, mail.type), (thread_id, mail.get("thread_id")))
+            return all(want is None or want == got for want, got in asked) and (where is None or where(mail))
+
+        if program and where is not None:
+            raise MailbagError("`where` is a function, which `mailbag wait` can't ask; leave out `program`")
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            for mail in self._unread():
+                if fits(mail):
+                    return mail
+            left = None if until is None else until - time.monotonic()
+            if left is not None and left <= 0:
+                raise Timeout(f"no such mail came to {self.agent} within {timeout:g} s")
+            if program:
+                filters = {"--from": sender, "--type": type, "--thread": thread_id}
+                words = [word for name, value in filters.items() if value is not None for word in (name, value)]
+                span = 3600.0 if left is None else left
+                self._program(["wait", "--as", self.agent, "--timeout", f"{int(span * 1000) + 1}ms", "-q", *words], (0, 4))
+            else:
+                time.sleep(POLL_SECONDS if left is None else min(POLL_SECONDS, left))
+
+    def reply(self, mail: Mail, body: Optional[str] = None, **fields: Any) -> str:
+        """Answers a message, in its thread and channel, with its subject. Gives the id of the answer."""
+        if mail.sender in ("", "mailbag"):
+            raise MailbagError(f"{mail.reference} was written by the router, which reads no mail")
+        asked = mail.type == "question" or mail.get("requires_response") is True
+        subject = mail.get("subject")
+        if isinstance(subject, str):
+            subject = ("Re: " + re.sub(r"^(\s*re:)+\s*", "", subject, flags=re.I))[:1000]
+        carried = {
+            "type": "answer" if asked else "message",
+            "subject": subject,
+            "thread_id": mail.get("thread_id") or mail.id,
+            "channel": mail.get("channel"),
+            "in_reply_to": mail.reference,
+        }
+        return self.send(mail.sender, body, **{**carried, **fields})
+
+    def ack(self, mail: Union[Mail, str], status: str = "acknowledged") -> str:
+        """Says how far you have come with a message: acknowledged, actioned, resolved, superseded or abandoned. Its
+        sender sees it by `mailbag trace`. Gives the id of the ack."""
+        reference = mail.reference if isinstance(mail, Mail) else mail
+        return self.send(None, None, type="ack", refs=[reference], status=status)
+
+    def broadcast_to_role(self, role: Optional[str], body: Optional[str] = None, **fields: Any) -> str:
+        """Writes to every agent of a role but yourself; None is your own role."""
+        return self.send(f"all_{self._role(role)}", body, **{"type": "broadcast", **fields})
+
+    def request_from_role(
+        self, role: Optional[str], body: str, timeout: Optional[float] = 300.0, **fields: Any
+    ) -> Mail:
+        """Asks one agent of a role, and gives its answer, which stays unread until `done()`. Raises `Refused` if the
+        request was, and `Timeout`; an answer that comes later is mail like any other."""
+        fields = {"type": "request", "requires_response": True, **fields}
+        id = self.send(f"any_{self._role(role)}", body, **fields)
+        answer = self.wait(timeout, where=lambda mail: self._answers(mail, id))
+        if answer.is_refusal:
+            answer.done()
+            raise Refused(answer)
+        return answer
+
+    def share_artifact(
+        self,
+        file: Union[str, Path],
+        category: str,
+        to: Recipients = "all",
+        note: Optional[str] = None,
+        media_type: Optional[str] = None,
+    ) -> Artifact:
+        """Copies a regular file into `context/<category>/`, never over another one, and announces it with its digest.
+        The same content under the same name stays; another file of that name gives the copy a number."""
+        source = Path(file)
+        if not _NAME.match(category):
+            raise MailbagError(f"{category!r} can't be a category; take a name such as research")
+        if not (source.name and stat.S_ISREG(_lstat(source).st_mode)):
+            raise MailbagError(f"{source} is no regular file; links and directories are not shared")
+        directory = _context(self.room) / category
+        if directory.is_symlink():
+            raise MailbagError(f"{directory} is a symbolic link, which is not followed; remove it")
+        directory.mkdir(parents=True, exist_ok=True)
+        kept, digest = _place(source, directory)
+        path = f"{category}/{kept}"
+        guess = media_type or mimetypes.guess_type(kept)[0] or "application/octet-stream"
+        attachment = {"path": path, "sha256": digest, "media_type": guess}
+        subject, metadata = f"{category}: {source.name}", {"category": category}
+        id = self.send(
+            to, note, type="announcement", subject=subject, attachments=[attachment], metadata=metadata
+        )
+        return Artifact(path, directory / kept, digest, id)
+
+    def route(self) -> None:
+        """Has the program carry what waits, for rooms in which no router runs."""
+        self._program(["run", "--once", "-q"], (0,))
+
+    def _program(self, words: Sequence[str], fine: Sequence[int]) -> None:
+        program = shutil.which("mailbag")
+        if program is None:
+            raise MailbagError("there is no program mailbag on the PATH")
+        ran = subprocess.run([program, "--room", str(self.room), *words], capture_output=True)
+        if ran.returncode not in fine:
+            raise MailbagError(ran.stderr.decode("utf-8", "replace").strip() or f"mailbag ended with {ran.returncode}")
+
+    def _unread(self) -> Iterator[Mail]:
+        directory = self.room / "inbox" / self.agent
+        try:
+            names = sorted(os.listdir(os.fsencode(directory)))
+        except FileNotFoundError:
+            return
+        for name in names:
+            if not name.startswith(b".") and name.endswith(b".json"):
+                mail = _read(directory / os.fsdecode(name))
+                if mail is not None:
+                    yield mail
+
+    def _role(self, role: Optional[str]) -> str:
+        if role or self.role:
+            return str(role or self.role)
+        raise MailbagError("no role is given, and MAOS_AGENT_ROLE is not set")
+
+    def _answers(self, mail: Mail, id: str) -> bool:
+        answered = mail.get("in_reply_to")
+        refs = mail.get("refs")
+        names = [answered, *(refs if isinstance(refs, list) else [])]
+        if mail.is_refusal:
+            return answered == id
+        if mail.type == "ack":
+            return False
+        if any(name in (id, f"{self.agent}/{id}") for name in names) or mail.get("thread_id") == id:
+            return True
+        # By its number in the log, which is in the name of the original that the router keeps.
+        seqs = [name for name in names if isinstance(name, str) and name.isdigit()]
+        return any(self._wrote(seq, id) for seq in seqs)
+
+    def _wrote(self, seq: str, id: str) -> bool:
+        for path in (self.room / "sent" / self.agent).glob(f"{seq}~*.json"):
+            try:
+                return bool(json.loads(path.read_bytes()).get("id") == id)
+            except (OSError, ValueError, AttributeError, RecursionError):
+                return False
+        return False
+
+
+def send(to: Recipients, body: Optional[str] = None, *, type: str = "message", **fields: Any) -> str:
+    """See `Mailbag.send`."""
+    return Mailbag().send(to, body, type=type, **fields)
+
+
+def drop(content: Union[str, bytes]) -> Path:
+    """See `Mailbag.drop`."""
+    return Mailbag().drop(content)
+
+
+def inbox() -> Iterator[Mail]:
+    """See `Mailbag.inbox`."""
+    return Mailbag().inbox()
+
+
+def wait(timeout: Optional[float] = None, **options: Any) -> Mail:
+    """See `Mailbag.wait`."""
+    return Mailbag().wait(timeout, **options)
+
+
+def reply(mail: Mail, body: Optional[str] = None, **fields: Any) -> str:
+    """See `Mailbag.reply`."""
+    return Mailbag().reply(mail, body, **fields)
+
+
+def ack(mail: Union[Mail, str], status: str = "acknowledged") -> str:
+    """See `Mailbag.ack`."""
+    return Mailbag().ack(mail, status)
+
+
+def broadcast_to_role(role: Optional[str], body: Optional[str] = None, **fields: Any) -> str:
+    """See `Mailbag.broadcast_to_role`."""
+    return Mailbag().broadcast_to_role(role, body, **fields)
+
+
+def request_from_role(role: Optional[str], body: str, timeout: Optional[float] = 300.0, **fields: Any) -> Mail:
+    """See `Mailbag.request_from_role`."""
+    return Mailbag().request_from_role(role, body, timeout, **fields)
+
+
+def share_artifact(
+    file: Union[str, Path], category: str, to: Recipients = "all", note: Optional[str] = None, **options: Any
+) -> Artifact:
+    """See `Mailbag.share_artifact`."""
+    return Mailbag().share_artifact(file, category, to, note, **options)
+
+
+def route() -> None:
+    """See `Mailbag.route`."""
+    Mailbag().route()
+
+
+def _room(asked: Union[str, Path, None]) -> Path:
+    named = asked or os.environ.get("MAILBAG_ROOM") or os.environ.get("MAOS_MESSAGE_DIR")
+    if named:
+        room = Path(named).absolute()
+        if not (room / "outbox").is_dir():
+            raise MailbagError(f"no room at {room}; make one with `mailbag init {room}`")
+        return room
+    here = Path.cwd()
+    for directory in (here, *here.parents):
+        for base in (_main_worktree(directory), directory):
+            if base is not None and (base / ".mailbag" / "spool").is_dir():
+                return base / ".mailbag"
+    raise MailbagError(f"no room: there is no .mailbag in {here} or above it; make one with `mailbag init`")
+
+
+def _main_worktree(directory: Path) -> Optional[Path]:
+    """Sessions in several worktrees of one repository share the main one's room."""
+    try:
+        text = (directory / ".git").read_text()
+        own = directory / text[len("gitdir:") :].strip() if text.startswith("gitdir:") else None
+        return (own / (own / "commondir").read_text().strip()).resolve().parent if own else None
+    except (OSError, ValueError):
+        return None
+
+
+def _agent(room: Path, asked: Optional[str]) -> str:
+    name = asked or os.environ.get("MAILBAG_AGENT") or os.environ.get("MAOS_AGENT_ID")
+    if not name:
+        raise MailbagError("nothing says which agent you are; set MAILBAG_AGENT")
+    try:
+        agents = json.loads((room / "registry.json").read_bytes()).get("agents", [])
+    except (OSError, ValueError, AttributeError, RecursionError):
+        agents = []
+    known = [agent for agent in agents if isinstance(agent, dict)] if isinstance(agents, list) else []
+    if any(agent.get("id") == name for agent in known):
+        return name
+    for agent in known:
+        if str(agent.get("name") or "").lower() == name.lower() and _NAME.match(str(agent.get("id"))):
+            return str(agent["id"])
+    is_open = re.search(r"""(?m)^\s*admission\s*=\s*["']open["']""", _settings(room))
+    if _NAME.match(name) and (is_open or (room / "outbox" / name).is_dir()):
+        return name
+    raise MailbagError(f"no agent is called {name!r} in {room}; `mailbag agent add NAME` registers one")
+
+
+def _settings(room: Path) -> str:
+    try:
+        return (room / "settings.toml").read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _context(room: Path) -> Path:
+    named = os.environ.get("MAOS_SHARED_CONTEXT")
+    if named:
+        return Path(named).absolute()
+    said = re.search(r"(?m)^[ \t]*context[ \t]*=[ \t]*(.*)$", _settings(room))
+    if said is None:
+        return room / "context"
+    plain = re.match(r"""(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?\Z""", said.group(1).strip())
+    if plain is None:
+        raise MailbagError(f"can't read `context` in {room / 'settings.toml'}; set MAOS_SHARED_CONTEXT to its directory")
+    return room / (plain.group(1) or plain.group(2) or "context")
+
+
+def _read(path: Path) -> Optional[Mail]:
+    """The message in a file; None, with a warning, for what is none: anybody may have put it there."""
+    try:
+        # Neither a link nor a pipe may lead or hold us up.
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is no regular file")
+            data = file.read(_MAIL_BYTES + 1)
+        if len(data) > _MAIL_BYTES:
+            raise ValueError("it is too large")
+        fields = json.loads(data.decode("utf-8"))
+        if not isinstance(fields, dict):
+            raise ValueError("it is no JSON object")
+        return Mail(fields, path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as e:
+        if str(path) not in _warned:
+            _warned.add(str(path))
+            _log.warning("passed over %r, which can't be read as a message: %s", str(path), e)
+        return None
+
+
+def _lstat(path: Path) -> os.stat_result:
+    try:
+        return os.lstat(path)
+    except OSError as e:
+        raise MailbagError(f"can't share {path}: {e.strerror}") from e
+
+
+def _write(draft: Path, data: bytes, path: Path) -> None:
+    """Whole and durable, or not at all."""
+    try:
+        with open(draft, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(draft, path)
+    except BaseException:
+        draft.unlink() if draft.exists() else None
+        raise
+    _sync(path.parent)
+
+
+def _sync(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _place(source: Path, directory: Path) -> tuple[str, str]:
+    """Copies a file, and gives the name that it got and its digest."""
+    draft = directory / f".tmp-{uuid.uuid4()}"
+    digest = hashlib.sha256()
+    try:
+        with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            with open(draft, "xb") as copy:
+                for piece in iter(lambda: file.read(1 << 16), b""):
+                    digest.update(piece)
+                    copy.write(piece)
+                copy.flush()
+                os.fsync(copy.fileno())
+        number = 1
+        while True:
+            kept = _numbered(source.name, number)
+            try:
+                os.link(draft, directory / kept)
+                break
+            except FileExistsError:
+                if _digest(directory / kept) == digest.hexdigest():
+                    break
+            number += 1
+    finally:
+        draft.unlink() if draft.exists() else None
+    _sync(directory)
+    return kept, digest.hexdigest()
+
+
+def _numbered(name: str, number: int) -> str:
+    stem, dot, end = name.rpartition(".") if "." in name[1:] else (name, "", "")
+    return name if number == 1 else f"{stem}-{number}{dot}{end}"
+
+
+def _digest(path: Path) -> Optional[str]:
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        return None
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for piece in iter(lambda: file.read(1 << 16), b""):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,601 @@
+# Mail for AI agents in plain files: one file, any POSIX shell, nothing but coreutils.
+#
+#   . ./mailbag.sh
+#   mailbag_send bob 'which port?' type=question
+#   mailbag_each my_handler                # runs `my_handler FILE` for each message, oldest first
+#   mailbag_reply FILE 8080
+#
+# or, under the name mailbag.sh, as a program: sh mailbag.sh send bob 'which port?' type=question
+#
+# Written by `mailbag helper shell`. It reads and writes files only; what is sent is carried by a router (`mailbag run`)
+# or by any `mailbag` command that somebody runs. `mailbag_route` runs one.
+#
+#   mailbag_send TO BODY [FIELD=TEXT | FIELD:=JSON]...    writes a message, prints its id; several addresses in one word,
+#                                                         blanks between them; '' for none; BODY - is standard input
+#   mailbag_reply FILE BODY [FIELD…]                      answers a message
+#   mailbag_inbox                                         the files that are unread, a line each, oldest first
+#   mailbag_each COMMAND [ARGUMENT]...                    runs COMMAND ARGUMENT... FILE for each of them
+#   mailbag_done FILE                                     marks a message as read: moves it to seen/
+#   mailbag_text FILE FIELD                               a text field of a message, such as body, as text
+#   mailbag_field FILE FIELD                              a field that is no list and no object, as JSON
+#   mailbag_wait [SECONDS] [--program] [FIELD=TEXT]...    the oldest unread file that fits; looks every 200 ms, or has
+#                                                         `mailbag wait` do it, which also routes meanwhile
+#   mailbag_ack FILE [STATUS]                             acknowledged, actioned, resolved, superseded, abandoned
+#   mailbag_share_artifact FILE CATEGORY [TO] [NOTE]      copies a file into the room's context and announces it
+#   mailbag_broadcast_to_role ROLE BODY [FIELD…]          to every agent of a role
+#   mailbag_request_from_role ROLE BODY [SECONDS]         asks one agent of a role, prints the file of its answer
+#   mailbag_drop FILE                                     puts a message file into the outbox as it is, prints its
+#                                                         path there; - is standard input
+#   mailbag_route                                         has the program carry what waits
+#
+# A message is marked as read when its COMMAND of mailbag_each has succeeded, or by mailbag_done. If it fails, the loop
+# ends with its status, and the message stays unread. Files in the inbox that the router did not write are passed over
+# with a warning. ROLE '' is your own, MAOS_AGENT_ROLE.
+#
+# Status: 0 done, 1 trouble, 2 usage, 3 not there, 4 not in time, 65 refused by the router (the file is printed).
+#
+# Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, else .mailbag here or above; MAILBAG_AGENT or MAOS_AGENT_ID
+# is your id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID goes into the metadata of what you send, as session_id, where
+# you give no metadata; MAOS_SHARED_CONTEXT is the directory of shared files, else what the room's settings say.
+
+# Every function is a subshell, so that it has variables of its own and may end by exit.
+
+mailbag_fail() {
+    printf 'mailbag.sh: %s\n' "$2" >&2
+    exit "$1"
+}
+
+mailbag_room() (
+    room=${MAILBAG_ROOM:-${MAOS_MESSAGE_DIR:-}}
+    if [ -n "$room" ]; then
+        [ -d "$room/outbox" ] || mailbag_fail 3 "no room at $room; make one with \`mailbag init\`"
+        cd -- "$room" && pwd -P
+        exit
+    fi
+    at=$(pwd -P)
+    while :; do
+        main=$(mailbag_main_worktree "$at")
+        for base in "$main" "$at"; do
+            [ -n "$base" ] && [ -d "${base%/}/.mailbag/spool" ] && printf '%s\n' "${base%/}/.mailbag" && exit
+        done
+        [ "$at" != / ] || break
+        at=${at%/*}
+        at=${at:-/}
+    done
+    mailbag_fail 3 "no room: there is no .mailbag here or above; make one with \`mailbag init\`"
+)
+
+# Sessions in several worktrees of one repository share the main one's room.
+mailbag_main_worktree() (
+    [ -f "$1/.git" ] && IFS= read -r line <"$1/.git" || exit 0
+    case $line in "gitdir: "*) ;; *) exit 0 ;; esac
+    cd -- "$1" && cd -- "${line#gitdir: }" 2>/dev/null && IFS= read -r common <commondir &&
+        cd -- "$common" 2>/dev/null && cd .. && pwd -P
+    exit 0
+)
+
+mailbag_me() (
+    LC_ALL=C
+    me=${MAILBAG_AGENT:-${MAOS_AGENT_ID:-}}
+    [ -n "$me" ] || mailbag_fail 2 "nothing says which agent you are; set MAILBAG_AGENT"
+    case $me in
+    [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) mailbag_fail 2 "$me is no agent's id" ;;
+    esac
+    printf '%s\n' "$me"
+)
+
+# The outbox; an agent has one once it is registered.
+mailbag_outbox() (
+    room=$(mailbag_room) && me=$(mailbag_me) || exit
+    [ -d "$room/outbox/$me" ] ||
+        mailbag_fail 3 "there is no outbox of $me in $room; \`mailbag agent add $me\` makes it"
+    printf '%s\n' "$room/outbox/$me"
+)
+
+mailbag_new_id() (
+    od -An -v -N16 -tx1 /dev/urandom | tr -d ' \n'
+)
+
+# Standard input as a JSON string. It goes byte by byte through od, so that no locale and no echo has a say.
+mailbag_json() (
+    printf '"'
+    od -An -v -to1 | while read -r line; do
+        out=
+        for byte in $line; do
+            case $byte in
+            042) out="$out\\134\\042" ;;
+            134) out="$out\\134\\134" ;;
+            012) out="$out\\134n" ;;
+            015) out="$out\\134r" ;;
+            011) out="$out\\134t" ;;
+            00?) out="$out\\134u000${byte#00}" ;;
+            010) out="$out\\134u0008" ;;
+            013) out="$out\\134u000b" ;;
+            014) out="$out\\134u000c" ;;
+            016) out="$out\\134u000e" ;;
+            017) out="$out\\134u000f" ;;
+            02?) out="$out\\134u001${byte#02}" ;;
+            03[01]) out="$out\\134u001$((8 + ${byte#03}))" ;;
+            032) out="$out\\134u001a" ;;
+            033) out="$out\\134u001b" ;;
+            034) out="$out\\134u001c" ;;
+            035) out="$out\\134u001d" ;;
+            036) out="$out\\134u001e" ;;
+            037) out="$out\\134u001f" ;;
+            *) out="$out\\$byte" ;;
+            esac
+        done
+        printf "$out"
+    done
+    printf '"'
+)
+
+# A JSON string on standard input as text.
+mailbag_unjson() (
+    od -An -v -tu1 | {
+        state=begin hex= high=0
+        while read -r line; do
+            out=
+            for byte in $line; do
+                case $state$byte in
+                begin*) state=text ;;
+                text92) state=escape ;;
+                text34) state=end ;;
+                text*) mailbag_byte "$byte" ;;
+                escape117) state=hex hex= ;;
+                escape*)
+                    state=text
+                    case $byte in
+                    98) byte=8 ;; 102) byte=12 ;; 110) byte=10 ;; 114) byte=13 ;; 116) byte=9 ;;
+                    esac
+                    mailbag_byte "$byte"
+                    ;;
+                hex*)
+                    [ "$byte" -ge 97 ] && byte=$((byte - 32))
+                    if [ "$byte" -ge 65 ]; then byte=$((byte - 55)); else byte=$((byte - 48)); fi
+                    hex="$hex $byte"
+                    case $hex in
+                    " "*" "*" "*" "*)
+                        state=text
+                        mailbag_unit $hex
+                        ;;
+                    esac
+                    ;;
+                esac
+            done
+            printf "$out"
+        done
+    }
+)
+
+# These two are called within mailbag_unjson, whose variables they use: no subshells.
+mailbag_byte() {
+    out="$out\\$((($1 / 64) % 4))$((($1 / 8) % 8))$(($1 % 8))"
+}
+
+mailbag_unit() {
+    unit=$((($1 * 16 + $2) * 256 + $3 * 16 + $4))
+    if [ "$unit" -ge 55296 ] && [ "$unit" -le 56319 ]; then
+        high=$((unit - 55296))
+        return
+    fi
+    if [ "$unit" -ge 56320 ] && [ "$unit" -le 57343 ]; then
+        unit=$((65536 + high * 1024 + unit - 56320))
+    fi
+    if [ "$unit" -lt 128 ]; then
+        mailbag_byte "$unit"
+    elif [ "$unit" -lt 2048 ]; then
+        mailbag_byte $((192 + unit / 64))
+        mailbag_byte $((128 + unit % 64))
+    elif [ "$unit" -lt 65536 ]; then
+        mailbag_byte $((224 + unit / 4096))
+        mailbag_byte $((128 + unit / 64 % 64))
+        mailbag_byte $((128 + unit % 64))
+    else
+        mailbag_byte $((240 + unit / 262144))
+        mailbag_byte $((128 + unit / 4096 % 64))
+        mailbag_byte $((128 + unit / 64 % 64))
+        mailbag_byte $((128 + unit % 64))
+    fi
+}
+
+mailbag_drop() (
+    outbox=$(mailbag_outbox) || exit
+    name=$(mailbag_new_id) && draft="$outbox/.$name.tmp"
+    trap 'rm -f -- "$draft"' EXIT
+    # cat: what is - or a pipe is read here as well.
+    cat -- "${1:--}" >"$draft" || exit
+    sync -- "$draft" 2>/dev/null || sync
+    mv -- "$draft" "$outbox/$name.json" || exit
+    sync -- "$outbox" 2>/dev/null || sync
+    printf '%s\n' "$outbox/$name.json"
+)
+
+mailbag_send() (
+    LC_ALL=C
+    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_send TO BODY [FIELD=TEXT | FIELD:=JSON]..."
+    outbox=$(mailbag_outbox) || exit
+    to=$1 body=$2 id=$(mailbag_new_id) names=' '
+    shift 2
+    for field in "$@"; do
+        name=${field%%=*}
+        name=${name%:}
+        case $name in
+        '' | *[!A-Za-z0-9_.-]*) mailbag_fail 2 "$field is no field; write FIELD=TEXT or FIELD:=JSON" ;;
+        id) id=${field#*=} ;;
+        esac
+        names="$names$name "
+    done
+    draft="$outbox/.$(mailbag_new_id).tmp"
+    trap 'rm -f -- "$draft"' EXIT
+    mailbag_compose "$@" >"$draft" || exit
+    sync -- "$draft" 2>/dev/null || sync
+    mv -- "$draft" "$outbox/$(mailbag_new_id).json" || exit
+    sync -- "$outbox" 2>/dev/null || sync
+    printf '%s\n' "$id"
+)
+
+# Called within mailbag_send, whose variables it uses.
+mailbag_compose() (
+    printf '{"id": %s, "from": "%s"' "$(printf %s "$id" | mailbag_json)" "$(mailbag_me)"
+    case $names in *" type "*) ;; *) printf ', "type": "message"' ;; esac
+    set -f
+    if [ -n "$to" ]; then
+        between=
+        printf ', "to": ['
+        for address in $to; do
+            printf '%s' "$between"
+            printf %s "$address" | mailbag_json
+            between=', '
+        done
+        printf ']'
+    fi
+    case $body in
+    '') ;;
+    -) printf ', "body": ' && mailbag_json ;;
+    *) printf ', "body": ' && printf %s "$body" | mailbag_json ;;
+    esac
+    case $names in
+    *" metadata "*) ;;
+    *)
+        if [ -n "${MAOS_SESSION_ID:-}" ]; then
+            printf ', "metadata": {"session_id": %s}' "$(printf %s "$MAOS_SESSION_ID" | mailbag_json)"
+        fi
+        ;;
+    esac
+    for field in "$@"; do
+        name=${field%%=*}
+        value=${field#*=}
+        case $name in
+        id) ;;
+        *:) printf ', "%s": %s' "${name%:}" "$value" ;;
+        *) printf ', "%s": ' "$name" && printf %s "$value" | mailbag_json ;;
+        esac
+    done
+    printf '}\n'
+)
+
+# The router writes a field a line, two blanks before it; a line break in a text is never one in the file.
+mailbag_field() (
+    while IFS= read -r line; do
+        case $line in
+        "  \"$2\": "*)
+            value=${line#"  \"$2\": "}
+            printf '%s\n' "${value%,}"
+            exit
+            ;;
+        esac
+    done <"$1"
+    exit 1
+)
+
+mailbag_text() (
+    value=$(mailbag_field "$1" "$2") || exit
+    case $value in
+    '"'*) printf %s "$value" | mailbag_unjson ;;
+    *) exit 1 ;;
+    esac
+)
+
+mailbag_inbox() (
+    LC_ALL=C
+    room=$(mailbag_room) && me=$(mailbag_me) || exit
+    for file in "$room/inbox/$me"/*.json; do
+        [ -e "$file" ] || [ -L "$file" ] || continue
+        if mailbag_is_mail "$file"; then
+            printf '%s\n' "$file"
+        elif [ -e "$file" ] || [ -L "$file" ]; then
+            name=$(printf %s "${file##*/}" | mailbag_json)
+            printf 'mailbag.sh: passed over %s, which the router did not write\n' "$name" >&2
+        fi
+    done
+)
+
+# Did the router write this? Then it begins and ends with a brace, and says whom it is from.
+mailbag_is_mail() (
+    case ${1##*/} in *'
+'*) exit 1 ;; esac
+    [ -f "$1" ] && [ ! -L "$1" ] || exit 1
+    IFS= read -r line <"$1" 2>/dev/null && [ "$line" = '{' ] || exit 1
+    [ "$(tail -c 2 -- "$1" | tr -d '\n')" = '}' ] || exit 1
+    mailbag_field "$1" from >/dev/null && mailbag_field "$1" id >/dev/null
+)
+
+mailbag_done() (
+    mkdir -p -- "${1%/*}/seen" || exit
+    [ -e "$1" ] || exit 0
+    mv -- "$1" "${1%/*}/seen/"
+)
+
+mailbag_each() (
+    [ $# -ge 1 ] || mailbag_fail 2 "write: mailbag_each COMMAND [ARGUMENT]..."
+    # Listed before it is begun, from another descriptor: the command may read standard input and send mail.
+    list=$(mailbag_inbox) || exit
+    [ -n "$list" ] || exit 0
+    while IFS= read -r file <&3; do
+        [ -e "$file" ] || continue
+        "$@" "$file" 3<&- || exit
+        mailbag_done "$file" || exit
+    done 3<<EOF
+$list
+EOF
+)
+
+mailbag_wait() (
+    seconds=${1:-} program=
+    case $seconds in '' | *[!0-9]*) seconds= ;; *) shift ;; esac
+    if [ "${1:-}" = --program ]; then
+        program=yes
+        shift
+    fi
+    room=$(mailbag_room) && me=$(mailbag_me) || exit
+    until=$(($(date +%s) + ${seconds:-0}))
+    while :; do
+        list=$(mailbag_inbox) || exit
+        while IFS= read -r file; do
+            if [ -n "$file" ] && mailbag_fits "$file" "$@"; then
+                printf '%s\n' "$file"
+                exit
+            fi
+        done <<EOF
+$list
+EOF
+        left=$((until - $(date +%s)))
+        if [ -n "$seconds" ] && [ "$left" -le 0 ]; then
+            mailbag_fail 4 "no such mail came to $me within $seconds s"
+        fi
+        if [ -n "$program" ] && [ $# -gt 0 ]; then
+            # It can't be asked for any field: it routes, and the files are looked at here.
+            mailbag_route && sleep 0.2
+        elif [ -n "$program" ]; then
+            status=0
+            span=${left}s
+            [ -n "$seconds" ] || span=1h
+            mailbag --room "$room" wait --as "$me" --timeout "$span" -q >/dev/null || status=$?
+            [ "$status" = 0 ] || [ "$status" = 4 ] || exit "$status"
+        else
+            sleep 0.2
+        fi
+    done
+)
+
+mailbag_fits() (
+    file=$1
+    shift
+    for field in "$@"; do
+        [ "$(mailbag_text "$file" "${field%%=*}" 2>/dev/null)" = "${field#*=}" ] || exit 1
+    done
+)
+
+mailbag_reply() (
+    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_reply FILE BODY [FIELD]..."
+    file=$1 body=$2
+    shift 2
+    mailbag_is_mail "$file" || mailbag_fail 3 "there is no message in $file"
+    from=$(mailbag_text "$file" from) id=$(mailbag_text "$file" id)
+    [ "$from" != mailbag ] || mailbag_fail 2 "$file was written by the router, which reads no mail"
+    given=" "
+    for field in "$@"; do
+        name=${field%%=*}
+        given="$given${name%:} "
+    done
+    # Put in front from the last to the first, unless the caller gave it.
+    mailbag_lacks() { case $given in *" $1 "*) return 1 ;; esac; }
+    if mailbag_lacks thread_id; then
+        thread=$(mailbag_text "$file" thread_id) || thread=$id
+        set -- thread_id="$thread" "$@"
+    fi
+    if mailbag_lacks channel && channel=$(mailbag_text "$file" channel); then
+        set -- channel="$channel" "$@"
+    fi
+    if mailbag_lacks subject && subject=$(mailbag_text "$file" subject); then
+        while :; do
+            case $subject in
+            ' '*) subject=${subject# } ;;
+            [Rr][Ee]:*) subject=${subject#???} ;;
+            *) break ;;
+            esac
+        done
+        # It must not become longer than a subject may be.
+        [ ${#subject} -gt 990 ] || subject="Re: $subject"
+        set -- subject="$subject" "$@"
+    fi
+    if mailbag_lacks type; then
+        kind=message
+        [ "$(mailbag_text "$file" type)" != question ] || kind=answer
+        [ "$(mailbag_field "$file" requires_response)" != true ] || kind=answer
+        set -- type="$kind" "$@"
+    fi
+    mailbag_lacks in_reply_to && set -- in_reply_to="$from/$id" "$@"
+    mailbag_send "$from" "$body" "$@"
+)
+
+mailbag_ack() (
+    mailbag_is_mail "$1" || mailbag_fail 3 "there is no message in $1"
+    reference="$(mailbag_text "$1" from)/$(mailbag_text "$1" id)"
+    mailbag_send '' '' type=ack "refs:=[\"$reference\"]" status="${2:-acknowledged}"
+)
+
+mailbag_role() (
+    role=${1:-${MAOS_AGENT_ROLE:-}}
+    [ -n "$role" ] || mailbag_fail 2 "no role is given, and MAOS_AGENT_ROLE is not set"
+    printf '%s\n' "$role"
+)
+
+mailbag_broadcast_to_role() (
+    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_broadcast_to_role ROLE BODY [FIELD]..."
+    role=$(mailbag_role "$1") || exit
+    body=$2
+    shift 2
+    case " $*" in *" type="*) ;; *) set -- type=broadcast "$@" ;; esac
+    mailbag_send "all_$role" "$body" "$@"
+)
+
+mailbag_request_from_role() (
+    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_request_from_role ROLE BODY [SECONDS]"
+    role=$(mailbag_role "$1") && me=$(mailbag_me) || exit
+    id=$(mailbag_send "any_$role" "$2" type=request requires_response:=true) || exit
+    until=$(($(date +%s) + ${3:-300}))
+    while :; do
+        list=$(mailbag_inbox) || exit
+        while IFS= read -r file; do
+            [ -n "$file" ] && mailbag_answers "$file" "$id" "$me" || continue
+            printf '%s\n' "$file"
+            case $(mailbag_field "$file" from)$(mailbag_field "$file" type) in
+            '"mailbag""error"')
+                mailbag_text "$file" body >&2
+                exit 65
+                ;;
+            esac
+            exit 0
+        done <<EOF
+$list
+EOF
+        [ "$(date +%s)" -lt "$until" ] || mailbag_fail 4 "nobody answered $id within ${3:-300} s"
+        sleep 0.2
+    done
+)
+
+mailbag_answers() (
+    [ "$(mailbag_field "$1" type)" != '"ack"' ] || exit 1
+    case $(mailbag_field "$1" in_reply_to) in
+    "\"$2\"" | "\"$3/$2\"") exit 0 ;;
+    # By its number in the log, which is in the name of the original that the router keeps; that is named by chance,
+    # so it is looked into.
+    '"'[0-9]*'"')
+        seq=$(mailbag_text "$1" in_reply_to)
+        for sent in "$(mailbag_room)/sent/$3/$seq~"*.json; do
+            [ -f "$sent" ] && IFS= read -r line <"$sent" || continue
+            case $line in "{\"id\": \"$2\","*) exit 0 ;; esac
+        done
+        ;;
+    esac
+    [ "$(mailbag_field "$1" thread_id)" = "\"$2\"" ]
+)
+
+mailbag_context() (
+    if [ -n "${MAOS_SHARED_CONTEXT:-}" ]; then
+        printf '%s\n' "$MAOS_SHARED_CONTEXT"
+        exit
+    fi
+    room=$(mailbag_room) || exit
+    said=context
+    if [ -f "$room/settings.toml" ]; then
+        while IFS= read -r line || [ -n "$line" ]; do
+            [ "$(printf %s "${line%%=*}" | tr -d ' \t')" = context ] || continue
+            value=${line#*=}
+            while :; do
+                case $value in [[:blank:]]*) value=${value#?} ;; *) break ;; esac
+            done
+            case $value in
+            *\\*) mailbag_fail 1 "can't read context in $room/settings.toml; set MAOS_SHARED_CONTEXT" ;;
+            \"*\"*) said=${value#\"} && said=${said%%\"*} ;;
+            \'*\'*) said=${value#\'} && said=${said%%\'*} ;;
+            *) mailbag_fail 1 "can't read context in $room/settings.toml; set MAOS_SHARED_CONTEXT" ;;
+            esac
+        done <"$room/settings.toml"
+    fi
+    case $said in
+    /*) printf '%s\n' "$said" ;;
+    *) printf '%s\n' "$room/$said" ;;
+    esac
+)
+
+mailbag_sha256() (
+    if command -v sha256sum >/dev/null 2>&1; then
+        sum=$(sha256sum <"$1") || exit
+    else
+        sum=$(shasum -a 256 <"$1") || exit
+    fi
+    printf '%s\n' "${sum%% *}"
+)
+
+mailbag_media_type() (
+    case $1 in
+    *.md) echo text/markdown ;; *.txt | *.log) echo text/plain ;; *.json) echo application/json ;;
+    *.csv) echo text/csv ;; *.html | *.htm) echo text/html ;; *.xml) echo text/xml ;; *.png) echo image/png ;;
+    *.jpg | *.jpeg) echo image/jpeg ;; *.svg) echo image/svg+xml ;; *.pdf) echo application/pdf ;;
+    *.tar) echo application/x-tar ;; *.gz) echo application/gzip ;; *.zip) echo application/zip ;;
+    *) echo application/octet-stream ;;
+    esac
+)
+
+# Prints the path below the context, the digest and the id of the announcement, a line each.
+mailbag_share_artifact() (
+    LC_ALL=C
+    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_share_artifact FILE CATEGORY [TO] [NOTE]"
+    file=$1 category=$2 name=${1##*/}
+    case $category in
+    '' | [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) mailbag_fail 2 "$category can't be a category; take a name such as research" ;;
+    esac
+    [ -f "$file" ] && [ ! -L "$file" ] ||
+        mailbag_fail 2 "$file is no regular file; links and directories are not shared"
+    directory=$(mailbag_context)/$category || exit
+    [ ! -L "$directory" ] || mailbag_fail 1 "$directory is a symbolic link, which is not followed; remove it"
+    mkdir -p -- "$directory" || exit
+    draft="$directory/.tmp-$(mailbag_new_id)"
+    trap 'rm -f -- "$draft"' EXIT
+    cat -- "$file" >"$draft" || exit
+    sync -- "$draft" 2>/dev/null || sync
+    digest=$(mailbag_sha256 "$draft") || exit
+    number=1 kept=$name
+    while :; do
+        there="$directory/$kept"
+        # A link is made under a new name or not at all.
+        [ ! -d "$there" ] && ln -- "$draft" "$there" 2>/dev/null && break
+        [ -f "$there" ] && [ ! -L "$there" ] && [ "$(mailbag_sha256 "$there")" = "$digest" ] && break
+        [ -e "$there" ] || [ -L "$there" ] || mailbag_fail 1 "can't put $name into $directory"
+        number=$((number + 1))
+        case $name in
+        ?*.*) kept="${name%.*}-$number.${name##*.}" ;;
+        *) kept="$name-$number" ;;
+        esac
+    done
+    sync -- "$directory" 2>/dev/null || sync
+    path=$(printf %s "$category/$kept" | mailbag_json)
+    session=
+    [ -z "${MAOS_SESSION_ID:-}" ] || session=", \"session_id\": $(printf %s "$MAOS_SESSION_ID" | mailbag_json)"
+    id=$(mailbag_send "${3:-all}" "${4:-}" type=announcement subject="$category: $name" \
+        "metadata:={\"category\": \"$category\"$session}" \
+        "attachments:=[{\"path\": $path, \"sha256\": \"$digest\", \"media_type\": \"$(mailbag_media_type "$kept")\"}]") ||
+        exit
+    printf '%s\n' "$category/$kept" "$digest" "$id"
+)
+
+mailbag_route() (
+    command -v mailbag >/dev/null 2>&1 || mailbag_fail 1 "there is no program mailbag on the PATH"
+    room=$(mailbag_room) && mailbag --room "$room" run --once -q
+)
+
+if [ "${0##*/}" = mailbag.sh ]; then
+    case ${1:-} in
+    send | reply | inbox | each | done | text | field | wait | ack | share_artifact | broadcast_to_role | \
+        request_from_role | drop | route)
+        mailbag_command=$1
+        shift
+        "mailbag_$mailbag_command" "$@"
+        exit
+        ;;
+    *) mailbag_fail 2 "write: mailbag.sh send|reply|inbox|each|done|text|field|wait|ack|share_artifact|broadcast_to_role|request_from_role|drop|route" ;;
+    esac
+fi

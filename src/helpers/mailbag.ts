@@ -1,0 +1,587 @@
+/**
+ * Mail for AI agents in plain files: one file, Node 20 or later, no dependencies.
+ *
+ *     import { inbox, reply, send } from "./mailbag.ts";
+ *
+ *     send("bob", "which port?", { type: "question" });
+ *     for (const mail of inbox()) {       // oldest first
+ *       reply(mail, "8080");              // marked as read once the loop asks for the next one
+ *     }
+ *
+ * Written by `mailbag helper typescript`. All types can be erased: Node 22.18 and later run it as it is, Node 22.6 with
+ * --experimental-strip-types, and for Node 20 `tsc`, `tsx` or any bundler takes the types away. It reads and writes files
+ * only; what is sent is carried by a router (`mailbag run`) or by any `mailbag` command that somebody runs. `route()`
+ * runs one.
+ *
+ * A message is marked as read, which moves it to `seen/`, when the loop over `inbox()` asks for the next one, or before
+ * that by `mail.done()`. A loop that is left by `throw`, `break` or `return` leaves the message that it was at unread.
+ *
+ * Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, else `.mailbag` here or above; MAILBAG_AGENT or
+ * MAOS_AGENT_ID is who you are; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID goes into the metadata of what you send, as
+ * `session_id`; MAOS_SHARED_CONTEXT is the directory of shared files, else what the room's settings say.
+ */
+
+import { execFile } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import * as fs from "node:fs";
+import * as path from "node:path";
+
+export const POLL_MS = 150;
+const MAIL_BYTES = 160 * 2 ** 20;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const MEDIA_TYPES: Record<string, string> = {
+  css: "text/css", csv: "text/csv", gif: "image/gif", gz: "application/gzip", htm: "text/html", html: "text/html",
+  jpeg: "image/jpeg", jpg: "image/jpeg", js: "text/javascript", json: "application/json", log: "text/plain",
+  md: "text/markdown", mjs: "text/javascript", pdf: "application/pdf", png: "image/png", py: "text/x-python",
+  sh: "application/x-sh", svg: "image/svg+xml", tar: "application/x-tar", toml: "application/toml", txt: "text/plain",
+  xml: "text/xml", yaml: "application/yaml", yml: "application/yaml", zip: "application/zip",
+};
+const warned = new Set<string>();
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json | undefined };
+export type Fields = { [key: string]: Json | undefined };
+export type Recipients = string | string[] | null;
+export type Problem = { code?: string; where?: string; what?: string; fix?: string };
+export type AckStatus = "acknowledged" | "actioned" | "resolved" | "superseded" | "withdrawn" | "abandoned";
+export type Artifact = { path: string; file: string; sha256: string; id: string };
+export type WaitOptions = {
+  /** Only mail of this agent. */
+  sender?: string;
+  /** Only mail of this type. */
+  type?: string;
+  /** Only mail of this conversation. */
+  threadId?: string;
+  /** Only mail for which this is true. */
+  where?: (mail: Mail) => boolean;
+  /** Have `mailbag wait` look, which also routes meanwhile. */
+  program?: boolean;
+};
+
+/** Something is wrong with the room, with who you are or with what was given; the text says what to do. */
+export class MailbagError extends Error {
+  override name = "MailbagError";
+}
+
+/** What was waited for did not come in time. */
+export class Timeout extends MailbagError {
+  override name = "Timeout";
+}
+
+/** The router refused a message. `problems` has what is wrong with it, `mail` is what the router wrote. */
+export class Refused extends MailbagError {
+  override name = "Refused";
+  readonly mail: Mail;
+  readonly problems: Problem[];
+
+  constructor(mail: Mail) {
+    super(mail.body || "the message was refused");
+    this.mail = mail;
+    this.problems = mail.problems;
+  }
+}
+
+/** A delivered message: its fields, and the file it stands in. */
+export class Mail {
+  readonly fields: Fields;
+  readonly path: string;
+
+  constructor(fields: Fields, file: string) {
+    this.fields = fields;
+    this.path = file;
+  }
+
+  get id(): string { return this.text("id"); }
+  get sender(): string { return this.text("from"); }
+  get type(): string { return this.text("type") || "message"; }
+  get subject(): string { return this.text("subject"); }
+  get body(): string { return this.text("body"); }
+
+  /** How other messages name this one. */
+  get reference(): string { return `${this.sender}/${this.id}`; }
+
+  /** Does the router say here that it refused something of yours? */
+  get isRefusal(): boolean { return this.sender === "mailbag" && this.type === "error"; }
+
+  /** What was wrong with what was refused. */
+  get problems(): Problem[] {
+    const metadata = this.fields["metadata"];
+    const problems = isObject(metadata) ? metadata["problems"] : undefined;
+    return Array.isArray(problems) ? problems.filter(isObject) as Problem[] : [];
+  }
+
+  /** Marks it as read: moves it to `seen/`. False if it is not in the inbox any more. */
+  done(): boolean {
+    const seen = path.join(path.dirname(this.path), "seen");
+    fs.mkdirSync(seen, { recursive: true });
+    try {
+      fs.renameSync(this.path, path.join(seen, path.basename(this.path)));
+      return true;
+    } catch (e) {
+      if (code(e) === "ENOENT") return false;
+      throw e;
+    }
+  }
+
+  /** A field that is text, or nothing. */
+  text(key: string): string {
+    const value = this.fields[key];
+    return typeof value === "string" ? value : "";
+  }
+}
+
+/** One agent in one room. Without arguments, both are what the environment says. */
+export class Mailbag {
+  readonly room: string;
+  readonly agent: string;
+  readonly role: string | undefined;
+  readonly session: string | undefined;
+
+  constructor(options: { room?: string; agent?: string } = {}) {
+    this.room = findRoom(options.room);
+    this.agent = findAgent(this.room, options.agent);
+    this.role = process.env["MAOS_AGENT_ROLE"] || undefined;
+    this.session = process.env["MAOS_SESSION_ID"] || undefined;
+  }
+
+  /**
+   * Writes a message and gives its id. `fields` are those of the protocol: type, subject, priority, thread_id, refs,
+   * requires_response, attachments, metadata, … Once it has returned, a power cut doesn't lose it. What the router
+   * refuses comes back into the inbox, see `Mail.isRefusal`.
+   */
+  send(to: Recipients, body?: string | null, fields: Fields = {}): string {
+    const id = typeof fields["id"] === "string" ? fields["id"] : randomUUID();
+    const message: Fields = { from: this.agent, type: "message", ...fields, id };
+    if (to !== null) message["to"] = to;
+    if (body !== undefined && body !== null) message["body"] = body;
+    const metadata = fields["metadata"] ?? {};
+    if (this.session && isObject(metadata)) message["metadata"] = { session_id: this.session, ...metadata };
+    const given = Object.entries(message).filter(([, value]) => value !== undefined && value !== null);
+    this.drop(JSON.stringify(Object.fromEntries(given), finite, 2) + "\n");
+    return id;
+  }
+
+  /** Puts a message file into the outbox as it is, and gives its path. */
+  drop(content: string | Uint8Array): string {
+    const outbox = path.join(this.room, "outbox", this.agent);
+    fs.mkdirSync(outbox, { recursive: true });
+    const name = randomUUID();
+    const file = path.join(outbox, `${name}.json`);
+    const draft = path.join(outbox, `.${name}.tmp`);
+    try {
+      fs.writeFileSync(draft, content, { flag: "wx" });
+      sync(draft);
+      fs.renameSync(draft, file);
+    } catch (e) {
+      fs.rmSync(draft, { force: true });
+      throw e;
+    }
+    sync(outbox);
+    return file;
+  }
+
+  /** What is unread now, oldest first. Each is marked as read when the loop asks for the next one. */
+  *inbox(): Generator<Mail, void, undefined> {
+    for (const mail of this.unread()) {
+      yield mail;
+      mail.done();
+    }
+  }
+
+  /**
+   * The oldest unread mail that fits, as soon as there is one; it stays unread until `done()`. After `timeout` seconds
+   * `Timeout` is thrown; without one it waits for ever. It looks every 150 ms.
+   */
+  async wait(timeout?: number, options: WaitOptions = {}): Promise<Mail> {
+    const { sender, type, threadId, where, program } = options;
+    if (program && where) {
+      throw new MailbagError("`where` is a function, which `mailbag wait` can't ask; leave out `program`");
+    }
+    const fits = (mail: Mail): boolean =>
+      (sender === undefined || mail.sender === sender) && (type === undefined || mail.type === type) &&
+      (threadId === undefined || mail.text("thread_id") === threadId) && (where === undefined || where(mail));
+    const until = timeout === undefined ? Infinity : performance.now() + timeout * 1000;
+    for (;;) {
+      for (const mail of this.unread()) {
+        if (fits(mail)) return mail;
+      }
+      const left = until - performance.now();
+      if (left <= 0) throw new Timeout(`no such mail came to ${this.agent} within ${timeout} s`);
+      if (program) {
+        const filters = { "--from": sender, "--type": type, "--thread": threadId };
+        const words = Object.entries(filters).flatMap(([name, value]) => value === undefined ? [] : [name, value]);
+        const span = `${Math.ceil(Math.min(left, 3_600_000))}ms`;
+        await this.program(["wait", "--as", this.agent, "--timeout", span, "-q", ...words], [0, 4]);
+      } else {
+        await new Promise((wake) => setTimeout(wake, Math.min(POLL_MS, left)));
+      }
+    }
+  }
+
+  /** Answers a message, in its thread and channel, with its subject. Gives the id of the answer. */
+  reply(mail: Mail, body?: string | null, fields: Fields = {}): string {
+    if (mail.sender === "" || mail.sender === "mailbag") {
+      throw new MailbagError(`${mail.reference} was written by the router, which reads no mail`);
+    }
+    const asked = mail.type === "question" || mail.fields["requires_response"] === true;
+    const subject = mail.subject && `Re: ${mail.subject.replace(/^(\s*re:)+\s*/i, "")}`;
+    return this.send(mail.sender, body, {
+      type: asked ? "answer" : "message",
+      subject: subject ? [...subject].slice(0, 1000).join("") : undefined,
+      thread_id: mail.text("thread_id") || mail.id,
+      channel: mail.text("channel") || undefined,
+      in_reply_to: mail.reference,
+      ...fields,
+    });
+  }
+
+  /** Says how far you have come with a message; its sender sees it by `mailbag trace`. Gives the id of the ack. */
+  ack(mail: Mail | string, status: AckStatus = "acknowledged"): string {
+    const reference = typeof mail === "string" ? mail : mail.reference;
+    return this.send(null, null, { type: "ack", refs: [reference], status });
+  }
+
+  /** Writes to every agent of a role but yourself; null is your own role. */
+  broadcastToRole(role: string | null, body?: string | null, fields: Fields = {}): string {
+    return this.send(`all_${this.roleOr(role)}`, body, { type: "broadcast", ...fields });
+  }
+
+  /**
+   * Asks one agent of a role, and gives its answer, which stays unread until `done()`. Throws `Refused` if the request
+   * was, and `Timeout`; an answer that comes later is mail like any other.
+   */
+  async requestFromRole(role: string | null, body: string, timeout = 300, fields: Fields = {}): Promise<Mail> {
+    const asked = { type: "request", requires_response: true, ...fields };
+    const id = this.send(`any_${this.roleOr(role)}`, body, asked);
+    const answer = await this.wait(timeout, { where: (mail) => this.answers(mail, id) });
+    if (!answer.isRefusal) return answer;
+    answer.done();
+    throw new Refused(answer);
+  }
+
+  /**
+   * Copies a regular file into `context/<category>/`, never over another one, and announces it with its digest. The same
+   * content under the same name stays; another file of that name gives the copy a number.
+   */
+  shareArtifact(
+    file: string,
+    category: string,
+    to: Recipients = "all",
+    options: { note?: string; mediaType?: string } = {},
+  ): Artifact {
+    if (!NAME.test(category)) {
+      throw new MailbagError(`${JSON.stringify(category)} can't be a category; take a name such as research`);
+    }
+    const source = fs.lstatSync(file, { throwIfNoEntry: false });
+    if (!source?.isFile()) {
+      throw new MailbagError(`${file} is no regular file; links and directories are not shared`);
+    }
+    const directory = path.join(contextOf(this.room), category);
+    if (fs.lstatSync(directory, { throwIfNoEntry: false })?.isSymbolicLink()) {
+      throw new MailbagError(`${directory} is a symbolic link, which is not followed; remove it`);
+    }
+    fs.mkdirSync(directory, { recursive: true });
+    const [kept, sha256] = place(file, directory);
+    const below = `${category}/${kept}`;
+    const media_type = options.mediaType ?? MEDIA_TYPES[path.extname(kept).slice(1).toLowerCase()]
+      ?? "application/octet-stream";
+    const id = this.send(to, options.note, {
+      type: "announcement",
+      subject: `${category}: ${path.basename(file)}`,
+      attachments: [{ path: below, sha256, media_type }],
+      metadata: { category },
+    });
+    return { path: below, file: path.join(directory, kept), sha256, id };
+  }
+
+  /** Has the program carry what waits, for rooms in which no router runs. */
+  async route(): Promise<void> {
+    await this.program(["run", "--once", "-q"], [0]);
+  }
+
+  private program(words: string[], fine: number[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      execFile("mailbag", ["--room", this.room, ...words], (error, _out, err) => {
+        const status = error === null ? 0 : error.code;
+        if (typeof status === "number" && fine.includes(status)) return resolve();
+        const missing = (status as unknown) === "ENOENT" ? "there is no program mailbag on the PATH" : "";
+        reject(new MailbagError(missing || err.trim() || `mailbag ended with ${status}`));
+      });
+    });
+  }
+
+  private *unread(): Generator<Mail, void, undefined> {
+    const directory = path.join(this.room, "inbox", this.agent);
+    let names: string[];
+    try {
+      names = fs.readdirSync(directory).filter((name) => !name.startsWith(".") && name.endsWith(".json"));
+    } catch (e) {
+      if (code(e) === "ENOENT") return;
+      throw e;
+    }
+    for (const name of names.sort()) {
+      const mail = read(path.join(directory, name));
+      if (mail !== undefined) yield mail;
+    }
+  }
+
+  private roleOr(role: string | null): string {
+    const found = role || this.role;
+    if (found) return found;
+    throw new MailbagError("no role is given, and MAOS_AGENT_ROLE is not set");
+  }
+
+  private answers(mail: Mail, id: string): boolean {
+    const answered = mail.fields["in_reply_to"];
+    if (mail.isRefusal) return answered === id;
+    if (mail.type === "ack") return false;
+    const refs = mail.fields["refs"];
+    const names = [answered, ...(Array.isArray(refs) ? refs : [])].filter((name) => typeof name === "string");
+    if (names.some((name) => name === id || name === `${this.agent}/${id}`) || mail.text("thread_id") === id) return true;
+    // By its number in the log, which is in the name of the original that the router keeps.
+    return names.some((name) => /^[0-9]+$/.test(name) && this.wrote(name, id));
+  }
+
+  private wrote(seq: string, id: string): boolean {
+    try {
+      const directory = path.join(this.room, "sent", this.agent);
+      const name = fs.readdirSync(directory).find((name) => name.startsWith(`${seq}~`) && name.endsWith(".json"));
+      return name !== undefined && JSON.parse(fs.readFileSync(path.join(directory, name), "utf8")).id === id;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** See `Mailbag.send`. */
+export function send(to: Recipients, body?: string | null, fields: Fields = {}): string {
+  return new Mailbag().send(to, body, fields);
+}
+
+/** See `Mailbag.drop`. */
+export function drop(content: string | Uint8Array): string {
+  return new Mailbag().drop(content);
+}
+
+/** See `Mailbag.inbox`. */
+export function inbox(): Generator<Mail, void, undefined> {
+  return new Mailbag().inbox();
+}
+
+/** See `Mailbag.wait`. */
+export async function wait(timeout?: number, options: WaitOptions = {}): Promise<Mail> {
+  return new Mailbag().wait(timeout, options);
+}
+
+/** See `Mailbag.reply`. */
+export function reply(mail: Mail, body?: string | null, fields: Fields = {}): string {
+  return new Mailbag().reply(mail, body, fields);
+}
+
+/** See `Mailbag.ack`. */
+export function ack(mail: Mail | string, status: AckStatus = "acknowledged"): string {
+  return new Mailbag().ack(mail, status);
+}
+
+/** See `Mailbag.broadcastToRole`. */
+export function broadcastToRole(role: string | null, body?: string | null, fields: Fields = {}): string {
+  return new Mailbag().broadcastToRole(role, body, fields);
+}
+
+/** See `Mailbag.requestFromRole`. */
+export async function requestFromRole(
+  role: string | null, body: string, timeout = 300, fields: Fields = {},
+): Promise<Mail> {
+  return new Mailbag().requestFromRole(role, body, timeout, fields);
+}
+
+/** See `Mailbag.shareArtifact`. */
+export function shareArtifact(
+  file: string, category: string, to: Recipients = "all", options: { note?: string; mediaType?: string } = {},
+): Artifact {
+  return new Mailbag().shareArtifact(file, category, to, options);
+}
+
+/** See `Mailbag.route`. */
+export async function route(): Promise<void> {
+  return new Mailbag().route();
+}
+
+function isObject(value: unknown): value is { [key: string]: Json | undefined } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function code(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined;
+}
+
+/** JSON has no such numbers, and JavaScript would write null without a word. */
+function finite(key: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    throw new MailbagError(`this message can't be written as JSON: ${key} is ${value}`);
+  }
+  return value;
+}
+
+function findRoom(asked: string | undefined): string {
+  const named = asked || process.env["MAILBAG_ROOM"] || process.env["MAOS_MESSAGE_DIR"];
+  if (named) {
+    const room = path.resolve(named);
+    if (isDirectory(path.join(room, "outbox"))) return room;
+    throw new MailbagError(`no room at ${room}; make one with \`mailbag init ${room}\``);
+  }
+  const here = process.cwd();
+  for (let at = here; ; at = path.dirname(at)) {
+    for (const base of [mainWorktree(at), at]) {
+      if (base !== undefined && isDirectory(path.join(base, ".mailbag", "spool"))) return path.join(base, ".mailbag");
+    }
+    if (at === path.dirname(at)) break;
+  }
+  throw new MailbagError(`no room: there is no .mailbag in ${here} or above it; make one with \`mailbag init\``);
+}
+
+/** Sessions in several worktrees of one repository share the main one's room. */
+function mainWorktree(directory: string): string | undefined {
+  try {
+    const text = fs.readFileSync(path.join(directory, ".git"), "utf8");
+    if (!text.startsWith("gitdir:")) return undefined;
+    const own = path.resolve(directory, text.slice("gitdir:".length).trim());
+    const common = path.resolve(own, fs.readFileSync(path.join(own, "commondir"), "utf8").trim());
+    return path.dirname(fs.realpathSync(common));
+  } catch {
+    return undefined;
+  }
+}
+
+function isDirectory(place: string): boolean {
+  return fs.statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function findAgent(room: string, asked: string | undefined): string {
+  const name = asked || process.env["MAILBAG_AGENT"] || process.env["MAOS_AGENT_ID"];
+  if (!name) throw new MailbagError("nothing says which agent you are; set MAILBAG_AGENT");
+  const known = agentsOf(room);
+  if (known.some((agent) => agent["id"] === name)) return name;
+  const named = known.find((agent) => String(agent["name"] ?? "").toLowerCase() === name.toLowerCase());
+  if (named && typeof named["id"] === "string" && NAME.test(named["id"])) return named["id"];
+  const isOpen = /^\s*admission\s*=\s*["']open["']/m.test(settingsOf(room));
+  if (NAME.test(name) && (isOpen || isDirectory(path.join(room, "outbox", name)))) return name;
+  throw new MailbagError(
+    `no agent is called ${JSON.stringify(name)} in ${room}; \`mailbag agent add NAME\` registers one`,
+  );
+}
+
+function agentsOf(room: string): { [key: string]: Json | undefined }[] {
+  try {
+    const agents: unknown = JSON.parse(fs.readFileSync(path.join(room, "registry.json"), "utf8")).agents;
+    return Array.isArray(agents) ? agents.filter(isObject) : [];
+  } catch {
+    return [];
+  }
+}
+
+function settingsOf(room: string): string {
+  try {
+    return fs.readFileSync(path.join(room, "settings.toml"), "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function contextOf(room: string): string {
+  const named = process.env["MAOS_SHARED_CONTEXT"];
+  if (named) return path.resolve(named);
+  const said = /^[ \t]*context[ \t]*=[ \t]*(.*)$/m.exec(settingsOf(room));
+  if (said === null) return path.join(room, "context");
+  const plain = /^(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$/.exec((said[1] ?? "").trim());
+  if (plain === null) {
+    const file = path.join(room, "settings.toml");
+    throw new MailbagError(`can't read \`context\` in ${file}; set MAOS_SHARED_CONTEXT to its directory`);
+  }
+  return path.resolve(room, plain[1] ?? plain[2] ?? "context");
+}
+
+/** The message in a file; nothing, with a warning, for what is none: anybody may have put it there. */
+function read(file: string): Mail | undefined {
+  try {
+    // Neither a link nor a pipe may lead or hold us up.
+    const handle = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK);
+    try {
+      const found = fs.fstatSync(handle);
+      if (!found.isFile()) throw new Error("it is no regular file");
+      if (found.size > MAIL_BYTES) throw new Error("it is too large");
+      const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(fs.readFileSync(handle));
+      const fields: unknown = JSON.parse(text);
+      if (!isObject(fields)) throw new Error("it is no JSON object");
+      return new Mail(fields, file);
+    } finally {
+      fs.closeSync(handle);
+    }
+  } catch (e) {
+    if (code(e) !== "ENOENT" && !warned.has(file)) {
+      warned.add(file);
+      const why = e instanceof Error ? e.message : String(e);
+      process.emitWarning(`passed over ${JSON.stringify(file)}, which can't be read as a message: ${JSON.stringify(why)}`);
+    }
+    return undefined;
+  }
+}
+
+/** Makes a file's content, or a directory's names, durable. */
+function sync(place: string): void {
+  const handle = fs.openSync(place, "r");
+  try {
+    fs.fsyncSync(handle);
+  } finally {
+    fs.closeSync(handle);
+  }
+}
+
+/** Copies a file, and gives the name that it got and its digest. */
+function place(source: string, directory: string): [string, string] {
+  const draft = path.join(directory, `.tmp-${randomUUID()}`);
+  try {
+    const sha256 = digestOf(source, draft);
+    sync(draft);
+    for (let number = 1; ; number++) {
+      const kept = numbered(path.basename(source), number);
+      const there = path.join(directory, kept);
+      try {
+        fs.linkSync(draft, there);
+        fs.rmSync(draft);
+        sync(directory);
+        return [kept, sha256];
+      } catch (e) {
+        if (code(e) !== "EEXIST") throw e;
+        if (fs.lstatSync(there).isFile() && digestOf(there) === sha256) return [kept, sha256];
+      }
+    }
+  } finally {
+    fs.rmSync(draft, { force: true });
+  }
+}
+
+/** The digest of a regular file of any size, which is copied on the way if a place is given. */
+function digestOf(file: string, copy?: string): string {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
+  const from = fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const to = copy === undefined ? undefined : fs.openSync(copy, "wx");
+  try {
+    const digest = createHash("sha256");
+    const buffer = Buffer.alloc(1 << 16);
+    for (;;) {
+      const piece = buffer.subarray(0, fs.readSync(from, buffer));
+      if (piece.length === 0) return digest.digest("hex");
+      digest.update(piece);
+      if (to !== undefined) fs.writeFileSync(to, piece);
+    }
+  } finally {
+    fs.closeSync(from);
+    if (to !== undefined) fs.closeSync(to);
+  }
+}
+
+function numbered(name: string, number: number): string {
+  if (number === 1) return name;
+  const end = path.extname(name);
+  return `${name.slice(0, name.length - end.length)}-${number}${end}`;
+}

@@ -1,0 +1,83 @@
+"""What the tests have the Python helper do: one verb a run."""
+
+import json
+import sys
+from pathlib import Path
+
+import mailbag
+
+
+def text(file):
+    return Path(file).read_bytes().decode("utf-8")
+
+
+def put(file, body):
+    Path(file).write_bytes(body.encode("utf-8"))
+
+
+def echo(directory):
+    for number, mail in enumerate(mailbag.inbox()):
+        put(f"{directory}/{number}", mail.body)
+
+
+def stop_at(word):
+    for mail in mailbag.inbox():
+        print(mail.body, flush=True)
+        if mail.body == word:
+            raise SystemExit(9)
+
+
+def answer(timeout):
+    mail = mailbag.wait(float(timeout))
+    mailbag.reply(mail, mail.body)
+    mail.done()
+
+
+def ask(to, file, timeout, out):
+    id = mailbag.send(to, text(file), type="question", subject='re: "Ports"')
+    mail = mailbag.wait(float(timeout), where=lambda mail: mail.get("thread_id") == id)
+    put(out, mail.body)
+    mail.done()
+    print(id)
+
+
+def request(role, file, timeout, out):
+    answer = mailbag.request_from_role(role or None, text(file), float(timeout))
+    put(out, answer.body)
+    answer.done()
+
+
+def refusals():
+    for mail in mailbag.inbox():
+        print(json.dumps({"refusal": mail.is_refusal, "codes": [problem["code"] for problem in mail.problems]}))
+
+
+def ack(status):
+    for mail in mailbag.inbox():
+        mailbag.ack(mail, status)
+
+
+def share(file, category, to, note):
+    shared = mailbag.share_artifact(file, category, to, note or None)
+    print(shared.path, shared.sha256, shared.id, sep="\n")
+
+
+verb, *words = sys.argv[1:]
+verbs = {
+    "drop": lambda *files: [print(mailbag.drop(Path(file).read_bytes()).name) for file in files],
+    "send": lambda to, file: print(mailbag.send(to, text(file))),
+    "wait": lambda timeout, sender: print(mailbag.wait(float(timeout), sender=sender).body),
+    "wait_by_program": lambda timeout: print(mailbag.wait(float(timeout), program=True).body),
+    "broadcast": lambda role, body: print(mailbag.broadcast_to_role(role or None, body)),
+    "route": mailbag.route,
+    "echo": echo, "stop_at": stop_at, "answer": answer, "ask": ask, "request": request, "refusals": refusals,
+    "ack": ack, "share": share,
+}
+try:
+    verbs[verb](*words)
+except mailbag.Refused as e:
+    sys.exit(f"Refused {e.problems[0]['code']}: {e}")
+except mailbag.Timeout as e:
+    sys.exit(f"Timeout: {e}")
+except mailbag.MailbagError as e:
+    sys.exit(f"MailbagError: {e}")

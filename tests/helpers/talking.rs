@@ -1,0 +1,159 @@
+//! Two processes talk by a helper: questions, requests to a role, broadcasts, acks, and any text comes through.
+
+use super::tongue::{Fault, Tongue, ended};
+use super::{file, in_each, town};
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Stdio;
+
+in_each!(
+    hostile_text_goes_to_and_fro_between_two_processes,
+    a_role_is_told_and_one_of_it_is_asked,
+    what_is_refused_or_late_is_an_error_of_its_kind,
+    an_ack_shows_in_the_trace,
+    the_environment_says_who_and_where,
+);
+
+/// What breaks a writer that puts its text between quotes, and 100 kB.
+fn texts() -> Vec<String> {
+    let controls: String = (1..32_u8).chain([127]).map(char::from).collect();
+    let long = "Zwölf \"Boxkämpfer\" \\ jagen 😀\tden\n".repeat(2800);
+    assert!(long.len() > 100_000);
+    [
+        "plain",
+        "\"quotes\" 'single' `back` \\ \\\\ \\n \\u0041 $HOME $(id) %s %% %d",
+        "one\ntwo\r\nthree\n\n",
+        "  blanks around  ",
+        "-n",
+        "*",
+        "😀 é e\u{301} 中文 עברית \u{202e}\u{2028}\u{feff} \u{10ffff}",
+        "{\"to\": \"all\", \"body\": \"x\"}",
+        &controls,
+        &long,
+    ]
+    .map(String::from)
+    .to_vec()
+}
+
+fn hostile_text_goes_to_and_fro_between_two_processes(tongue: Tongue) {
+    let town = town();
+    let texts = texts();
+    for (number, text) in texts.iter().enumerate() {
+        let question = file(&town, &format!("question-{number}"), text);
+        tongue.ok(&town, "alice", &["send", "bob", &question]);
+    }
+    let mails = town.wait_for_mail("bob", texts.len());
+    assert!(mails.iter().zip(&texts).all(|(mail, text)| mail["body"] == **text && mail["type"] == "message"));
+    let out = town.path().join("out");
+    fs::create_dir(&out).expect("a directory");
+    tongue.ok(&town, "bob", &["echo", &out.display().to_string()]);
+    for (number, text) in texts.iter().enumerate() {
+        assert_eq!(fs::read_to_string(out.join(number.to_string())).expect("a body"), *text);
+    }
+    assert_eq!((town.count("bob"), town.names("inbox/bob/seen").len()), (0, texts.len()));
+
+    let (question, answer) = (file(&town, "question", &texts[1]), town.path().join("answer"));
+    let mut answering = tongue.command(&town, "bob", &["answer", "60"]);
+    let answering = answering.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let id = tongue.ok(&town, "alice", &["ask", "bob", &question, "60", &answer.display().to_string()]).remove(0);
+    ended(answering);
+    assert_eq!(fs::read_to_string(&answer).expect("an answer"), texts[1]);
+    let mail = town.read(&format!("inbox/alice/seen/{}", town.names("inbox/alice/seen")[0]));
+    let carried = ["type", "subject", "thread_id", "in_reply_to"].map(|key| mail[key].as_str().unwrap_or_default());
+    assert_eq!(carried, ["answer", "Re: \"Ports\"", &id, &format!("alice/{id}")]);
+    // Nothing is left lying in an outbox, and the sender sees that its question was read.
+    assert_eq!(fs::read_dir(town.room("outbox/alice")).expect("an outbox").count(), 0);
+    town.wait("the question is seen", || rungs(&town.json(&["trace", &id, "--as", "alice"])).contains(&"seen".into()));
+}
+
+fn rungs(trace: &Value) -> Vec<String> {
+    let rungs = trace["recipients"][0]["rungs"].as_array().into_iter().flatten();
+    rungs.filter_map(|step| step["rung"].as_str().map(str::to_owned)).collect()
+}
+
+fn a_role_is_told_and_one_of_it_is_asked(tongue: Tongue) {
+    let town = town();
+    tongue.ok(&town, "alice", &["broadcast", "engineer", "freeze at noon"]);
+    for reader in ["bob", "carol"] {
+        let mail = town.wait_for_mail(reader, 1).remove(0);
+        assert_eq!((&mail["body"], &mail["type"]), (&json!("freeze at noon"), &json!("broadcast")));
+    }
+    // One's own role, and without oneself.
+    let mut own = tongue.command(&town, "bob", &["broadcast", "", "among us"]);
+    assert!(own.env("MAOS_AGENT_ROLE", "engineer").output().expect("it starts").status.success());
+    town.wait_for_bodies("carol", &["freeze at noon", "among us"]);
+    assert_eq!(town.count("bob"), 1);
+
+    let (question, answer) = (file(&town, "question", "who can review?"), town.path().join("answer"));
+    let mut asking = tongue.command(&town, "alice", &["request", "engineer", &question, "60", "answer"]);
+    let asking = asking.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    // Bob has less to read. He knows only files, and answers by number.
+    let request = town.wait_for_mail("bob", 2).remove(1);
+    assert_eq!((&request["requires_response"], &request["type"]), (&json!(true), &json!("request")));
+    town.mail("bob", "chat.json", json!({"to": "alice", "body": "something else"}));
+    town.wait_for_mail("alice", 1);
+    let seq = request["delivery"]["seq"].to_string();
+    town.mail("bob", "answer.json", json!({"to": "alice", "body": "I can", "in_reply_to": seq}));
+    ended(asking);
+    assert_eq!(fs::read_to_string(answer).expect("an answer"), "I can");
+    assert_eq!(town.bodies("alice"), ["something else"]);
+}
+
+fn what_is_refused_or_late_is_an_error_of_its_kind(tongue: Tongue) {
+    let town = town();
+    let question = file(&town, "question", "anybody?");
+    let (fault, said) = tongue.fails(tongue.command(&town, "alice", &["request", "painter", &question, "60", "out"]));
+    assert_eq!(fault, Fault::Refused, "{said}");
+    assert!(said.contains("painter"), "{said}");
+    assert_eq!(town.count("alice"), 0, "the bounce was read");
+    for words in [&["request", "engineer", &question, "0", "out"][..], &["wait", "0", "bob"]] {
+        let (fault, said) = tongue.fails(tongue.command(&town, "alice", words));
+        assert_eq!(fault, Fault::Timeout, "{said}");
+    }
+    town.mail("bob", "x.json", json!({"to": "alice", "body": "from bob"}));
+    town.mail("carol", "x.json", json!({"to": "alice", "body": "from carol"}));
+    assert_eq!(tongue.ok(&town, "alice", &["wait", "60", "carol"]), ["from carol"]);
+    // To wait reads nothing away.
+    town.wait_for_mail("alice", 2);
+}
+
+fn an_ack_shows_in_the_trace(tongue: Tongue) {
+    let town = town();
+    town.mail("bob", "x.json", json!({"id": "please", "to": "alice", "body": "please"}));
+    town.wait_for_mail("alice", 1);
+    tongue.ok(&town, "alice", &["ack", "actioned"]);
+    town.wait("the ack", || rungs(&town.json(&["trace", "please", "--as", "bob"])).contains(&"actioned".into()));
+    assert_eq!((town.count("alice"), town.count("bob")), (0, 0));
+}
+
+fn the_environment_says_who_and_where(tongue: Tongue) {
+    let town = town();
+    let body = file(&town, "body", "found");
+    let below = town.path().join("src/deep");
+    fs::create_dir_all(&below).expect("a directory");
+    let mut command = tongue.command(&town, "", &["send", "bob", &body]);
+    command.current_dir(&below).env_remove("MAILBAG_AGENT").env("MAOS_AGENT_ID", "alice");
+    assert!(command.env("MAOS_SESSION_ID", "s\"7").output().expect("it starts").status.success());
+    let mail = town.wait_for_mail("bob", 1).remove(0);
+    assert_eq!((&mail["from"], &mail["metadata"]), (&json!("alice"), &json!({"session_id": "s\"7"})));
+
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    for variable in ["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"] {
+        let mut command = tongue.command(&town, "alice", &["send", "carol", &body]);
+        command.current_dir(&elsewhere).env(variable, town.room(""));
+        assert!(command.output().expect("it starts").status.success());
+    }
+    town.wait_for_bodies("carol", &["found", "found"]);
+
+    let said = |agent: &str, variable: (&str, &str), wanted: &str| {
+        let mut command = tongue.command(&town, agent, &["send", "bob", &body]);
+        command.current_dir(&elsewhere).env("MAILBAG_ROOM", town.room("")).env(variable.0, variable.1);
+        let (fault, said) = tongue.fails(command);
+        assert!(fault == Fault::Other && said.contains(wanted), "{said}");
+    };
+    said("", ("NOTHING", ""), "MAILBAG_AGENT");
+    said("dave", ("NOTHING", ""), "mailbag agent add");
+    said("../bob", ("NOTHING", ""), "../bob");
+    said("alice", ("MAILBAG_ROOM", "/nowhere"), "mailbag init");
+    said("alice", ("MAILBAG_ROOM", ""), "mailbag init");
+}

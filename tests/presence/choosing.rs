@@ -1,0 +1,36 @@
+//! `any_<role>`: one who was seen lately comes before one who was not.
+
+use super::run_at;
+use crate::world::World;
+
+fn choosing() -> World {
+    let world = World::with(&["lead"]).agent("e1", &["--role", "engineer"]).agent("e2", &["--role", "engineer"]);
+    run_at(&world, "10:00", &["send", "lead", "I am here", "--as", "e2"]);
+    run_at(&world, "10:00", &["send", "e2", "good", "--as", "lead"]);
+    world
+}
+
+/// P77: the choice is made by what was observed.
+#[test]
+fn who_was_seen_within_the_hour_is_chosen_although_it_has_more_to_read() {
+    let world = choosing();
+    let why = run_at(&world, "10:30", &["explain", "any_engineer"]);
+    assert!(why.contains("was not seen within the hour, and e2 was"), "{why}");
+    run_at(&world, "10:30", &["send", "any_engineer", "a task", "--as", "lead"]);
+    assert_eq!((world.inbox("e1").len(), world.bodies("e2")), (0, vec!["good".to_owned(), "a task".to_owned()]));
+}
+
+#[test]
+fn when_nobody_was_seen_lately_the_fewest_unread_counts() {
+    let world = choosing();
+    run_at(&world, "11:30", &["send", "any_engineer", "a task", "--as", "lead"]);
+    assert_eq!((world.bodies("e1"), world.inbox("e2").len()), (vec!["a task".to_owned()], 1));
+}
+
+#[test]
+fn who_is_said_to_be_offline_comes_last_even_if_it_was_seen() {
+    let world = choosing();
+    world.ok(&["agent", "set", "e2", "--status", "offline"]);
+    run_at(&world, "10:30", &["send", "any_engineer", "a task", "--as", "lead"]);
+    assert_eq!((world.inbox("e1").len(), world.inbox("e2").len()), (1, 1));
+}

@@ -1,0 +1,108 @@
+//! `roster.json`, as a router keeps it.
+
+use super::{alerts, in_roster};
+use crate::town::Town;
+use crate::world::World;
+use serde_json::{Value, json};
+use std::fs;
+
+fn roster(town: &Town) -> Value {
+    // It is replaced in one step: whoever opens it sees it whole.
+    fs::read(town.room("roster.json")).map_or(Value::Null, |bytes| serde_json::from_slice(&bytes).expect("whole"))
+}
+
+/// P76: the router keeps it while mail comes and goes.
+#[test]
+fn it_says_what_is_unread_and_who_was_seen() {
+    let town = Town::of(&["alice", "bob"]).run();
+    town.wait("a roster of all", || roster(&town)["agents"].as_array().is_some_and(|agents| agents.len() == 3));
+    assert_eq!(in_roster(&roster(&town), "alice")["presence"], "offline");
+    town.mail("alice", "1.json", json!({"type": "status", "to": "bob", "subject": "on it"}));
+    town.wait("alice is online, and bob has mail", || {
+        let roster = roster(&town);
+        let (alice, bob) = (in_roster(&roster, "alice"), in_roster(&roster, "bob"));
+        alice["presence"] == "online" && alice["doing"]["text"] == "on it" && bob["unread"] == 1
+    });
+    let mail = town.names("inbox/bob").remove(0);
+    fs::remove_file(town.room(&format!("inbox/bob/{mail}"))).expect("its own mail");
+    town.wait("bob is online, and has read it", || {
+        let bob = in_roster(&roster(&town), "bob");
+        bob["presence"] == "online" && bob["unread"] == 0
+    });
+    town.register(&[json!({"id": "alice", "role": "lead"}), json!({"id": "carol"})]);
+    town.wait("the registry counts", || {
+        let roster = roster(&town);
+        in_roster(&roster, "alice")["role"] == "lead" && in_roster(&roster, "bob").is_null()
+    });
+}
+
+/// P76: it follows from the log and the registry, so it can be deleted, and what somebody else makes of it does not stay.
+#[test]
+fn deleted_or_overwritten_it_is_made_again() {
+    let mut town = Town::of(&["alice", "bob"]);
+    town.start(&["--poll"]);
+    town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
+    let is_right = || in_roster(&roster(&town), "bob")["unread"] == 1;
+    town.wait("it stands there", is_right);
+    fs::remove_file(town.room("roster.json")).expect("it is there");
+    town.wait("it stands there again", is_right);
+    fs::write(town.room("roster.json"), "{}").expect("it is there");
+    town.wait("it says again what is so", is_right);
+    town.stop();
+    fs::remove_file(town.room("roster.json")).expect("it is there");
+    town.ok(&["run", "--once"]);
+    assert_eq!(in_roster(&roster(&town), "bob")["unread"], 1);
+}
+
+#[test]
+fn without_a_router_whoever_sends_or_reads_writes_it() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hi");
+    assert_eq!(in_roster(&world.read("roster.json"), "bob")["unread"], 1);
+    world.ok(&["read", "--as", "bob"]);
+    world.ok(&["inbox", "bob"]);
+    let bob = in_roster(&world.read("roster.json"), "bob");
+    assert_eq!((&bob["unread"], &bob["presence"]), (&json!(0), &json!("online")));
+}
+
+/// P76: the same stands beside each conversation, by a link.
+#[test]
+fn it_stands_beside_each_conversation_too() {
+    let mut town = Town::of(&["alice", "bob"]);
+    town.start(&["--poll"]);
+    town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
+    town.mail("alice", "2.json", json!({"to": "bob", "body": "hi", "channel": "design"}));
+    let beside = |channel: &str| fs::read(town.room(&format!("channels/{channel}/roster.json"))).unwrap_or_default();
+    let is_same = |channel: &str| {
+        let (here, there) = (beside(channel), fs::read(town.room("roster.json")).unwrap_or_default());
+        !here.is_empty() && here == there
+    };
+    town.wait("it stands beside both", || is_same("main") && is_same("design"));
+    fs::remove_file(town.room("channels/main/roster.json")).expect("it is there");
+    town.place("channels/design/roster.json", b"not a link");
+    town.mail("bob", "1.json", json!({"to": "alice", "body": "hi"}));
+    town.wait("it stands beside both again", || is_same("main") && is_same("design"));
+}
+
+#[test]
+fn a_directory_in_its_place_hinders_no_mail() {
+    let mut town = Town::of(&["alice", "bob"]);
+    fs::create_dir_all(town.room("roster.json/x")).expect("room for a directory");
+    fs::create_dir_all(town.room("channels/main/roster.json/x")).expect("room for a directory");
+    town.start(&[]);
+    town.is_alive("alice", "bob");
+    assert_eq!(town.json(&["who"])["agents"].as_array().map(Vec::len), Some(3));
+    town.stop();
+    town.verify();
+}
+
+/// P79: time that passes is enough; nothing has to happen.
+#[test]
+fn a_router_tells_the_human_of_who_becomes_stale_while_nothing_happens() {
+    let town = Town::of(&["alice", "bob"]).settings("stale_after = \"2s\"\n").run();
+    town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
+    town.wait("the human is told", || !alerts(&town).is_empty());
+    town.wait("the roster says so", || in_roster(&roster(&town), "bob")["presence"] == "stale");
+    assert_eq!(alerts(&town).len(), 1);
+    assert!(alerts(&town)[0]["body"].as_str().is_some_and(|body| body.starts_with("bob has 1 unread message")));
+}

@@ -1,0 +1,159 @@
+//! `mailbag who`: what is observed, with the clock at a fixed time.
+
+use super::{alerts, in_roster, run_at, seen_at};
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// P77: who sends something is online for five minutes, idle for an hour, and offline then.
+#[test]
+fn who_sends_something_is_online_then_idle_then_offline() {
+    let world = World::with(&["alice", "bob"]);
+    run_at(&world, "10:00", &["send", "bob", "hi", "--as", "alice"]);
+    let presence = |time| seen_at(&world, time, "alice")["presence"].clone();
+    assert_eq!(
+        ["10:00", "10:04", "10:06", "10:59", "11:01"].map(presence),
+        ["online", "online", "idle", "idle", "offline"]
+    );
+    let alice = seen_at(&world, "11:01", "alice");
+    assert!(alice["last_seen"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{alice}");
+    let bob = seen_at(&world, "11:01", "bob");
+    assert_eq!((&bob["presence"], &bob["unread"], bob.get("last_seen")), (&json!("offline"), &json!(1), None));
+    assert!(bob["oldest_unread"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{bob}");
+}
+
+/// P77: taking mail out of the inbox is enough, by whatever means; nobody has to say that he is there.
+#[test]
+fn who_takes_mail_out_of_the_inbox_is_seen() {
+    let world = World::with(&["alice", "bob", "carol"]);
+    run_at(&world, "10:00", &["send", "bob", "carol", "hi", "--as", "alice"]);
+    let mail = world.names("inbox/bob").remove(0);
+    std::fs::remove_file(world.room(&format!("inbox/bob/{mail}"))).expect("its own mail");
+    let bob = seen_at(&world, "12:00", "bob");
+    assert_eq!((&bob["presence"], &bob["unread"], bob.get("oldest_unread")), (&json!("online"), &json!(0), None));
+    assert_eq!(seen_at(&world, "12:00", "carol")["presence"], "offline");
+    run_at(&world, "13:00", &["read", "--as", "carol"]);
+    assert_eq!(seen_at(&world, "13:01", "carol")["presence"], "online");
+}
+
+/// P79: the human is told once of who has left mail unread for six hours, and again only when it was seen in between.
+#[test]
+fn who_leaves_mail_unread_for_six_hours_is_stale_and_the_human_is_told_once() {
+    let world = World::with(&["alice", "bob"]);
+    run_at(&world, "01:00", &["send", "alice", "anybody there?", "--as", "bob"]);
+    run_at(&world, "10:00", &["send", "bob", "one", "--as", "alice"]);
+    run_at(&world, "11:00", &["send", "bob", "two", "--as", "alice"]);
+    assert_eq!(seen_at(&world, "15:59", "bob")["presence"], "offline", "its mail has not waited for six hours");
+    assert!(alerts(&world).is_empty(), "alice was seen since her mail came");
+    for time in ["16:01", "16:02", "16:30"] {
+        assert_eq!(seen_at(&world, time, "bob")["presence"], "stale");
+    }
+    run_at(&world, "16:40", &["run", "--once"]);
+    let told = alerts(&world);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(run_at(&world, "16:40", &["status"]).contains("bob has 2 unread, seen 2026-01-05T01:00:00Z"));
+    let body = told[0]["body"].as_str().unwrap_or_default();
+    assert!(body.contains("2 unread messages, the oldest since 2026-01-05T10:00:00"), "{body}");
+    assert!(told[0]["subject"].as_str().is_some_and(|subject| subject.starts_with("bob is stale")));
+
+    run_at(&world, "16:50", &["read", "--as", "bob"]);
+    assert_eq!(seen_at(&world, "16:51", "bob")["presence"], "online", "with one message left");
+    assert_eq!(seen_at(&world, "22:30", "bob")["presence"], "offline");
+    assert_eq!(seen_at(&world, "22:51", "bob")["presence"], "stale");
+    let of_bob =
+        alerts(&world).iter().filter(|mail| mail["body"].as_str().unwrap_or_default().starts_with("bob")).count();
+    assert_eq!(of_bob, 2, "seen in between");
+}
+
+#[test]
+fn what_somebody_read_while_nobody_routed_is_known_before_it_is_called_stale() {
+    let world = World::with(&["alice", "bob"]);
+    run_at(&world, "10:00", &["send", "bob", "one", "--as", "alice"]);
+    let mail = world.names("inbox/bob").remove(0);
+    std::fs::remove_file(world.room(&format!("inbox/bob/{mail}"))).expect("its own mail");
+    run_at(&world, "18:00", &["send", "alice", "back again", "--as", "alice"]);
+    run_at(&world, "18:00", &["run", "--once"]);
+    assert_eq!(alerts(&world), Vec::<Value>::new());
+}
+
+#[test]
+fn what_the_registry_says_is_shown_beside_what_is_observed() {
+    let world = World::with(&["alice", "bob", "carol", "dave"]);
+    for (agent, status) in [("alice", "busy"), ("bob", "offline"), ("carol", "idle"), ("dave", "online")] {
+        world.ok(&["agent", "set", agent, "--status", status]);
+        run_at(&world, "10:00", &["send", "human", "hi", "--as", agent]);
+        run_at(&world, "10:00", &["send", agent, "hi", "--as", agent]);
+    }
+    let stand = |time, agent| {
+        let seen = seen_at(&world, time, agent);
+        format!("{} {}", seen["presence"].as_str().unwrap_or_default(), seen["declared"].as_str().unwrap_or_default())
+    };
+    assert_eq!(
+        ["alice", "bob", "carol", "dave"].map(|agent| stand("10:01", agent)),
+        ["online busy", "offline offline", "idle idle", "online online"]
+    );
+    ["bob", "dave"].iter().for_each(|agent| drop(run_at(&world, "10:02", &["read", "--as", agent])));
+    run_at(&world, "10:02", &["send", "bob", "are you away?", "--as", "alice"]);
+    assert_eq!(
+        ["alice", "bob", "carol", "dave"].map(|agent| stand("17:00", agent)),
+        ["stale busy", "offline offline", "stale idle", "stale online"]
+    );
+    let told = alerts(&world).iter().map(|mail| mail["body"].to_string()).collect::<String>();
+    assert!(told.contains("dave has no unread mail, and the registry says that it is online"), "{told}");
+    assert!(!told.contains("bob has"), "who is said to be away is not missed: {told}");
+    assert!(run_at(&world, "17:00", &["who"]).contains("stale (busy)"));
+}
+
+#[test]
+fn the_settings_say_when_somebody_is_stale() {
+    let world = World::with(&["alice", "bob"]).settings("stale_after = \"30m\"\n");
+    run_at(&world, "10:00", &["send", "bob", "hi", "--as", "alice"]);
+    assert_eq!(seen_at(&world, "10:29", "bob")["presence"], "offline");
+    assert_eq!(seen_at(&world, "10:31", "bob")["presence"], "stale");
+    let world = world.settings("stale_after = \"0\"\n");
+    assert_eq!(seen_at(&world, "23:00", "bob")["presence"], "offline");
+    let world = world.settings("stale_after = 6\n");
+    assert!(world.fails(1, &["settings"]).contains("6h"));
+}
+
+/// P78: what an agent does is what its last message of such a type says.
+#[test]
+fn what_an_agent_does_is_what_it_last_said_of_it() {
+    let world = World::with(&["alice", "bob"]);
+    let doing = |message: Value| {
+        world.drop_file("alice", "x.json", message.to_string());
+        seen_at(&world, "10:00", "alice")["doing"].clone()
+    };
+    let told = doing(json!({"type": "status", "body": "\n  reading the code  \nand more"}));
+    assert_eq!((&told["type"], &told["text"]), (&json!("status"), &json!("reading the code")));
+    assert!(told["at"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{told}");
+    let told = doing(json!({"type": "progress", "subject": "parser", "body": "x", "metadata": {"progress": 0.4}}));
+    assert_eq!((&told["text"], &told["progress"].to_string()), (&json!("parser"), &"0.4".to_owned()));
+    assert_eq!(doing(json!({"to": "bob", "body": "hi"}))["text"], "parser", "a letter says nothing of it");
+    assert_eq!(doing(json!({"type": "progress", "metadata": {"progress": "most"}, "body": "é".repeat(300)})), {
+        json!({"type": "progress", "text": "é".repeat(200), "at": seen_at(&world, "10:00", "alice")["doing"]["at"]})
+    });
+    for kind in ["blocked", "completed", "agent_complete"] {
+        assert_eq!(doing(json!({"type": kind, "body": kind}))["text"], kind);
+    }
+}
+
+#[test]
+fn nothing_that_an_agent_says_of_itself_reaches_the_terminal_as_a_command() {
+    let world = World::with(&["alice"]);
+    world.drop_file("alice", "x.json", json!({"type": "status", "body": "\u{1b}[2Jgone"}).to_string());
+    let shown = run_at(&world, "10:00", &["who"]);
+    assert!(shown.contains("gone") && !shown.contains('\u{1b}'), "{shown:?}");
+}
+
+#[test]
+fn the_human_is_in_it_and_the_retired_are_not() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["agent", "retire", "bob"]);
+    let roster = world.json(&["who"]);
+    let ids: Vec<&str> = roster["agents"].as_array().into_iter().flatten().filter_map(|a| a["id"].as_str()).collect();
+    assert_eq!(ids, ["human", "alice"]);
+    run_at(&world, "10:00", &["send", "human", "hi", "--as", "alice"]);
+    assert_eq!(seen_at(&world, "17:00", "human")["presence"], "stale");
+    assert_eq!(alerts(&world).len(), 0, "nobody is told of itself");
+    assert_eq!(in_roster(&world.read("roster.json"), "human")["unread"], 1);
+}
