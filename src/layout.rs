@@ -3,6 +3,10 @@
 //! Paths are relative to the room, for use with a [`crate::disk::Dir`] of the room; that way no path can lead out of
 //! it. File names that carry fields separate them with `~`, which no name and no number contains.
 
+mod packs;
+
+pub use packs::*;
+
 use crate::clock::Stamp;
 use crate::limits;
 use std::path::{Path, PathBuf};
@@ -165,85 +169,6 @@ pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
 pub fn read_delivered(name: &std::ffi::OsStr) -> Option<Stamp> {
     let stamp = name.to_str()?.get(..limits::STAMP + 1)?.strip_suffix('-')?;
     Stamp::read_file_name(stamp)
-}
-
-/// The directory of what is archived of a month.
-pub fn archive(month: &str) -> PathBuf {
-    Path::new(ARCHIVE).join(month)
-}
-
-/// The path of something in the archive.
-pub fn archived(month: &str, name: impl AsRef<Path>) -> PathBuf {
-    archive(month).join(name)
-}
-
-/// The path of a segment that is not archived.
-pub fn live_segment(number: u32) -> PathBuf {
-    Path::new(LOG).join(segment(number))
-}
-
-/// The name of a log segment in the archive.
-pub fn archived_segment(number: u32) -> String {
-    format!("log-{}.zst", segment(number))
-}
-
-/// The number in an archived segment's name.
-pub fn archived_segment_number(name: &str) -> Option<u32> {
-    segment_number(name.strip_prefix("log-")?.strip_suffix(".zst")?)
-}
-
-/// The name of a pack of files of one kind: `sent-20261121T103000.123456Z.ndjson.zst`.
-pub fn pack(kind: &str, at: Stamp) -> String {
-    format!("{kind}-{}.ndjson.zst", at.file_name())
-}
-
-/// Reads the path of a pack in the room: month and name; `None` for what is none.
-pub fn read_pack(path: &str) -> Option<(&str, &str)> {
-    let (month, name) = path.strip_prefix(ARCHIVE)?.strip_prefix('/')?.split_once('/')?;
-    let is_pack = !name.starts_with('.') && !name.contains('/') && name.ends_with(".ndjson.zst");
-    (is_month(month) && is_pack).then_some((month, name))
-}
-
-/// Is this the name of a month's directory in the archive?
-pub fn is_month(name: &str) -> bool {
-    let is_digit = |(n, b): (usize, u8)| if n == 4 { b == b'-' } else { b.is_ascii_digit() };
-    name.len() == 7 && name.bytes().enumerate().all(is_digit)
-}
-
-/// Directory and name of a path in the room that leads nowhere but down.
-pub fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
-    let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    Some((path.parent().filter(|_| is_plain)?, path.file_name()?))
-}
-
-/// The name of a pack that is not in its place yet.
-pub fn draft(name: &str) -> String {
-    format!(".tmp-{name}")
-}
-
-/// Is this a name that [`draft`] gives?
-pub fn is_draft(name: &str) -> bool {
-    name.starts_with(".tmp-") && name.ends_with(".ndjson.zst")
-}
-
-/// The name of a shared file that is not in its place yet.
-pub fn shared_draft(id: &str) -> String {
-    format!(".tmp-{id}")
-}
-
-/// The name of the `number`th file of this name: `notes.md`, `notes-2.md`, `notes-3.md`, never too long for a name.
-pub fn numbered(name: &str, number: u32) -> String {
-    if number <= 1 {
-        return name.to_owned();
-    }
-    let path = Path::new(name);
-    let text = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).unwrap_or_default().to_owned();
-    let (mut stem, end) = match path.extension() {
-        Some(_) => (text(path.file_stem()), format!("-{number}.{}", text(path.extension()))),
-        None => (name.to_owned(), format!("-{number}")),
-    };
-    while stem.len() + end.len() > limits::FILE_NAME && stem.pop().is_some() {}
-    stem + &end
 }
 
 /// Something in a directory of the room.

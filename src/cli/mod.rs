@@ -7,6 +7,7 @@ mod args;
 mod ask;
 mod channel;
 mod check;
+mod completing;
 mod completions;
 mod context;
 mod demo;
@@ -52,6 +53,9 @@ use std::process::ExitCode;
 
 /// Runs what the command line says.
 pub fn main() -> ExitCode {
+    if completing::answer() {
+        return Exit::Ok.into();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {

@@ -13,7 +13,8 @@ pub const OUTPUTS: &[(&str, &str)] = outputs! {
     "ack" "agent-add" "agent-list" "agent-remove" "agent-retire" "agent-roles" "agent-set" "agent-show" "archive" "ask"
     "channel-list" "channel-show" "channel-watch" "check" "demo" "doctor" "done" "error" "explain" "follow" "inbox"
     "init" "list" "log" "log-verify" "read" "rejected-drop" "rejected-list" "rejected-retry" "rejected-show" "reply"
-    "run" "search" "send" "settings" "status" "take" "thread" "trace" "wait" "watch"
+    "run" "search" "send" "settings" "share" "status" "take" "thread" "topic-list" "topic-subscribe" "topic-unsubscribe" "trace"
+    "wait" "watch" "who"
 };
 
 /// The schema of the output of a command, whose words may be joined by blanks or by `-`.

@@ -113,6 +113,12 @@ fn writing(run: &mut Run<'_>) {
     run.ok("reply", &[&first, "8080", "--as", "bob"]);
     run.ok("ack", &[&first, "--as", "carol", "--state", "actioned", "--note", "seen to"]);
     run.ok("trace", &[&first, "--as", "alice"]);
+    run.ok("topic-subscribe", &["release", "--as", "alice"]);
+    run.ok("topic-list", &[]);
+    run.ok("topic-unsubscribe", &["release", "--as", "alice"]);
+    run.ok("who", &[]);
+    std::fs::write(run.world.path().join("notes.txt"), "shared").expect("a file");
+    run.ok("share", &["notes.txt", "--category", "research", "--as", "alice"]);
     run.ok("thread", &[&first]);
     run.code(65, "explain", &["@engineer", "bbo", "*"]);
     run.ok("explain", &["cap:rust"]);

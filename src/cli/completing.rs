@@ -1,0 +1,147 @@
+//! What a shell is offered while somebody types: commands and options, and what is in the room: agents, roles, topics,
+//! channels, unread messages, refused files.
+//!
+//! Nothing that others wrote reaches the shell but names of plain characters: a shell may take others for commands.
+
+use crate::actions::identity;
+use crate::registry::Registry;
+use crate::room::{self, Room};
+use crate::{id, inbox, layout, message};
+use clap::{Arg, Command};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The variable by which a shell asks. One that other programs use would make mailbag answer what it wasn't asked.
+pub(super) const VARIABLE: &str = "MAILBAG_COMPLETE";
+/// How many messages are offered: the newest.
+const MESSAGES: usize = 50;
+
+/// Answers a shell that asks what may come next; `false` if none asks. What goes wrong offers nothing.
+pub(super) fn answer() -> bool {
+    let here = std::env::current_dir().ok();
+    let env = CompleteEnv::with_factory(command).var(VARIABLE).bin("mailbag").completer("mailbag");
+    env.try_complete(std::env::args_os(), here.as_deref()).unwrap_or(std::env::var_os(VARIABLE).is_some())
+}
+
+/// The command line, with what each word may be.
+pub(super) fn command() -> Command {
+    offer(super::command())
+}
+
+fn offer(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    command.mut_args(|arg| offer_values(&name, arg)).mut_subcommands(offer)
+}
+
+fn offer_values(command: &str, arg: Arg) -> Arg {
+    let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.to_string()).unwrap_or_default();
+    let candidates: fn() -> Vec<String> = match (value.as_str(), arg.get_id().as_str(), command) {
+        ("AGENT", ..) => agents,
+        ("ADDRESS" | "ADDRESS... BODY", ..) => addresses,
+        ("ID" | "ID|THREAD", ..) => messages,
+        ("SEQ|NAME", ..) => refused,
+        ("TOPIC", ..) => topics,
+        ("TYPE", ..) => || message::TYPES.iter().map(|kind| kind.to_string()).collect(),
+        ("PRIORITY", ..) => || message::PRIORITIES.map(str::to_owned).to_vec(),
+        (_, "role", _) => roles,
+        (_, "channel" | "channels", _) | ("NAME", _, "show" | "watch") => channels,
+        _ => return arg,
+    };
+    let plain = move || candidates().into_iter().filter(|word| is_plain(word)).map(CompletionCandidate::new).collect();
+    arg.add(ArgValueCandidates::new(move || -> Vec<CompletionCandidate> { plain() }))
+}
+
+fn is_plain(word: &str) -> bool {
+    !word.starts_with('-') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-#@:".contains(&b))
+}
+
+fn agents() -> Vec<String> {
+    let Some((_, registry)) = look() else { return Vec::new() };
+    let there = registry.agents().iter().filter(|agent| !agent.is_retired());
+    there.map(|agent| agent.id.to_string()).collect()
+}
+
+fn addresses() -> Vec<String> {
+    let mut all = agents();
+    all.extend(roles().into_iter().flat_map(|role| [format!("all_{role}"), format!("any_{role}")]));
+    all.extend(topics().into_iter().map(|topic| format!("#{topic}")));
+    all.push("all".into());
+    all
+}
+
+fn roles() -> Vec<String> {
+    of_agents(|agent| agent.role.iter().cloned().collect())
+}
+
+fn topics() -> Vec<String> {
+    of_agents(|agent| agent.topics.clone())
+}
+
+fn of_agents(words: fn(&crate::registry::Agent) -> Vec<String>) -> Vec<String> {
+    let Some((_, registry)) = look() else { return Vec::new() };
+    let all: BTreeSet<String> = registry.agents().iter().flat_map(words).collect();
+    all.into_iter().collect()
+}
+
+fn channels() -> Vec<String> {
+    let Some((room, _)) = look() else { return Vec::new() };
+    names(&room, Path::new(layout::CHANNELS)).into_iter().filter(|name| id::is_name(name)).collect()
+}
+
+/// What the asker has not read, by id, and what it sent, by number.
+fn messages() -> Vec<String> {
+    let Some((room, registry)) = look() else { return Vec::new() };
+    let Some(agent) = asker(&registry) else { return Vec::new() };
+    let unread = inbox::unread(&room.dir, &agent).unwrap_or_default();
+    let senders: Vec<&str> = registry.agents().iter().map(|agent| &*agent.id).chain([id::MAILBAG]).collect();
+    let read = |name: &std::ffi::OsString| {
+        let rest = name.to_str()?.get(crate::limits::STAMP + 1..)?.strip_suffix(".json")?;
+        senders.iter().find_map(|sender| rest.strip_prefix(sender)?.strip_prefix('-')).map(str::to_owned)
+    };
+    let mut all: Vec<String> = unread.iter().rev().take(MESSAGES).filter_map(read).collect();
+    all.extend(numbers(&room, &layout::sent(&agent)));
+    all
+}
+
+fn refused() -> Vec<String> {
+    let Some((room, _)) = look() else { return Vec::new() };
+    let agents = names(&room, Path::new(layout::REJECTED));
+    agents.iter().flat_map(|agent| numbers(&room, &layout::rejected(agent))).collect()
+}
+
+fn numbers(room: &Room, directory: &Path) -> Vec<String> {
+    let mut numbers: Vec<u64> = names(room, directory).iter().filter_map(|name| layout::read_retired(name)).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.iter().rev().take(MESSAGES).map(u64::to_string).collect()
+}
+
+fn names(room: &Room, directory: &Path) -> Vec<String> {
+    let Ok(listing) = room.dir.sub(directory).and_then(|dir| dir.list()) else { return Vec::new() };
+    listing.flatten().filter_map(|entry| entry.name.into_string().ok()).collect()
+}
+
+fn look() -> Option<(Room, Registry)> {
+    let asked = option("--room").or_else(|| std::env::var("MAILBAG_ROOM").ok()).map(PathBuf::from);
+    let place = room::find(asked.as_deref(), &std::env::current_dir().ok()?).ok()?;
+    let room = Room::open(&place).ok()?;
+    let registry = room.registry().ok()?;
+    Some((room, registry))
+}
+
+fn asker(registry: &Registry) -> Option<String> {
+    let who = identity::who(option("--as").as_deref(), true).ok()?;
+    who.in_registry(registry).ok().map(|agent| agent.id.to_string())
+}
+
+/// What stands behind an option in the line that is being typed.
+fn option(name: &str) -> Option<String> {
+    let words: Vec<String> = std::env::args().skip_while(|word| word != "--").collect();
+    let behind = |(n, word): (usize, &String)| match word.strip_prefix(name)? {
+        "" => words.get(n + 1).cloned(),
+        rest => rest.strip_prefix('=').map(str::to_owned),
+    };
+    words.iter().enumerate().find_map(behind).filter(|value| !value.is_empty())
+}

@@ -1,0 +1,50 @@
+//! What a shell is offered while somebody types.
+
+use crate::world::World;
+
+/// What bash would offer for the last of these words.
+fn offered(world: &World, words: &[&str]) -> Vec<String> {
+    let line = [&["--", "mailbag"], words].concat();
+    let mut program = world.program(&line);
+    program.env("MAILBAG_COMPLETE", "bash").env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    let output = program.output().expect("the program runs");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn agents_addresses_and_unread_messages_are_offered() {
+    let world = World::with(&["alice", "bob"]).agent("betty", &["--role", "builder", "--topic", "release"]);
+    assert_eq!(offered(&world, &["read", "--as", "b"]), ["bob", "betty"]);
+    assert_eq!(offered(&world, &["send", "all_"]), ["all_builder"]);
+    assert_eq!(offered(&world, &["send", "#"]), ["#release"]);
+    let id = world.send("alice", "bob", "hello");
+    assert_eq!(offered(&world, &["read", "--as", "bob", &id[..8]]), [id]);
+    assert_eq!(offered(&world, &["channel", "show", "m"]), ["main"]);
+    assert!(offered(&world, &["tra"]).contains(&"trace".to_owned()));
+}
+
+#[test]
+fn nothing_is_offered_that_a_shell_could_take_for_a_command() {
+    let world = World::with(&["alice", "bob"]);
+    std::fs::create_dir_all(world.room("channels/$(touch hit)")).expect("a hostile name");
+    assert_eq!(offered(&world, &["channel", "show", "$"]), [""; 0]);
+}
+
+#[test]
+fn where_there_is_no_room_nothing_is_offered_and_nothing_complains() {
+    let world = World::empty();
+    assert_eq!(offered(&world, &["read", "--as", "b"]), [""; 0]);
+    // Whoever asks in a way that is not understood is not answered with something else.
+    let ran = world.program(&["status"]).env("MAILBAG_COMPLETE", "no-such-shell").output().expect("the program runs");
+    assert!(ran.stdout.is_empty());
+}
+
+#[test]
+fn the_script_for_each_shell_asks_the_program() {
+    let world = World::empty();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(world.ok(&["completions", shell]).contains("MAILBAG_COMPLETE"), "{shell}");
+    }
+}
