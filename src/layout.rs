@@ -222,26 +222,6 @@ pub fn is_draft(name: &str) -> bool {
     name.starts_with(".tmp-") && name.ends_with(".ndjson.zst")
 }
 
-/// The name of a shared file that is not in its place yet.
-pub fn shared_draft(id: &str) -> String {
-    format!(".tmp-{id}")
-}
-
-/// The name of the `number`th file of this name: `notes.md`, `notes-2.md`, `notes-3.md`, never too long for a name.
-pub fn numbered(name: &str, number: u32) -> String {
-    if number <= 1 {
-        return name.to_owned();
-    }
-    let path = Path::new(name);
-    let text = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).unwrap_or_default().to_owned();
-    let (mut stem, end) = match path.extension() {
-        Some(_) => (text(path.file_stem()), format!("-{number}.{}", text(path.extension()))),
-        None => (name.to_owned(), format!("-{number}")),
-    };
-    while stem.len() + end.len() > limits::FILE_NAME && stem.pop().is_some() {}
-    stem + &end
-}
-
 /// Something in a directory of the room.
 pub fn below(directory: &Path, name: &std::ffi::OsStr) -> PathBuf {
     directory.join(name)
@@ -396,14 +376,6 @@ mod tests {
         let original = read_claim(&name).map(|c| c.original.to_owned()).unwrap_or_default();
         assert!(original.ends_with("é.ndjson") && name.len() <= limits::FILE_NAME, "{name}");
         assert!(explanation_of_line(u64::MAX, &original, u32::MAX).len() <= limits::FILE_NAME);
-    }
-
-    #[test]
-    fn a_numbered_name_keeps_its_end() {
-        let names = ["notes.md", "notes", ".env", "a.tar.gz"].map(|name| numbered(name, 2));
-        assert_eq!(names, ["notes-2.md", "notes-2", ".env-2", "a.tar-2.gz"]);
-        let long = numbered(&("é".repeat(126) + ".md"), 10);
-        assert!(long.ends_with("é-10.md") && long.len() <= limits::FILE_NAME, "{long}");
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn prepare_node() -> Node {
     match version_is {
         (22, 18..) | (23, 6..) | (24.., _) => return Ok((Vec::new(), place.join("driver.ts"))),
         (22, 6..) | (23, _) => return Ok((vec!["--experimental-strip-types".into()], place.join("driver.ts"))),
-        (20 | 21 | 22, _) => {}
+        (20..=22, _) => {}
         _ => return Err(format!("the helper needs Node 20, and this is {version}")),
     }
     let Some(compiler) = compiler() else {
