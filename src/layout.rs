@@ -328,14 +328,6 @@ mod tests {
     }
 
     #[test]
-    fn a_numbered_name_keeps_its_end() {
-        let names = ["notes.md", "notes", ".env", "a.tar.gz"].map(|name| numbered(name, 2));
-        assert_eq!(names, ["notes-2.md", "notes-2", ".env-2", "a.tar-2.gz"]);
-        let long = numbered(&("é".repeat(126) + ".md"), 10);
-        assert!(long.ends_with("é-10.md") && long.len() <= limits::FILE_NAME, "{long}");
-    }
-
-    #[test]
     fn newlines_and_direction_marks_do_not_survive_in_a_name() {
         assert_eq!(kept("a\nb\u{202e}c.json"), "a_b_c.json");
     }

@@ -9,7 +9,7 @@ use crate::error::{Doing, Error, Result};
 use crate::record::{Hash, hex};
 use crate::room::Room;
 use crate::settings::Settings;
-use crate::{id, layout};
+use crate::{id, layout, limits};
 use rustix::fs::FileType;
 use serde::Serialize;
 use serde_json::json;
@@ -107,12 +107,12 @@ fn open(file: &Path) -> Result<(String, File)> {
 /// Copies a file into a category, under its own name or, where another file has that, under a numbered one.
 fn put(room: &Room, settings: &Settings, category: &str, name: &str, source: File) -> Result<Artifact> {
     let dir = context(room, settings)?.make(category)?;
-    let mut draft = disk::Draft::new(&dir, &layout::shared_draft(&id::mint()))?;
+    let mut draft = disk::Draft::new(&dir, &shared_draft(&id::mint()))?;
     let digest = attach::copy(source, &mut draft).doing("copy into", draft.path())?;
     draft.sync()?;
     let mut number = 1;
     let (kept, already) = loop {
-        let candidate = layout::numbered(name, number);
+        let candidate = numbered(name, number);
         if draft.try_place(&candidate)? {
             dir.sync()?;
             break (candidate, false);
@@ -154,5 +154,38 @@ fn is_same(dir: &Dir, name: &str, size: u64, digest: &Hash) -> Result<bool> {
             Ok(attach::hash(dir.look(name)?).doing("read", dir.at(name))? == *digest)
         }
         _ => Ok(false),
+    }
+}
+
+/// The name of a shared file that is not in its place yet.
+fn shared_draft(id: &str) -> String {
+    format!(".tmp-{id}")
+}
+
+/// The name of the `number`th file of this name: `notes.md`, `notes-2.md`, `notes-3.md`, never too long for a name.
+fn numbered(name: &str, number: u32) -> String {
+    if number <= 1 {
+        return name.to_owned();
+    }
+    let path = Path::new(name);
+    let text = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).unwrap_or_default().to_owned();
+    let (mut stem, end) = match path.extension() {
+        Some(_) => (text(path.file_stem()), format!("-{number}.{}", text(path.extension()))),
+        None => (name.to_owned(), format!("-{number}")),
+    };
+    while stem.len() + end.len() > limits::FILE_NAME && stem.pop().is_some() {}
+    stem + &end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_numbered_name_keeps_its_end() {
+        let names = ["notes.md", "notes", ".env", "a.tar.gz"].map(|name| numbered(name, 2));
+        assert_eq!(names, ["notes-2.md", "notes-2", ".env-2", "a.tar-2.gz"]);
+        let long = numbered(&("é".repeat(126) + ".md"), 10);
+        assert!(long.ends_with("é-10.md") && long.len() <= limits::FILE_NAME, "{long}");
     }
 }

@@ -584,7 +584,7 @@ mailbag_share_artifact() (
 
 mailbag_route() (
     command -v mailbag >/dev/null 2>&1 || mailbag_fail 1 "there is no program mailbag on the PATH"
-    room=$(mailbag_room) && mailbag --room "$room" run --once -q
+    room=$(mailbag_room) && mailbag --room "$room" run --once -q >/dev/null
 )
 
 if [ "${0##*/}" = mailbag.sh ]; then

@@ -1,4 +1,4 @@
-//! The paths of the archive, and of what is packed into it.
+//! The paths of the archive and what is packed into it, and of shared files.
 
 use super::{ARCHIVE, LOG, segment, segment_number};
 use crate::clock::Stamp;
