@@ -122,8 +122,9 @@ impl Timers {
         });
     }
 
-    /// The sender was told who had not read it in its time. Who has not read it is not waited for either.
-    pub(super) fn expired(&mut self, seq: u64) {
+    /// The sender was told who had not read it in its time, or nobody was to be told: then it comes up again only when the
+    /// log is folded anew.
+    pub fn expired(&mut self, seq: u64) {
         self.change(seq, |timed| timed.expires = None);
     }
 
@@ -133,11 +134,6 @@ impl Timers {
             Some(wanted) if !at_last => (wanted.told, wanted.due) = (true, at.micros() + wanted.period),
             wanted => *wanted = None,
         });
-    }
-
-    /// Nothing came of it: nobody was to be told. It comes up again only when the log is folded anew.
-    pub fn forget_expiry(&mut self, seq: u64) {
-        self.expired(seq);
     }
 
     fn change(&mut self, seq: u64, change: impl FnOnce(&mut Timed)) {

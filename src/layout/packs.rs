@@ -1,8 +1,7 @@
-//! The paths of the archive and what is packed into it, and of shared files.
+//! The paths of the archive, and of what is packed into it.
 
 use super::{ARCHIVE, LOG, segment, segment_number};
 use crate::clock::Stamp;
-use crate::limits;
 use std::path::{Path, PathBuf};
 
 /// The directory of what is archived of a month.
@@ -62,24 +61,4 @@ pub fn draft(name: &str) -> String {
 /// Is this a name that [`draft`] gives?
 pub fn is_draft(name: &str) -> bool {
     name.starts_with(".tmp-") && name.ends_with(".ndjson.zst")
-}
-
-/// The name of a shared file that is not in its place yet.
-pub fn shared_draft(id: &str) -> String {
-    format!(".tmp-{id}")
-}
-
-/// The name of the `number`th file of this name: `notes.md`, `notes-2.md`, `notes-3.md`, never too long for a name.
-pub fn numbered(name: &str, number: u32) -> String {
-    if number <= 1 {
-        return name.to_owned();
-    }
-    let path = Path::new(name);
-    let text = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).unwrap_or_default().to_owned();
-    let (mut stem, end) = match path.extension() {
-        Some(_) => (text(path.file_stem()), format!("-{number}.{}", text(path.extension()))),
-        None => (name.to_owned(), format!("-{number}")),
-    };
-    while stem.len() + end.len() > limits::FILE_NAME && stem.pop().is_some() {}
-    stem + &end
 }

@@ -56,27 +56,28 @@ impl Router {
     fn expire(&mut self, timed: &Timed) -> Result<()> {
         let name = layout::delivered(Stamp::from_micros(timed.at), &timed.from, &timed.id);
         let mut unread = Vec::new();
-        for agent in self.recipients(timed)? {
-            if self.fold.mailboxes.is_unread(&agent, timed.seq) {
+        let record = self.record_of(timed)?;
+        for (agent, _) in record.iter().flat_map(Record::recipients) {
+            if self.fold.mailboxes.is_unread(agent, timed.seq) {
                 // One that could not be delivered yet is not lost with its time: it comes first, and goes then.
                 if self.stuck.contains(&timed.seq) {
                     return Ok(());
                 }
-                self.set_aside(&agent, timed.seq, name.as_ref())?;
-                if self.observed.has_expired(&agent, timed.seq) {
-                    unread.push(agent);
+                self.set_aside(agent, timed.seq, name.as_ref())?;
+                if self.observed.has_expired(agent, timed.seq) {
+                    unread.push(agent.clone());
                 }
             }
         }
         let knows = self.registry.agent(&timed.from).is_some_and(|agent| !agent.is_retired());
         if unread.is_empty() || !knows {
-            self.fold.timers.forget_expiry(timed.seq);
+            self.fold.timers.expired(timed.seq);
             return Ok(());
         }
         let who = names(&unread);
         let body =
             format!("{}/{} was not read in its time by {who}. It is in their `expired/` now.", timed.from, timed.id);
-        let subject = format!("expired unread: {}", self.title(timed)?);
+        let subject = format!("expired unread: {}", title(timed, record));
         self.tell(timed, (EXPIRED, &timed.from, "notification"), subject, body, &unread);
         Ok(())
     }
@@ -98,7 +99,7 @@ impl Router {
         }
         let (missing, verb) =
             if wanted.answer { ("unanswered", "answered") } else { ("unacknowledged", "acknowledged") };
-        let title = self.title(timed)?;
+        let title = title(timed, self.record_of(timed)?);
         for (to, of) in supervisors {
             let body = format!(
                 "{} asked in {}/{} at {}, and {} not {verb}. `mailbag trace {}/{}` shows how it stands.",
@@ -131,24 +132,18 @@ impl Router {
         self.notify_of(Notice { about, to: to.clone(), kind, subject, body, more });
     }
 
-    fn recipients(&self, timed: &Timed) -> Result<Vec<Arc<str>>> {
-        let record = self.record_of(timed)?;
-        Ok(record.iter().flat_map(Record::recipients).map(|(agent, _)| agent.clone()).collect())
-    }
-
-    // What it is about, in a few words.
-    fn title(&self, timed: &Timed) -> Result<String> {
-        let record = self.record_of(timed)?;
-        let fields = record.and_then(|record| serde_json::from_str::<Map<String, Value>>(record.message?.get()).ok());
-        let text = |field: &str| fields.as_ref()?.get(field)?.as_str()?.lines().next().map(str::to_owned);
-        let title = text("subject").or_else(|| text("body")).unwrap_or_else(|| timed.id.clone());
-        Ok(title.chars().take(80).collect())
-    }
-
     fn record_of(&self, timed: &Timed) -> Result<Option<Record>> {
         let line = log::read_one(&self.room.dir, timed.place)?;
         Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
     }
+}
+
+// What it is about, in a few words.
+fn title(timed: &Timed, record: Option<Record>) -> String {
+    let fields = record.and_then(|record| serde_json::from_str::<Map<String, Value>>(record.message?.get()).ok());
+    let text = |field: &str| fields.as_ref()?.get(field)?.as_str()?.lines().next().map(str::to_owned);
+    let title = text("subject").or_else(|| text("body")).unwrap_or_else(|| timed.id.clone());
+    title.chars().take(80).collect()
 }
 
 fn names(agents: &[Arc<str>]) -> String {

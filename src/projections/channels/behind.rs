@@ -34,5 +34,5 @@ fn shows(room: &Dir, fold: &Fold, channel: &str) -> Result<u64> {
     let path = layout::conversation(channel);
     let Ok(mut file) = room.look(&path) else { return Ok(0) };
     let size = file_meta(&file).doing("look at", room.at(&path))?.size;
-    Ok(Judge::new(room, fold, channel)?.last_of_ours(&mut file, size, &room.at(&path))?.seq)
+    Ok(Judge::new(room, fold, channel).last_of_ours(&mut file, size, &room.at(&path))?.seq)
 }

@@ -262,7 +262,7 @@ impl Channels {
             Some(_) => 0,
             None => meta.size,
         };
-        let judge = Judge::new(&self.room, fold, channel)?;
+        let judge = Judge::new(&self.room, fold, channel);
         let known = judge.last_of_ours(&mut file, upto, &path)?;
         let (mut cut, mut end) = (Vec::new(), known.end);
         // Once more for what came while the last of it was kept.

@@ -9,6 +9,7 @@ use crate::log::{self, Position};
 use crate::record::{Event, Record};
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -60,12 +61,20 @@ pub(super) struct Judge<'a> {
     pub(super) fold: &'a Fold,
     pub(super) channel: &'a str,
     /// The last record that was archived: its ids are forgotten, and what claims to show it is believed.
-    archived: u64,
+    archived: OnceCell<u64>,
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(room: &'a Dir, fold: &'a Fold, channel: &'a str) -> Result<Judge<'a>> {
-        Ok(Judge { room, fold, channel, archived: last_archived(room)? })
+    pub(super) fn new(room: &'a Dir, fold: &'a Fold, channel: &'a str) -> Judge<'a> {
+        Judge { room, fold, channel, archived: OnceCell::new() }
+    }
+
+    // Asked for only by a line that no id leads to: most files end with one that is found.
+    fn archived(&self) -> Result<u64> {
+        match self.archived.get() {
+            Some(&last) => Ok(last),
+            None => last_archived(self.room).map(|last| *self.archived.get_or_init(|| last)),
+        }
     }
 
     /// The record that a line shows, and where it stands in the log; `None` for a line that is not the router's.
@@ -84,7 +93,7 @@ impl<'a> Judge<'a> {
         }
         let seq = head.metadata.delivery.seq;
         let shown = self.fold.channels.get(self.channel).copied().unwrap_or(0);
-        Ok((seq <= self.archived.min(shown)).then_some((seq, log::START)))
+        Ok((seq <= shown && seq <= self.archived()?).then_some((seq, log::START)))
     }
 
     /// The record that a line of the router's shows, if it is one behind `last`.
