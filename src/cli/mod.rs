@@ -17,6 +17,7 @@ mod exit;
 mod explain;
 mod follow;
 mod helper;
+mod hook;
 mod inbox;
 mod init;
 mod join;
@@ -61,7 +62,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => {
             output::usage(&e, std::env::args_os().any(|word| word == "--json"));
-            return if e.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() };
+            // A client takes any other status of a hook for a word of its own.
+            let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
+            return if e.use_stderr() && !is_hook { Exit::Usage.into() } else { Exit::Ok.into() };
         }
     };
     let mut cx = Context::new(&cli.global);
@@ -121,6 +124,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Run(args) => run::run(args, cx),
         Command::Settings(args) => settings::run(args, cx),
         Command::Schema(args) => schema::run(args, cx),
+        Command::Hook(args) => hook::run(args, cx),
         Command::Helper(args) => helper::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Completions(args) => completions::run(args, cx),
