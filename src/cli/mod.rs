@@ -68,6 +68,7 @@ pub fn main() -> ExitCode {
         }
     };
     let mut cx = Context::new(&cli.global);
+    let is_hook = matches!(cli.command, Command::Hook(_));
     let done = dispatch(cli.command, &mut cx).and_then(|exit| cx.out.flush().map(|()| exit));
     match done {
         Ok(exit) => exit.into(),
@@ -76,7 +77,7 @@ pub fn main() -> ExitCode {
             // What was found before it went wrong is shown as well.
             let _ = cx.out.flush();
             cx.out.error(&e);
-            Exit::of(&e).into()
+            if is_hook { Exit::Ok.into() } else { Exit::of(&e).into() }
         }
     }
 }
