@@ -13,6 +13,7 @@ const WITHOUT: [(&str, &str); 4] = [
     ("completions", "prints a script"),
     ("man", "writes files"),
     ("helper", "writes a file"),
+    ("hook", "answers in the form of its client"),
 ];
 
 #[test]
