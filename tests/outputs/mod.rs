@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Commands whose output is no JSON, with the reason.
-const WITHOUT: [(&str, &str); 4] = [
+const WITHOUT: &[(&str, &str)] = &[
     ("schema", "prints a schema as it is"),
     ("completions", "prints a script"),
     ("man", "writes files"),
