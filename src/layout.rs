@@ -85,6 +85,11 @@ pub fn read_session(name: &std::ffi::OsStr) -> Option<&str> {
     crate::id::is_name(agent).then_some(agent)
 }
 
+/// Held in `sessions/` by whoever waits behind an agent that has stopped.
+pub fn vigil(agent: &str) -> String {
+    format!(".{agent}.vigil")
+}
+
 /// The name of the file that says when a client's hook last ran.
 pub fn fired(client: &str, event: &str) -> String {
     format!("{client}.{event}.json")

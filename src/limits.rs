@@ -158,6 +158,11 @@ pub const BRIEFING_SENDERS: usize = 5;
 pub const BRIEFING_LOOK: usize = 500;
 /// The largest input of a hook: what a client's tools gave back stands in it.
 pub const HOOK_BYTES: u64 = 64 << 20;
+/// How often whoever waits behind a session looks whether it still lives.
+pub const VIGIL: Duration = Duration::from_secs(2);
+/// How old a session's last call may get while somebody waits behind it.
+pub const VIGIL_RENEWS: Duration = Duration::from_secs(5 * 60);
+const _: () = assert!(VIGIL_RENEWS.as_secs() < SESSION_LEASE.as_secs());
 /// How often an agent is woken at most, where its entry in the registry doesn't say otherwise.
 pub const WAKE_EVERY: Duration = Duration::from_secs(60);
 /// How long the program may take that wakes it, where nothing else is said.

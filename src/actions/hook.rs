@@ -30,6 +30,8 @@ pub struct Event {
 pub enum Kind {
     /// A moment to tell of mail.
     Tell(Moment),
+    /// The session begins, and what is said now doesn't reach the agent.
+    Begin,
     /// The session ends.
     End,
     /// Nothing: a sub-agent's, or one that goes on because of mail and is not held up again.
@@ -62,6 +64,10 @@ fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Re
     let caller = Caller::here(client, event.session.clone())?;
     match event.kind {
         Kind::Nothing => Ok(Reply::default()),
+        Kind::Begin => {
+            let agent = bind(room, &caller, event, named)?.map(|lease| lease.agent);
+            Ok(Reply { agent, ..Reply::default() })
+        }
         Kind::End => sessions::release(room, &caller).map(|()| Reply::default()),
         Kind::Tell(moment) => match bind(room, &caller, event, named)? {
             Some(lease) => tell(room, moment, lease),

@@ -26,6 +26,7 @@ pub mod reference;
 pub mod rejected;
 pub mod reply;
 pub mod search;
+pub mod rewake;
 pub mod send;
 pub mod share;
 pub mod standing;

@@ -53,12 +53,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn answer(args: &Args, cx: &mut Context) -> Result<()> {
-    let mut input = Vec::new();
-    std::io::stdin().take(limits::HOOK_BYTES).read_to_end(&mut input).doing("read", "standard input")?;
-    let event = args.client.read(&input).map_err(|what| Error::Usage {
-        what,
-        cure: format!("let {} run this as a hook; `mailbag install` does so", args.client.as_str()),
-    })?;
+    let event = read(args.client)?;
     let Some(room) = room(cx, &event) else { return print(args.client, &event, None, cx) };
     let named = identity::named(args.agent.as_deref());
     let reply = hook::attend(&room, args.client.as_str(), &event, named.as_ref());
@@ -69,8 +64,18 @@ fn answer(args: &Args, cx: &mut Context) -> Result<()> {
     reply.said(&room, args.client.as_str(), &event)
 }
 
+/// What a client says on standard input.
+pub(super) fn read(client: Client) -> Result<Event> {
+    let mut input = Vec::new();
+    std::io::stdin().take(limits::HOOK_BYTES).read_to_end(&mut input).doing("read", "standard input")?;
+    client.read(&input).map_err(|what| Error::Usage {
+        what,
+        cure: format!("let {} run this as a hook; `mailbag install` does so", client.as_str()),
+    })
+}
+
 /// The room that was asked for, or the one where the session works. Most projects have none, and that is fine.
-fn room(cx: &Context, event: &Event) -> Option<Room> {
+pub(super) fn room(cx: &Context, event: &Event) -> Option<Room> {
     let from = event.directory.clone().filter(|directory| directory.is_dir()).map_or_else(here, Ok).ok()?;
     Room::open(&room::find(cx.asked().as_deref(), &from).ok()?).ok()
 }

@@ -129,6 +129,11 @@ impl Output {
         }
     }
 
+    /// A word to the program that runs this one and reads its standard error.
+    pub(super) fn tell(&self, text: &str) -> Result<()> {
+        writeln!(std::io::stderr(), "{text}").doing("write to", "standard error")
+    }
+
     /// Where talk may go while data is being written.
     pub(super) fn talk(&self) -> Talk {
         Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
