@@ -51,4 +51,5 @@ pub mod daemon;
 pub mod actions;
 
 // Faces: parse, call an action, show.
+pub mod hooks;
 pub mod cli;

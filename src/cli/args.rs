@@ -1,8 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, exec, explain, follow, helper, inbox,
-    init, join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take,
+    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, exec, explain, follow, helper, hook,
+    inbox, init, join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take,
     thread, topic, trace, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
@@ -92,6 +92,7 @@ pub(super) enum Command {
     Run(run::Args),
     Settings(settings::Args),
     Schema(schema::Args),
+    Hook(hook::Args),
     Helper(helper::Args),
     Demo(demo::Args),
     Completions(completions::Args),

@@ -187,7 +187,7 @@ impl Session {
 /// This process. Where the system doesn't tell one from a later one of its number, an id of its own does.
 fn caller() -> Caller {
     let process = Process::own();
-    Caller { client: "exec".into(), session: process.is_none().then(id::mint), process }
+    Caller { client: sessions::EXEC.into(), session: process.is_none().then(id::mint), process }
 }
 
 /// The agents that are waited for, by id.
