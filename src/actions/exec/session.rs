@@ -54,7 +54,11 @@ impl Session {
         let who = Who { name: id.clone(), source: "--id" };
         send::sender_id(&room.registry()?, &settings, &who)?;
         let caller = caller();
-        sessions::bind(room, &id, &caller, Claim::Free, "exec")?;
+        let lease = sessions::bind(room, &id, &caller, Claim::Free, "exec")?;
+        if !lease.is_of(&caller) {
+            let what = format!("{id} is held by {}, inside of which this runs", lease.holder());
+            return Err(Error::Busy { what, cure: "take another name".into() });
+        }
         agent::mark(room, &id, Status::Online)?;
         let path = room.dir.path();
         let context = attach::context(room, &settings);
