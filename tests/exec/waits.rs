@@ -13,6 +13,7 @@ fn after(world: &World, id: &str, others: &[&str]) -> Command {
 
 #[test]
 fn it_begins_once_the_others_have_completed() {
+    // P78
     for with_router in [false, true] {
         let mut town = Town::of(&["alice", "bob", "carol"]);
         if with_router {
