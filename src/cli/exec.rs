@@ -53,6 +53,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let Args { id, role, after, timeout, command } = args;
+    let role = role.filter(|role| !role.is_empty());
     let wish = Wish { id, role, after, timeout, command };
     let hear = |told| match told {
         Told::Note(text) => cx.out.note(&text),

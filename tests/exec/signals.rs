@@ -36,6 +36,35 @@ fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
+    let world = World::with(&["alice"]);
+    let lock = std::fs::File::options().write(true).open(world.room("spool/registry.lock")).expect("it was locked");
+    lock.lock().expect("nobody holds it");
+    let command = Command::start(&world, &["--id", "alice", "--", "touch", "begun"]);
+    let status = format!("/proc/{}/status", command.child.id());
+    world.wait("it hears signals", || {
+        let status = std::fs::read_to_string(&status).expect("a process");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        u64::from_str_radix(caught.trim(), 16).expect("a mask") & 1 << (libc::SIGTERM - 1) != 0
+    });
+    command.signal(Signal::TERM);
+    world.wait("the signal was taken", || {
+        let status = std::fs::read_to_string(&status).expect("a process");
+        status
+            .lines()
+            .filter(|line| line.starts_with("SigPnd:") || line.starts_with("ShdPnd:"))
+            .all(|line| line.ends_with("\t0000000000000000"))
+    });
+    drop(lock);
+    command.ends(&world, 143);
+    assert!(!world.path().join("begun").exists());
+    let last = words(&world, "alice").pop().unwrap_or_default();
+    assert_eq!(last, "blocked: ended by SIGTERM before it began");
+    assert_eq!(world.json(&["agent", "show", "alice"])["status"], "offline");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn what_it_was_started_to_ignore_the_command_ignores_too() {
     let world = World::new();
     let program = env!("CARGO_BIN_EXE_mailbag");

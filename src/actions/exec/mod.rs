@@ -89,7 +89,7 @@ fn live(
     {
         return Ok(Ended::Signal(signal));
     }
-    run::run(session, &wish.command, out, happenings, hear).map(Ended::Status)
+    run::run(session, &wish.command, out, happenings, hear)
 }
 
 /// The name of a signal, such as `SIGTERM`.
@@ -152,6 +152,23 @@ impl Happenings {
 
     fn sender(&self) -> Sender<Happening> {
         self.sender.clone()
+    }
+
+    /// A signal that came and that nobody took.
+    fn signal(&self) -> Option<i32> {
+        self.receiver.try_iter().find_map(|happening| match happening {
+            Happening::Signal { number, .. } => Some(number),
+            _ => None,
+        })
+    }
+
+    /// What is still to be told.
+    fn tell(&self, hear: &dyn Fn(Told)) {
+        for happening in self.receiver.try_iter() {
+            if let Happening::Warn(text) = happening {
+                hear(Told::Warning(text));
+            }
+        }
     }
 
     /// What happens next; `None` if nothing does before the deadline.

@@ -2,8 +2,8 @@
 
 use super::pump::Pump;
 use super::session::{Session, bear};
-use super::waiting::outcome;
-use super::{Happening, Happenings, Told};
+use super::waiting::{not_begun, outcome};
+use super::{Ended, Happening, Happenings, Told};
 use crate::address::quoted;
 use crate::disk::machine;
 use crate::error::{Doing, Result};
@@ -18,19 +18,24 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Runs a command, and gives the status to end with.
+/// Runs a command, and says how it ended.
 pub(super) fn run(
     session: &Arc<Session>,
     words: &[OsString],
     out: Box<dyn Write + Send>,
     happenings: &mut Happenings,
     hear: &dyn Fn(Told),
-) -> Result<u8> {
+) -> Result<Ended> {
     let (program, arguments) = words.split_first().expect("the command line asks for a command");
     let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
     // Before it runs: what it says of itself comes after this. Arguments may hold secrets, and the log is for ever.
     let pid = ("pid".to_owned(), json!(std::process::id()));
     session.say("status", &format!("started {name}"), Map::from_iter([pid]))?;
+    if let Some(signal) = happenings.signal() {
+        // Nobody else could tell the command of it.
+        bear(session.stuck(&not_begun(signal), Map::new(), "normal").map(drop), hear);
+        return Ok(Ended::Signal(signal));
+    }
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::piped());
     for (variable, value) in session.place.variables() {
@@ -47,15 +52,16 @@ pub(super) fn run(
             let what = format!("can't run {}: {e}", quoted(&name));
             bear(session.stuck(&what, outcome(code, None).1, "normal").map(drop), hear);
             hear(Told::Warning(what));
-            return Ok(code);
+            return Ok(Ended::Status(code));
         }
     };
     let pump = pump(session, &mut child, out, happenings)?;
     let status = attend(session, child, &pump, happenings, hear)?;
+    happenings.tell(hear);
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     let code = code.unwrap_or_else(|| 128 + status.signal().unwrap_or_default() as u8);
     if status.success() && pump.is_completed() {
-        return Ok(code);
+        return Ok(Ended::Status(code));
     }
     let (text, metadata) = outcome(code, status.signal());
     let said = match status.success() {
@@ -63,7 +69,7 @@ pub(super) fn run(
         false => session.stuck(&text, metadata, "normal"),
     };
     bear(said.map(drop), hear);
-    Ok(code)
+    Ok(Ended::Status(code))
 }
 
 /// Begins to hand its output on.

@@ -63,7 +63,7 @@ pub(super) fn wait(
     let waited = wait.until(deadline, timeout, happenings, hear);
     let why_not = match &waited {
         Ok(Waited::Over) => return waited,
-        Ok(Waited::Signal(signal)) => format!("ended by {} before it began", super::signal_name(*signal)),
+        Ok(Waited::Signal(signal)) => not_begun(*signal),
         Err(e) => format!("not begun: {e}"),
     };
     // It waits no more: nobody may be told that it does.
@@ -89,8 +89,8 @@ impl<'s> Wait<'s> {
         }
         let sent = session.waits_for(&missing, None)?;
         wait.names = BTreeSet::from([sent.id.clone(), format!("{}/{}", session.id(), sent.id)]);
+        hear(Told::Note(format!("waiting for {}, as message {} says", missing.join(", "), sent.id)));
         wait.id = sent.id;
-        hear(Told::Note(format!("waiting for {}", missing.join(", "))));
         Ok(Some(wait))
     }
 
@@ -213,6 +213,11 @@ fn too_late(missing: &[String], timeout: Duration) -> Error {
         false => format!("{them} has not completed within {}", span_text(timeout)),
     };
     Error::Timeout { what, cure: "wait again, or longer with --timeout".into() }
+}
+
+/// What is said of a command that a signal kept from being started.
+pub(super) fn not_begun(signal: i32) -> String {
+    format!("ended by {} before it began", super::signal_name(signal))
 }
 
 /// What a command's exit says.
