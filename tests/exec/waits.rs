@@ -49,6 +49,19 @@ fn what_was_completed_before_counts_unless_it_was_begun_anew() {
 }
 
 #[test]
+fn who_was_begun_anew_has_not_completed_though_the_log_does_not_say_so_yet() {
+    let world = World::new();
+    world.ok(&["exec", "--id", "alice", "--", "true"]);
+    let now = chrono::Utc::now().to_rfc3339();
+    let hold = json!({"agent": "alice", "client": "exec", "session": "s1", "since": now, "last": now});
+    world.write("sessions/alice.json", hold.to_string());
+    let mut bob = after(&world, "bob", &["alice"]);
+    bob.waits(&world, "bob");
+    world.drop_file("alice", "x.json", json!({"type": "completed", "body": "done"}).to_string());
+    assert_eq!(bob.ends(&world, 0), "begun\n");
+}
+
+#[test]
 fn who_fails_is_waited_for_until_it_succeeds() {
     let world = World::with(&["alice"]);
     let mut bob = after(&world, "bob", &["alice"]);

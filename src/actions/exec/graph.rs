@@ -54,11 +54,6 @@ impl Graph {
         self.last.get(agent)
     }
 
-    /// Is the last that it said that it is done?
-    pub(super) fn is_completed(&self, agent: &str) -> bool {
-        self.doing(agent).is_some_and(Doing::is_completed)
-    }
-
     /// The way by which `first` waits for itself, if it waits for these: `first`, who it waits for, and so on, and
     /// `first` again. Only those who are there wait.
     pub(super) fn cycle(&self, first: &str, others: &[String], is_there: &dyn Fn(&str) -> bool) -> Option<Vec<String>> {

@@ -70,10 +70,11 @@ pub fn exec(room: &Room, wish: &Wish, out: Box<dyn Write + Send>, hear: &dyn Fn(
     let session = Arc::new(Session::begin(room, wish)?);
     let ended = live(&session, (wish, &others), out, &mut happenings, hear);
     happenings.finishing.store(true, Ordering::Relaxed);
-    bear(session.end(), hear);
     drop(happenings);
-    // What was said last is routed by this process, if nobody else does.
+    // What was said last is routed by this process, if nobody else does. Only then is the agent free: who waits for it
+    // must not take what it said before it was begun for its last word.
     bear(super::send::route(room).map(drop), hear);
+    bear(session.end(), hear);
     ended
 }
 

@@ -5,12 +5,12 @@ use super::session::Session;
 use super::{Happening, Happenings, Told};
 use crate::actions::send;
 use crate::actions::tail::Tail;
-use crate::clock::span_text;
+use crate::clock::{Stamp, span_text};
 use crate::error::{Error, Result};
 use crate::notice::LogWatch;
 use crate::record::{Event, Record};
 use crate::registry::{Registry, Status};
-use crate::sessions;
+use crate::sessions::{self, Lease};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -151,14 +151,23 @@ impl<'s> Wait<'s> {
     }
 
     fn missing(&self) -> Vec<String> {
-        self.others.iter().filter(|other| !self.graph.is_completed(other)).cloned().collect()
+        self.others.iter().filter(|other| !self.is_completed(other)).cloned().collect()
+    }
+
+    /// Who was begun anew since it completed has not: its hold tells, also before what it says is in the log.
+    fn is_completed(&self, other: &str) -> bool {
+        let Some(doing) = self.graph.doing(other).filter(|doing| doing.is_completed()) else { return false };
+        let lease = sessions::of(&self.session.room, other).ok().flatten();
+        let held = lease.filter(|lease| lease.client == sessions::EXEC && !is_dead(lease));
+        let since = held.and_then(|lease| Stamp::parse(&lease.since));
+        since.is_none_or(|since| since.micros() <= doing.at)
     }
 
     fn tell_of_others(&mut self, hear: &dyn Fn(Told)) {
         for other in self.others {
             let Some(doing) = self.graph.doing(other) else { continue };
             let stuck = doing.kind == "blocked";
-            if !(stuck || doing.is_completed()) || !self.told.insert((other.clone(), doing.at)) {
+            if !(stuck || self.is_completed(other)) || !self.told.insert((other.clone(), doing.at)) {
                 continue;
             }
             hear(Told::Note(match stuck {
@@ -194,9 +203,13 @@ impl<'s> Wait<'s> {
         let registry = self.session.room.registry();
         let status = registry.ok().and_then(|registry| registry.agent(agent).map(|agent| agent.status));
         let lease = sessions::of(&self.session.room, agent).ok().flatten();
-        let is_dead = lease.and_then(|lease| lease.process).and_then(|process| process.lives()) == Some(false);
-        !is_dead && !matches!(status, Some(Status::Offline | Status::Retired) | None)
+        !lease.is_some_and(|lease| is_dead(&lease)) && !matches!(status, Some(Status::Offline | Status::Retired) | None)
     }
+}
+
+/// Has the process ended that holds the agent?
+fn is_dead(lease: &Lease) -> bool {
+    lease.process.and_then(|process| process.lives()) == Some(false)
 }
 
 fn circle(way: &[String]) -> Error {
