@@ -127,6 +127,8 @@ pub const STALE_AFTER: Duration = Duration::from_secs(6 * 3600);
 pub const ROSTER: Duration = Duration::from_secs(1);
 /// How many characters are kept of what an agent says that it does.
 pub const DOING: usize = 200;
+/// How many agents one may say that it waits for.
+pub const WAITING_FOR: usize = 64;
 
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
@@ -180,6 +182,12 @@ pub const WAKE_OUTPUT: usize = 4 << 10;
 pub const LEASE_BYTES: u64 = 64 << 10;
 /// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.
 pub const TAKE_OVER: Duration = Duration::from_secs(2);
+/// How long nothing may come from what a command left running behind it before its output counts as ended.
+pub const LEFT_RUNNING: Duration = Duration::from_secs(2);
+/// How many characters a subject may have: the schema says the same.
+pub const SUBJECT: usize = 1000;
+/// How many wrong lines of a command's output are told one by one.
+pub const WRONG_LINES: usize = 20;
 /// How many characters of a message `follow` shows in its line.
 pub const FOLDED: usize = 400;
 /// How many near misses a refusal names.

@@ -7,6 +7,7 @@ mod channels;
 mod cli;
 mod docs;
 mod doctor;
+mod exec;
 mod finding;
 mod frozen;
 mod fuzz;

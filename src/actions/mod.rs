@@ -11,6 +11,7 @@ pub mod channel;
 pub mod check;
 pub mod demo;
 pub mod doctor;
+pub mod exec;
 pub mod explain;
 pub mod helper;
 pub mod history;

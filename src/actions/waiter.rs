@@ -36,11 +36,8 @@ pub enum Waited<T> {
 
 /// Waits for changes of one inbox. Made before the inbox is looked at, so that nothing comes unseen in between.
 pub struct Waiter {
-    room: Room,
     watch: InboxWatch,
-    router: Option<Alongside>,
-    /// When to look next whether somebody routes.
-    next_offer: Instant,
+    routing: Routing,
     /// When to say that something may have come, though nothing was heard.
     next_look: Instant,
     signal: Arc<AtomicI32>,
@@ -52,8 +49,8 @@ impl Waiter {
         let watch = InboxWatch::new(&room.dir, agent)?;
         let signal = Arc::new(AtomicI32::new(0));
         listen(signal.clone(), watch.waker())?;
-        let (next_offer, next_look) = (Instant::now(), Instant::now() + limits::SWEEP_TRUSTED);
-        Ok(Waiter { room: room.clone(), watch, router: None, next_offer, next_look, signal })
+        let next_look = Instant::now() + limits::SWEEP_TRUSTED;
+        Ok(Waiter { watch, routing: Routing::new(room), next_look, signal })
     }
 
     /// Waits until something may have come, or until that instant.
@@ -67,8 +64,7 @@ impl Waiter {
             if left.is_zero() {
                 return Woke::TimedOut;
             }
-            if let Err(e) = self.see_that_somebody_routes() {
-                self.next_offer = Instant::now() + limits::SWEEP_TRUSTED;
+            if let Err(e) = self.routing.tend() {
                 return Woke::Trouble(e);
             }
             let heard = self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
@@ -103,6 +99,27 @@ impl Waiter {
     pub fn end_by(self, signal: i32) -> Result<()> {
         drop(self);
         signal_hook::low_level::emulate_default_handler(signal).doing("end by a signal", "this process")
+    }
+}
+
+/// The duty of whoever waits: to route, while nobody else does. A router of this process ends when this is dropped.
+pub struct Routing {
+    room: Room,
+    router: Option<Alongside>,
+    /// When to look next whether somebody routes.
+    next_offer: Instant,
+}
+
+impl Routing {
+    /// From the first look on.
+    pub fn new(room: &Room) -> Routing {
+        Routing { room: room.clone(), router: None, next_offer: Instant::now() }
+    }
+
+    /// Sees that somebody routes; to be called at least every [`limits::TAKE_OVER`]. After a failure it looks again only
+    /// after a while.
+    pub fn tend(&mut self) -> Result<()> {
+        self.see_that_somebody_routes().inspect_err(|_| self.next_offer = Instant::now() + limits::SWEEP_TRUSTED)
     }
 
     fn see_that_somebody_routes(&mut self) -> Result<()> {

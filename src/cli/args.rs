@@ -1,8 +1,8 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, hook, inbox,
-    init, join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take,
+    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, exec, explain, follow, helper, hook,
+    inbox, init, join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take,
     thread, topic, trace, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
@@ -81,6 +81,7 @@ pub(super) enum Command {
     Who(who::Args),
     Explain(explain::Args),
     Share(share::Args),
+    Exec(exec::Args),
     Check(check::Args),
     Watch(watch::Args),
     Rejected(rejected::Args),

@@ -13,6 +13,7 @@ mod context;
 mod demo;
 mod doctor;
 mod done;
+mod exec;
 mod exit;
 mod explain;
 mod follow;
@@ -117,6 +118,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Who(args) => who::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Share(args) => share::run(args, cx),
+        Command::Exec(args) => exec::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Watch(args) => watch::run(args, cx),
         Command::Rejected(args) => rejected::run(args, cx),

@@ -179,6 +179,27 @@ pub(super) fn canvas() -> Stdout {
     std::io::stdout()
 }
 
+/// Standard output for what another program wrote: at once, byte for byte, whatever it is.
+pub(super) struct Raw;
+
+impl Write for Raw {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let stdout = std::io::stdout();
+        loop {
+            match rustix::io::write(&stdout, bytes) {
+                // Somebody who shares it made it so that nobody waits.
+                Err(rustix::io::Errno::AGAIN) => drop(poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None)),
+                Err(rustix::io::Errno::INTR) => {}
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Standard error, for what is only of use while it happens.
 pub(super) struct Talk {
     terminal: bool,
