@@ -2,8 +2,8 @@
 
 use super::{
     ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, inbox, init,
-    list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread, topic,
-    trace, wait, watch, who,
+    install, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread,
+    topic, trace, uninstall, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -91,6 +91,8 @@ pub(super) enum Command {
     Settings(settings::Args),
     Schema(schema::Args),
     Helper(helper::Args),
+    Install(install::Args),
+    Uninstall(uninstall::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),

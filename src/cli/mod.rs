@@ -19,6 +19,7 @@ mod follow;
 mod helper;
 mod inbox;
 mod init;
+mod install;
 mod list;
 mod log;
 mod man;
@@ -38,6 +39,7 @@ mod take;
 mod thread;
 mod topic;
 mod trace;
+mod uninstall;
 mod visible;
 mod wait;
 mod waiting;
@@ -120,6 +122,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Settings(args) => settings::run(args, cx),
         Command::Schema(args) => schema::run(args, cx),
         Command::Helper(args) => helper::run(args, cx),
+        Command::Install(args) => install::run(args, cx),
+        Command::Uninstall(args) => uninstall::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),
