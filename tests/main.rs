@@ -12,6 +12,7 @@ mod frozen;
 mod fuzz;
 mod helpers;
 mod hostile;
+mod install;
 mod licences;
 mod messages;
 mod model;

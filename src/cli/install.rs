@@ -137,8 +137,8 @@ pub(super) fn show(plan: &Plan, cx: &mut Context) -> Result<()> {
         };
         // A tab is how the file is written.
         let line = line.trim_end_matches('\r');
-        let painted: Vec<String> = line.split('\t').map(|part| cx.out.paint(style, part)).collect();
-        cx.out.line(painted.join("\t"))?;
+        let painted = line.split('\t').map(|part| cx.out.paint(style, part));
+        cx.out.line(painted.reduce(|line, part| line + "\t" + &part).unwrap_or_default())?;
     }
     if !plan.files.is_empty() {
         cx.out.line("")?;
@@ -206,7 +206,7 @@ fn status(client: Option<Client>, place: &Place, cx: &mut Context) -> Result<Exi
         .map(|(client, scope)| install::standing(client, scope, &homes))
         .collect();
     if cx.out.json {
-        cx.out.json(&all)?;
+        cx.out.json(&serde_json::json!({ "clients": all }))?;
         return Ok(Exit::Ok);
     }
     let head = ["CLIENT", "FOR", "HOOKS", "MCP", "SECTION", "PROGRAM", "TRUSTED", "AGENT"].map(String::from).to_vec();

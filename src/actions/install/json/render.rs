@@ -42,12 +42,12 @@ impl Style {
         match value {
             Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(|item| self.compact(item)).collect();
-                format!("[{}]", items.join(self.comma()))
+                format!("[{}]", between(items, self.comma()))
             }
             Value::Object(fields) => {
                 let fields: Vec<String> =
                     fields.iter().map(|(name, value)| self.named(name, &self.compact(value))).collect();
-                format!("{{{pad}{}{pad}}}", fields.join(self.comma()))
+                format!("{{{pad}{}{pad}}}", between(fields, self.comma()))
             }
             plain => plain.to_string(),
         }
@@ -68,9 +68,13 @@ impl Style {
             }
             _ => return line,
         };
-        let between = format!(",{}{inner}", self.eol);
-        format!("{open}{}{inner}{}{}{indent}{close}", self.eol, items.join(&between), self.eol)
+        let items = between(items, &format!(",{}{inner}", self.eol));
+        format!("{open}{}{inner}{}{}{indent}{close}", self.eol, items, self.eol)
     }
+}
+
+fn between(items: Vec<String>, separator: &str) -> String {
+    items.into_iter().reduce(|line, item| line + separator + &item).unwrap_or_default()
 }
 
 /// How many objects and lists stand within each other.
