@@ -37,6 +37,7 @@ pub mod fold;
 pub mod outbox;
 pub mod spool;
 pub mod inbox;
+pub mod sessions;
 pub mod archive;
 pub mod projections;
 pub mod notice;
@@ -50,4 +51,5 @@ pub mod daemon;
 pub mod actions;
 
 // Faces: parse, call an action, show.
+pub mod hooks;
 pub mod cli;

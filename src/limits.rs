@@ -138,6 +138,45 @@ pub const DOING: usize = 200;
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.
 pub const LEASE: Duration = Duration::from_secs(10 * 60);
+/// How long a session that makes no calls still holds its agent, where the settings don't say otherwise.
+pub const SESSION_LEASE: Duration = Duration::from_secs(30 * 60);
+/// The longest id of a client's session.
+pub const SESSION_ID: usize = 128;
+/// The largest file that says which session speaks for an agent.
+pub const SESSION_BYTES: u64 = 64 << 10;
+/// How far up the processes above are looked at for a client.
+pub const ANCESTORS: usize = 16;
+/// How many lines hooks give an agent in an `announce_window`, where the settings don't say otherwise.
+pub const ANNOUNCE_BUDGET: u32 = 30;
+/// The time that they are counted in.
+pub const ANNOUNCE_WINDOW: Duration = Duration::from_secs(3600);
+/// The longest text about mail that a hook gives a client, in characters. The smallest cap of a client is 10,000.
+pub const BRIEFING: usize = 1500;
+/// How many characters of a subject stand in it.
+pub const BRIEFING_SUBJECT: usize = 80;
+/// A longer id of a message is told by its number instead: a UUID costs more than the rest of the line.
+pub const BRIEFING_ID: usize = 16;
+/// How many messages are named when a session starts.
+pub const BRIEFING_NEWEST: usize = 5;
+/// How many senders are named with a number.
+pub const BRIEFING_SENDERS: usize = 5;
+/// How many of the newest unread messages a hook looks into.
+pub const BRIEFING_LOOK: usize = 500;
+/// The largest input of a hook: what a client's tools gave back stands in it.
+pub const HOOK_BYTES: u64 = 64 << 20;
+/// How often an agent is woken at most, where its entry in the registry doesn't say otherwise.
+pub const WAKE_EVERY: Duration = Duration::from_secs(60);
+/// How long the program may take that wakes it, where nothing else is said.
+pub const WAKE_WITHIN: Duration = Duration::from_secs(30);
+/// How long it may take at most.
+pub const WAKE_WITHIN_MOST: Duration = Duration::from_secs(10 * 60);
+const _: () = assert!(WAKE_WITHIN.as_secs() <= WAKE_WITHIN_MOST.as_secs());
+/// How long new mail waits for more before its reader is woken.
+pub const WAKE_COALESCE: Duration = Duration::from_secs(1);
+/// How long after its last hook an agent counts as at work: its next hook tells it, and it is not woken.
+pub const AT_WORK: Duration = Duration::from_secs(2 * 60);
+/// How much is kept of what such a program prints.
+pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest file that says who has taken a message.
 pub const LEASE_BYTES: u64 = 64 << 10;
 /// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.

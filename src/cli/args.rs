@@ -1,9 +1,9 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, inbox, init,
-    install, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread,
-    topic, trace, uninstall, wait, watch, who,
+    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, hook, inbox,
+    init, install, join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status,
+    take, thread, topic, trace, uninstall, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -77,6 +77,7 @@ pub(super) enum Command {
     Search(search::Args),
     Channel(channel::Args),
     Topic(topic::Args),
+    Join(join::Args),
     Who(who::Args),
     Explain(explain::Args),
     Share(share::Args),
@@ -90,6 +91,7 @@ pub(super) enum Command {
     Run(run::Args),
     Settings(settings::Args),
     Schema(schema::Args),
+    Hook(hook::Args),
     Helper(helper::Args),
     Install(install::Args),
     Uninstall(uninstall::Args),

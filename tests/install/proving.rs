@@ -88,12 +88,28 @@ fn a_program_that_is_not_there_is_told_of() {
 
 #[test]
 fn what_is_proved_is_the_hook_that_this_program_has() {
+    for client in ["claude", "codex", "gemini"] {
+        let desk = Desk::new();
+        desk.world.send("human", "bob", "are you there?");
+        let before = desk.world.everything();
+        let ran = super::run_at_home(&desk.world, &["install", client, "--agent", "bob", "--json"]);
+        let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+        assert_eq!((ran.code, &report["proof"]["ok"]), (0, &Value::Bool(true)), "{report:#}");
+        let said: Value = serde_json::from_str(report["proof"]["said"].as_str().expect("a text")).expect("JSON");
+        let text = said["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");
+        assert!(text.starts_with("mailbag: mail of bob in "), "{text}");
+        super::run_at_home(&desk.world, &["uninstall", client]).ok(&[]);
+        assert!(desk.world.everything() == before, "{client}: a session was bound, or mail announced");
+    }
+}
+
+#[test]
+fn a_hook_that_is_tried_tells_why_it_would_be_silent() {
     let desk = Desk::new();
-    let has_it = desk.world.run(&["hook", "--help"]).code == 0;
-    let ran = super::run_at_home(&desk.world, &["install", "claude", "--json"]);
-    let report: Value = serde_json::from_str(&ran.out).expect("JSON");
-    assert_eq!(report["proof"]["ok"], has_it, "{report:#}");
-    assert_eq!(ran.code, i32::from(!has_it));
+    desk.write(".mailbag/registry.json", "{");
+    let report = super::run_at_home(&desk.world, &["install", "claude", "--json"]);
+    let report: Value = serde_json::from_str(&report.out).expect("JSON");
+    assert!(report["proof"]["trouble"].as_str().expect("a text").contains("registry.json"), "{report:#}");
 }
 
 #[test]
