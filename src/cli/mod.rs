@@ -65,7 +65,8 @@ pub fn main() -> ExitCode {
         Err(e) => {
             output::usage(&e, std::env::args_os().any(|word| word == "--json"));
             // A client takes any other status of a hook for a word of its own.
-            let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
+            let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook")
+                || std::env::args_os().any(|word| word == "--rewake");
             return if e.use_stderr() && !is_hook { Exit::Usage.into() } else { Exit::Ok.into() };
         }
     };

@@ -96,7 +96,7 @@ fn a_hook_that_is_missing_comes_back_and_one_that_was_changed_by_hand_stays() {
     desk.ok(&["install", "gemini"]);
     let now = meaning(&desk.text(".gemini/settings.json"));
     assert_eq!(commands(&now, "BeforeAgent"), [by_hand]);
-    assert_eq!(commands(&now, "AfterTool"), [format!("{} hook gemini", desk.program)]);
+    assert_eq!(commands(&now, "AfterTool"), [format!("{} hook gemini || exit 0", desk.program)]);
     desk.ok(&["uninstall", "gemini"]);
     assert!(!desk.is_there(".gemini"));
 }

@@ -14,7 +14,9 @@ fn called(client: &str, program: &str) -> (&'static [&'static str], String) {
         "codex" => &CODEX,
         _ => &GEMINI,
     };
-    (events, format!("{program} hook {client}"))
+    // A program that is gone must not block Gemini CLI's user.
+    let behind = if client == "gemini" { " || exit 0" } else { "" };
+    (events, format!("{program} hook {client}{behind}"))
 }
 
 /// Everything that was there says the same, if what is ours is left out of account.
@@ -164,7 +166,13 @@ fn the_servers_are_what_the_clients_want() {
     assert_eq!(meaning(&desk.text(".mcp.json"))["mcpServers"]["mailbag"], wanted);
     assert_eq!(meaning(&desk.text(".gemini/settings.json"))["mcpServers"]["mailbag"], wanted);
     let config: toml::Table = desk.text(".codex/config.toml").parse().expect("TOML");
-    assert_eq!(serde_json::to_value(&config["mcp_servers"]["mailbag"]).expect("JSON"), wanted);
+    let mut server = serde_json::to_value(&config["mcp_servers"]["mailbag"]).expect("JSON");
+    assert_eq!(server.as_object_mut().expect("a table").remove("env_vars"), Some(serde_json::json!(["MAILBAG_ROOM"])));
+    assert_eq!(server, wanted);
+    desk.ok(&["install", "codex"]);
+    let config: toml::Table = desk.text(".codex/config.toml").parse().expect("TOML");
+    let passed = config["mcp_servers"]["mailbag"]["env_vars"].as_array().map(Vec::len);
+    assert_eq!(passed, Some(3), "the room and who the agent is, under both names");
 }
 
 #[test]

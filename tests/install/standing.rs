@@ -80,8 +80,18 @@ fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
     let note = |(event, digest): &(&str, &str)| {
         format!("[hooks.state.\"{}:{event}:0:0\"]\ntrusted_hash = \"sha256:{digest}\"\n", file.display())
     };
-    desk.write("home/.codex/config.toml", TRUSTED.iter().map(note).collect::<String>());
+    let all: String = TRUSTED.iter().map(note).collect();
+    desk.write("home/.codex/config.toml", &all);
+    assert_eq!(of(&desk, "codex")["trusted"], "unknown", "the project isn't trusted");
+    let project = desk.world.path().canonicalize().expect("a directory");
+    let all = format!("{all}[projects.\"{}\"]\ntrust_level = \"trusted\"\n", project.display());
+    desk.write("home/.codex/config.toml", &all);
     assert_eq!(of(&desk, "codex")["trusted"], "yes");
+    desk.write("home/.codex/config.toml", all.replacen("trusted_hash", "enabled = false\ntrusted_hash", 1));
+    assert_eq!(of(&desk, "codex")["trusted"], "no", "one is switched off");
+    desk.write("home/.codex/config.toml", all.replace("\"trusted\"", "\"untrusted\""));
+    assert_eq!(of(&desk, "codex")["trusted"], "no");
+    desk.write("home/.codex/config.toml", &all);
     desk.write(".codex/hooks.json", hooks.replace("\"timeout\": 5", "\"timeout\": 6"));
     assert_eq!(of(&desk, "codex")["trusted"], "unknown", "it was changed since");
     desk.write(".codex/hooks.json", &hooks);

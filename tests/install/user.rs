@@ -84,7 +84,8 @@ fn what_the_person_has_to_do_is_said() {
     assert!(notes(&["install", "codex", "--user", "--dry-run"]).contains("writable_roots"));
     assert!(notes(&["install", "claude"]).contains("asks once whether it may use the server"));
     assert!(
-        notes(&["install", "claude", "--user", "--dry-run"]).contains("the hooks are there with --project as well")
+        notes(&["install", "claude", "--user", "--dry-run"])
+            .contains("the hooks are there with --project as well; once is enough")
     );
     assert!(notes(&["install", "gemini", "--dry-run"]).contains("a folder that you trust"));
     let room = desk.path("far");

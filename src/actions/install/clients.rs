@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// How long Claude Code may let the waiter stand that wakes an idle session, in seconds: a day.
 const WAKE_SECONDS: u64 = 86_400;
 
+/// Behind the command where a failing one would block the person's prompts and tools, as a program that is gone would.
+const HARMLESS: &str = " || exit 0";
+
 /// A program in which agents live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -234,8 +237,18 @@ impl Client {
         words.into_iter().chain(agent).map(str::to_owned).collect()
     }
 
-    /// The whole command, as a shell reads it.
+    /// The whole command as it stands in settings that hold a line for a shell.
     pub(super) fn line(self, job: Job, wanted: &Wanted) -> String {
+        format!("{}{}", self.call(job, wanted), self.behind())
+    }
+
+    /// What stands behind the call.
+    pub(super) fn behind(self) -> &'static str {
+        if self == Client::Gemini { HARMLESS } else { "" }
+    }
+
+    /// The call alone, as a shell reads it.
+    pub(super) fn call(self, job: Job, wanted: &Wanted) -> String {
         let words = self.words(job, wanted);
         [vec![shell_word(&wanted.program)], words].concat().join(" ")
     }

@@ -219,17 +219,18 @@ fn read(handler: &Value, client: Client, job: Job) -> Option<Option<Wanted>> {
 
 /// For whom a hook is, if it is written as we write it.
 fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<Wanted> {
+    let call = command.strip_suffix(client.behind())?;
     let last = match handler["args"].as_array() {
         Some(arguments) => arguments.iter().filter_map(Value::as_str).next_back()?,
-        None => command.split_whitespace().next_back()?,
+        None => call.split_whitespace().next_back()?,
     };
     let verb = client.words(job, &Wanted { program: String::new(), agent: None }).pop()?;
     let agent = (last != verb).then(|| last.to_owned());
     let program = match handler["args"].is_array() {
         true => command.to_owned(),
         false => {
-            let tail = client.line(job, &Wanted { program: "x".into(), agent: agent.clone() });
-            unquoted(command.strip_suffix(&tail[1..])?)
+            let tail = client.call(job, &Wanted { program: "x".into(), agent: agent.clone() });
+            unquoted(call.strip_suffix(&tail[1..])?)
         }
     };
     let wanted = Wanted { program, agent };

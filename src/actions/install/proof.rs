@@ -15,8 +15,7 @@ use wait_timeout::ChildExt;
 pub const TRIED: &str = "MAILBAG_HOOK_TRIED";
 
 /// What a client takes in a hook's answer, for all three alike.
-const FIELDS: [&str; 7] =
-    ["continue", "decision", "hookSpecificOutput", "reason", "stopReason", "suppressOutput", "systemMessage"];
+const FIELDS: [&str; 6] = ["continue", "decision", "hookSpecificOutput", "reason", "stopReason", "systemMessage"];
 
 /// How the hook did.
 #[derive(Debug, Clone, Serialize)]
@@ -36,7 +35,7 @@ pub struct Proof {
 /// Runs the hook in a directory, and judges what it does.
 pub(super) fn prove(client: Client, wanted: &Wanted, from: &Path) -> Proof {
     let started = Instant::now();
-    let command = client.line(Job::Tell, wanted);
+    let command = client.call(Job::Tell, wanted);
     let ran = run(client, wanted, from);
     let millis = started.elapsed().as_millis() as u64;
     let (said, trouble) = match ran {
@@ -89,7 +88,7 @@ fn start(client: Client, wanted: &Wanted, from: &Path) -> std::io::Result<Child>
         }
         Client::Codex | Client::Gemini => {
             let mut command = Command::new("sh");
-            command.arg("-c").arg(client.line(Job::Tell, wanted));
+            command.arg("-c").arg(client.call(Job::Tell, wanted));
             command
         }
     };

@@ -7,6 +7,8 @@ use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 const SERVERS: &str = "mcp_servers";
 const NAME: &str = "mailbag";
+/// What tells the server its room, and where its agent is not fixed, its agent.
+const PASSED: [&str; 3] = ["MAILBAG_ROOM", "MAILBAG_AGENT", "MAOS_AGENT_ID"];
 
 /// Puts our MCP server into a file's text.
 pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
@@ -67,11 +69,11 @@ pub(super) fn server(text: &str) -> Result<Option<Wanted>, Wrong> {
     Ok(server_in(&parse(text)?))
 }
 
-/// A value below tables, as text: what status asks for.
+/// A text, or whether something is so, below tables.
 pub(super) fn text_at(text: &str, path: &[&str]) -> Option<String> {
     let document = parse(text).ok()?;
     let found = path.iter().try_fold(document.as_item(), |item, key| item.get(key))?;
-    found.as_str().map(str::to_owned)
+    found.as_str().map(str::to_owned).or_else(|| found.as_bool().map(|truth| truth.to_string()))
 }
 
 fn server_in(document: &DocumentMut) -> Option<Wanted> {
@@ -88,6 +90,13 @@ fn server_of(server: &Item) -> Option<Wanted> {
 fn change(document: &mut DocumentMut, wanted: &Wanted) {
     let server = &mut document[SERVERS][NAME];
     set(&mut server["command"], &wanted.program);
+    if let Some(passed) = server.get_mut("env_vars") {
+        let decor = passed.as_value().map(|value| value.decor().clone());
+        *passed = table(wanted)["env_vars"].clone();
+        if let (Some(value), Some(decor)) = (passed.as_value_mut(), decor) {
+            *value.decor_mut() = decor;
+        }
+    }
     match &wanted.agent {
         Some(agent) if server.get("env").is_some_and(Item::is_table_like) => {
             set(&mut server["env"]["MAILBAG_AGENT"], agent)
@@ -132,6 +141,9 @@ fn table(wanted: &Wanted) -> Table {
     let mut table = Table::new();
     table["command"] = toml_edit::value(wanted.program.as_str());
     table["args"] = toml_edit::value(Array::from_iter(["mcp"]));
+    // Codex hands on only the variables that are named.
+    let passed = PASSED.iter().filter(|name| wanted.agent.is_none() || **name == PASSED[0]);
+    table["env_vars"] = toml_edit::value(Array::from_iter(passed.copied()));
     if let Some(agent) = &wanted.agent {
         let mut env = toml_edit::InlineTable::new();
         env.insert("MAILBAG_AGENT", Value::from(agent.as_str()));

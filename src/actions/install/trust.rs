@@ -73,10 +73,10 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
     let mut all = Vec::new();
     for event in Client::Codex.events() {
         for one in hooks::ours(&json, Client::Codex, event) {
-            let told = names.iter().find_map(|name| {
-                let key = format!("{}:{}:{}:{}", name.display(), snake(event), one.group, one.hook);
-                toml::text_at(&config, &["hooks", "state", &key, "trusted_hash"])
-            });
+            let key = |name: &PathBuf| format!("{}:{}:{}:{}", name.display(), snake(event), one.group, one.hook);
+            let noted =
+                |what| names.iter().find_map(|name| toml::text_at(&config, &["hooks", "state", &key(name), what]));
+            let told = noted("trusted_hash").filter(|_| noted("enabled").as_deref() != Some("false"));
             all.push(match (told, one.wanted) {
                 (None, _) => Trust::No,
                 (Some(told), Some(wanted))
@@ -88,6 +88,13 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
                 _ => Trust::Unknown,
             });
         }
+    }
+    let project = |directory: &Path| toml::text_at(&config, &["projects", directory.to_str()?, "trust_level"]);
+    match homes.project.ancestors().find_map(project).as_deref() {
+        _ if scope == Scope::User => {}
+        Some("trusted") => {}
+        Some(_) => all.push(Trust::No),
+        None => all.push(Trust::Unknown),
     }
     match all.first() {
         Some(first) if all.iter().all(|one| one == first) => *first,

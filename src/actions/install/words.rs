@@ -52,7 +52,7 @@ pub(super) fn on_install(asked: &Asked<'_>, homes: &Homes, wanted: &Wanted, room
     if standing(asked.client, other, homes).hooks != Hooks::Absent {
         let flag = if other == Scope::User { "--user" } else { "--project" };
         notes.push(format!(
-            "the hooks are there with {flag} as well, so each runs twice; `mailbag uninstall {} {flag}` ends that",
+            "the hooks are there with {flag} as well; once is enough, and `mailbag uninstall {} {flag}` takes those out",
             asked.client.word()
         ));
     }
@@ -66,7 +66,8 @@ pub(super) fn on_install(asked: &Asked<'_>, homes: &Homes, wanted: &Wanted, room
 
 fn claude(scope: Scope, notes: &mut Vec<String>) {
     if scope == Scope::Project {
-        notes.push("Claude Code asks once whether it may use the server of .mcp.json: say yes".into());
+        notes.push("Claude Code asks once whether it may use the server of .mcp.json: choose yes, which is not the answer that it \
+             proposes. It reads .claude/settings.json only where it is started, so start it here".into());
     }
     notes.push("sessions that run already know of it after a restart".into());
 }
@@ -92,7 +93,7 @@ fn codex(scope: Scope, homes: &Homes, room: Option<&Room>, notes: &mut Vec<Strin
              `writable_roots` below `[sandbox_workspace_write]` in config.toml"
                 .into(),
         ),
-        None => {}
+        None => notes.push("Codex's sandbox may write the room only where it is started, so start it here".into()),
     }
 }
 
