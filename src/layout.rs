@@ -3,8 +3,10 @@
 //! Paths are relative to the room, for use with a [`crate::disk::Dir`] of the room; that way no path can lead out of
 //! it. File names that carry fields separate them with `~`, which no name and no number contains.
 
+mod clients;
 mod packs;
 
+pub use clients::*;
 pub use packs::*;
 
 use crate::clock::Stamp;

@@ -39,6 +39,12 @@ pub const ATTACH_BYTES: u64 = 256 << 10;
 const _: () = assert!(ATTACH_BYTES < MESSAGE_BYTES);
 /// The largest `registry.json` or `settings.toml`.
 pub const REGISTRY_BYTES: u64 = 64 << 20;
+/// The largest file of an agent client that is changed. Some keep their whole history in one.
+pub const CLIENT_FILE_BYTES: u64 = 64 << 20;
+/// How long the hook may take when it is tried at its installation, which is what the clients are told to give it.
+pub const HOOK_TIME: Duration = Duration::from_secs(5);
+/// The most that is kept of what the hook says when it is tried: what Claude Code takes at most.
+pub const HOOK_SAYS: u64 = 10_000;
 /// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.
 pub const JSON_DEPTH: usize = 128;
 

@@ -14,6 +14,7 @@ mod fuzz;
 mod helpers;
 mod hooks;
 mod hostile;
+mod install;
 mod licences;
 mod messages;
 mod model;

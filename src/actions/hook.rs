@@ -60,6 +60,14 @@ pub fn attend(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> 
     })
 }
 
+/// What a hook says that is only tried: that it finds the room and its agent. Nothing is bound, told or noted.
+pub fn tried(room: &Room, named: Option<&Who>) -> Result<String> {
+    let registry = room.registry()?;
+    let agent = named.map(|who| who.in_registry(&registry)).transpose()?;
+    let whom = agent.map_or_else(|| "whoever a session joins as".to_owned(), |agent| agent.id.to_string());
+    Ok(format!("mailbag: mail of {whom} in {}", room.dir.path().display()))
+}
+
 fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Result<Reply> {
     let caller = Caller::here(client, event.session.clone())?;
     match event.kind {

@@ -19,6 +19,7 @@ pub mod hook;
 pub mod identity;
 pub mod inbox;
 pub mod init;
+pub mod install;
 pub mod join;
 pub mod list;
 pub mod log;

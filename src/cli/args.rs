@@ -2,8 +2,8 @@
 
 use super::{
     ack, agent, archive, ask, channel, check, completions, demo, doctor, done, exec, explain, follow, helper, hook,
-    inbox, init, join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take,
-    thread, topic, trace, wait, watch, who,
+    inbox, init, install, join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share,
+    status, take, thread, topic, trace, uninstall, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -94,6 +94,8 @@ pub(super) enum Command {
     Schema(schema::Args),
     Hook(hook::Args),
     Helper(helper::Args),
+    Install(install::Args),
+    Uninstall(uninstall::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),

@@ -21,6 +21,7 @@ mod helper;
 mod hook;
 mod inbox;
 mod init;
+mod install;
 mod join;
 mod list;
 mod log;
@@ -42,6 +43,7 @@ mod take;
 mod thread;
 mod topic;
 mod trace;
+mod uninstall;
 mod visible;
 mod wait;
 mod waiting;
@@ -65,8 +67,8 @@ pub fn main() -> ExitCode {
         Err(e) => {
             output::usage(&e, std::env::args_os().any(|word| word == "--json"));
             // A client takes any other status of a hook for a word of its own.
-            let is_hook =
-                std::env::args_os().enumerate().any(|(n, word)| n == 1 && word == "hook" || word == "--rewake");
+            let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook")
+                || std::env::args_os().any(|word| word == "--rewake");
             return if e.use_stderr() && !is_hook { Exit::Usage.into() } else { Exit::Ok.into() };
         }
     };
@@ -131,6 +133,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Schema(args) => schema::run(args, cx),
         Command::Hook(args) => hook::run(args, cx),
         Command::Helper(args) => helper::run(args, cx),
+        Command::Install(args) => install::run(args, cx),
+        Command::Uninstall(args) => uninstall::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),

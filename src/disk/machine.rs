@@ -39,6 +39,19 @@ pub fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
+/// The program that a name leads to, as a shell finds it: the first on the `PATH` that may be run.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let may_run = |path: &PathBuf| {
+        let access =
+            rustix::fs::accessat(rustix::fs::CWD, path, rustix::fs::Access::EXEC_OK, rustix::fs::AtFlags::EACCESS);
+        path.is_file() && access.is_ok()
+    };
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(may_run);
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|directory| directory.join(name)).find(may_run)
+}
+
 /// A process, told from a later one of the same number by when it was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Process {
