@@ -13,6 +13,7 @@ pub mod clock;
 
 // Words: no I/O.
 pub mod id;
+pub mod client;
 pub mod address;
 pub mod mentions;
 pub mod message;

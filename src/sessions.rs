@@ -7,7 +7,7 @@ mod client;
 mod fired;
 
 pub use client::{Caller, VARIABLES};
-pub use fired::{Fired, fired, note};
+pub use fired::{Fired, WAKE, fired, note};
 
 use crate::clock::Stamp;
 use crate::disk::Dir;

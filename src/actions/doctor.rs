@@ -4,6 +4,7 @@
 //! pass, which is what every command does anyway.
 
 mod files;
+mod hooks;
 mod mail;
 mod mend;
 mod place;
@@ -130,6 +131,7 @@ fn look(room: &Room, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<(
     files::spool(room, findings)?;
     place::look(&patient, findings)?;
     mail::look(room, findings)?;
+    hooks::look(&patient, asked, findings);
     sessions::look(&patient, asked, findings)
 }
 

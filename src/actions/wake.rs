@@ -188,7 +188,7 @@ fn report(room: &Room, agent: &str, argv: &[String], ran: &Ran) {
         false => tracing::warn!(program, output, "can't wake {agent}: {outcome}"),
     }
     let trouble = (!ran.is_well()).then(|| format!("{program}: {outcome} {output}").trim().to_owned());
-    log(sessions::note(room, "wake", agent, Some(agent), trouble));
+    log(sessions::note(room, sessions::WAKE, agent, Some(agent), trouble));
 }
 
 fn log(done: Result<()>) {

@@ -5,8 +5,8 @@ use super::context::{Context, here};
 use crate::actions::hook::{self, Event};
 use crate::actions::identity;
 use crate::actions::install::TRIED;
+use crate::client::Client;
 use crate::error::{Doing, Error, Result};
-use crate::hooks::Client;
 use crate::limits;
 use crate::room::{self, Room};
 use std::io::{IsTerminal, Read};
@@ -28,17 +28,11 @@ as read. Whatever goes wrong, the exit status is 0, and the client goes on;
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// Which client asks
-    #[arg(value_name = "CLIENT", value_parser = client)]
+    #[arg(value_name = "CLIENT", value_parser = Client::parse)]
     client: Client,
     /// Who the session is; else MAILBAG_AGENT, else MAOS_AGENT_ID, else whoever it joined as
     #[arg(long = "as", value_name = "AGENT")]
     agent: Option<String>,
-}
-
-fn client(word: &str) -> Result<Client, String> {
-    let names = Client::ALL.map(Client::as_str);
-    let found = Client::ALL.into_iter().find(|client| client.as_str() == word);
-    found.ok_or_else(|| format!("it is one of {}", names.join(", ")))
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {

@@ -3,7 +3,8 @@
 use super::context::{Context, here};
 use super::output::{BOLD, DIM, PLAIN, RED, YELLOW};
 use super::{Exit, table, visible};
-use crate::actions::install::{self, Asked, Change, Client, Hooks, Plan, Proof, Scope, Standing, Trust};
+use crate::actions::install::{self, Asked, Change, Hooks, Plan, Proof, Scope, Standing, Trust};
+use crate::client::Client;
 use crate::error::Result;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -245,6 +246,6 @@ fn row(stands: &Standing) -> Vec<String> {
         Trust::Unknown => "unknown",
     };
     let agent = stands.agent.as_deref().map_or("-".into(), |agent| visible::line(agent).into_owned());
-    let client = stands.client.word().to_owned();
+    let client = stands.client.as_str().to_owned();
     vec![client, scope.into(), hooks.into(), yes(stands.mcp), yes(stands.section), program, trusted.into(), agent]
 }

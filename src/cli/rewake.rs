@@ -4,8 +4,8 @@ use super::context::Context;
 use super::{Exit, hook};
 use crate::actions::identity;
 use crate::actions::rewake::{Ended, Vigil};
+use crate::client::Client;
 use crate::error::Result;
-use crate::hooks::Client;
 use crate::sessions::Caller;
 
 /// Set by Claude Code to `0` where it runs without a terminal, and waits for this hook to end.

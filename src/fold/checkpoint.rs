@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// The first line of the file's body; the ids and the copies follow it as raw entries.
 #[derive(Serialize, Deserialize)]

@@ -6,20 +6,10 @@ mod gemini;
 
 use crate::actions::briefing::Moment;
 use crate::actions::hook::{Event, Kind};
+use crate::client::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-
-/// A program in which agents run, and which tells others what happens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Client {
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-}
 
 /// What the three clients' inputs have in common; they name it alike.
 #[derive(Debug, Deserialize)]
@@ -44,18 +34,6 @@ struct Input {
 }
 
 impl Client {
-    /// All of them.
-    pub const ALL: [Client; 3] = [Client::Claude, Client::Codex, Client::Gemini];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Client::Claude => "claude",
-            Client::Codex => "codex",
-            Client::Gemini => "gemini",
-        }
-    }
-
     /// Reads what the client says, or says what is wrong with it.
     pub fn read(self, input: &[u8]) -> Result<Event, String> {
         let input: Input = serde_json::from_slice(input).map_err(|e| format!("this is no hook's input: {e}"))?;

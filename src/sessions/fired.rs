@@ -6,6 +6,9 @@ use crate::room::Room;
 use crate::{layout, limits};
 use serde::{Deserialize, Serialize};
 
+/// What stands in the place of a client where an agent was woken by a program; the event is the agent.
+pub const WAKE: &str = "wake";
+
 /// The last time that a hook ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fired {

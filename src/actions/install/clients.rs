@@ -1,6 +1,7 @@
 //! What each client wants: its files, its events, and how a hook is written in its settings.
 
 use super::json::{Dialect, End};
+use crate::client::Client;
 use crate::layout::{self, AGENTS};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -11,18 +12,6 @@ const WAKE_SECONDS: u64 = 86_400;
 
 /// Behind the command where a failing one would block the person's prompts and tools, as a program that is gone would.
 const HARMLESS: &str = " || exit 0";
-
-/// A program in which agents live.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Client {
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-}
 
 /// For whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -89,32 +78,11 @@ pub(super) struct Wanted {
 }
 
 impl Client {
-    /// All of them.
-    pub const ALL: [Client; 3] = [Client::Claude, Client::Codex, Client::Gemini];
-
-    /// Its name on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Client::Claude => "claude",
-            Client::Codex => "codex",
-            Client::Gemini => "gemini",
-        }
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Client::Claude => "Claude Code",
-            Client::Codex => "Codex",
-            Client::Gemini => "Gemini CLI",
-        }
-    }
-
     /// The events at which it calls.
     pub fn events(self) -> &'static [&'static str] {
         match self {
             Client::Claude => &["SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "SessionEnd"],
-            Client::Codex => &["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"],
+            Client::Codex => &["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"],
             Client::Gemini => &["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"],
         }
     }
@@ -211,7 +179,7 @@ impl Client {
     }
 
     /// A hook as it stands in its settings.
-    pub(super) fn handler(self, job: Job, wanted: &Wanted) -> Value {
+    pub(super) fn handler(self, job: Job, event: &str, wanted: &Wanted) -> Value {
         let words = self.words(job, wanted);
         match (self, job) {
             (Client::Claude, Job::Tell) => {
@@ -220,7 +188,11 @@ impl Client {
             (Client::Claude, Job::Wake) => json!({
                 "type": "command", "command": wanted.program, "args": words, "asyncRewake": true, "timeout": WAKE_SECONDS
             }),
-            (Client::Codex, _) => json!({"type": "command", "command": self.line(job, wanted), "timeout": 5}),
+            (Client::Codex, _) => {
+                // It cuts a longer one there, and what it trusts is the one that it cut.
+                let seconds = if event == "SessionEnd" { 3 } else { 5 };
+                json!({"type": "command", "command": self.line(job, wanted), "timeout": seconds})
+            }
             (Client::Gemini, _) => {
                 json!({"name": "mailbag", "type": "command", "command": self.line(job, wanted), "timeout": 5000})
             }
@@ -230,7 +202,7 @@ impl Client {
     /// What the program is called with.
     pub(super) fn words(self, job: Job, wanted: &Wanted) -> Vec<String> {
         let words = match job {
-            Job::Tell => vec!["hook", self.word()],
+            Job::Tell => vec!["hook", self.as_str()],
             Job::Wake => vec!["wait", "--rewake"],
         };
         let agent = wanted.agent.iter().flat_map(|agent| ["--as", agent]);

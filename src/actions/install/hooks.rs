@@ -1,7 +1,8 @@
 //! Hooks and MCP servers in JSON settings: which of them are ours, putting them in, and taking them out.
 
-use super::clients::{Client, Job, Wanted};
+use super::clients::{Job, Wanted};
 use super::json::{End, Json, Step, Wrong};
+use crate::client::Client;
 use serde_json::{Map, Value, json};
 
 /// The key that clients have their hooks under.
@@ -58,7 +59,7 @@ fn put_event(json: &mut Json, client: Client, event: &'static str, wanted: &Want
         return json.push(&at(&[]), &group(client, event, wanted), client.end());
     }
     for one in ours.iter().filter(|one| one.wanted.as_ref().is_some_and(|theirs| theirs != wanted)) {
-        let fresh = client.handler(one.job, wanted);
+        let fresh = client.handler(one.job, event, wanted);
         for key in ["command", "args"] {
             let place = at(&[one.group.into(), HOOKS.into(), one.hook.into(), key.into()]);
             if let Some(value) = fresh.get(key) {
@@ -178,7 +179,7 @@ fn merged(there: &Value, wanted: &Value) -> Value {
 }
 
 fn group(client: Client, event: &str, wanted: &Wanted) -> Value {
-    let hooks: Vec<Value> = client.jobs(event).iter().map(|job| client.handler(*job, wanted)).collect();
+    let hooks: Vec<Value> = client.jobs(event).iter().map(|job| client.handler(*job, event, wanted)).collect();
     json!({ HOOKS: hooks })
 }
 

@@ -14,7 +14,8 @@ mod toml;
 mod trust;
 mod words;
 
-pub use clients::{Client, Homes, Scope};
+use crate::client::Client;
+pub use clients::{Homes, Scope};
 pub use proof::{Proof, TRIED};
 pub use standing::{Hooks, Standing, standing};
 pub use trust::Trust;

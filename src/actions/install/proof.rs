@@ -1,6 +1,7 @@
 //! The proof that a hook works: it is run once as the client runs it, with the input of a session's start.
 
-use super::clients::{Client, Job, Wanted};
+use super::clients::{Job, Wanted};
+use crate::client::Client;
 use crate::limits;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,9 +1,10 @@
 //! How a client stands: which of our hooks, server and section are in its files, and whether they can run.
 
-use super::clients::{Client, Format, Homes, Part, Scope, Target, Wanted};
+use super::clients::{Format, Homes, Part, Scope, Target, Wanted};
 use super::json::{Dialect, Json, Wrong};
 use super::trust::{self, Trust};
 use super::{hooks, kind, refused, sections, targets, text, toml};
+use crate::client::Client;
 use crate::disk::{Outside, machine};
 use crate::error::Result;
 use crate::{layout, limits};

@@ -1,9 +1,10 @@
 //! Does a client run our hooks? Each has its own way to ask the person first, and keeps the answer in a file that can be
 //! read. Where that doesn't tell, nothing is claimed.
 
-use super::clients::{Client, Homes, Scope, Wanted};
+use super::clients::{Homes, Scope, Wanted};
 use super::json::{Dialect, Json};
 use super::{hooks, toml};
+use crate::client::Client;
 use crate::disk::Outside;
 use crate::{layout, limits};
 use data_encoding::HEXLOWER;

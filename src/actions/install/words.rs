@@ -1,7 +1,8 @@
 //! What is said of a change: the difference, and what the person has to know or do.
 
-use super::clients::{Client, Homes, Scope, Wanted};
+use super::clients::{Homes, Scope, Wanted};
 use super::{Asked, Hooks, standing};
+use crate::client::Client;
 use crate::room::{self, Room};
 use similar::TextDiff;
 use std::path::Path;
@@ -53,7 +54,7 @@ pub(super) fn on_install(asked: &Asked<'_>, homes: &Homes, wanted: &Wanted, room
         let flag = if other == Scope::User { "--user" } else { "--project" };
         notes.push(format!(
             "the hooks are there with {flag} as well; once is enough, and `mailbag uninstall {} {flag}` takes those out",
-            asked.client.word()
+            asked.client.as_str()
         ));
     }
     match asked.client {
