@@ -61,10 +61,32 @@ pub const CHECKPOINT: &str = "spool/checkpoint";
 pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 /// What waits and why, written by the router for `status`.
 pub const WAITING: &str = "spool/waiting.json";
+/// Which session of which client speaks for each agent, a file each.
+pub const SESSIONS: &str = "sessions";
+/// Held in `sessions/` by whoever changes one of its files.
+pub const SESSIONS_LOCK: &str = ".lock";
+/// When each client's hooks last ran, a file each.
+pub const FIRED: &str = "sessions/fired";
 /// Keeps the room out of version control.
 pub const GITIGNORE: &str = ".gitignore";
 /// The directories that every room has.
 pub const DIRECTORIES: [&str; 9] = [OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context"];
+
+/// The name of the file that says which session speaks for an agent.
+pub fn session(agent: &str) -> String {
+    format!("{agent}.json")
+}
+
+/// The agent that a session's file is about; `None` for another file.
+pub fn read_session(name: &std::ffi::OsStr) -> Option<&str> {
+    let agent = name.to_str()?.strip_suffix(".json")?;
+    crate::id::is_name(agent).then_some(agent)
+}
+
+/// The name of the file that says when a client's hook last ran.
+pub fn fired(client: &str, event: &str) -> String {
+    format!("{client}.{event}.json")
+}
 
 /// Where an agent drops its messages.
 pub fn outbox(agent: &str) -> PathBuf {

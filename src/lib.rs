@@ -37,6 +37,7 @@ pub mod fold;
 pub mod outbox;
 pub mod spool;
 pub mod inbox;
+pub mod sessions;
 pub mod archive;
 pub mod projections;
 pub mod notice;

@@ -132,6 +132,18 @@ pub const DOING: usize = 200;
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.
 pub const LEASE: Duration = Duration::from_secs(10 * 60);
+/// How long a session that makes no calls still holds its agent, where the settings don't say otherwise.
+pub const SESSION_LEASE: Duration = Duration::from_secs(30 * 60);
+/// The longest id of a client's session.
+pub const SESSION_ID: usize = 128;
+/// The largest file that says which session speaks for an agent.
+pub const SESSION_BYTES: u64 = 64 << 10;
+/// How far up the processes above are looked at for a client.
+pub const ANCESTORS: usize = 16;
+/// How many lines hooks give an agent in an `announce_window`, where the settings don't say otherwise.
+pub const ANNOUNCE_BUDGET: u32 = 30;
+/// The time that they are counted in.
+pub const ANNOUNCE_WINDOW: Duration = Duration::from_secs(3600);
 /// The largest file that says who has taken a message.
 pub const LEASE_BYTES: u64 = 64 << 10;
 /// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.

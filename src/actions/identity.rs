@@ -1,9 +1,12 @@
-//! Who is asking: what the command line says, else the environment, else the person at a terminal.
+//! Who is asking: what the command line says, else the environment, else the session it names, else the person at a
+//! terminal.
 
 use crate::address::quoted;
 use crate::error::{Error, Result};
 use crate::id;
 use crate::registry::{Agent, Registry};
+use crate::room::Room;
+use crate::sessions::{self, Caller, Claim};
 
 /// The variables that name an agent, the first one that is set counts.
 pub const VARIABLES: [&str; 2] = ["MAILBAG_AGENT", "MAOS_AGENT_ID"];
@@ -13,28 +16,41 @@ pub const VARIABLES: [&str; 2] = ["MAILBAG_AGENT", "MAOS_AGENT_ID"];
 pub struct Who {
     /// An agent's id or display name, not looked up yet.
     pub name: String,
-    /// `--as`, a variable, or `the terminal`.
+    /// `--as`, a variable, `the session`, or `the terminal`.
     pub source: &'static str,
 }
 
 /// Who is asking. Only at a terminal is it the human: an agent that forgot to say who it is must not speak for the
 /// person.
-pub fn who(asked: Option<&str>, at_terminal: bool) -> Result<Who> {
-    if let Some(name) = asked {
-        return Ok(Who { name: name.to_owned(), source: "--as" });
+pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal: bool) -> Result<Who> {
+    if let Some(who) = named(asked) {
+        return Ok(who);
     }
-    for variable in VARIABLES {
-        if let Some(name) = std::env::var(variable).ok().filter(|name| !name.is_empty()) {
-            return Ok(Who { name, source: variable });
+    if let Some((caller, room)) = Caller::from_environment().map(|caller| Ok((caller, room()?))).transpose()?
+        && let Some(lease) = sessions::agent_of(&room, &caller)?
+    {
+        // The call renews the lease; that it can't be renewed hinders nobody.
+        if let Err(e) = sessions::bind(&room, &lease.agent, &caller, Claim::Free, "command") {
+            tracing::debug!("{e}");
         }
+        return Ok(Who { name: lease.agent, source: "the session" });
     }
     if at_terminal {
         return Ok(Who { name: id::HUMAN.to_owned(), source: "the terminal" });
     }
     Err(Error::Usage {
         what: "nothing says which agent you are".into(),
-        cure: format!("give --as AGENT, or set {}", VARIABLES[0]),
+        cure: format!("give --as AGENT, set {}, or bind your session by `mailbag join AGENT`", VARIABLES[0]),
     })
+}
+
+/// Who is asking, as far as the command line and the environment name an agent.
+pub fn named(asked: Option<&str>) -> Option<Who> {
+    if let Some(name) = asked {
+        return Some(Who { name: name.to_owned(), source: "--as" });
+    }
+    let set = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
+    VARIABLES.into_iter().find_map(|variable| Some(Who { name: set(variable)?, source: variable }))
 }
 
 impl Who {

@@ -16,6 +16,7 @@ pub mod history;
 pub mod identity;
 pub mod inbox;
 pub mod init;
+pub mod join;
 pub mod list;
 pub mod log;
 pub mod read;

@@ -7,6 +7,7 @@ use crate::projections::roster;
 use crate::registry::{Registry, Status};
 use crate::resolve::Standing;
 use crate::room::Room;
+use crate::sessions::Calls;
 
 /// Counts unread mail only for who is asked about, and knows activity only where the log was read.
 pub struct Seen<'a> {
@@ -39,7 +40,8 @@ impl Standing for Seen<'_> {
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        roster::is_there(self.fold.last_seen(agent), Stamp::now())
+        let called = Calls::of(&self.room.dir).last(agent);
+        roster::is_there(self.fold.last_seen(agent).max(called), Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {

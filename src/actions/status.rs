@@ -6,6 +6,7 @@ use crate::fold::{Counts, Replayed};
 use crate::projections::roster::{self, Present};
 use crate::registry::Registry;
 use crate::room::{Holder, Mode, Room};
+use crate::sessions::Calls;
 use crate::settings::Admission;
 use crate::{fold, id, inbox, layout, limits};
 use rustix::fs::FileType;
@@ -181,10 +182,10 @@ pub fn status(room: &Room) -> Result<Status> {
         .extend(damage.map(|d| format!("the log's last batch is not whole: {}; the next pass sets it aside", d.what)));
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), settings.admission == Admission::Open)?;
     let agents = registry.iter().flat_map(Registry::agents);
-    let stale = registry
-        .as_ref()
-        .zip(replayed.as_ref())
-        .map(|(registry, replayed)| roster::stale(registry, &replayed.fold, settings.stale_after, Stamp::now()));
+    let calls = Calls::of(&room.dir);
+    let stale = registry.as_ref().zip(replayed.as_ref()).map(|(registry, replayed)| {
+        roster::stale(registry, (&replayed.fold, &calls), settings.stale_after, Stamp::now())
+    });
     let again = match &router {
         Some(holder) if holder.mode != Mode::Pass => "the router tries again by itself".to_owned(),
         _ => "mailbag run --once".to_owned(),

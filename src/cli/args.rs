@@ -2,8 +2,8 @@
 
 use super::{
     ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, inbox, init,
-    list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread, topic,
-    trace, wait, watch, who,
+    join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread,
+    topic, trace, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -77,6 +77,7 @@ pub(super) enum Command {
     Search(search::Args),
     Channel(channel::Args),
     Topic(topic::Args),
+    Join(join::Args),
     Who(who::Args),
     Explain(explain::Args),
     Share(share::Args),

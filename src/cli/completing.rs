@@ -93,7 +93,7 @@ fn channels() -> Vec<String> {
 /// What the asker has not read, by id, and what it sent, by number.
 fn messages() -> Vec<String> {
     let Some((room, registry)) = look() else { return Vec::new() };
-    let Some(agent) = asker(&registry) else { return Vec::new() };
+    let Some(agent) = asker(&room, &registry) else { return Vec::new() };
     let unread = inbox::unread(&room.dir, &agent).unwrap_or_default();
     let senders: Vec<&str> = registry.agents().iter().map(|agent| &*agent.id).chain([id::MAILBAG]).collect();
     let read = |name: &std::ffi::OsString| {
@@ -131,8 +131,8 @@ fn look() -> Option<(Room, Registry)> {
     Some((room, registry))
 }
 
-fn asker(registry: &Registry) -> Option<String> {
-    let who = identity::who(option("--as").as_deref(), true).ok()?;
+fn asker(room: &Room, registry: &Registry) -> Option<String> {
+    let who = identity::who(option("--as").as_deref(), || Ok(room.clone()), true).ok()?;
     who.in_registry(registry).ok().map(|agent| agent.id.to_string())
 }
 

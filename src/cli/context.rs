@@ -35,7 +35,7 @@ impl Context {
 
     /// Who is asking. Standard output tells whether a person is: programs run others with a pipe there.
     pub(super) fn who(&self, asked: Option<&str>) -> Result<Who> {
-        identity::who(asked, self.out.is_terminal())
+        identity::who(asked, || self.room(), self.out.is_terminal())
     }
 
     /// What waits is not routed by a command that waits for mail: somebody has to know.
@@ -45,7 +45,7 @@ impl Context {
 
     /// Who looks, by id: an agent sees its own mail; the human, and who gives no name, sees all.
     pub(super) fn looker(&self, asked: Option<&str>, room: &Room) -> Result<Option<String>> {
-        let who = match identity::who(asked, self.out.is_terminal()) {
+        let who = match identity::who(asked, || self.room(), self.out.is_terminal()) {
             Ok(who) => who,
             Err(_) if asked.is_none() => return Ok(None),
             Err(e) => return Err(e),

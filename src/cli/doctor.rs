@@ -35,7 +35,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (asked, from) = (cx.asked(), here()?);
-    let who = identity::who(args.agent.as_deref(), false).ok();
+    let who = identity::who(args.agent.as_deref(), || cx.room(), false).ok();
     let agent = who.as_ref().map(|who| who.name.as_str());
     let asked = Asked { room: asked.as_deref(), from: &from, agent };
     let report = if args.fix { doctor::mend(&asked)? } else { doctor::examine(&asked)? };

@@ -19,6 +19,7 @@ mod follow;
 mod helper;
 mod inbox;
 mod init;
+mod join;
 mod list;
 mod log;
 mod man;
@@ -106,6 +107,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Search(args) => search::run(args, cx),
         Command::Channel(args) => channel::run(args, cx),
         Command::Topic(args) => topic::run(args, cx),
+        Command::Join(args) => join::run(args, cx),
         Command::Who(args) => who::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Share(args) => share::run(args, cx),

@@ -21,8 +21,8 @@ offline  not seen for longer, or the registry says offline
 stale    nothing for 6 hours (stale_after in settings.toml), although it has
          unread mail or the registry says online
 
-An agent is seen when it sends something and when mail leaves its inbox. What
-the registry says of it stands in brackets. It says what it does by messages of
+An agent is seen when it sends something, when mail leaves its inbox, and when
+a hook or tool of its session calls. What the registry says of it stands in brackets. It says what it does by messages of
 type status, progress, blocked, completed or agent_complete. The same stands in
 roster.json in the room.";
 

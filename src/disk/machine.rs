@@ -38,9 +38,54 @@ pub fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
-/// A process of this user.
-#[derive(Debug, Clone)]
+/// A process, told from a later one of the same number by when it was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// When it was started, in clock ticks since the machine was.
+    pub started: u64,
+}
+
+impl Process {
+    /// Does it still run? `None` where the system doesn't tell.
+    pub fn lives(self) -> Option<bool> {
+        let proc = Dir::open(&proc()).ok()?;
+        proc.stat("self").ok()??;
+        Some(ancestry(self.pid).is_some_and(|there| there.process == self))
+    }
+}
+
+/// The processes above this one, nearest first, each with its name: at most `most`, and none where the system doesn't
+/// tell.
+pub fn ancestors(most: usize) -> Vec<(Process, String)> {
+    let parent = |child: &Ancestry| ancestry(child.parent);
+    let above = std::iter::successors(ancestry(std::process::id()), parent).skip(1).take(most);
+    above.map(|there| (there.process, there.name)).collect()
+}
+
+/// What the system says of a process, living or not yet waited for.
+struct Ancestry {
+    process: Process,
+    parent: u32,
+    name: String,
+}
+
+fn ancestry(pid: u32) -> Option<Ancestry> {
+    let stat = std::fs::read_to_string(proc().join(pid.to_string()).join("stat")).ok()?;
+    // The program's name may hold anything, also blanks and brackets: proc_pid_stat(5).
+    let (head, tail) = stat.rsplit_once(')')?;
+    let name = head.split_once('(')?.1.to_owned();
+    let mut fields = tail.split_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    (state != "Z").then_some(Ancestry { process: Process { pid, started }, parent, name })
+}
+
+/// A process of this user, and what it was started with.
+#[derive(Debug, Clone)]
+pub struct Environment {
     /// Its number.
     pub pid: u32,
     /// Its parent's.
@@ -54,13 +99,13 @@ pub struct Process {
 }
 
 /// All processes of this user whose environment can be read, with these variables.
-pub fn processes(variables: &[&str]) -> Vec<Process> {
+pub fn processes(variables: &[&str]) -> Vec<Environment> {
     let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else { return Vec::new() };
     let pids = listing.flatten().filter_map(|entry| entry.name.to_str()?.parse().ok());
     pids.filter_map(|pid| process(pid, variables)).collect()
 }
 
-fn process(pid: u32, variables: &[&str]) -> Option<Process> {
+fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
     let at = proc().join(pid.to_string());
     let environment = std::fs::read(at.join("environ")).ok()?;
     let value = |name: &&str| {
@@ -76,7 +121,7 @@ fn process(pid: u32, variables: &[&str]) -> Option<Process> {
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
     let directory = std::fs::read_link(at.join("cwd")).ok()?;
-    (state != "Z").then_some(Process { pid, parent, session, directory, variables })
+    (state != "Z").then_some(Environment { pid, parent, session, directory, variables })
 }
 
 fn number(name: &str) -> Option<u64> {

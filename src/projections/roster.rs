@@ -1,13 +1,14 @@
 //! The roster: who is there, what each does, and how much it has not read.
 //!
-//! Presence is observed, never declared: an agent was there when it sent something, or took mail out of its inbox. It
-//! need not remember to say so. What the registry says of it is shown beside that.
+//! Presence is observed, never declared: an agent was there when it sent something, took mail out of its inbox, or when
+//! a hook or tool of its session called. It need not remember to say so. What the registry says of it is shown beside that.
 
 use crate::clock::Stamp;
 use crate::disk::{Dir, Meta};
 use crate::error::Result;
 use crate::fold::{self, Fold};
 use crate::registry::{Agent, Registry, Status};
+use crate::sessions::Calls;
 use crate::{layout, limits};
 use serde::Serialize;
 use serde_json::Number;
@@ -66,7 +67,7 @@ pub struct Present {
     /// What the registry says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared: Option<&'static str>,
-    /// When it last sent something, or took mail out of its inbox; absent for never.
+    /// When it last sent something, took mail out of its inbox, or its session called; absent for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<String>,
     /// What it last said that it does.
@@ -104,9 +105,10 @@ struct Signs<'a> {
 }
 
 impl<'a> Signs<'a> {
-    fn of(agent: &'a Agent, fold: &Fold, stale_after: Duration) -> Signs<'a> {
+    fn of(agent: &'a Agent, (fold, calls): (&Fold, &Calls), stale_after: Duration) -> Signs<'a> {
         let oldest = fold.mailboxes.unread(&agent.id).next().map(|(at, _)| at);
-        Signs { agent, seen: fold.last_seen(&agent.id), oldest, stale_after }
+        let seen = fold.last_seen(&agent.id).max(calls.last(&agent.id));
+        Signs { agent, seen, oldest, stale_after }
     }
 
     /// From when on it is stale, if nothing happens: mail waits for who reads it, and does nothing to who is away.
@@ -163,11 +165,16 @@ impl Doing {
 }
 
 /// Everybody at this instant, and when somebody's presence changes by itself.
-pub fn roster(registry: &Registry, fold: &Fold, stale_after: Duration, now: Stamp) -> (Roster, Option<Stamp>) {
+pub fn roster(
+    registry: &Registry,
+    (fold, calls): (&Fold, &Calls),
+    stale_after: Duration,
+    now: Stamp,
+) -> (Roster, Option<Stamp>) {
     let living = registry.agents().iter().filter(|agent| !agent.is_retired());
     let (mut agents, mut next) = (Vec::new(), None);
     for agent in living {
-        let signs = Signs::of(agent, fold, stale_after);
+        let signs = Signs::of(agent, (fold, calls), stale_after);
         next = [next, signs.changes_at(now)].into_iter().flatten().min();
         agents.push(signs.present(fold, now));
     }
@@ -175,9 +182,9 @@ pub fn roster(registry: &Registry, fold: &Fold, stale_after: Duration, now: Stam
 }
 
 /// Who is stale at this instant.
-pub fn stale(registry: &Registry, fold: &Fold, stale_after: Duration, now: Stamp) -> Vec<Present> {
+pub fn stale(registry: &Registry, (fold, calls): (&Fold, &Calls), stale_after: Duration, now: Stamp) -> Vec<Present> {
     let living = registry.agents().iter().filter(|agent| !agent.is_retired());
-    let signs = living.map(|agent| Signs::of(agent, fold, stale_after));
+    let signs = living.map(|agent| Signs::of(agent, (fold, calls), stale_after));
     let stale = signs.filter(|signs| signs.presence(now) == Presence::Stale);
     stale.map(|signs| signs.present(fold, now)).collect()
 }

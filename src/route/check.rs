@@ -10,6 +10,7 @@ use crate::projections::roster;
 use crate::record::{Act, Event, Group, Hash, Record};
 use crate::registry::{Registry, Status};
 use crate::resolve::{self, Recipient, Standing};
+use crate::sessions::Calls;
 use crate::spelling::{self, Spelled};
 use crate::{limits, log, schema};
 use serde_json::{Map, Value};
@@ -295,7 +296,8 @@ impl Standing for Crowd<'_> {
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        roster::is_there(self.router.fold.last_seen(agent), Stamp::now())
+        let called = Calls::of(&self.router.room.dir).last(agent);
+        roster::is_there(self.router.fold.last_seen(agent).max(called), Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {

@@ -4,6 +4,7 @@ use super::Router;
 use crate::clock::Stamp;
 use crate::projections::roster::{self, Present, Written};
 use crate::registry::Registry;
+use crate::sessions::Calls;
 use crate::{id, limits};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,8 +50,8 @@ impl Router {
     /// Writes the roster, if it would say something else than it does. It is only there to be looked at: that it can't be
     /// written stops nothing.
     pub fn show_roster(&mut self) {
-        let now = Stamp::now();
-        let (roster, next) = roster::roster(&self.registry, &self.fold, self.settings.stale_after, now);
+        let (now, calls) = (Stamp::now(), Calls::of(&self.room.dir));
+        let (roster, next) = roster::roster(&self.registry, (&self.fold, &calls), self.settings.stale_after, now);
         if let Err(e) = self.watched.written.write(&self.room.dir, roster, &self.fold) {
             tracing::debug!("{e}; the roster is written when something changes");
         }
@@ -67,7 +68,8 @@ impl Router {
 
     /// Tells the human of each agent that is stale, once until it is seen again.
     pub fn tell_of_stale(&mut self) {
-        for stale in roster::stale(&self.registry, &self.fold, self.settings.stale_after, Stamp::now()) {
+        let calls = Calls::of(&self.room.dir);
+        for stale in roster::stale(&self.registry, (&self.fold, &calls), self.settings.stale_after, Stamp::now()) {
             // What it took a moment ago may not be in the log yet.
             if &*stale.id != id::HUMAN && !self.observed.is_of(&stale.id) {
                 self.tell_of(&stale);
@@ -83,8 +85,8 @@ impl Router {
             (many, Some(since)) => format!("{many} unread messages, the oldest since {since}"),
         };
         let last = match seen {
-            Some(seen) => format!("It last sent something, or took mail out of its inbox, at {seen}."),
-            None => "It never sent anything, or took mail out of its inbox.".to_owned(),
+            Some(seen) => format!("It was last seen at {seen}."),
+            None => "It was never seen.".to_owned(),
         };
         let id = &stale.id;
         let body = format!(

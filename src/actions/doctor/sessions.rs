@@ -4,7 +4,7 @@ use super::{Asked, Finding, Patient, Severity, count, quoted};
 use crate::actions::identity::VARIABLES;
 use crate::clock::Stamp;
 use crate::disk::Dir;
-use crate::disk::machine::{self, Process};
+use crate::disk::machine::{self, Environment};
 use crate::error::Result;
 use crate::inbox::taken::Lease;
 use crate::room::{self, Room};
@@ -32,7 +32,7 @@ fn processes(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
     let Some(registry) = &patient.registry else { return };
     let own = room::identity(patient.room.dir.path());
     let all = machine::processes(&[VARIABLES[0], VARIABLES[1], "MAILBAG_ROOM"]);
-    let mut by_agent: BTreeMap<&str, Vec<&Process>> = BTreeMap::new();
+    let mut by_agent: BTreeMap<&str, Vec<&Environment>> = BTreeMap::new();
     for process in &all {
         let Some(name) = process.variables[0].as_deref().or(process.variables[1].as_deref()) else { continue };
         let Some(agent) = registry.find(name) else { continue };
@@ -56,10 +56,10 @@ fn processes(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
 
 /// The first process of each session: what has no parent among them. What one parent starts within its own session,
 /// such as the commands of one agent beside each other, is one.
-fn sessions(those: &[&Process]) -> Vec<u32> {
+fn sessions(those: &[&Environment]) -> Vec<u32> {
     let pids: BTreeSet<u32> = those.iter().map(|process| process.pid).collect();
     let mut known = BTreeSet::new();
-    let mut roots: Vec<&&Process> = those.iter().filter(|process| !pids.contains(&process.parent)).collect();
+    let mut roots: Vec<&&Environment> = those.iter().filter(|process| !pids.contains(&process.parent)).collect();
     roots.sort_by_key(|process| process.pid);
     roots.into_iter().filter(|process| known.insert((process.parent, process.session))).map(|root| root.pid).collect()
 }

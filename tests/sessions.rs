@@ -1,0 +1,141 @@
+//! Which session speaks for which agent: joining, commands that know who they are, and the second that is refused.
+
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// A room with alice and bob.
+fn room() -> World {
+    World::with(&["alice", "bob"])
+}
+
+/// Runs the program in a session of Claude Code, and gives status, output and complaint.
+fn in_session(world: &World, session: &str, args: &[&str]) -> (i32, String, String) {
+    at(world, session, "10:00", args)
+}
+
+/// The same at that time of one day.
+fn at(world: &World, session: &str, time: &str, args: &[&str]) -> (i32, String, String) {
+    let mut program = world.program(args);
+    program.env("CLAUDE_CODE_SESSION_ID", session).env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"));
+    let output = program.output().expect("the program runs");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+fn who_am_i(world: &World, session: &str) -> String {
+    let (code, out, err) = in_session(world, session, &["send", "human", "who am i", "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let sent: Value = serde_json::from_str(&out).expect("JSON");
+    let file = sent["file"].as_str().unwrap_or_default().to_owned();
+    file.split('/').nth(1).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_session_that_joined_needs_no_as() {
+    let world = room();
+    let (code, out, err) = in_session(&world, "s1", &["join", "alice"]);
+    assert_eq!((code, out.as_str()), (0, "this session is alice; 0 unread\n"), "{err}");
+    assert_eq!(who_am_i(&world, "s1"), "alice");
+    let (code, _, err) = in_session(&world, "s2", &["send", "human", "who am i"]);
+    assert_eq!(code, 2, "another session is nobody: {err}");
+    assert!(err.contains("mailbag join"), "{err}");
+}
+
+#[test]
+fn a_session_without_an_id_is_told_how_to_give_one() {
+    let complaint = room().fails(2, &["join", "alice"]);
+    assert!(complaint.contains("CLAUDE_CODE_SESSION_ID") && complaint.contains("--session"), "{complaint}");
+    let world = room();
+    world.ok(&["join", "alice", "--session", "0199-a", "--client", "codex"]);
+    let lease = world.read("sessions/alice.json");
+    assert_eq!((&lease["client"], &lease["session"]), (&json!("codex"), &json!("0199-a")));
+    assert!(world.fails(2, &["join", "alice", "--session", "../x"]).contains("no session's id"));
+}
+
+#[test]
+fn a_second_session_is_refused_with_who_holds_the_agent() {
+    let world = room();
+    in_session(&world, "s1", &["join", "alice"]);
+    let (code, _, err) = in_session(&world, "s2", &["join", "alice"]);
+    assert_eq!(code, 75, "{err}");
+    assert!(err.contains("alice is held by claude session s1") && err.contains("--take-over"), "{err}");
+    assert_eq!(in_session(&world, "s2", &["join", "alice", "--take-over"]).0, 0);
+    assert_eq!(who_am_i(&world, "s2"), "alice");
+    assert_eq!(in_session(&world, "s1", &["send", "human", "still me?"]).0, 2, "the first is nobody any more");
+}
+
+#[test]
+fn a_lease_lapses_when_no_call_renews_it() {
+    let world = room().settings("session_lease = \"10m\"\n");
+    at(&world, "s1", "10:00", &["join", "alice"]);
+    at(&world, "s1", "10:08", &["inbox"]);
+    assert_eq!(at(&world, "s2", "10:17", &["join", "alice"]).0, 75, "renewed nine minutes ago");
+    assert_eq!(at(&world, "s2", "10:18", &["join", "alice"]).0, 0);
+}
+
+#[test]
+fn the_session_of_a_process_that_has_ended_holds_nothing() {
+    let world = room();
+    in_session(&world, "s1", &["join", "alice"]);
+    let mut lease = world.read("sessions/alice.json");
+    // No process was started before the machine was.
+    lease["process"] = json!({"pid": std::process::id(), "started": 0});
+    world.write("sessions/alice.json", lease.to_string());
+    assert_eq!(in_session(&world, "s2", &["join", "alice"]).0, 0);
+}
+
+#[test]
+fn a_session_has_one_agent_at_a_time() {
+    let world = room();
+    in_session(&world, "s1", &["join", "alice"]);
+    in_session(&world, "s1", &["join", "bob"]);
+    assert_eq!(who_am_i(&world, "s1"), "bob");
+    assert_eq!(in_session(&world, "s2", &["join", "alice"]).0, 0, "alice is free again");
+}
+
+#[test]
+fn a_new_agent_is_registered_only_with_its_role() {
+    let world = room();
+    let (code, _, err) = in_session(&world, "s1", &["join", "alicia"]);
+    assert_eq!(code, 3, "a typing error makes no agent: {err}");
+    assert!(err.contains("alice"), "{err}");
+    let (code, out, _) = in_session(&world, "s1", &["join", "carol", "--role", "tester"]);
+    assert_eq!((code, out.as_str()), (0, "this session is carol, registered just now; 0 unread\n"));
+    assert_eq!(world.json(&["agent", "show", "carol"])["role"], "tester");
+    assert_eq!(in_session(&world, "s2", &["join", "carol", "--role", "baker"]).0, 2, "carol is no baker");
+}
+
+#[test]
+fn the_variable_counts_before_the_session_and_joining_says_so() {
+    let world = room();
+    let mut program = world.program(&["join", "alice", "--session", "s1"]);
+    let output = program.env("MAILBAG_AGENT", "bob").output().expect("the program runs");
+    assert!(output.status.success());
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(err.contains("MAILBAG_AGENT says bob"), "{err}");
+}
+
+#[test]
+fn torn_and_foreign_leases_are_passed_over() {
+    let world = room();
+    world.write("sessions/alice.json", "{\"agent\":\"ali");
+    world.write("sessions/bob.json", r#"{"agent":"alice","client":"x","session":"s1","since":"","last":""}"#);
+    world.write("sessions/notes.txt", "mine");
+    assert_eq!(in_session(&world, "s1", &["join", "alice"]).0, 0);
+    assert_eq!(who_am_i(&world, "s1"), "alice");
+    assert_eq!(std::fs::read_to_string(world.room("sessions/notes.txt")).expect("it is left alone"), "mine");
+}
+
+#[test]
+fn a_call_of_its_session_is_a_sign_of_life() {
+    let world = room();
+    let seen = |world: &World| {
+        let roster = world.json(&["who"]);
+        let agents = roster["agents"].as_array().cloned().unwrap_or_default();
+        agents.into_iter().find(|one| one["id"] == "alice").unwrap_or_default()
+    };
+    assert_eq!(seen(&world)["presence"], "offline");
+    world.ok(&["join", "alice", "--session", "s1"]);
+    assert_eq!(seen(&world)["presence"], "online");
+    assert!(seen(&world)["last_seen"].is_string());
+}
