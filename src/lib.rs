@@ -14,6 +14,7 @@ pub mod clock;
 // Words: no I/O.
 pub mod id;
 pub mod address;
+pub mod visible;
 pub mod mentions;
 pub mod message;
 pub mod spelling;
@@ -51,4 +52,5 @@ pub mod daemon;
 pub mod actions;
 
 // Faces: parse, call an action, show.
+pub mod mcp;
 pub mod cli;

@@ -1,6 +1,6 @@
 //! Waiting for one inbox, by file events; whoever waits routes meanwhile, if nobody else does.
 
-use crate::daemon::{Alongside, alongside};
+use super::stand_in::StandIn;
 use crate::error::{Doing, Error, Result};
 use crate::limits;
 use crate::notice::InboxWatch;
@@ -36,11 +36,8 @@ pub enum Waited<T> {
 
 /// Waits for changes of one inbox. Made before the inbox is looked at, so that nothing comes unseen in between.
 pub struct Waiter {
-    room: Room,
     watch: InboxWatch,
-    router: Option<Alongside>,
-    /// When to look next whether somebody routes.
-    next_offer: Instant,
+    router: StandIn,
     /// When to say that something may have come, though nothing was heard.
     next_look: Instant,
     signal: Arc<AtomicI32>,
@@ -52,8 +49,8 @@ impl Waiter {
         let watch = InboxWatch::new(&room.dir, agent)?;
         let signal = Arc::new(AtomicI32::new(0));
         listen(signal.clone(), watch.waker())?;
-        let (next_offer, next_look) = (Instant::now(), Instant::now() + limits::SWEEP_TRUSTED);
-        Ok(Waiter { room: room.clone(), watch, router: None, next_offer, next_look, signal })
+        let next_look = Instant::now() + limits::SWEEP_TRUSTED;
+        Ok(Waiter { watch, router: StandIn::new(room), next_look, signal })
     }
 
     /// Waits until something may have come, or until that instant.
@@ -67,8 +64,7 @@ impl Waiter {
             if left.is_zero() {
                 return Woke::TimedOut;
             }
-            if let Err(e) = self.see_that_somebody_routes() {
-                self.next_offer = Instant::now() + limits::SWEEP_TRUSTED;
+            if let Err(e) = self.router.see_that_somebody_routes() {
                 return Woke::Trouble(e);
             }
             let heard = self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
@@ -103,24 +99,6 @@ impl Waiter {
     pub fn end_by(self, signal: i32) -> Result<()> {
         drop(self);
         signal_hook::low_level::emulate_default_handler(signal).doing("end by a signal", "this process")
-    }
-
-    fn see_that_somebody_routes(&mut self) -> Result<()> {
-        if let Some(router) = &mut self.router {
-            let failure = router.failure();
-            if failure.is_none() && self.room.is_wanted() {
-                self.router = None;
-                self.next_offer = Instant::now() + limits::TAKE_OVER;
-                return Ok(());
-            }
-            self.router = self.router.take().filter(|_| failure.is_none());
-            return failure.map_or(Ok(()), Err);
-        }
-        if Instant::now() >= self.next_offer {
-            self.next_offer = Instant::now() + limits::TAKE_OVER;
-            self.router = alongside(&self.room)?;
-        }
-        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, inbox, init,
-    join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread,
+    join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread,
     topic, trace, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
@@ -89,6 +89,7 @@ pub(super) enum Command {
     Log(log::Args),
     Archive(archive::Args),
     Run(run::Args),
+    Mcp(mcp::Args),
     Settings(settings::Args),
     Schema(schema::Args),
     Helper(helper::Args),

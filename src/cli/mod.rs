@@ -23,6 +23,7 @@ mod join;
 mod list;
 mod log;
 mod man;
+mod mcp;
 mod output;
 mod read;
 mod rejected;
@@ -39,13 +40,13 @@ mod take;
 mod thread;
 mod topic;
 mod trace;
-mod visible;
 mod wait;
 mod waiting;
 mod watch;
 mod who;
 
 use crate::error::Result;
+use crate::visible;
 use args::{Cli, Command};
 use clap::Parser;
 use context::Context;
@@ -119,6 +120,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Log(args) => log::run(args, cx),
         Command::Archive(args) => archive::run(args, cx),
         Command::Run(args) => run::run(args, cx),
+        Command::Mcp(args) => mcp::run(args, cx),
         Command::Settings(args) => settings::run(args, cx),
         Command::Schema(args) => schema::run(args, cx),
         Command::Helper(args) => helper::run(args, cx),
