@@ -9,6 +9,7 @@ use crate::fault::{self, Protection};
 use crate::fold::{Delivery, Place};
 use crate::layout;
 use rustix::fs::FileType;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 
 /// Delivers staged files into one directory of an agent: one rename each, never over another file. A copy that can't
@@ -104,6 +105,15 @@ pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     match room.sub(layout::announced(agent)) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
         markers => Ok(markers?.stat(name)?.is_some()),
+    }
+}
+
+/// The names of the messages that an agent was, or is being, told of.
+pub fn announced(room: &Dir, agent: &str) -> Result<HashSet<OsString>> {
+    match room.sub(layout::announced(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(HashSet::new()),
+        Err(e) => Err(e),
+        Ok(markers) => markers.list()?.map(|entry| Ok(entry?.name)).collect(),
     }
 }
 

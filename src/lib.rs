@@ -52,5 +52,6 @@ pub mod daemon;
 pub mod actions;
 
 // Faces: parse, call an action, show.
+pub mod hooks;
 pub mod mcp;
 pub mod cli;

@@ -144,6 +144,20 @@ pub const ANCESTORS: usize = 16;
 pub const ANNOUNCE_BUDGET: u32 = 30;
 /// The time that they are counted in.
 pub const ANNOUNCE_WINDOW: Duration = Duration::from_secs(3600);
+/// The longest text about mail that a hook gives a client, in characters. The smallest cap of a client is 10,000.
+pub const BRIEFING: usize = 1500;
+/// How many characters of a subject stand in it.
+pub const BRIEFING_SUBJECT: usize = 80;
+/// A longer id of a message is told by its number instead: a UUID costs more than the rest of the line.
+pub const BRIEFING_ID: usize = 16;
+/// How many messages are named when a session starts.
+pub const BRIEFING_NEWEST: usize = 5;
+/// How many senders are named with a number.
+pub const BRIEFING_SENDERS: usize = 5;
+/// How many of the newest unread messages a hook looks into.
+pub const BRIEFING_LOOK: usize = 500;
+/// The largest input of a hook: what a client's tools gave back stands in it.
+pub const HOOK_BYTES: u64 = 64 << 20;
 /// The largest file that says who has taken a message.
 pub const LEASE_BYTES: u64 = 64 << 10;
 /// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.

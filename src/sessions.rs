@@ -155,6 +155,12 @@ pub fn agent_of(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
     Ok(all(room)?.into_iter().filter(|lease| lease.is_of(caller)).max_by(|a, b| a.last.cmp(&b.last)))
 }
 
+/// The lease of the session that ran in the same process before: a client that empties its context begins a new one.
+pub fn before(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
+    let same = |lease: &Lease| lease.process.is_some() && lease.process == caller.process;
+    Ok(all(room)?.into_iter().filter(same).max_by(|a, b| a.last.cmp(&b.last)))
+}
+
 fn read(dir: &Dir, agent: &str) -> Option<Lease> {
     let bytes = dir.read(layout::session(agent), limits::SESSION_BYTES).ok()??;
     serde_json::from_slice::<Lease>(&bytes).ok().filter(|lease| lease.agent == agent)

@@ -11,6 +11,7 @@ mod finding;
 mod frozen;
 mod fuzz;
 mod helpers;
+mod hooks;
 mod hostile;
 mod licences;
 mod messages;

@@ -1,9 +1,9 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, inbox, init,
-    join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings, share, status, take, thread,
-    topic, trace, wait, watch, who,
+    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, hook, inbox,
+    init, join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings, share, status, take,
+    thread, topic, trace, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -92,6 +92,7 @@ pub(super) enum Command {
     Mcp(mcp::Args),
     Settings(settings::Args),
     Schema(schema::Args),
+    Hook(hook::Args),
     Helper(helper::Args),
     Demo(demo::Args),
     Completions(completions::Args),

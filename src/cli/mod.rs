@@ -17,6 +17,7 @@ mod exit;
 mod explain;
 mod follow;
 mod helper;
+mod hook;
 mod inbox;
 mod init;
 mod join;
@@ -62,10 +63,13 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => {
             output::usage(&e, std::env::args_os().any(|word| word == "--json"));
-            return if e.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() };
+            // A client takes any other status of a hook for a word of its own.
+            let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
+            return if e.use_stderr() && !is_hook { Exit::Usage.into() } else { Exit::Ok.into() };
         }
     };
     let mut cx = Context::new(&cli.global);
+    let is_hook = matches!(cli.command, Command::Hook(_));
     let done = dispatch(cli.command, &mut cx).and_then(|exit| cx.out.flush().map(|()| exit));
     match done {
         Ok(exit) => exit.into(),
@@ -74,7 +78,7 @@ pub fn main() -> ExitCode {
             // What was found before it went wrong is shown as well.
             let _ = cx.out.flush();
             cx.out.error(&e);
-            Exit::of(&e).into()
+            if is_hook { Exit::Ok.into() } else { Exit::of(&e).into() }
         }
     }
 }
@@ -123,6 +127,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Mcp(args) => mcp::run(args, cx),
         Command::Settings(args) => settings::run(args, cx),
         Command::Schema(args) => schema::run(args, cx),
+        Command::Hook(args) => hook::run(args, cx),
         Command::Helper(args) => helper::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Completions(args) => completions::run(args, cx),

@@ -30,6 +30,8 @@ struct Handover {
     room: Room,
     agent: String,
     mails: Vec<Handed>,
+    /// The files of those that nobody had told of before.
+    news: Vec<OsString>,
     /// When the response was written, if it was.
     written: Option<Instant>,
 }
@@ -65,15 +67,32 @@ impl Receipts {
         state.tick()
     }
 
-    /// The client has given up on a request: what went with its response, it may have thrown away.
-    pub(super) fn cancelled(&self, request: &RequestId) {
-        self.state().open.retain(|handover| handover.request != *request);
+    /// The client has given up on a request, or can't be written to: what went with the response, it may not have, and
+    /// so has not been told of.
+    pub(super) fn lost(&self, request: &RequestId) {
+        let mut state = self.state();
+        let lost: Vec<Handover> = state.open.extract_if(.., |handover| handover.request == *request).collect();
+        drop(state);
+        for handover in lost {
+            for file in handover.news {
+                if let Err(e) = inbox::unannounce(&handover.room.dir, &handover.agent, &file) {
+                    tracing::warn!("{e}");
+                }
+            }
+        }
     }
 
     /// Mail goes with the response to a request.
-    pub(super) fn hand(&self, request: &RequestId, room: &Room, agent: &str, mails: Vec<Handed>) {
+    pub(super) fn hand(&self, request: &RequestId, room: &Room, agent: &str, mails: Vec<Handed>) -> Result<()> {
+        let mut news = Vec::new();
+        for mail in &mails {
+            if !inbox::is_announced(&room.dir, agent, &mail.file)? {
+                news.push(mail.file.clone());
+            }
+        }
         let (request, room, agent) = (request.clone(), room.clone(), agent.to_owned());
-        self.state().open.push(Handover { request, room, agent, mails, written: None });
+        self.state().open.push(Handover { request, room, agent, mails, news, written: None });
+        Ok(())
     }
 
     /// The response to a request was written.

@@ -77,9 +77,10 @@ impl ServerHandler for Server {
         let came = context.extensions.get::<Came>().copied().unwrap_or_default().0;
         let stop = Arc::new(Stop::default());
         let (session, receipts, asked) = (self.session.clone(), self.receipts.clone(), stop.clone());
+        let id = context.id.clone();
         let call = move || {
             let arguments = Arguments::new(tool, request.arguments.unwrap_or_default())?;
-            let request = context.id;
+            let request = id;
             calls::call(
                 &tool.name,
                 Call { session: &session, receipts: &receipts, request, came, stop: &asked, arguments },
@@ -91,6 +92,10 @@ impl ServerHandler for Server {
             () = context.ct.cancelled() => { stop.ask(); task.await }
             () = end(self.ended.clone()) => { stop.ask(); task.await }
         };
+        if context.ct.is_cancelled() {
+            // It is not answered any more.
+            self.receipts.lost(&context.id);
+        }
         let result = match done {
             Ok(Ok(shown)) => self.result(shown),
             Ok(Err(e)) => error(&e.to_string()),

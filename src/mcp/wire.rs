@@ -44,11 +44,13 @@ impl Transport<RoleServer> for Wire {
         };
         let (sending, receipts) = (self.inner.send(item), self.receipts.clone());
         async move {
-            sending.await?;
-            if let Some(request) = answered {
-                receipts.written(&request);
+            let sent = sending.await;
+            match (&sent, answered) {
+                (Ok(()), Some(request)) => receipts.written(&request),
+                (Err(_), Some(request)) => receipts.lost(&request),
+                (_, None) => {}
             }
-            Ok(())
+            sent
         }
     }
 
@@ -66,7 +68,7 @@ impl Transport<RoleServer> for Wire {
             }
             Some(JsonRpcMessage::Notification(notification)) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                    cancelled.params.request_id.iter().for_each(|request| self.receipts.cancelled(request));
+                    cancelled.params.request_id.iter().for_each(|request| self.receipts.lost(request));
                 }
             }
             Some(_) => {}

@@ -71,7 +71,10 @@ pub(super) fn wait(mut call: Call<'_>) -> Result<Shown> {
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || call.stop.is_asked() {
-            let mut text = format!("no such mail within {}", span_text(timeout));
+            let mut text = match call.stop.is_asked() {
+                true => "the wait was ended".to_owned(),
+                false => format!("no such mail within {}", span_text(timeout)),
+            };
             text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
             return Ok(Shown { text, data: json!({"messages": []}) });
         }
@@ -112,10 +115,8 @@ fn hand(
         Handed { file: mail.name.clone(), from, id }
     });
     let handed: Vec<Handed> = handed.collect();
-    announce::telling(room, agent, &mails, || {
-        call.receipts.hand(&call.request, room, agent, handed);
-        Ok(())
-    })?;
+    call.receipts.hand(&call.request, room, agent, handed)?;
+    announce::telling(room, agent, &mails, || Ok(()))?;
     let mut text = if texts.is_empty() { "no unread mail".to_owned() } else { texts.join("\n\n") };
     let mut data = json!({"messages": data});
     if left > 0 {

@@ -1,0 +1,128 @@
+//! What a hook tells an agent of its mail: each message once, in a line, as facts, within the agent's budget.
+//!
+//! Mail of low priority, acks, and what the agent wrote itself are not told of. Nothing is marked as read.
+
+mod text;
+
+use super::inbox::{self as mailbox, Mail};
+use crate::clock::Stamp;
+use crate::error::Result;
+use crate::room::Room;
+use crate::sessions::Told;
+use crate::settings::Settings;
+use crate::{inbox, limits};
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+/// At which moment of a session an agent is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Its session begins; what it knew before is gone from its context.
+    Start,
+    /// Its session is taken up again, with what it was told.
+    Resume,
+    /// It begins to work on a prompt.
+    Prompt,
+    /// It has used tools.
+    Tool,
+    /// It is about to stop.
+    Stop,
+}
+
+/// What to tell an agent. The markers of the messages are made: if the telling fails, they must be taken back.
+#[derive(Debug, PartialEq)]
+pub struct Briefing {
+    /// The text: at most [`limits::BRIEFING`] characters.
+    pub text: String,
+    /// The budget as it is used up then.
+    pub told: Told,
+    marked: Vec<OsString>,
+}
+
+impl Briefing {
+    /// Takes the markers back: nobody was told.
+    pub fn undo(&self, room: &Room, agent: &str) {
+        for name in &self.marked {
+            if let Err(e) = inbox::unannounce(&room.dir, agent, name) {
+                tracing::warn!("{e}");
+            }
+        }
+    }
+}
+
+/// What there is to tell an agent at this moment; `None` for nothing. Whatever is told is marked as announced before,
+/// by exactly one of several tellers.
+pub fn brief(room: &Room, agent: &str, moment: Moment, told: Told) -> Result<Option<Briefing>> {
+    let names = inbox::unread(&room.dir, agent)?;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let announced = inbox::announced(&room.dir, agent)?;
+    let first = names.len().saturating_sub(limits::BRIEFING_LOOK);
+    let newest: HashSet<&OsStr> = names[first..].iter().map(OsString::as_os_str).collect();
+    let is_start = moment == Moment::Start;
+    let wanted = &mut |name: &OsStr| newest.contains(name) && (is_start || !announced.contains(name));
+    let mut mails = mailbox::list_those(room, agent, wanted)?;
+    mails.retain(|mail| is_worth_telling(mail, agent));
+    let settings = room.settings()?;
+    let budget = Budget::of(&settings, told);
+    // After tools nobody waits for a digest: it comes with the next prompt or stop.
+    if mails.is_empty() || (moment == Moment::Tool && budget.left() == 0) {
+        return Ok(None);
+    }
+    let marked = mark(room, agent, &mut mails, is_start, &announced);
+    if mails.is_empty() {
+        return Ok(None);
+    }
+    let (text, lines) = match is_start {
+        true => (text::summary(agent, names.len(), &mails), 0),
+        false => text::news(names.len(), &mails, budget.left()),
+    };
+    Ok(Some(Briefing { text, told: budget.used(lines), marked }))
+}
+
+fn is_worth_telling(mail: &Mail, agent: &str) -> bool {
+    !mail.unfinished && mail.kind != "ack" && mail.priority != "low" && mail.from != agent
+}
+
+/// Makes the markers, and leaves out what somebody else is just telling. A marker that can't be made keeps nobody from
+/// being told, though it may be told again.
+fn mark(room: &Room, agent: &str, mails: &mut Vec<Mail>, again: bool, announced: &HashSet<OsString>) -> Vec<OsString> {
+    let mut marked = Vec::new();
+    mails.retain(|mail| {
+        if announced.contains(&mail.name) {
+            return again;
+        }
+        match inbox::announce(&room.dir, agent, &mail.name) {
+            Ok(true) => marked.push(mail.name.clone()),
+            Ok(false) => return again,
+            Err(e) => tracing::warn!("{e}"),
+        }
+        true
+    });
+    marked
+}
+
+/// How many lines an agent may still be given.
+struct Budget {
+    told: Told,
+    most: u32,
+}
+
+impl Budget {
+    fn of(settings: &Settings, told: Told) -> Budget {
+        let now = Stamp::now();
+        let is_over = now >= Stamp::from_micros(told.since).after(settings.announce_window.max(Duration::from_secs(1)));
+        let told = if is_over || told.lines == 0 { Told { since: now.micros(), lines: 0 } } else { told };
+        Budget { told, most: settings.announce_budget }
+    }
+
+    fn left(&self) -> usize {
+        self.most.saturating_sub(self.told.lines) as usize
+    }
+
+    fn used(&self, lines: usize) -> Told {
+        Told { lines: self.told.lines.saturating_add(lines as u32), ..self.told }
+    }
+}

@@ -1,0 +1,147 @@
+//! How mail is told in few words: who, what kind, what about, which id.
+
+use crate::actions::inbox::Mail;
+use crate::limits;
+use std::collections::BTreeMap;
+
+/// Room for the digest behind the lines.
+const DIGEST: usize = 250;
+
+/// Messages that say the same: the newest of them, and how many there are.
+struct Alike<'a> {
+    newest: &'a Mail,
+    times: usize,
+}
+
+/// When a session begins: how many, from whom, and the newest.
+pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail]) -> String {
+    let each: Vec<Alike> = mails.iter().rev().map(|newest| Alike { newest, times: 1 }).collect();
+    let shown = &each[..each.len().min(limits::BRIEFING_NEWEST)];
+    let order = if each.len() > 1 { ", newest first" } else { "" };
+    let mut text = format!("mailbag: you are {agent}; {unread} unread ({}){order}:", senders(&each));
+    put(&mut text, shown, limits::BRIEFING);
+    text
+}
+
+/// Later: a line for each message, alike ones in one, at most that many, and the rest as a digest. Also how many lines
+/// were told.
+pub(super) fn news(unread: usize, mails: &[Mail], most: usize) -> (String, usize) {
+    let each = alike(mails);
+    let shown = &each[..each.len().min(most)];
+    let mut text = format!("mailbag: {unread} unread:");
+    if let ([one], 1) = (shown, each.len()) {
+        return (format!("{text} {}", line(one)), 1);
+    }
+    let told = put(&mut text, shown, limits::BRIEFING - DIGEST);
+    let rest = &each[told..];
+    if !rest.is_empty() {
+        let count: usize = rest.iter().map(|alike| alike.times).sum();
+        let digest = match told {
+            0 => format!(" {count} new, {}", senders(rest)),
+            _ => format!("\nand {count} more, {}", senders(rest)),
+        };
+        text.push_str(&digest);
+    }
+    (text, told)
+}
+
+/// Adds as many lines as fit, and says how many did.
+fn put(text: &mut String, each: &[Alike], most: usize) -> usize {
+    let mut length = text.chars().count();
+    for (n, alike) in each.iter().enumerate() {
+        let line = line(alike);
+        length += 1 + line.chars().count();
+        if length > most {
+            return n;
+        }
+        text.push('\n');
+        text.push_str(&line);
+    }
+    each.len()
+}
+
+fn alike(mails: &[Mail]) -> Vec<Alike<'_>> {
+    let mut each: Vec<Alike> = Vec::new();
+    let said = |mail: &Mail| (mail.from.clone(), mail.kind.clone(), mail.priority.clone(), about(mail));
+    let mut at = BTreeMap::new();
+    for mail in mails {
+        let n = *at.entry(said(mail)).or_insert(each.len());
+        match each.get_mut(n) {
+            Some(alike) => *alike = Alike { newest: mail, times: alike.times + 1 },
+            None => each.push(Alike { newest: mail, times: 1 }),
+        }
+    }
+    each
+}
+
+fn line(alike: &Alike) -> String {
+    let mail = alike.newest;
+    if mail.problem.is_some() {
+        return format!("a file that is no message, {}", plain(&mail.file.to_string_lossy(), limits::FILE_NAME));
+    }
+    let times = if alike.times > 1 { format!("{} × ", alike.times) } else { String::new() };
+    let priority = if mail.priority == "normal" { String::new() } else { format!("{} ", plain(&mail.priority, 8)) };
+    let (kind, from) = (plain(&mail.kind, limits::NAME), plain(&mail.from, limits::NAME));
+    let about = about(mail).map(|about| format!(", “{about}”")).unwrap_or_default();
+    let wanted = if mail.requires_response && mail.kind != "question" { ", answer wanted" } else { "" };
+    let newest = if alike.times > 1 { "newest " } else { "" };
+    format!("{times}{priority}{kind} from {from}{about}{wanted}, {newest}{}", reference(mail))
+}
+
+/// By which the agent can name it: its id, or where that is long, the number of its record, which every command takes.
+fn reference(mail: &Mail) -> String {
+    match mail.seq.filter(|_| mail.id.len() > limits::BRIEFING_ID) {
+        Some(seq) => format!("msg {seq}"),
+        None => plain(&mail.id, limits::MESSAGE_ID),
+    }
+}
+
+/// Its subject, or else the beginning of its body.
+fn about(mail: &Mail) -> Option<String> {
+    let about = mail.subject.as_deref().or(mail.preview.as_deref())?;
+    Some(plain(about, limits::BRIEFING_SUBJECT)).filter(|about| !about.is_empty())
+}
+
+/// Who wrote them, those who wrote most first.
+fn senders(each: &[Alike]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    each.iter().for_each(|alike| *counts.entry(&alike.newest.from).or_default() += alike.times);
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|&(from, count)| (std::cmp::Reverse(count), from));
+    let others = counts.len().saturating_sub(limits::BRIEFING_SENDERS);
+    counts.truncate(limits::BRIEFING_SENDERS);
+    if let ([(from, _)], 0) = (counts.as_slice(), others) {
+        return format!("from {}", plain(from, limits::DISPLAY_NAME * 2));
+    }
+    let named = counts.iter().map(|(from, count)| format!("{count} from {}", plain(from, limits::DISPLAY_NAME * 2)));
+    let others = (others > 0).then(|| format!("others from {others}"));
+    named.chain(others).collect::<Vec<_>>().join(", ")
+}
+
+/// On one line, without what could end the quotation marks or turn the text around; cut where it is long.
+fn plain(text: &str, most: usize) -> String {
+    let hidden =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let kept = text.chars().filter(|c| !hidden(*c));
+    let kept = kept.map(|c| {
+        if c.is_control() {
+            ' '
+        } else if matches!(c, '“' | '”') {
+            '"'
+        } else {
+            c
+        }
+    });
+    let mut plain: Vec<char> = Vec::new();
+    for c in kept {
+        if !c.is_whitespace() || plain.last().is_some_and(|last| *last != ' ') {
+            plain.push(if c.is_whitespace() { ' ' } else { c });
+        }
+        if plain.len() > most {
+            plain.truncate(most.saturating_sub(1));
+            plain.push('…');
+            break;
+        }
+    }
+    plain.into_iter().collect::<String>().trim().to_owned()
+}

@@ -1,0 +1,132 @@
+//! What a client's hook sets off: the session's lease is renewed, its agent told of new mail, and what waits routed.
+
+use super::briefing::{self, Briefing, Moment};
+use super::identity::Who;
+use super::status;
+use crate::error::{Doing, Result};
+use crate::room::Room;
+use crate::sessions::{self, Caller, Claim, Lease};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// What happens in a session, as far as mail is concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The client's name for it.
+    pub name: String,
+    /// What it is to us.
+    pub kind: Kind,
+    /// The client's id of the session.
+    pub session: Option<String>,
+    /// Where the session works.
+    pub directory: Option<PathBuf>,
+    /// Does this session follow another one of the same process?
+    pub follows: bool,
+}
+
+/// What an event is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A moment to tell of mail.
+    Tell(Moment),
+    /// The session ends.
+    End,
+    /// Nothing: a sub-agent's, or one that goes on because of mail and is not held up again.
+    Nothing,
+}
+
+/// What to say to the session.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// Who the session speaks for.
+    pub agent: Option<String>,
+    /// What is said, if anything.
+    pub text: Option<String>,
+    /// What keeps the session from its mail.
+    pub trouble: Option<String>,
+    briefing: Option<Briefing>,
+}
+
+/// Works out what to say. Nothing is said yet: then [`Reply::said`] or [`Reply::unsaid`] has to be called.
+pub fn attend(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Reply {
+    let starts = matches!(event.kind, Kind::Tell(Moment::Start | Moment::Resume));
+    consider(room, client, event, named).unwrap_or_else(|e| {
+        // Said once, where the session begins: it can do something about it then, and needn't hear it with every tool.
+        let text = starts.then(|| format!("mailbag: no mail here: {e}"));
+        Reply { text, trouble: Some(e.to_string()), ..Reply::default() }
+    })
+}
+
+fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Result<Reply> {
+    let caller = Caller::here(client, event.session.clone())?;
+    match event.kind {
+        Kind::Nothing => Ok(Reply::default()),
+        Kind::End => sessions::release(room, &caller).map(|()| Reply::default()),
+        Kind::Tell(moment) => match bind(room, &caller, event, named)? {
+            Some(lease) => tell(room, moment, lease),
+            None if matches!(moment, Moment::Start | Moment::Resume) => Ok(how_to_join(room, &caller)),
+            None => Ok(Reply::default()),
+        },
+    }
+}
+
+fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<Lease>> {
+    let claim = if event.follows { Claim::Successor } else { Claim::Free };
+    let agent = match named {
+        Some(who) => Some(who.in_registry(&room.registry()?)?.id.to_string()),
+        None => match sessions::agent_of(room, caller)? {
+            None if event.follows => sessions::before(room, caller)?.map(|lease| lease.agent),
+            lease => lease.map(|lease| lease.agent),
+        },
+    };
+    agent.map(|agent| sessions::bind(room, &agent, caller, claim, &event.name)).transpose()
+}
+
+fn tell(room: &Room, moment: Moment, lease: Lease) -> Result<Reply> {
+    let briefing = briefing::brief(room, &lease.agent, moment, lease.told)?;
+    let text = briefing.as_ref().map(|briefing| briefing.text.clone());
+    Ok(Reply { agent: Some(lease.agent), text, trouble: None, briefing })
+}
+
+fn how_to_join(room: &Room, caller: &Caller) -> Reply {
+    let Some(session) = &caller.session else { return Reply::default() };
+    let text = format!(
+        "mailbag: this session has no name yet in {}; `mailbag join NAME --session {session} --client {}` gives it one \
+         (`mailbag agent list` shows them), and its mail.",
+        room.dir.path().display(),
+        caller.client
+    );
+    Reply { text: Some(text), ..Reply::default() }
+}
+
+impl Reply {
+    /// It was said: the budget is charged, and what waits in outboxes is routed by a process of its own.
+    pub fn said(&self, room: &Room, client: &str, event: &Event) -> Result<()> {
+        if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {
+            sessions::told(room, agent, briefing.told)?;
+        }
+        sessions::note(room, client, &event.name, self.agent.as_deref(), self.trouble.clone())?;
+        if room.holder()?.is_none() && status::anything_waits(room)? {
+            begin_pass(room)?;
+        }
+        Ok(())
+    }
+
+    /// It could not be said: it will be told with the next event.
+    pub fn unsaid(&self, room: &Room) {
+        if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {
+            briefing.undo(room, agent);
+        }
+    }
+}
+
+// In a group of its own, so that a client that ends its hooks' group leaves it alone, and with none of its pipes: it would
+// wait for them to close.
+fn begin_pass(room: &Room) -> Result<()> {
+    let program = std::env::current_exe().doing("find", "this program")?;
+    let mut pass = Command::new(&program);
+    pass.arg("--room").arg(room.dir.path()).args(["run", "--once", "--quiet"]);
+    pass.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    pass.spawn().doing("start", &program).map(drop)
+}

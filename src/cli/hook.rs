@@ -1,0 +1,81 @@
+//! `mailbag hook`
+
+use super::Exit;
+use super::context::{Context, here};
+use crate::actions::hook::{self, Event};
+use crate::actions::identity;
+use crate::error::{Doing, Error, Result};
+use crate::hooks::Client;
+use crate::limits;
+use crate::room::{self, Room};
+use std::io::{IsTerminal, Read};
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag hook claude                what Claude Code runs at each event
+  mailbag hook codex --as alice      where the session is always alice
+  echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"s1\"}' | mailbag hook claude
+
+`mailbag install` puts it into the client's settings. It reads the event on
+standard input and answers in the client's form: which unread mail the agent was
+not told of yet, as facts, never more than 1,500 characters. Nothing is marked
+as read. Whatever goes wrong, the exit status is 0, and the client goes on;
+`mailbag doctor` tells when each hook last ran, and what it complained of.";
+
+/// Answer a client's hook: tell its agent of new mail
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Which client asks
+    #[arg(value_name = "CLIENT", value_parser = client)]
+    client: Client,
+    /// Who the session is; else MAILBAG_AGENT, else MAOS_AGENT_ID, else whoever it joined as
+    #[arg(long = "as", value_name = "AGENT")]
+    agent: Option<String>,
+}
+
+fn client(word: &str) -> Result<Client, String> {
+    let names = Client::ALL.map(Client::as_str);
+    let found = Client::ALL.into_iter().find(|client| client.as_str() == word);
+    found.ok_or_else(|| format!("it is one of {}", names.join(", ")))
+}
+
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    if std::io::stdin().is_terminal() {
+        cx.out.note("this reads what a client's hook says on standard input; see `mailbag hook --help`");
+        return Ok(Exit::Ok);
+    }
+    // A client takes another status for a command to stop, or shows it to its user at every event.
+    if let Err(e) = answer(&args, cx) {
+        cx.out.warn(&e.to_string());
+    }
+    Ok(Exit::Ok)
+}
+
+fn answer(args: &Args, cx: &mut Context) -> Result<()> {
+    let mut input = Vec::new();
+    std::io::stdin().take(limits::HOOK_BYTES).read_to_end(&mut input).doing("read", "standard input")?;
+    let event = args.client.read(&input).map_err(|what| Error::Usage {
+        what,
+        cure: format!("let {} run this as a hook; `mailbag install` does so", args.client.as_str()),
+    })?;
+    let Some(room) = room(cx, &event) else { return print(args.client, &event, None, cx) };
+    let named = identity::named(args.agent.as_deref());
+    let reply = hook::attend(&room, args.client.as_str(), &event, named.as_ref());
+    if let Some(trouble) = &reply.trouble {
+        cx.out.warn(trouble);
+    }
+    print(args.client, &event, reply.text.as_deref(), cx).inspect_err(|_| reply.unsaid(&room))?;
+    reply.said(&room, args.client.as_str(), &event)
+}
+
+/// The room that was asked for, or the one where the session works. Most projects have none, and that is fine.
+fn room(cx: &Context, event: &Event) -> Option<Room> {
+    let from = event.directory.clone().filter(|directory| directory.is_dir()).map_or_else(here, Ok).ok()?;
+    Room::open(&room::find(cx.asked().as_deref(), &from).ok()?).ok()
+}
+
+fn print(client: Client, event: &Event, text: Option<&str>, cx: &mut Context) -> Result<()> {
+    cx.out.bytes(client.answer(event, text).as_bytes())?;
+    cx.out.flush()
+}

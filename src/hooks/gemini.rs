@@ -1,0 +1,26 @@
+//! Gemini CLI. What was seen of it stands in `docs/hooks.md`.
+
+use super::{Input, context, end, start, stop};
+use crate::actions::briefing::Moment;
+use crate::actions::hook::{Event, Kind};
+use serde_json::{Value, json};
+
+pub(super) fn kind(input: &Input) -> Kind {
+    match input.hook_event_name.as_str() {
+        "SessionStart" => start(input),
+        "BeforeAgent" => Kind::Tell(Moment::Prompt),
+        "AfterTool" => Kind::Tell(Moment::Tool),
+        "AfterAgent" => stop(input),
+        "SessionEnd" => end(input),
+        _ => Kind::Nothing,
+    }
+}
+
+/// It wants an object, also for nothing.
+pub(super) fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
+    Some(match text {
+        None => json!({}),
+        Some(text) if event.kind == Kind::Tell(Moment::Stop) => json!({"decision": "deny", "reason": text}),
+        Some(text) => context(event, text),
+    })
+}

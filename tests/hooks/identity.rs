@@ -1,0 +1,82 @@
+//! Whose session it is: by the environment, by joining, and what a second one hears.
+
+use super::{mail, recorded, room, run};
+use crate::world::World;
+use serde_json::Value;
+
+/// What a session is told that is nobody by the environment.
+#[track_caller]
+fn told(world: &World, input: &str) -> String {
+    let output = run(world, &["claude"], None, input);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    match text.is_empty() {
+        true => text,
+        false => {
+            let answer: Value = serde_json::from_str(&text).expect("JSON");
+            answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+        }
+    }
+}
+
+/// A recorded input of another session.
+fn of(session: &str, event: &str) -> String {
+    let mut input: Value = serde_json::from_str(&recorded("claude", event)).expect("JSON");
+    input["session_id"] = session.into();
+    input.to_string()
+}
+
+#[test]
+fn a_session_without_a_name_hears_once_how_to_get_one() {
+    let world = room();
+    mail(&world, "hello", &[]);
+    let how = told(&world, &of("s1", "SessionStart-startup"));
+    assert!(how.contains("mailbag join NAME --session s1 --client claude"), "{how}");
+    assert_eq!(how.lines().count(), 1);
+    assert_eq!(told(&world, &of("s1", "UserPromptSubmit")), "");
+    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    assert!(told(&world, &of("s1", "UserPromptSubmit")).contains("hello"));
+}
+
+#[test]
+fn a_second_session_of_the_same_name_hears_who_has_it_and_gets_no_mail() {
+    let world = room();
+    mail(&world, "hello", &[]);
+    let first = run(&world, &["claude", "--as", "alice"], None, &of("s1", "SessionStart-startup"));
+    assert!(String::from_utf8_lossy(&first.stdout).contains("hello"));
+    let second = run(&world, &["claude", "--as", "alice"], None, &of("s2", "SessionStart-startup"));
+    let text = String::from_utf8_lossy(&second.stdout).into_owned();
+    assert!(text.contains("alice is held by claude session s1") && !text.contains("hello"), "{text}");
+    let later = run(&world, &["claude", "--as", "alice"], None, &of("s2", "UserPromptSubmit"));
+    assert_eq!((later.status.code(), later.stdout.len()), (Some(0), 0));
+}
+
+#[test]
+fn a_session_that_ends_gives_its_name_back() {
+    let world = room();
+    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    told(&world, &of("s1", "SessionEnd-other"));
+    world.ok(&["join", "alice", "--session", "s2", "--client", "claude"]);
+}
+
+#[test]
+fn a_session_that_empties_its_context_keeps_its_name_under_its_new_id() {
+    let world = room();
+    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    told(&world, &of("s1", "UserPromptSubmit"));
+    mail(&world, "hello", &[]);
+    told(&world, &of("s1", "SessionEnd-clear"));
+    let start = told(&world, &of("s2", "SessionStart-clear"));
+    assert!(start.contains("you are alice"), "{start}");
+    assert_eq!(told(&world, &of("s1", "UserPromptSubmit")), "", "the old one is nobody");
+}
+
+#[test]
+fn a_name_that_nobody_has_is_told_at_the_start() {
+    let world = room();
+    let output = run(&world, &["claude"], Some("alise"), &of("s1", "SessionStart-startup"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("did you mean alice?"), "{text}");
+    let output = run(&world, &["claude"], Some("alise"), &of("s1", "Stop"));
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+}

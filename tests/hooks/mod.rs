@@ -1,0 +1,48 @@
+//! Hooks: what the clients' own recorded inputs give, byte for byte, and what an agent is told of how often.
+
+mod budget;
+mod clients;
+mod identity;
+mod telling;
+
+use crate::world::World;
+use std::path::Path;
+use std::process::Output;
+
+/// A client's input, as it was recorded.
+fn recorded(client: &str, event: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/hooks/{client}/{event}.json"));
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Runs a hook, as its client does.
+fn run(world: &World, args: &[&str], agent: Option<&str>, input: &str) -> Output {
+    let mut hook = world.program(&[&["hook"], args].concat());
+    if let Some(agent) = agent {
+        hook.env("MAILBAG_AGENT", agent);
+    }
+    hook.write_stdin(input).output().expect("the program runs")
+}
+
+/// What a hook prints for alice; it must end well and say nothing else.
+#[track_caller]
+fn fire(world: &World, client: &str, event: &str) -> String {
+    let output = run(world, &[client], Some("alice"), &recorded(client, event));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{client} {event}");
+    assert_eq!(output.status.code(), Some(0), "{client} {event}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Puts a message into alice's inbox, and gives its number.
+#[track_caller]
+fn mail(world: &World, body: &str, more: &[&str]) -> u64 {
+    let id = world.ok(&[&["send", "alice", body, "--as", "bob"], more].concat());
+    let all = world.json(&["list"]);
+    let mine = all.as_array().into_iter().flatten().find(|one| one["id"] == id.trim());
+    mine.and_then(|one| one["seq"].as_u64()).expect("it is in the log")
+}
+
+/// A room with alice and bob.
+fn room() -> World {
+    World::with(&["alice", "bob"])
+}
