@@ -14,6 +14,7 @@ mod helpers;
 mod hooks;
 mod hostile;
 mod licences;
+mod mcp;
 mod messages;
 mod model;
 mod outputs;

@@ -78,7 +78,7 @@ impl Letter {
         };
         let mut facts = Vec::new();
         let to = content.get("addressed_to").filter(|to| content.get("to") != Some(to));
-        facts.extend(to.map(|to| ("to".to_owned(), to.clone())));
+        facts.extend(to.map(|to| ("to".to_owned(), short(to))));
         Letter::new(room, content, facts, part, (mail.seq, &mail.id, &mail.accepted_at, &mail.from, &mail.kind))
     }
 
@@ -245,12 +245,22 @@ fn attachments(room: &Room, content: &Map<String, Value>, body: &mut String) -> 
 /// A value without what is long in it.
 fn short(value: &Value) -> Value {
     let text = plain(value);
-    let is_short = text.chars().count() <= limits::FIELD_SHOWN;
-    let cut = || text.chars().take(limits::FIELD_SHOWN).collect::<String>() + "…";
+    if text.chars().count() <= limits::FIELD_SHOWN {
+        return shown(value);
+    }
+    let cut: String = text.chars().take(limits::FIELD_SHOWN).collect();
+    Value::from(visible::line(&cut).into_owned() + "…")
+}
+
+/// A value with nothing hidden in its texts.
+fn shown(value: &Value) -> Value {
     match value {
-        Value::String(_) if is_short => Value::from(visible::line(&text).into_owned()),
-        other if is_short => serde_json::from_str(&visible::json(&other.to_string())).unwrap_or_default(),
-        _ => Value::from(visible::line(&cut()).into_owned()),
+        Value::String(text) => Value::from(visible::line(text).into_owned()),
+        Value::Array(items) => items.iter().map(shown).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(field, value)| (visible::line(field).into_owned(), shown(value))).collect()
+        }
+        other => other.clone(),
     }
 }
 

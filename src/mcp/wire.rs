@@ -42,6 +42,7 @@ impl Transport<RoleServer> for Wire {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
             _ => None,
         };
+        answered.iter().for_each(|request| self.receipts.writing(request));
         let (sending, receipts) = (self.inner.send(item), self.receipts.clone());
         async move {
             let sent = sending.await;
