@@ -13,7 +13,9 @@ use crate::room::{Holder, Locking, Mode, Room};
 pub use crate::route::Tally;
 use crate::route::{Router, temporary};
 use crate::{layout, limits};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How to run.
@@ -36,6 +38,20 @@ pub struct Ready {
     pub outboxes: usize,
     /// Are file events used?
     pub events: bool,
+}
+
+/// Whoever wants to know what a router does.
+pub trait Onlooker {
+    /// It watches.
+    fn ready(&mut self, ready: &Ready);
+
+    /// These agents have mail, and are woken by a program.
+    fn delivered(&mut self, _agents: BTreeSet<Arc<str>>) {}
+}
+
+/// Nobody.
+impl Onlooker for () {
+    fn ready(&mut self, _: &Ready) {}
 }
 
 /// What came of a single pass.
@@ -76,8 +92,8 @@ pub fn pass(room: &Room) -> Result<Passed> {
     Ok(Passed::Routed(router.tally()))
 }
 
-/// Routes until a signal ends it, or once. `ready` is called when everything is watched.
-pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
+/// Routes until a signal ends it, or once.
+pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
     let lock = match if options.once { room.lock(Mode::Pass) } else { room.lock_to_run() }? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(holder) => {
@@ -92,7 +108,7 @@ pub fn run(room: &Room, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Res
         listen_for_signals(notice.caller())?;
     }
     let mut life = Life::new(router, notice);
-    let tally = life.live(options, ready)?;
+    let tally = life.live(options, onlooker)?;
     drop(life);
     if !options.once {
         // Whoever saw this router alive a moment ago left its mail to it.
@@ -139,21 +155,25 @@ impl Life {
         }
     }
 
-    fn live(&mut self, options: &Options, ready: &mut dyn FnMut(&Ready)) -> Result<Tally> {
+    fn live(&mut self, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
         self.look_around()?;
         if !options.once {
-            ready(&Ready {
+            onlooker.ready(&Ready {
                 room: self.router.room.dir.path().to_path_buf(),
                 agents: self.router.registry.agents().len(),
                 outboxes: self.known.outboxes.len(),
                 events: self.notice.has_events(),
             });
+            // Mail may have come while no router ran.
+            let agents = self.router.registry.agents().iter();
+            self.router.woken = agents.filter(|a| a.is_woken_by_a_program()).map(|a| a.id.clone()).collect();
         }
         loop {
             while !self.router.is_idle() {
                 if self.router.route()? {
                     self.busy = Some(Instant::now());
                 }
+                self.tell_of_delivered(onlooker);
                 if self.listen(Duration::ZERO)? {
                     return self.end();
                 }
@@ -166,11 +186,18 @@ impl Life {
                 tell_of_stale(&mut self.router)?;
                 return self.end();
             }
+            self.tell_of_delivered(onlooker);
             let patience = self.patience();
             if self.listen(patience)? {
                 return self.end();
             }
             self.tend()?;
+        }
+    }
+
+    fn tell_of_delivered(&mut self, onlooker: &mut dyn Onlooker) {
+        if !self.router.woken.is_empty() {
+            onlooker.delivered(std::mem::take(&mut self.router.woken));
         }
     }
 

@@ -45,6 +45,8 @@ pub const CLAIM: &str = "spool/claim";
 pub const STAGE: &str = "spool/stage";
 /// What recovery could not place and did not dare to remove.
 pub const QUARANTINE: &str = "spool/quarantine";
+/// What stands behind the log's last whole batch, on its way to the quarantine.
+pub const QUARANTINE_DRAFT: &str = ".tmp-log";
 /// Held by the router.
 pub const LOCK: &str = "spool/lock";
 /// Held by a router that is to run, so that one which only routes while it waits for something else hands over.

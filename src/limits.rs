@@ -158,6 +158,19 @@ pub const BRIEFING_SENDERS: usize = 5;
 pub const BRIEFING_LOOK: usize = 500;
 /// The largest input of a hook: what a client's tools gave back stands in it.
 pub const HOOK_BYTES: u64 = 64 << 20;
+/// How often an agent is woken at most, where its entry in the registry doesn't say otherwise.
+pub const WAKE_EVERY: Duration = Duration::from_secs(60);
+/// How long the program may take that wakes it, where nothing else is said.
+pub const WAKE_WITHIN: Duration = Duration::from_secs(30);
+/// How long it may take at most.
+pub const WAKE_WITHIN_MOST: Duration = Duration::from_secs(10 * 60);
+const _: () = assert!(WAKE_WITHIN.as_secs() <= WAKE_WITHIN_MOST.as_secs());
+/// How long new mail waits for more before its reader is woken.
+pub const WAKE_COALESCE: Duration = Duration::from_secs(1);
+/// How long after its last hook an agent counts as at work: its next hook tells it, and it is not woken.
+pub const AT_WORK: Duration = Duration::from_secs(2 * 60);
+/// How much is kept of what such a program prints.
+pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest file that says who has taken a message.
 pub const LEASE_BYTES: u64 = 64 << 10;
 /// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.

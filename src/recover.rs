@@ -13,6 +13,7 @@ use crate::settings::Durability;
 use crate::spool::Spool;
 use crate::{layout, limits};
 use std::collections::HashSet;
+use std::path::Path;
 
 /// Brings the room from any state that a crash can leave to one where only new mail is left to route.
 ///
@@ -104,7 +105,8 @@ fn set_aside(room: &Dir, damage: &Damage) -> Result<()> {
         tail.extend(line?.bytes);
     }
     let name = format!("log-{}-{}-{}", damage.from.segment, damage.from.offset, crate::id::mint());
-    quarantine.replace(&name, &tail)?;
+    // A kill in the middle of it leaves the log as it is: the next recovery comes here again, and uses the same name.
+    quarantine.replace_by(Path::new(&name), Path::new(layout::QUARANTINE_DRAFT), &tail)?;
     tracing::warn!("{}; set aside {} bytes of the log as {}", damage.what, tail.len(), quarantine.at(&name).display());
     for segment in log::live(room)?.into_iter().filter(|&number| number > damage.from.segment) {
         logs.remove(layout::segment(segment))?;

@@ -7,6 +7,9 @@
 mod edit;
 mod read;
 mod twice;
+mod wake;
+
+pub use wake::{By, Wake};
 
 use crate::error::{Problem, nearest};
 use crate::id;
@@ -48,6 +51,8 @@ pub struct Agent {
     pub uid: Option<u32>,
     /// Who is told when it is stuck.
     pub supervisor: Option<String>,
+    /// How it is woken.
+    pub wake: Option<Wake>,
     /// Fields that this version does not know.
     pub rest: Map<String, Value>,
 }
@@ -231,6 +236,7 @@ impl Agent {
             status: Status::Unknown,
             uid: None,
             supervisor: None,
+            wake: None,
             rest: Map::new(),
         }
     }
@@ -238,6 +244,11 @@ impl Agent {
     /// Does it get nothing any more?
     pub fn is_retired(&self) -> bool {
         self.status == Status::Retired
+    }
+
+    /// Does a router that runs start a program to wake it?
+    pub fn is_woken_by_a_program(&self) -> bool {
+        self.wake.as_ref().is_some_and(|wake| matches!(wake.by, By::Codex | By::Command(_)))
     }
 
     /// Is it the person?
@@ -262,6 +273,7 @@ impl Agent {
             ("status", (self.status != Status::Unknown).then(|| json!(self.status.as_str()))),
             ("uid", self.uid.map(|uid| json!(uid))),
             ("supervisor", self.supervisor.as_ref().map(|s| json!(s))),
+            ("wake", self.wake.as_ref().map(|wake| json!(wake.document))),
         ];
         fields.extend(more.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v?))));
         fields.extend(self.rest.clone());

@@ -29,5 +29,6 @@ mod sweep;
 mod tidy;
 mod town;
 mod waiting;
+mod waking;
 mod watching;
 mod world;

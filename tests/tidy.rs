@@ -28,6 +28,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/room.rs", "std::fs::read_to_string(own.join(\"commondir\"))", "discovery reads outside any room"),
     ("src/cli/output.rs", "rustix::event", "asks whether a pipe still has a reader"),
     ("src/cli/man.rs", "std::fs::create_dir_all(&args.dir)", "writes where it is told to, outside any room"),
+    ("src/actions/wake/program.rs", "rustix::process::", "ends a program, and touches no file"),
     ("src/room.rs", "rustix::process::", "asks for a process, not for a file"),
     ("src/room.rs", "rustix::io::Errno::SRCH", "asks for a process, not for a file"),
 ];

@@ -3,7 +3,7 @@
 use super::identity;
 use crate::disk::{Barrier, Durability};
 use crate::error::{Error, Problem, Result};
-use crate::registry::{Agent, Registry, Status};
+use crate::registry::{Agent, Registry, Status, Wake};
 use crate::room::Room;
 use crate::{inbox, layout};
 use serde_json::{Map, Value, json};
@@ -28,6 +28,8 @@ pub struct Fields {
     pub uid: Option<u32>,
     /// Who is told when it is stuck.
     pub supervisor: Option<String>,
+    /// How it is woken.
+    pub wake: Option<Wake>,
     /// How it is.
     pub status: Option<Status>,
 }
@@ -150,6 +152,7 @@ impl Fields {
             ("topics", self.topics.as_ref().map(list)),
             ("uid", self.uid.map(|uid| json!(uid))),
             ("supervisor", self.supervisor.as_ref().map(text)),
+            ("wake", self.wake.as_ref().map(|wake| json!(wake.document))),
             ("status", status.map(|s| if s == Status::Unknown { Value::Null } else { json!(s.as_str()) })),
         ];
         changes.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
@@ -167,6 +170,7 @@ fn new_agent(id: &str, name: Option<String>, fields: &Fields) -> Agent {
     agent.topics = fields.topics.clone().unwrap_or_default();
     agent.uid = fields.uid;
     agent.supervisor = text(&fields.supervisor);
+    agent.wake = fields.wake.clone();
     agent.status = fields.status.unwrap_or_default();
     agent
 }

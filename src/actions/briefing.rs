@@ -54,6 +54,41 @@ impl Briefing {
 /// What there is to tell an agent at this moment; `None` for nothing. Whatever is told is marked as announced before,
 /// by exactly one of several tellers.
 pub fn brief(room: &Room, agent: &str, moment: Moment, told: Told) -> Result<Option<Briefing>> {
+    let is_start = moment == Moment::Start;
+    let budget = Budget::of(&room.settings()?, told);
+    // After tools nobody waits for a digest: it comes with the next prompt or stop.
+    if moment == Moment::Tool && budget.left() == 0 {
+        return Ok(None);
+    }
+    let Some(mut found) = find(room, agent, is_start)? else { return Ok(None) };
+    let marked = mark(room, agent, &mut found, is_start);
+    if found.mails.is_empty() {
+        return Ok(None);
+    }
+    let (text, lines) = match is_start {
+        true => (text::summary(agent, found.unread, &found.mails), 0),
+        false => text::news(found.unread, &found.mails, budget.left()),
+    };
+    Ok(Some(Briefing { text, told: budget.used(lines), marked }))
+}
+
+/// How many unread messages an agent would be told of that it was not told of yet.
+pub fn untold(room: &Room, agent: &str) -> Result<usize> {
+    Ok(find(room, agent, false)?.map_or(0, |found| found.mails.len()))
+}
+
+/// What is worth telling.
+struct Found {
+    /// How much is unread in all.
+    unread: usize,
+    /// What was announced already.
+    announced: HashSet<OsString>,
+    /// What may be told, oldest first.
+    mails: Vec<Mail>,
+}
+
+/// The newest of an agent's unread mail that is worth telling, where it was not told of it yet, or also `again`.
+fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     let names = inbox::unread(&room.dir, agent)?;
     if names.is_empty() {
         return Ok(None);
@@ -61,25 +96,11 @@ pub fn brief(room: &Room, agent: &str, moment: Moment, told: Told) -> Result<Opt
     let announced = inbox::announced(&room.dir, agent)?;
     let first = names.len().saturating_sub(limits::BRIEFING_LOOK);
     let newest: HashSet<&OsStr> = names[first..].iter().map(OsString::as_os_str).collect();
-    let is_start = moment == Moment::Start;
-    let wanted = &mut |name: &OsStr| newest.contains(name) && (is_start || !announced.contains(name));
+    let wanted = &mut |name: &OsStr| newest.contains(name) && (again || !announced.contains(name));
     let mut mails = mailbox::list_those(room, agent, wanted)?;
     mails.retain(|mail| is_worth_telling(mail, agent));
-    let settings = room.settings()?;
-    let budget = Budget::of(&settings, told);
-    // After tools nobody waits for a digest: it comes with the next prompt or stop.
-    if mails.is_empty() || (moment == Moment::Tool && budget.left() == 0) {
-        return Ok(None);
-    }
-    let marked = mark(room, agent, &mut mails, is_start, &announced);
-    if mails.is_empty() {
-        return Ok(None);
-    }
-    let (text, lines) = match is_start {
-        true => (text::summary(agent, names.len(), &mails), 0),
-        false => text::news(names.len(), &mails, budget.left()),
-    };
-    Ok(Some(Briefing { text, told: budget.used(lines), marked }))
+    let found = Found { unread: names.len(), announced, mails };
+    Ok(Some(found).filter(|found| !found.mails.is_empty()))
 }
 
 fn is_worth_telling(mail: &Mail, agent: &str) -> bool {
@@ -88,10 +109,10 @@ fn is_worth_telling(mail: &Mail, agent: &str) -> bool {
 
 /// Makes the markers, and leaves out what somebody else is just telling. A marker that can't be made keeps nobody from
 /// being told, though it may be told again.
-fn mark(room: &Room, agent: &str, mails: &mut Vec<Mail>, again: bool, announced: &HashSet<OsString>) -> Vec<OsString> {
+fn mark(room: &Room, agent: &str, found: &mut Found, again: bool) -> Vec<OsString> {
     let mut marked = Vec::new();
-    mails.retain(|mail| {
-        if announced.contains(&mail.name) {
+    found.mails.retain(|mail| {
+        if found.announced.contains(&mail.name) {
             return again;
         }
         match inbox::announce(&room.dir, agent, &mail.name) {

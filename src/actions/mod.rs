@@ -42,4 +42,5 @@ pub mod trace;
 pub mod verify;
 pub mod wait;
 pub mod waiter;
+pub mod wake;
 pub mod who;

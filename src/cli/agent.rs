@@ -4,7 +4,7 @@ use super::context::Context;
 use super::{Exit, table, visible};
 use crate::actions::agent::{self, Fields, Filter};
 use crate::error::Result;
-use crate::registry::{Agent, Status};
+use crate::registry::{Agent, Status, Wake};
 use clap::Subcommand;
 
 const EXAMPLES: &str = "\
@@ -127,6 +127,9 @@ struct FieldArgs {
     /// Who is told when it is stuck
     #[arg(long, value_name = "AGENT")]
     supervisor: Option<String>,
+    /// How it is woken when mail comes: claude, codex, nobody, or a program as a JSON array
+    #[arg(long, value_name = "HOW", value_parser = Wake::parse)]
+    wake: Option<Wake>,
     /// online, idle, busy, offline, retired or unknown
     #[arg(long, value_parser = parse_status)]
     status: Option<Status>,
@@ -211,7 +214,7 @@ fn parse_status(word: &str) -> Result<Status, String> {
 
 impl From<FieldArgs> for Fields {
     fn from(args: FieldArgs) -> Fields {
-        let FieldArgs { role, name, instance, description, capabilities, topics, uid, supervisor, status } = args;
-        Fields { role, name, instance, description, capabilities, topics, uid, supervisor, status }
+        let FieldArgs { role, name, instance, description, capabilities, topics, uid, supervisor, wake, status } = args;
+        Fields { role, name, instance, description, capabilities, topics, uid, supervisor, wake, status }
     }
 }

@@ -3,10 +3,13 @@
 use super::Exit;
 use super::context::{Context, here};
 use crate::actions;
-use crate::daemon::{self, Options, Ready};
+use crate::actions::wake::Waker;
+use crate::daemon::{self, Onlooker, Options, Ready};
 use crate::error::{Error, Result};
 use crate::room::{self, Room};
 use serde_json::json;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
 
 const EXAMPLES: &str = "\
@@ -48,7 +51,9 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     start_logging(args.log_format, cx);
     let room = open_or_make(cx)?;
     let options = Options { once: args.once, poll: args.poll };
-    let tally = daemon::run(&room, &options, &mut |ready| say_ready(ready, args.once))?;
+    let mut company = Company { waker: (!args.once).then(|| Waker::start(&room)).transpose()? };
+    let tally = daemon::run(&room, &options, &mut company)?;
+    drop(company);
     if !args.once {
         tracing::info!(accepted = tally.accepted, copies = tally.copies, refused = tally.refused, "ended");
     } else if cx.out.json {
@@ -68,6 +73,24 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// Who is told what the router does: the log, the service manager, and whoever wakes agents.
+struct Company {
+    /// `None` for a single pass, which starts no programs.
+    waker: Option<Waker>,
+}
+
+impl Onlooker for Company {
+    fn ready(&mut self, ready: &Ready) {
+        say_ready(ready);
+    }
+
+    fn delivered(&mut self, agents: BTreeSet<Arc<str>>) {
+        if let Some(waker) = &self.waker {
+            waker.delivered(agents);
+        }
+    }
+}
+
 fn open_or_make(cx: &Context) -> Result<Room> {
     match cx.room() {
         Err(Error::NotFound { .. }) => {
@@ -82,12 +105,8 @@ fn open_or_make(cx: &Context) -> Result<Room> {
 }
 
 /// One line: where the room is and what is watched. And a word to the service manager, if one asks for it.
-fn say_ready(ready: &Ready, once: bool) {
+fn say_ready(ready: &Ready) {
     let how = if ready.events { "by file events" } else { "by looking every two seconds" };
-    if once {
-        tracing::debug!(room = %ready.room.display(), agents = ready.agents, "routing what is there");
-        return;
-    }
     tracing::info!(
         "routing in {}: {} agents, watching {} outboxes {how}",
         ready.room.display(),

@@ -35,7 +35,7 @@ pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
 fn route(room: &Room, lock: Lock, notice: Notice) -> Result<Tally> {
     let router = recover(room.clone(), lock, Patience::new(None))?;
     let mut life = Life::new(router, notice);
-    let tally = life.live(&Options::default(), &mut |_| {})?;
+    let tally = life.live(&Options::default(), &mut ())?;
     drop(life);
     // Whoever saw this router alive a moment ago left its mail to it.
     pass(room)?;

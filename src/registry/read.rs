@@ -3,7 +3,7 @@
 #![allow(clippy::result_large_err, reason = "a problem is made for refused input only, and read by people")]
 
 use super::twice::{NoKeyTwice, STANDS_TWICE};
-use super::{Agent, Holder, Index, Registry, Status};
+use super::{Agent, Holder, Index, Registry, Status, Wake};
 use crate::address::{self, Address, is_display_name, quoted};
 use crate::error::{Problem, nearest};
 use crate::{id, limits};
@@ -98,6 +98,7 @@ impl Reader {
                 "status" => agent.status = self.status(at, value),
                 "uid" => agent.uid = self.uid(at, value),
                 "supervisor" => agent.supervisor = self.name(at, value),
+                "wake" => agent.wake = self.wake(at, value),
                 _ => drop(agent.rest.insert(key.clone(), value.clone())),
             }
         }
@@ -185,6 +186,15 @@ impl Reader {
             self.problems.push(shape(&at(), "a user number from 0 to 4294967295", value));
         }
         uid
+    }
+
+    fn wake(&mut self, at: impl Fn() -> String, value: &Value) -> Option<Wake> {
+        let read = Wake::read(value);
+        if let Err(wanted) = &read {
+            let what = "this is no way to wake an agent";
+            self.problems.push(Problem::new("bad_wake", what).at(at()).fix(format!("give {wanted}")));
+        }
+        read.ok()
     }
 
     fn text(&mut self, at: impl Fn() -> String, value: &Value) -> Option<String> {

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::fold::{Delivery, Place};
 use crate::inbox;
 use crate::layout;
+use crate::registry::Agent;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -26,6 +27,9 @@ impl Router {
         for ((place, agent), deliveries) in self.by_directory(&seqs) {
             let of = |delivery: &Delivery| layout::read_staged(&delivery.staged).map_or(0, |(seq, _)| seq);
             let what = place.of(&agent).display().to_string();
+            if place == Place::Inbox && self.registry.agent(&agent).is_some_and(Agent::is_woken_by_a_program) {
+                self.woken.insert(agent.clone());
+            }
             let stuck =
                 inbox::deliver(&self.room.dir, &self.spool.stage, (place, &agent), deliveries, &mut self.barrier)?;
             match stuck.first() {

@@ -88,6 +88,8 @@ pub struct Router {
     bad: std::collections::BTreeMap<&'static str, (reload::Seen, std::time::Instant)>,
     /// When to look again at what is due, after something stood in its way.
     time_again: Option<std::time::Instant>,
+    /// Who got mail since this was last taken, and is woken by a program.
+    pub woken: BTreeSet<Arc<str>>,
     tally: Tally,
     budgets: budget::Budgets,
 }
@@ -195,6 +197,7 @@ impl Router {
             room_id: None,
             bad: Default::default(),
             time_again: None,
+            woken: BTreeSet::new(),
             tally: Tally::default(),
             budgets: budget::Budgets::default(),
         })

@@ -68,9 +68,8 @@ impl Router {
     pub(super) fn stage_settled(&mut self) -> Staged {
         let mut records = Vec::new();
         if self.fold.seq == 0 {
-            let mut record = Record::new(Event::Room);
-            record.room = self.room.id().ok().flatten();
-            records.push(record);
+            // Which room that is, the commit says, which makes sure of it.
+            records.push(Record::new(Event::Room));
         }
         if !self.done.is_empty() {
             let mut record = Record::new(Event::Settled);
@@ -207,8 +206,12 @@ impl Router {
         if entries.is_empty() {
             return Ok(Committed(Vec::new()));
         }
-        if let Err(e) = self.still_ours() {
-            return self.unstage(entries, temporary(e)?);
+        match self.still_ours() {
+            Err(e) => return self.unstage(entries, temporary(e)?),
+            Ok(room) => {
+                let first = entries.first_mut().filter(|entry| entry.record.event == Event::Room);
+                first.into_iter().for_each(|entry| entry.record.room = room.clone());
+            }
         }
         let end = match self.log.end() {
             Ok(end) => end,
@@ -270,20 +273,20 @@ impl Router {
         Ok(Committed(Vec::new()))
     }
 
-    // Whoever moved or cleaned the room may have started another router in it.
-    fn still_ours(&mut self) -> Result<()> {
+    // Whoever moved or cleaned the room may have started another router in it. Gives the room's id where the log is empty.
+    fn still_ours(&mut self) -> Result<Option<String>> {
         self.lock.check()?;
         let stands = self.room.dir.stat(layout::ROOM_ID)?;
         if stands.is_some() && stands == self.room_id {
-            return Ok(());
+            return Ok(None);
         }
         let id = self.room.id()?;
         match (&self.fold.room, &id) {
             (Some(log), Some(id)) if log == id => {
                 self.room_id = stands;
-                Ok(())
+                Ok(None)
             }
-            (None, Some(_)) => Ok(()),
+            (None, Some(_)) => Ok(id),
             (log, id) => Err(Error::Moved {
                 what: format!("spool/room says {}, the log {}", words(id), words(log)),
                 cure: "somebody moved or cleaned the room; nothing more was changed".into(),

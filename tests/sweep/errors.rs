@@ -40,6 +40,14 @@ fn every_call_may_fail_once_or_from_then_on() -> Done {
     green("calls that fail", &figures)
 }
 
+#[test]
+fn no_file_that_can_t_be_opened_at_the_start_spoils_the_log() -> Done {
+    let setting = Setting { seed: 21, ..Setting::default() };
+    let fail = |nth| Plan::Fail { name: "openat", nth, errno: EMFILE, lasting: false };
+    let stories = (1..=100).map(|nth| vec![Strike { plan: fail(nth), power: Power::On }]).collect();
+    green("files that can't be opened at the start", &sweep(Ground::directory, &setting, stories)?)
+}
+
 /// Every call in a full run; else for each error one call that fails alone and one with which it begins.
 fn failures(made: &BTreeMap<&'static str, usize>, seed: u64) -> Vec<Vec<Strike>> {
     let mut random = Random(seed);

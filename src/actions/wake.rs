@@ -1,0 +1,198 @@
+//! Waking agents by programs: what a router that runs does when mail comes for somebody who idles.
+//!
+//! Mail that comes close together wakes once, nobody is woken who reads it or is told of it meanwhile, and nobody who is
+//! at work, because its next hook tells it.
+
+mod program;
+
+use super::briefing::{self, Moment};
+use crate::error::{Doing, Result};
+use crate::limits;
+use crate::registry::{By, Wake};
+use crate::room::Room;
+use crate::sessions::{self, Lease};
+use program::Ran;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What the events of clients are called after which their agent idles.
+const RESTING: [&str; 4] = ["Stop", "AfterAgent", "SessionEnd", "join"];
+
+/// A thread that wakes agents until it is dropped.
+pub struct Waker {
+    news: Option<Sender<News>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum News {
+    /// These agents have mail.
+    Delivered(BTreeSet<Arc<str>>),
+    /// The program that wakes this agent has ended.
+    Ended(Arc<str>),
+}
+
+impl Waker {
+    /// Begins to wake the agents of a room.
+    pub fn start(room: &Room) -> Result<Waker> {
+        let (news, heard) = channel();
+        let bedside = Bedside { room: room.clone(), news: news.clone(), due: BTreeMap::new(), last: BTreeMap::new() };
+        let thread = std::thread::Builder::new().name("waker".into()).spawn(move || bedside.watch(&heard));
+        let thread = thread.doing("start a waker for", room.dir.path())?;
+        Ok(Waker { news: Some(news), thread: Some(thread) })
+    }
+
+    /// These agents have mail, and are woken by a program.
+    pub fn delivered(&self, agents: BTreeSet<Arc<str>>) {
+        if let Some(news) = &self.news {
+            // It only fails when the thread has ended, and then nobody is woken.
+            let _ = news.send(News::Delivered(agents));
+        }
+    }
+}
+
+impl Drop for Waker {
+    fn drop(&mut self) {
+        // The thread holds a sender itself: an empty word ends it.
+        if let Some(news) = self.news.take() {
+            let _ = news.send(News::Delivered(BTreeSet::new()));
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Who is to be woken, and when.
+struct Bedside {
+    room: Room,
+    /// For the threads that run programs.
+    news: Sender<News>,
+    /// When to see whether an agent has to be woken.
+    due: BTreeMap<Arc<str>, Instant>,
+    /// When each was last woken; `None` while its program runs.
+    last: BTreeMap<Arc<str>, Option<Instant>>,
+}
+
+impl Bedside {
+    fn watch(mut self, heard: &Receiver<News>) {
+        loop {
+            let next = self.due.values().min().copied();
+            let wait = next.map_or(limits::SWEEP_TRUSTED, |due| due.saturating_duration_since(Instant::now()));
+            match heard.recv_timeout(wait) {
+                Ok(News::Delivered(agents)) if agents.is_empty() => return,
+                Ok(News::Delivered(agents)) => agents.into_iter().for_each(|agent| {
+                    let soon = Instant::now() + limits::WAKE_COALESCE;
+                    self.due.entry(agent).and_modify(|due| *due = soon.min(*due)).or_insert(soon);
+                }),
+                Ok(News::Ended(agent)) => drop(self.last.insert(agent, Some(Instant::now()))),
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        let now = Instant::now();
+        let due: Vec<Arc<str>> =
+            self.due.iter().filter(|(_, at)| **at <= now).map(|(agent, _)| agent.clone()).collect();
+        for agent in due {
+            self.due.remove(&agent);
+            match self.consider(&agent) {
+                Ok(None) => {}
+                Ok(Some(later)) => drop(self.due.insert(agent, now + later)),
+                Err(e) => tracing::warn!("{agent} can't be woken: {e}"),
+            }
+        }
+    }
+
+    /// Wakes an agent if it has to be, or says when to look again.
+    fn consider(&mut self, agent: &Arc<str>) -> Result<Option<Duration>> {
+        let registry = self.room.registry()?;
+        let Some(wake) = registry.agent(agent).filter(|a| a.is_woken_by_a_program()).and_then(|a| a.wake.clone())
+        else {
+            return Ok(None);
+        };
+        if briefing::untold(&self.room, agent)? == 0 {
+            return Ok(None);
+        }
+        let lease = sessions::of(&self.room, agent)?;
+        if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease)) {
+            return Ok(Some(left));
+        }
+        match self.last.get(agent) {
+            Some(None) => return Ok(Some(limits::WAKE_COALESCE)),
+            Some(Some(last)) if last.elapsed() < wake.every => return Ok(Some(wake.every - last.elapsed())),
+            _ => {}
+        }
+        self.wake(agent, &wake, lease.as_ref())?;
+        Ok(None)
+    }
+
+    fn wake(&mut self, agent: &Arc<str>, wake: &Wake, lease: Option<&Lease>) -> Result<()> {
+        let argv = match &wake.by {
+            By::Codex => program::CODEX.map(String::from).to_vec(),
+            By::Command(argv) => argv.clone(),
+            By::Claude | By::Nobody => return Ok(()),
+        };
+        if program::wants_session(&argv) && lease.and_then(|lease| lease.session.as_ref()).is_none() {
+            tracing::warn!("{agent} can't be woken: no session of it is known; it has to run `mailbag join {agent}`");
+            return Ok(());
+        }
+        let told = lease.map(|lease| lease.told).unwrap_or_default();
+        let count = briefing::untold(&self.room, agent)?;
+        // Whoever gets the text has been told.
+        let briefing = match program::wants_text(&argv) {
+            true => briefing::brief(&self.room, agent, Moment::Prompt, told)?,
+            false => None,
+        };
+        if briefing.is_none() && program::wants_text(&argv) {
+            return Ok(());
+        }
+        let text = briefing.as_ref().map(|briefing| briefing.text.as_str()).unwrap_or_default();
+        let argv = program::fill(&argv, &self.room, agent, text, count, lease);
+        self.last.insert(agent.clone(), None);
+        let (room, agent, within, news) = (self.room.clone(), agent.clone(), wake.within, self.news.clone());
+        let run = move || {
+            let ran = program::run(&argv, &room, &agent, within);
+            match (&briefing, ran.is_well()) {
+                (Some(briefing), false) => briefing.undo(&room, &agent),
+                (Some(briefing), true) => log(sessions::told(&room, &agent, briefing.told)),
+                (None, _) => {}
+            }
+            report(&room, &agent, &argv, &ran);
+            let _ = news.send(News::Ended(agent));
+        };
+        std::thread::Builder::new().name("wake".into()).spawn(run).map(drop).doing("start a thread for", "a program")
+    }
+}
+
+/// How long an agent still counts as at work: its next hook tells it. `None` if it idles, or nobody knows.
+pub fn at_work(room: &Room, lease: &Lease) -> Option<Duration> {
+    let within = room.settings().ok()?.session_lease;
+    if RESTING.contains(&lease.event.as_str()) || !lease.is_live(within) {
+        return None;
+    }
+    let until = lease.last()?.after(limits::AT_WORK).micros();
+    let left = until - crate::clock::Stamp::now().micros();
+    u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_micros)
+}
+
+fn report(room: &Room, agent: &str, argv: &[String], ran: &Ran) {
+    let program = argv.first().map(String::as_str).unwrap_or_default();
+    let (outcome, output) = (&ran.outcome, &ran.output);
+    match ran.is_well() {
+        true => tracing::info!(program, output, "woke {agent}"),
+        false => tracing::warn!(program, output, "can't wake {agent}: {outcome}"),
+    }
+    let trouble = (!ran.is_well()).then(|| format!("{program}: {outcome} {output}").trim().to_owned());
+    log(sessions::note(room, "wake", agent, Some(agent), trouble));
+}
+
+fn log(done: Result<()>) {
+    if let Err(e) = done {
+        tracing::debug!("{e}");
+    }
+}

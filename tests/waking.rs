@@ -1,0 +1,162 @@
+//! Waking: an agent that idles is woken once for mail that comes, and not for what needs no waking.
+
+use crate::town::{Town, so_within};
+use crate::world::World;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A program that writes what it was given into a file, one line a run.
+fn alarm(words: &[&str]) -> Value {
+    let script = "printf '%s|' \"$@\" >> woken; echo >> woken; echo rang";
+    let mut argv = vec!["sh", "-c", script, "sh"];
+    argv.extend(words);
+    json!({"argv": argv, "every": "1s"})
+}
+
+/// A room where bob is woken like this, and a router that runs.
+fn town(wake: Value) -> Town {
+    Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": wake})]).quick().run()
+}
+
+/// What the alarm was given so far, a line for each time that it rang.
+fn rung(world: &World) -> Vec<String> {
+    let text = std::fs::read_to_string(world.path().join("woken")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Waits until the alarm rang that often, and gives what it was given.
+#[track_caller]
+fn wait_for(town: &Town, times: usize) -> Vec<String> {
+    town.wait(&format!("bob is woken {times} times"), || rung(town).len() >= times);
+    rung(town)
+}
+
+/// The alarm does not ring for what came up to now: bob is woken by a last message, and only by that.
+#[track_caller]
+fn only_the_last_wakes(town: &Town) {
+    town.mail("alice", "last.json", json!({"to": "bob", "body": "the last"}));
+    let rung = wait_for(town, 1);
+    assert!(rung.len() == 1 && rung[0].contains("the last"), "{rung:?}");
+}
+
+#[test]
+fn mail_that_comes_together_wakes_once_and_tells_what_it_is() {
+    let town = town(alarm(&["{agent}", "{count}", "{text}"]));
+    for n in 1..=3 {
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"id": format!("m{n}"), "to": "bob", "body": format!("note {n}")}),
+        );
+    }
+    let rung = wait_for(&town, 1);
+    assert!(rung[0].starts_with("bob|3|mailbag: 3 unread:"), "{rung:?}");
+    town.wait("the log has what it printed", || town.words().contains("woke bob") && town.words().contains("rang"));
+    let announced = town.names("inbox/bob/.announced");
+    assert_eq!(announced.len(), 3, "who got the text has been told");
+}
+
+#[test]
+fn low_priority_and_acks_wake_nobody() {
+    let town = town(alarm(&["{text}"]));
+    town.mail("bob", "q.json", json!({"id": "q", "to": "alice", "body": "which port?"}));
+    town.wait_for_mail("alice", 1);
+    town.mail("alice", "a.json", json!({"to": "bob", "body": "by the way", "priority": "low"}));
+    town.mail(
+        "alice",
+        "b.json",
+        json!({"to": "bob", "type": "ack", "refs": ["q"], "status": "actioned", "body": "done"}),
+    );
+    town.wait_for_mail("bob", 2);
+    only_the_last_wakes(&town);
+}
+
+#[test]
+fn who_reads_it_meanwhile_is_not_woken() {
+    let town = town(alarm(&["{text}"]));
+    town.mail("alice", "a.json", json!({"to": "bob", "body": "read at once"}));
+    town.wait_for_mail("bob", 1);
+    town.ok(&["read", "--as", "bob"]);
+    only_the_last_wakes(&town);
+}
+
+#[test]
+fn who_is_at_work_is_told_by_its_hook_and_not_woken() {
+    let town = town(alarm(&["{text}"]));
+    let hook = |event: &str| {
+        let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
+        town.pipe(&["hook", "claude", "--as", "bob"], input).out
+    };
+    hook("UserPromptSubmit");
+    town.mail("alice", "a.json", json!({"to": "bob", "body": "in the middle of it"}));
+    town.wait_for_mail("bob", 1);
+    assert!(!so_within(Duration::from_secs(3), || !rung(&town).is_empty()), "{:?}", rung(&town));
+    assert!(hook("PostToolBatch").contains("in the middle of it"));
+    hook("Stop");
+    only_the_last_wakes(&town);
+}
+
+#[test]
+fn a_program_that_fails_leaves_its_mail_untold_and_the_trouble_in_the_log() {
+    let town = town(json!({"argv": ["sh", "-c", "echo no such bell; exit 3", "sh", "{text}"]}));
+    town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
+    town.wait("the log tells", || town.words().contains("can't wake bob") && town.words().contains("no such bell"));
+    town.wait("nobody was told", || town.names("inbox/bob/.announced").is_empty());
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_with_what_it_started() {
+    let town = town(json!({"argv": ["sh", "-c", "sleep 600 & echo $! > pid; wait"], "within": "1s"}));
+    town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
+    town.wait("the log tells", || town.words().contains("it took longer than 1s"));
+    let pid = std::fs::read_to_string(town.path().join("pid")).expect("it was started");
+    let stat = format!("/proc/{}/stat", pid.trim());
+    town.wait("the child is gone", || !std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z")));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told_and_stops_nothing() {
+    let town = town(json!({"argv": ["/no/such/program"]}));
+    town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
+    town.wait("the log tells", || town.words().contains("can't wake bob"));
+    town.is_alive("alice", "bob");
+}
+
+#[test]
+fn mail_that_came_while_no_router_ran_wakes_when_one_does() {
+    let mut town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": alarm(&["{text}"])})]).quick();
+    town.send("alice", "bob", "from before");
+    assert_eq!(town.bodies("bob"), ["from before"]);
+    assert!(rung(&town).is_empty(), "a command that sends starts no programs");
+    town.start(&[]);
+    assert!(wait_for(&town, 1)[0].contains("from before"));
+}
+
+#[test]
+fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
+    let town = town(json!({"argv": ["printf", "%s", "{text}{no}{agent}"]}));
+    town.mail("alice", "a.json", json!({"to": "bob", "body": "$(touch pwned) `touch pwned` {agent}; touch pwned"}));
+    town.wait("the log has it", || town.words().contains("$(touch pwned) `touch pwned` {agent}; touch pwned"));
+    assert!(town.words().contains("{no}bob"), "{}", town.words());
+    assert!(!town.path().join("pwned").exists());
+}
+
+#[test]
+fn the_registry_says_how_and_refuses_what_is_no_way() {
+    let world = World::with(&["bob"]);
+    for (how, wake) in [
+        ("codex", json!({"by": "codex"})),
+        ("nobody", json!({"by": "nobody"})),
+        (r#"["bell","{text}"]"#, json!({"argv": ["bell", "{text}"]})),
+        (r#"{"argv":["bell"],"every":"5m","mine":1}"#, json!({"argv": ["bell"], "every": "5m", "mine": 1})),
+    ] {
+        world.ok(&["agent", "set", "bob", "--wake", how]);
+        assert_eq!(world.json(&["agent", "show", "bob"])["wake"], wake, "{how}");
+    }
+    for wrong in ["emacs", "[]", "[1]", r#"{"argv":["a"],"every":"often"}"#, r#"{"by":"codex","argv":["a"]}"#] {
+        world.fails(2, &["agent", "set", "bob", "--wake", wrong]);
+    }
+    world.write("registry.json", r#"{"version":1,"agents":[{"id":"bob","wake":{"by":"smoke"}}]}"#);
+    let complaint = world.fails(1, &["agent", "list"]);
+    assert!(complaint.contains("/agents/0/wake") && complaint.contains("claude, codex, nobody"), "{complaint}");
+}
