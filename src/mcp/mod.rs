@@ -42,6 +42,7 @@ pub fn serve(options: Options) -> Result<()> {
     let (ending, ended) = watch::channel(false);
     listen(ending.clone())?;
     let receipts = Arc::new(Receipts::default());
+    session.begin();
     let keeper = keeper::start(session.clone())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.doing("start", "the runtime of the MCP server")?;

@@ -5,7 +5,7 @@ use crate::actions::join::{self, Joined};
 use crate::error::{Error, Result};
 use crate::id;
 use crate::room::{self, Room};
-use crate::sessions::{self, Caller, Claim};
+use crate::sessions::{self, Caller, Claim, Lease};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,13 +21,13 @@ pub(super) struct Session {
 
 struct State {
     caller: Caller,
-    /// Who it registered as.
-    registered: Option<String>,
+    /// Who it last was.
+    agent: Option<String>,
 }
 
 impl Session {
     pub(super) fn new(asked: Option<PathBuf>, from: PathBuf, caller: Caller) -> Session {
-        Session { asked, from, state: Mutex::new(State { caller, registered: None }) }
+        Session { asked, from, state: Mutex::new(State { caller, agent: None }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -39,10 +39,18 @@ impl Session {
         Room::open(&room::find(self.asked.as_deref(), &self.from)?)
     }
 
+    /// Takes the lease of the agent that the environment names, before anybody calls; nothing else can be known yet.
+    pub(super) fn begin(&self) {
+        let named = identity::named(None).and_then(|_| self.room().ok());
+        if let Some(Err(e)) = named.map(|room| self.agent(&room, "start")) {
+            tracing::warn!("{e}");
+        }
+    }
+
     /// Who the client is. The call renews its lease, and is refused where another session that lives has that agent.
     pub(super) fn agent(&self, room: &Room, tool: &str) -> Result<Who> {
-        let (caller, who) = self.caller_and_who(room)?;
-        let who = who.ok_or_else(unbound)?;
+        let mut state = self.state();
+        let who = state.who(room)?.ok_or_else(unbound)?;
         let registry = room.registry()?;
         let agent = who.in_registry(&registry).map_err(|e| match e {
             Error::NotFound { what, cure } => {
@@ -50,38 +58,21 @@ impl Session {
             }
             e => e,
         })?;
-        match sessions::bind(room, &agent.id, &caller, Claim::Free, tool) {
+        state.follow(sessions::of(room, &agent.id)?.as_ref());
+        match sessions::bind(room, &agent.id, &state.caller, Claim::Free, tool) {
             Err(e @ Error::Busy { .. }) => return Err(e),
             // That the lease can't be written hinders nobody.
             Err(e) => tracing::warn!("{e}"),
             Ok(_) => {}
         }
+        state.agent = Some(agent.id.to_string());
         Ok(Who { name: agent.id.to_string(), source: who.source })
     }
 
     /// Who the client is, if anything says so, for whoever only wants to know.
     pub(super) fn known(&self, room: &Room) -> Option<String> {
-        let (_, who) = self.caller_and_who(room).ok()?;
+        let who = self.state().who(room).ok()?;
         Some(who?.in_registry(&room.registry().ok()?).ok()?.id.to_string())
-    }
-
-    fn caller_and_who(&self, room: &Room) -> Result<(Caller, Option<Who>)> {
-        let mut state = self.state();
-        let caller = state.caller.clone();
-        if let Some(who) = identity::named(None) {
-            return Ok((caller, Some(who)));
-        }
-        let lease = sessions::agent_of(room, &caller)?;
-        // A program that runs several agents, each with a server like this one, looks like one session: they leave each
-        // other's agents alone. What the client's hooks or the person say of the session counts.
-        let moved = lease.as_ref().is_some_and(|lease| {
-            lease.client != CLIENT && state.registered.as_ref().is_some_and(|agent| *agent != lease.agent)
-        });
-        if moved {
-            state.registered = None;
-        }
-        let registered = state.registered.clone().map(|name| Who { name, source: "register_agent" });
-        Ok((caller, registered.or_else(|| lease.map(|lease| Who { name: lease.agent, source: "the session" }))))
     }
 
     /// Registers the client as an agent, which no other session that lives may have.
@@ -110,8 +101,31 @@ impl Session {
             _ => state.caller.clone(),
         };
         let joined = join::join(room, name, role, &caller, Claim::Free)?;
-        (state.caller, state.registered) = (caller, Some(joined.agent.clone()));
+        (state.caller, state.agent) = (caller, Some(joined.agent.clone()));
         Ok(joined)
+    }
+}
+
+impl State {
+    fn who(&self, room: &Room) -> Result<Option<Who>> {
+        if let Some(who) = identity::named(None) {
+            return Ok(Some(who));
+        }
+        let lease = sessions::agent_of(room, &self.caller)?;
+        // What the client's hooks or the person say of the session counts. But a program that runs several agents, each
+        // with a server like this one, looks like one session: they leave each other's agents alone.
+        let said = lease.as_ref().filter(|lease| lease.client != CLIENT).map(|lease| lease.agent.clone());
+        let name = said.or_else(|| self.agent.clone()).or_else(|| lease.map(|lease| lease.agent));
+        Ok(name.map(|name| Who { name, source: "the session" }))
+    }
+
+    /// A client may go on under another id, as when its conversation is cleared, while its server stays: then the lease
+    /// that was this server's has the new id, and the same process.
+    fn follow(&mut self, lease: Option<&Lease>) {
+        let ours = |lease: &&Lease| self.agent.as_ref() == Some(&lease.agent) && lease.process == self.caller.process;
+        if let Some(lease) = lease.filter(ours).filter(|lease| lease.process.is_some() && lease.session.is_some()) {
+            self.caller.session = self.caller.session.take().and(lease.session.clone());
+        }
     }
 }
 

@@ -59,6 +59,36 @@ fn what_the_session_joined_its_server_knows() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_client_whose_conversation_was_cleared_keeps_its_agent() {
+    let world = World::with(&["alice"]);
+    let client = Client::session(&world, "s1");
+    client.text("register_agent", json!({"name": "alice"}));
+    // What its hooks write when the client goes on under another id.
+    let mut lease = world.read("sessions/alice.json");
+    lease["session"] = json!("s2");
+    world.write("sessions/alice.json", lease.to_string());
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert_eq!(world.read("sessions/alice.json")["session"], "s2");
+    // Of another process it is another client.
+    lease["session"] = json!("s3");
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
+    lease["process"] = process_of(other.id());
+    world.write("sessions/alice.json", lease.to_string());
+    assert!(client.fails("fetch_inbox", json!({})).contains("session s3"));
+    other.kill().and_then(|()| other.wait()).expect("it ends");
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"), "it is gone");
+}
+
+/// A process as a lease has it: proc_pid_stat(5).
+#[cfg(target_os = "linux")]
+fn process_of(pid: u32) -> serde_json::Value {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
+    json!({"pid": pid, "started": fields.clone().nth(19).and_then(|field| field.parse::<u64>().ok())})
+}
+
+#[test]
 fn the_session_may_be_given_where_the_environment_is_silent() {
     let world = World::with(&["alice"]);
     let client = Client::with(&world, &[], &[]);

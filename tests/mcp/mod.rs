@@ -190,3 +190,12 @@ fn done(answer: Value) -> (String, Value) {
 fn came(world: &World, agent: &str, count: usize) {
     world.wait("the mail comes", || world.inbox(agent).len() == count);
 }
+
+/// Waits until a call has begun: it renews the lease first.
+#[track_caller]
+fn began(world: &World, agent: &str, tool: &str) {
+    let lease = world.room(&format!("sessions/{agent}.json"));
+    let event =
+        || serde_json::from_slice::<Value>(&std::fs::read(&lease).ok()?).ok().map(|lease| lease["event"].clone());
+    world.wait("the call begins", || event().is_some_and(|event| event == tool));
+}

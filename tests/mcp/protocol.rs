@@ -1,6 +1,6 @@
 //! The protocol itself: versions, framing, errors, cancellation, the end, and what the list of tools costs.
 
-use super::{Client, done};
+use super::{Client, began, done};
 use crate::world::World;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -104,12 +104,11 @@ fn a_wait_hinders_nobody_and_can_be_cancelled() {
 #[test]
 fn it_ends_with_its_input_and_by_signals_also_while_somebody_waits() {
     let world = World::with(&["bob"]);
-    let began = Instant::now();
+    let start = Instant::now();
     for signal in [None, Some(Signal::TERM), Some(Signal::INT)] {
         let mut client = Client::of(&world, "bob");
         let waits = client.ask_tool("wait_for_message", json!({"timeout_s": 50}));
-        // The wait has begun when its call has renewed the lease.
-        world.wait("the wait begins", || world.room("sessions/bob.json").exists());
+        began(&world, "bob", "wait_for_message");
         match signal {
             Some(signal) => {
                 client.signal(signal);
@@ -124,7 +123,7 @@ fn it_ends_with_its_input_and_by_signals_also_while_somebody_waits() {
         std::fs::remove_file(world.room("sessions/bob.json")).expect("a lease");
         assert!(world.json(&["status"])["router"].is_null(), "nobody holds the room");
     }
-    assert!(began.elapsed() < Duration::from_secs(40), "no wait was waited for");
+    assert!(start.elapsed() < Duration::from_secs(40), "no wait was waited for");
 }
 
 #[test]

@@ -45,7 +45,8 @@ fn who_answers_a_message_or_acknowledges_it_has_it() {
     assert_eq!(world.bodies("bob"), ["second", "third"]);
     client.text("acknowledge_message", json!({"id": ids[1], "status": "actioned"}));
     assert_eq!(world.bodies("bob"), ["second"]);
-    assert_eq!(world.json(&["trace", &ids[1], "--as", "alice"])["recipients"][0]["rung"], "actioned");
+    let rung = || world.json(&["trace", &ids[1], "--as", "alice"])["recipients"][0]["rung"].clone();
+    world.wait("its sender sees the ack", || rung() == "actioned");
     client.text("fetch_inbox", json!({}));
     assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 3));
 }

@@ -1,6 +1,6 @@
 //! What each tool does, and what it says when it is used wrongly.
 
-use super::{Client, came};
+use super::{Client, began, came};
 use crate::world::World;
 use serde_json::{Value, json};
 
@@ -247,7 +247,7 @@ fn a_wait_ends_when_mail_comes_that_fits() {
     world.send("carol", "alice", "not this one");
     came(&world, "alice", 1);
     let waits = client.ask_tool("wait_for_message", json!({"from": "bob", "timeout_s": 50}));
-    world.wait("the wait begins", || world.room("sessions/alice.json").exists());
+    began(&world, "alice", "wait_for_message");
     world.drop_file("bob", "x.json", r#"{"to": "alice", "body": "this one"}"#);
     let (text, _) = super::done(client.answer(waits));
     assert!(text.contains("this one") && !text.contains("not"), "{text}");
