@@ -3,8 +3,10 @@
 //! Paths are relative to the room, for use with a [`crate::disk::Dir`] of the room; that way no path can lead out of
 //! it. File names that carry fields separate them with `~`, which no name and no number contains.
 
+mod clients;
 mod packs;
 
+pub use clients::*;
 pub use packs::*;
 
 use crate::clock::Stamp;
@@ -83,6 +85,11 @@ pub fn session(agent: &str) -> String {
 pub fn read_session(name: &std::ffi::OsStr) -> Option<&str> {
     let agent = name.to_str()?.strip_suffix(".json")?;
     crate::id::is_name(agent).then_some(agent)
+}
+
+/// Held in `sessions/` by whoever waits behind an agent that has stopped.
+pub fn vigil(agent: &str) -> String {
+    format!(".{agent}.vigil")
 }
 
 /// The name of the file that says when a client's hook last ran.

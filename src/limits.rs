@@ -39,6 +39,12 @@ pub const ATTACH_BYTES: u64 = 256 << 10;
 const _: () = assert!(ATTACH_BYTES < MESSAGE_BYTES);
 /// The largest `registry.json` or `settings.toml`.
 pub const REGISTRY_BYTES: u64 = 64 << 20;
+/// The largest file of an agent client that is changed. Some keep their whole history in one.
+pub const CLIENT_FILE_BYTES: u64 = 64 << 20;
+/// How long the hook may take when it is tried at its installation, which is what the clients are told to give it.
+pub const HOOK_TIME: Duration = Duration::from_secs(5);
+/// The most that is kept of what the hook says when it is tried: what Claude Code takes at most.
+pub const HOOK_SAYS: u64 = 10_000;
 /// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.
 pub const JSON_DEPTH: usize = 128;
 
@@ -127,6 +133,8 @@ pub const STALE_AFTER: Duration = Duration::from_secs(6 * 3600);
 pub const ROSTER: Duration = Duration::from_secs(1);
 /// How many characters are kept of what an agent says that it does.
 pub const DOING: usize = 200;
+/// How many agents one may say that it waits for.
+pub const WAITING_FOR: usize = 64;
 
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
@@ -158,6 +166,11 @@ pub const BRIEFING_SENDERS: usize = 5;
 pub const BRIEFING_LOOK: usize = 500;
 /// The largest input of a hook: what a client's tools gave back stands in it.
 pub const HOOK_BYTES: u64 = 64 << 20;
+/// How often whoever waits behind a session looks whether it still lives.
+pub const VIGIL: Duration = Duration::from_secs(2);
+/// How old a session's last call may get while somebody waits behind it.
+pub const VIGIL_RENEWS: Duration = Duration::from_secs(5 * 60);
+const _: () = assert!(VIGIL_RENEWS.as_secs() < SESSION_LEASE.as_secs());
 /// How often an agent is woken at most, where its entry in the registry doesn't say otherwise.
 pub const WAKE_EVERY: Duration = Duration::from_secs(60);
 /// How long the program may take that wakes it, where nothing else is said.
@@ -175,6 +188,12 @@ pub const WAKE_OUTPUT: usize = 4 << 10;
 pub const LEASE_BYTES: u64 = 64 << 10;
 /// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.
 pub const TAKE_OVER: Duration = Duration::from_secs(2);
+/// How long nothing may come from what a command left running behind it before its output counts as ended.
+pub const LEFT_RUNNING: Duration = Duration::from_secs(2);
+/// How many characters a subject may have: the schema says the same.
+pub const SUBJECT: usize = 1000;
+/// How many wrong lines of a command's output are told one by one.
+pub const WRONG_LINES: usize = 20;
 /// How many characters of a message `follow` shows in its line.
 pub const FOLDED: usize = 400;
 /// How many near misses a refusal names.

@@ -11,6 +11,7 @@ pub use fired::{Fired, fired, note};
 
 use crate::clock::Stamp;
 use crate::disk::Dir;
+use crate::disk::machine;
 pub use crate::disk::machine::Process;
 use crate::error::{Doing, Error, Result};
 use crate::room::Room;
@@ -18,6 +19,9 @@ use crate::{layout, limits};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::time::Duration;
+
+/// The client that a command under `mailbag exec` is.
+pub const EXEC: &str = "exec";
 
 /// A session's hold on an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +82,12 @@ impl Lease {
     pub fn is_live(&self, lease: Duration) -> bool {
         let called = Stamp::parse(&self.last).is_some_and(|last| Stamp::now() < last.after(lease));
         called && self.process.is_none_or(|process| process.lives() != Some(false))
+    }
+
+    /// Is it held by a `mailbag exec` that this process runs inside of?
+    fn is_around_us(&self) -> bool {
+        let above = || machine::ancestors(limits::ANCESTORS).into_iter().map(|(process, _)| process);
+        self.client == EXEC && self.process.is_some_and(|host| above().any(|process| process == host))
     }
 
     /// When it last called.
@@ -172,6 +182,12 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Claim, event: &str
     let within = room.settings()?.session_lease;
     let held = Held::open(room)?;
     let before = read(&held.dir, agent);
+    if let Some(host) = before.as_ref().filter(|lease| !lease.is_of(caller) && lease.is_around_us()) {
+        // Whatever client the command is, the agent stays the command's.
+        let lease = Lease { last: Stamp::now().to_string(), event: event.to_owned(), ..host.clone() };
+        held.write(&lease)?;
+        return Ok(lease);
+    }
     let ours = before.as_ref().is_some_and(|lease| lease.is_of(caller));
     if let Some(other) = before.as_ref().filter(|_| !ours) {
         let successor = claim == Claim::Successor && other.process.is_some() && other.process == caller.process;

@@ -26,6 +26,11 @@ fn the_page_for_agents_runs_as_shown() {
 }
 
 #[test]
+fn the_page_on_commands_as_agents_runs_as_shown() {
+    run_as_shown("docs/exec.md", &read("docs/exec.md"));
+}
+
+#[test]
 fn the_clients_on_the_first_screen_of_the_protocol_work() {
     let protocol = read("docs/protocol.md");
     let clients: Vec<&str> =

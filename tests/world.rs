@@ -93,6 +93,13 @@ impl World {
         Ran::of(self.program(args).write_stdin(input).timeout(DEADLINE))
     }
 
+    /// Runs the program with nothing on standard input, and with what is done to the command before.
+    pub(crate) fn run_with(&self, args: &[&str], with: impl FnOnce(&mut assert_cmd::Command)) -> Ran {
+        let mut command = self.program(args);
+        with(&mut command);
+        Ran::of(command.write_stdin("").timeout(DEADLINE))
+    }
+
     /// Runs the program, which must succeed, and gives its output.
     #[track_caller]
     pub(crate) fn ok(&self, args: &[&str]) -> String {

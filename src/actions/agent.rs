@@ -118,6 +118,18 @@ pub fn retire(room: &Room, name: &str) -> Result<Agent> {
     edit(room, name, |registry, id| registry.retire(id).map_err(Error::Refused))
 }
 
+/// Says how an agent is, for whoever runs it; one that was retired meanwhile stays so.
+pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
+    let changes = Map::from_iter([("status".to_owned(), json!(status.as_str()))]);
+    let is_news = |agent: &Agent| !agent.is_retired() && agent.status != status;
+    let _held = room.lock_registry()?;
+    let registry = room.registry()?;
+    match registry.agent(id).is_none_or(is_news) {
+        true => save(room, &registry.set(id, &changes).map_err(Error::Refused)?),
+        false => Ok(()),
+    }
+}
+
 /// Takes an agent out of the registry. Its mail stays where it is; directories that are empty go.
 pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
     let _held = room.lock_registry()?;

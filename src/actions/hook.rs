@@ -30,6 +30,8 @@ pub struct Event {
 pub enum Kind {
     /// A moment to tell of mail.
     Tell(Moment),
+    /// The session begins, and what is said now doesn't reach the agent.
+    Begin,
     /// The session ends.
     End,
     /// Nothing: a sub-agent's, or one that goes on because of mail and is not held up again.
@@ -58,10 +60,22 @@ pub fn attend(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> 
     })
 }
 
+/// What a hook says that is only tried: that it finds the room and its agent. Nothing is bound, told or noted.
+pub fn tried(room: &Room, named: Option<&Who>) -> Result<String> {
+    let registry = room.registry()?;
+    let agent = named.map(|who| who.in_registry(&registry)).transpose()?;
+    let whom = agent.map_or_else(|| "whoever a session joins as".to_owned(), |agent| agent.id.to_string());
+    Ok(format!("mailbag: mail of {whom} in {}", room.dir.path().display()))
+}
+
 fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Result<Reply> {
     let caller = Caller::here(client, event.session.clone())?;
     match event.kind {
         Kind::Nothing => Ok(Reply::default()),
+        Kind::Begin => {
+            let agent = bind(room, &caller, event, named)?.map(|lease| lease.agent);
+            Ok(Reply { agent, ..Reply::default() })
+        }
         Kind::End => sessions::release(room, &caller).map(|()| Reply::default()),
         Kind::Tell(moment) => match bind(room, &caller, event, named)? {
             Some(lease) => tell(room, moment, lease),

@@ -5,9 +5,9 @@ use super::identity::Who;
 use super::reference;
 use super::send::{Draft, sender_id};
 use crate::error::{Error, Problem, Result};
-use crate::id;
 use crate::registry::Registry;
 use crate::room::Room;
+use crate::{id, limits};
 use std::sync::Arc;
 
 /// A reply that may be sent.
@@ -72,11 +72,8 @@ fn re(subject: &str) -> String {
         rest = without.trim_start();
     }
     // What is added must not make it longer than a subject may be.
-    format!("Re: {rest}").chars().take(SUBJECT).collect()
+    format!("Re: {rest}").chars().take(limits::SUBJECT).collect()
 }
-
-/// As long as the schema lets a subject be, in characters.
-const SUBJECT: usize = 1000;
 
 fn by_mailbag(past: &Past) -> Problem {
     let problem = Problem::new("no_reader", format!("{} was written by the router, which reads no mail", past.name()));

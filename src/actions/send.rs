@@ -59,6 +59,8 @@ pub struct Draft {
     pub action: Option<String>,
     /// Anything else, by name.
     pub metadata: Vec<(String, String)>,
+    /// The same as it is to be written, where it is more than text.
+    pub raw_metadata: Map<String, Value>,
 }
 
 /// A message that stands in the outbox.
@@ -184,6 +186,8 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
     let named = draft.attachments.iter().map(|file| attach::attach(room, settings, file));
     let attachments: Vec<Value> = draft.raw_attachments.into_iter().map(Ok).chain(named).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;
+    let mut metadata = draft.raw_metadata;
+    metadata.extend(draft.metadata.into_iter().map(|(key, value)| (key, Value::from(value))));
     let to = match draft.to.as_slice() {
         // Then the mentions in the body are meant, or the channel alone.
         [] => None,
@@ -209,7 +213,7 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
         ("subject", draft.subject.map(Value::from)),
         ("body", draft.body.filter(|body| !body.is_empty()).map(Value::from)),
         ("attachments", (!attachments.is_empty()).then_some(Value::Array(attachments))),
-        ("metadata", (!draft.metadata.is_empty()).then(|| draft.metadata.into_iter().collect())),
+        ("metadata", (!metadata.is_empty()).then_some(Value::Object(metadata))),
     ];
     Ok(fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
 }

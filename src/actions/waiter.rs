@@ -1,6 +1,6 @@
 //! Waiting for one inbox, by file events; whoever waits routes meanwhile, if nobody else does.
 
-use super::stand_in::StandIn;
+use crate::daemon::{Alongside, alongside};
 use crate::error::{Doing, Error, Result};
 use crate::limits;
 use crate::notice::InboxWatch;
@@ -37,7 +37,7 @@ pub enum Waited<T> {
 /// Waits for changes of one inbox. Made before the inbox is looked at, so that nothing comes unseen in between.
 pub struct Waiter {
     watch: InboxWatch,
-    router: StandIn,
+    routing: Routing,
     /// When to say that something may have come, though nothing was heard.
     next_look: Instant,
     signal: Arc<AtomicI32>,
@@ -50,7 +50,7 @@ impl Waiter {
         let signal = Arc::new(AtomicI32::new(0));
         listen(signal.clone(), watch.waker())?;
         let next_look = Instant::now() + limits::SWEEP_TRUSTED;
-        Ok(Waiter { watch, router: StandIn::new(room), next_look, signal })
+        Ok(Waiter { watch, routing: Routing::new(room), next_look, signal })
     }
 
     /// Waits until something may have come, or until that instant.
@@ -64,7 +64,7 @@ impl Waiter {
             if left.is_zero() {
                 return Woke::TimedOut;
             }
-            if let Err(e) = self.router.see_that_somebody_routes() {
+            if let Err(e) = self.routing.tend() {
                 return Woke::Trouble(e);
             }
             let heard = self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
@@ -99,6 +99,45 @@ impl Waiter {
     pub fn end_by(self, signal: i32) -> Result<()> {
         drop(self);
         signal_hook::low_level::emulate_default_handler(signal).doing("end by a signal", "this process")
+    }
+}
+
+/// The duty of whoever waits: to route, while nobody else does. A router of this process ends when this is dropped.
+pub struct Routing {
+    room: Room,
+    router: Option<Alongside>,
+    /// When to look next whether somebody routes.
+    next_offer: Instant,
+}
+
+impl Routing {
+    /// From the first look on.
+    pub fn new(room: &Room) -> Routing {
+        Routing { room: room.clone(), router: None, next_offer: Instant::now() }
+    }
+
+    /// Sees that somebody routes; to be called at least every [`limits::TAKE_OVER`]. After a failure it looks again only
+    /// after a while.
+    pub fn tend(&mut self) -> Result<()> {
+        self.see_that_somebody_routes().inspect_err(|_| self.next_offer = Instant::now() + limits::SWEEP_TRUSTED)
+    }
+
+    fn see_that_somebody_routes(&mut self) -> Result<()> {
+        if let Some(router) = &mut self.router {
+            let failure = router.failure();
+            if failure.is_none() && self.room.is_wanted() {
+                self.router = None;
+                self.next_offer = Instant::now() + limits::TAKE_OVER;
+                return Ok(());
+            }
+            self.router = self.router.take().filter(|_| failure.is_none());
+            return failure.map_or(Ok(()), Err);
+        }
+        if Instant::now() >= self.next_offer {
+            self.next_offer = Instant::now() + limits::TAKE_OVER;
+            self.router = alongside(&self.room)?;
+        }
+        Ok(())
     }
 }
 

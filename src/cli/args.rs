@@ -1,9 +1,9 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, explain, follow, helper, hook, inbox,
-    init, join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings, share, status, take,
-    thread, topic, trace, wait, watch, who,
+    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, exec, explain, follow, helper, hook,
+    inbox, init, install, join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings, share,
+    status, take, thread, topic, trace, uninstall, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -81,6 +81,7 @@ pub(super) enum Command {
     Who(who::Args),
     Explain(explain::Args),
     Share(share::Args),
+    Exec(exec::Args),
     Check(check::Args),
     Watch(watch::Args),
     Rejected(rejected::Args),
@@ -94,6 +95,8 @@ pub(super) enum Command {
     Schema(schema::Args),
     Hook(hook::Args),
     Helper(helper::Args),
+    Install(install::Args),
+    Uninstall(uninstall::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),

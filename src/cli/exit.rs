@@ -10,7 +10,7 @@ pub enum Exit {
     Ok = 0,
     /// The program or the room is in trouble.
     Error = 1,
-    /// The command line makes no sense.
+    /// The command line makes no sense. Of a background hook: the session is to be woken.
     Usage = 2,
     /// What was named does not exist.
     NotFound = 3,

@@ -4,6 +4,7 @@ use super::Exit;
 use super::context::{Context, here};
 use crate::actions::hook::{self, Event};
 use crate::actions::identity;
+use crate::actions::install::TRIED;
 use crate::error::{Doing, Error, Result};
 use crate::hooks::Client;
 use crate::limits;
@@ -46,21 +47,20 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     // A client takes another status for a command to stop, or shows it to its user at every event.
-    if let Err(e) = answer(&args, cx) {
-        cx.out.warn(&e.to_string());
-    }
-    Ok(Exit::Ok)
+    let Err(e) = answer(&args, cx) else { return Ok(Exit::Ok) };
+    cx.out.warn(&e.to_string());
+    // Who only tries it wants to know.
+    Ok(if std::env::var_os(TRIED).is_some() { Exit::of(&e) } else { Exit::Ok })
 }
 
 fn answer(args: &Args, cx: &mut Context) -> Result<()> {
-    let mut input = Vec::new();
-    std::io::stdin().take(limits::HOOK_BYTES).read_to_end(&mut input).doing("read", "standard input")?;
-    let event = args.client.read(&input).map_err(|what| Error::Usage {
-        what,
-        cure: format!("let {} run this as a hook; `mailbag install` does so", args.client.as_str()),
-    })?;
+    let event = read(args.client)?;
     let Some(room) = room(cx, &event) else { return print(args.client, &event, None, cx) };
     let named = identity::named(args.agent.as_deref());
+    if std::env::var_os(TRIED).is_some() {
+        let text = hook::tried(&room, named.as_ref())?;
+        return print(args.client, &event, Some(&text), cx);
+    }
     let reply = hook::attend(&room, args.client.as_str(), &event, named.as_ref());
     if let Some(trouble) = &reply.trouble {
         cx.out.warn(trouble);
@@ -69,8 +69,18 @@ fn answer(args: &Args, cx: &mut Context) -> Result<()> {
     reply.said(&room, args.client.as_str(), &event)
 }
 
+/// What a client says on standard input.
+pub(super) fn read(client: Client) -> Result<Event> {
+    let mut input = Vec::new();
+    std::io::stdin().take(limits::HOOK_BYTES).read_to_end(&mut input).doing("read", "standard input")?;
+    client.read(&input).map_err(|what| Error::Usage {
+        what,
+        cure: format!("let {} run this as a hook; `mailbag install` does so", client.as_str()),
+    })
+}
+
 /// The room that was asked for, or the one where the session works. Most projects have none, and that is fine.
-fn room(cx: &Context, event: &Event) -> Option<Room> {
+pub(super) fn room(cx: &Context, event: &Event) -> Option<Room> {
     let from = event.directory.clone().filter(|directory| directory.is_dir()).map_or_else(here, Ok).ok()?;
     Room::open(&room::find(cx.asked().as_deref(), &from).ok()?).ok()
 }

@@ -13,6 +13,7 @@ mod context;
 mod demo;
 mod doctor;
 mod done;
+mod exec;
 mod exit;
 mod explain;
 mod follow;
@@ -20,6 +21,7 @@ mod helper;
 mod hook;
 mod inbox;
 mod init;
+mod install;
 mod join;
 mod list;
 mod log;
@@ -29,6 +31,7 @@ mod output;
 mod read;
 mod rejected;
 mod reply;
+mod rewake;
 mod run;
 mod schema;
 mod search;
@@ -41,6 +44,7 @@ mod take;
 mod thread;
 mod topic;
 mod trace;
+mod uninstall;
 mod wait;
 mod waiting;
 mod watch;
@@ -64,7 +68,8 @@ pub fn main() -> ExitCode {
         Err(e) => {
             output::usage(&e, std::env::args_os().any(|word| word == "--json"));
             // A client takes any other status of a hook for a word of its own.
-            let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook");
+            let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook")
+                || std::env::args_os().any(|word| word == "--rewake");
             return if e.use_stderr() && !is_hook { Exit::Usage.into() } else { Exit::Ok.into() };
         }
     };
@@ -116,6 +121,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Who(args) => who::run(args, cx),
         Command::Explain(args) => explain::run(args, cx),
         Command::Share(args) => share::run(args, cx),
+        Command::Exec(args) => exec::run(args, cx),
         Command::Check(args) => check::run(args, cx),
         Command::Watch(args) => watch::run(args, cx),
         Command::Rejected(args) => rejected::run(args, cx),
@@ -129,6 +135,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Schema(args) => schema::run(args, cx),
         Command::Hook(args) => hook::run(args, cx),
         Command::Helper(args) => helper::run(args, cx),
+        Command::Install(args) => install::run(args, cx),
+        Command::Uninstall(args) => uninstall::run(args, cx),
         Command::Demo(args) => demo::run(args, cx),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),

@@ -129,6 +129,11 @@ impl Output {
         }
     }
 
+    /// A word to the program that runs this one and reads its standard error.
+    pub(super) fn tell(&self, text: &str) -> Result<()> {
+        writeln!(std::io::stderr(), "{text}").doing("write to", "standard error")
+    }
+
     /// Where talk may go while data is being written.
     pub(super) fn talk(&self) -> Talk {
         Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
@@ -172,6 +177,27 @@ impl Output {
 /// Standard output for a view that fills the terminal and draws for itself.
 pub(super) fn canvas() -> Stdout {
     std::io::stdout()
+}
+
+/// Standard output for what another program wrote: at once, byte for byte, whatever it is.
+pub(super) struct Raw;
+
+impl Write for Raw {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let stdout = std::io::stdout();
+        loop {
+            match rustix::io::write(&stdout, bytes) {
+                // Somebody who shares it made it so that nobody waits.
+                Err(rustix::io::Errno::AGAIN) => drop(poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None)),
+                Err(rustix::io::Errno::INTR) => {}
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Standard error, for what is only of use while it happens.

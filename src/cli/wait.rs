@@ -1,7 +1,7 @@
 //! `mailbag wait`
 
 use super::context::Context;
-use super::{Exit, read, waiting};
+use super::{Exit, read, rewake, waiting};
 use crate::actions::inbox::Mail;
 use crate::actions::send::mailbox;
 use crate::actions::wait::{Filter, Newcomers};
@@ -46,9 +46,15 @@ pub(super) struct Args {
     /// Mark what was shown as read
     #[arg(long)]
     read: bool,
+    /// As Claude Code's background hook: wait until mail wakes the session, say so on standard error, exit with 2
+    #[arg(long, conflicts_with_all = ["from", "thread", "kinds", "timeout", "all", "read"])]
+    rewake: bool,
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    if args.rewake {
+        return rewake::run(args.reader.as_deref(), cx);
+    }
     let until = deadline(args.timeout);
     let who = cx.who(args.reader.as_deref())?;
     let room = cx.room()?;

@@ -61,7 +61,8 @@ fn row(agent: &Present, now: Stamp) -> Vec<String> {
 
 fn told(doing: &Doing, now: Stamp) -> String {
     let progress = doing.progress.as_ref().map(|progress| format!(" {progress}")).unwrap_or_default();
-    format!("{}{progress}: {} ({})", doing.kind, doing.text, ago(&doing.at, now))
+    let text = if doing.text.is_empty() { String::new() } else { format!(": {}", doing.text) };
+    format!("{}{progress}{text} ({})", doing.kind, ago(&doing.at, now))
 }
 
 /// How long ago, in the largest unit of which it is a whole one.

@@ -5,6 +5,7 @@
 use super::Dir;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What is free on a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,19 @@ pub fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
+/// The program that a name leads to, as a shell finds it: the first on the `PATH` that may be run.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let may_run = |path: &PathBuf| {
+        let access =
+            rustix::fs::accessat(rustix::fs::CWD, path, rustix::fs::Access::EXEC_OK, rustix::fs::AtFlags::EACCESS);
+        path.is_file() && access.is_ok()
+    };
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(may_run);
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|directory| directory.join(name)).find(may_run)
+}
+
 /// A process, told from a later one of the same number by when it was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Process {
@@ -48,6 +62,11 @@ pub struct Process {
 }
 
 impl Process {
+    /// This one; `None` where the system doesn't tell.
+    pub fn own() -> Option<Process> {
+        ancestry(std::process::id()).map(|own| own.process)
+    }
+
     /// Does it still run? `None` where the system doesn't tell.
     pub fn lives(self) -> Option<bool> {
         let proc = Dir::open(&proc()).ok()?;
@@ -122,6 +141,35 @@ fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
     let session = fields.nth(1)?.parse().ok()?;
     let directory = std::fs::read_link(at.join("cwd")).ok()?;
     (state != "Z").then_some(Environment { pid, parent, session, directory, variables })
+}
+
+/// The signals that whoever started this process lets it ignore, such as SIGHUP under `nohup`.
+pub fn ignored_signals() -> Vec<i32> {
+    let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let mask = mask.unwrap_or_default();
+    (1..=63).filter(|signal| mask & (1 << (signal - 1)) != 0).collect()
+}
+
+/// Has a command end, by SIGTERM, when the thread that starts it ends in whatever way; where the system can do that.
+pub fn end_with_us(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+        let parent: Pid = getpid();
+        let bind = move || {
+            set_parent_process_death_signal(Some(Signal::TERM))?;
+            // Whoever started it may have ended before that was asked for.
+            if getppid() == Some(parent) { Ok(()) } else { Err(std::io::Error::from_raw_os_error(libc::ESRCH)) }
+        };
+        // SAFETY: between fork and exec only two system calls are made, and no memory is taken.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::os::unix::process::CommandExt::pre_exec(command, bind);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
 }
 
 fn number(name: &str) -> Option<u64> {

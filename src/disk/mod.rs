@@ -9,12 +9,14 @@ mod barrier;
 mod board;
 mod draft;
 pub mod machine;
+mod outside;
 mod system;
 
 pub use append::Append;
 pub use barrier::{Barrier, Durability};
 pub use board::Board;
 pub use draft::Draft;
+pub use outside::Outside;
 pub use system::Lease;
 
 use crate::error::{Doing, Error, Result};

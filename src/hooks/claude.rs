@@ -16,7 +16,7 @@ pub(super) fn kind(input: &Input) -> Kind {
     }
 }
 
-/// It takes silence for nothing.
+/// It takes silence for nothing. At a stop, context alone makes it go on; a reason to block would be sent twice.
 pub(super) fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
     text.map(|text| context(event, text))
 }

@@ -1,6 +1,6 @@
 //! Codex. It refuses fields that it does not know; what was seen of it stands in `docs/hooks.md`.
 
-use super::{Input, context, start, stop};
+use super::{Input, context, end, start, stop};
 use crate::actions::briefing::Moment;
 use crate::actions::hook::{Event, Kind};
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ pub(super) fn kind(input: &Input) -> Kind {
         "UserPromptSubmit" => Kind::Tell(Moment::Prompt),
         "PostToolUse" => Kind::Tell(Moment::Tool),
         "Stop" => stop(input),
+        "SessionEnd" => end(input),
         _ => Kind::Nothing,
     }
 }

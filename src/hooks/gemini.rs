@@ -1,12 +1,14 @@
 //! Gemini CLI. What was seen of it stands in `docs/hooks.md`.
 
-use super::{Input, context, end, start, stop};
+use super::{CLEAR, Input, context, end, start, stop};
 use crate::actions::briefing::Moment;
 use crate::actions::hook::{Event, Kind};
 use serde_json::{Value, json};
 
 pub(super) fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
+        // It fires then, too, but drops what the hook says.
+        "SessionStart" if input.source.as_deref() == Some(CLEAR) => Kind::Begin,
         "SessionStart" => start(input),
         "BeforeAgent" => Kind::Tell(Moment::Prompt),
         "AfterTool" => Kind::Tell(Moment::Tool),

@@ -1,7 +1,7 @@
 //! Routing while the server lives, where nobody else does.
 
 use super::session::Session;
-use crate::actions::stand_in::StandIn;
+use crate::actions::waiter::Routing;
 use crate::error::{Doing, Result};
 use crate::limits;
 use std::path::PathBuf;
@@ -24,16 +24,16 @@ pub(super) fn start(session: Arc<Session>) -> Result<Keeper> {
 }
 
 fn keep(session: &Session, ended: &Receiver<()>) {
-    let mut stand_in: Option<(PathBuf, StandIn)> = None;
+    let mut routing: Option<(PathBuf, Routing)> = None;
     let mut said = None;
     loop {
         // The room may come later, or another one take its place.
         match session.room() {
-            Ok(room) if stand_in.as_ref().is_some_and(|(path, _)| path == room.dir.path()) => {}
-            Ok(room) => stand_in = Some((room.dir.path().to_path_buf(), StandIn::new(&room))),
-            Err(_) => stand_in = None,
+            Ok(room) if routing.as_ref().is_some_and(|(path, _)| path == room.dir.path()) => {}
+            Ok(room) => routing = Some((room.dir.path().to_path_buf(), Routing::new(&room))),
+            Err(_) => routing = None,
         }
-        if let Some(Err(e)) = stand_in.as_mut().map(|(_, stand_in)| stand_in.see_that_somebody_routes()) {
+        if let Some(Err(e)) = routing.as_mut().map(|(_, routing)| routing.tend()) {
             let complaint = e.to_string();
             if said.as_ref() != Some(&complaint) {
                 tracing::warn!("what waits is not routed: {complaint}");

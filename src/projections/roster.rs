@@ -91,6 +91,9 @@ pub struct Doing {
     /// How far it is, if it said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<Number>,
+    /// Whom it waits for, if it said so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for: Vec<String>,
     /// When it was accepted.
     pub at: String,
 }
@@ -159,8 +162,8 @@ impl<'a> Signs<'a> {
 
 impl Doing {
     fn of(doing: &fold::Doing) -> Doing {
-        let fold::Doing { kind, text, progress, at } = doing.clone();
-        Doing { kind, text, progress, at: Stamp::from_micros(at).to_string() }
+        let fold::Doing { kind, text, progress, waiting_for, at } = doing.clone();
+        Doing { kind, text, progress, waiting_for, at: Stamp::from_micros(at).to_string() }
     }
 }
 

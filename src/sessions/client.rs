@@ -4,9 +4,16 @@ use crate::disk::machine::{self, Process};
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// The variables by which clients name their session to the commands they run, each with the client.
+/// The variables by which clients name their session to the commands they run, each with the client. Seen in
+/// `docs/hooks.md`.
 pub const VARIABLES: [(&str, &str); 3] =
-    [("CLAUDE_CODE_SESSION_ID", "claude"), ("CODEX_THREAD_ID", "codex"), ("GEMINI_SESSION_ID", "gemini")];
+    [("CLAUDE_CODE_SESSION_ID", CLAUDE), ("CODEX_SESSION_ID", CODEX), ("GEMINI_SESSION_ID", GEMINI)];
+/// Set in the shell of Gemini CLI, which doesn't name the session there.
+const IN_GEMINI: &str = "GEMINI_CLI";
+
+const CLAUDE: &str = "claude";
+const CODEX: &str = "codex";
+const GEMINI: &str = "gemini";
 
 /// What stands between a client and what it runs, and is no client itself.
 const SHELLS: [&str; 12] =
@@ -32,16 +39,23 @@ impl Caller {
                 cure: format!("give letters, digits and . _ - : at most {} of them", limits::SESSION_ID),
             });
         }
+        if client == CODEX {
+            // All its sessions share one process, and its shell can't see that.
+            return Ok(Caller { client: client.to_owned(), session, process: None });
+        }
         let above = machine::ancestors(limits::ANCESTORS);
         let process = above.into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str())).map(|(process, _)| process);
         Ok(Caller { client: client.to_owned(), session, process })
     }
 
-    /// The session that the environment names, if it names one.
+    /// The session that the environment names, if it does, or its process.
     pub fn from_environment() -> Option<Caller> {
         let value = |name| std::env::var(name).ok().filter(|id| is_session(id));
-        let (id, client) = VARIABLES.iter().find_map(|(name, client)| Some((value(name)?, client)))?;
-        Caller::here(client, Some(id)).ok()
+        match VARIABLES.iter().find_map(|(name, client)| Some((value(name)?, client))) {
+            Some((id, client)) => Caller::here(client, Some(id)).ok(),
+            None if std::env::var_os(IN_GEMINI).is_some() => Caller::here(GEMINI, None).ok(),
+            None => None,
+        }
     }
 }
 

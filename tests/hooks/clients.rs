@@ -8,6 +8,56 @@ fn context(event: &str, text: &str) -> String {
 }
 
 #[test]
+fn codex_gets_context_a_block_at_its_stop_and_an_empty_object_for_nothing() {
+    let world = room();
+    for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd-other"] {
+        assert_eq!(fire(&world, "codex", event), "{}\n", "{event}");
+    }
+    let seq = mail(&world, "API shape?", &["--type", "question"]);
+    let start = format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, msg {seq}");
+    assert_eq!(fire(&world, "codex", "SessionStart-startup"), context("SessionStart", &start));
+    let news = |event: &str| {
+        let seq = mail(&world, event, &[]);
+        format!("mailbag: {} unread: message from bob, “{event}”, msg {seq}", world.inbox("alice").len())
+    };
+    for event in ["UserPromptSubmit", "PostToolUse"] {
+        let told = news(event);
+        assert_eq!(fire(&world, "codex", event), context(event, &told));
+    }
+    let told = news("Stop");
+    assert_eq!(fire(&world, "codex", "Stop"), format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n"));
+    news("later");
+    for event in ["Stop-again", "UserPromptSubmit-helper", "PostToolUse-helper", "SubagentStop-helper"] {
+        assert_eq!(fire(&world, "codex", event), "{}\n", "{event}");
+    }
+}
+
+#[test]
+fn gemini_cli_gets_context_a_deny_at_its_stop_and_an_empty_object_for_nothing() {
+    let world = room();
+    for event in ["SessionStart-startup", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd-exit"] {
+        assert_eq!(fire(&world, "gemini", event), "{}\n", "{event}");
+    }
+    let seq = mail(&world, "API shape?", &["--type", "question"]);
+    let start = format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, msg {seq}");
+    assert_eq!(fire(&world, "gemini", "SessionStart-startup"), context("SessionStart", &start));
+    let news = |event: &str| {
+        let seq = mail(&world, event, &[]);
+        format!("mailbag: {} unread: message from bob, “{event}”, msg {seq}", world.inbox("alice").len())
+    };
+    for event in ["BeforeAgent", "AfterTool"] {
+        let told = news(event);
+        assert_eq!(fire(&world, "gemini", event), context(event, &told));
+    }
+    let told = news("AfterAgent");
+    assert_eq!(fire(&world, "gemini", "AfterAgent"), format!("{{\"decision\":\"deny\",\"reason\":\"{told}\"}}\n"));
+    // It asks again before the agent goes on with that.
+    assert_eq!(fire(&world, "gemini", "BeforeAgent-again"), "{}\n");
+    news("later");
+    assert_eq!(fire(&world, "gemini", "AfterAgent-again"), "{}\n");
+}
+
+#[test]
 fn claude_code_gets_context_and_silence_for_nothing() {
     let world = room();
     for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolBatch", "Stop", "SessionEnd-other", "PreCompact"]

@@ -3,6 +3,7 @@
 mod budget;
 mod clients;
 mod identity;
+mod rewake;
 mod telling;
 
 use crate::world::World;
@@ -37,9 +38,13 @@ fn fire(world: &World, client: &str, event: &str) -> String {
 #[track_caller]
 fn mail(world: &World, body: &str, more: &[&str]) -> u64 {
     let id = world.ok(&[&["send", "alice", body, "--as", "bob"], more].concat());
-    let all = world.json(&["list"]);
-    let mine = all.as_array().into_iter().flatten().find(|one| one["id"] == id.trim());
-    mine.and_then(|one| one["seq"].as_u64()).expect("it is in the log")
+    let mut seq = None;
+    world.wait("it is in alice's inbox", || {
+        let there = world.inbox("alice").into_iter().find(|mail| mail["id"] == id.trim());
+        seq = there.and_then(|mail| mail["delivery"]["seq"].as_u64());
+        seq.is_some()
+    });
+    seq.expect("it was awaited")
 }
 
 /// A room with alice and bob.

@@ -215,6 +215,23 @@ fn looking(run: &mut Run<'_>) {
     run.lines("log", &[]);
     run.ok("log-verify", &[]);
     run.ok("demo", &[]);
+    plugging_in(run);
+}
+
+fn plugging_in(run: &mut Run<'_>) {
+    let program = crate::install::stand_in(run.world.path());
+    let all: [&[&str]; 5] = [
+        &["install", "claude", "--agent", "bob", "--dry-run"],
+        &["install", "gemini", "--command", &program],
+        &["install", "--status"],
+        &["uninstall", "gemini"],
+        &["uninstall", "codex"],
+    ];
+    for args in all {
+        let ran = crate::install::run_at_home(&run.world, &[args, &["--json"]].concat());
+        let output = serde_json::from_str(&ran.ok(args)).expect("JSON");
+        run.judged.judge(args[0], &output);
+    }
 }
 
 fn following(run: &mut Run<'_>) {

@@ -1,0 +1,400 @@
+//! A JSON file as text: what is put into it or taken out of it, with every other byte left as it stands.
+//!
+//! What is put in goes before what stands there, on lines of its own where the file has lines, so that no line of the
+//! person's gets another comma. Each change parses the text anew: the files are small, and places never go stale.
+
+mod render;
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions};
+use render::Style;
+use serde_json::Value;
+
+/// What the client takes for JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// JSON and nothing else.
+    Strict,
+    /// With comments.
+    Comments,
+}
+
+/// Why a text can't be worked on: the line, from 1, and what is wrong there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub(super) line: Option<u64>,
+    pub(super) what: String,
+}
+
+impl Wrong {
+    pub(super) fn new(what: impl Into<String>) -> Wrong {
+        Wrong { line: None, what: what.into() }
+    }
+}
+
+/// A step into a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Key(&'static str),
+    At(usize),
+}
+
+impl From<&'static str> for Step {
+    fn from(key: &'static str) -> Step {
+        Step::Key(key)
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Step {
+        Step::At(index)
+    }
+}
+
+/// Which end of a list something is put at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// Before what stands there: no line of what stands there changes.
+    Front,
+    /// Behind it: what stands there keeps its numbers, and the last line of it gets a comma.
+    Back,
+}
+
+/// A JSON file, parsed at least once.
+#[derive(Debug, Clone)]
+pub(super) struct Json {
+    text: String,
+    dialect: Dialect,
+}
+
+/// What stands in an object or a list, by place in the text.
+struct Inside {
+    open: usize,
+    close: usize,
+    items: Vec<(usize, usize)>,
+}
+
+impl Json {
+    /// Reads a file's text; an empty one counts as an empty object.
+    pub(super) fn read(text: &str, dialect: Dialect) -> Result<Json, Wrong> {
+        let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let body = if body.trim().is_empty() { format!("{{}}{}", Style::of(body).eol) } else { body.to_owned() };
+        let mark = if text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
+        if dialect == Dialect::Strict {
+            let checked = serde_json::from_str::<serde::de::IgnoredAny>(&body);
+            checked.map_err(|e| {
+                let what = e.to_string();
+                let why = what.split(" at line ").next().unwrap_or(&what).to_owned();
+                Wrong {
+                    line: Some(e.line() as u64),
+                    what: format!("is not valid JSON: {why} at column {}", e.column()),
+                }
+            })?;
+        }
+        let json = Json { text: format!("{mark}{body}"), dialect };
+        json.parse(|value, _| match value {
+            ast::Value::Object(_) => Ok(()),
+            _ => Err(Wrong::new("holds no object {…}, so it can't be settings")),
+        })??;
+        Ok(json)
+    }
+
+    /// The text, ours included.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the text says.
+    pub(super) fn value(&self) -> Value {
+        self.parse(|value, _| plain(value)).unwrap_or_default()
+    }
+
+    /// Puts a value into the object at a place, under a name. Nothing may stand there under it.
+    pub(super) fn put(&mut self, at: &[Step], name: &str, value: &Value) -> Result<(), Wrong> {
+        self.insert(at, Some(name), value, End::Front)
+    }
+
+    /// Puts a value into the list at a place.
+    pub(super) fn push(&mut self, at: &[Step], value: &Value, end: End) -> Result<(), Wrong> {
+        self.insert(at, None, value, end)
+    }
+
+    /// Puts another value in the place of one.
+    pub(super) fn replace(&mut self, at: &[Step], value: &Value) -> Result<(), Wrong> {
+        let style = Style::of(self.body());
+        let (start, end) = self.parse(|root, _| walk(root, at).map(|found| places(found.range())))??;
+        let text =
+            if self.is_one_line(start) { style.compact(value) } else { style.fitting(value, &self.indent(start)) };
+        self.text.replace_range(self.from(start)..self.from(end), &text);
+        Ok(())
+    }
+
+    /// Takes out what stands at a place, with the comma and the lines that are its alone.
+    pub(super) fn take_out(&mut self, at: &[Step]) -> Result<(), Wrong> {
+        let Some((last, above)) = at.split_last() else { return Err(Wrong::new("the whole can't be taken out")) };
+        let cuts = self.parse(|root, tokens| {
+            let holder = walk(root, above)?;
+            let n = index(holder, last)?;
+            Ok(self.cuts(&inside(holder), n, tokens))
+        })??;
+        for (start, end) in cuts {
+            self.text.replace_range(self.from(start)..self.from(end), "");
+        }
+        Ok(())
+    }
+
+    /// The places to cut, the last first, so that each stays true until its turn.
+    fn cuts(&self, inside: &Inside, n: usize, tokens: &[TokenAndRange<'_>]) -> Vec<(usize, usize)> {
+        let body = self.body();
+        let (start, mut end) = inside.items[n];
+        let comma = comma_after(tokens, end).filter(|_| n + 1 < inside.items.len());
+        end = comma.map_or(end, |comma| comma + 1);
+        let line_start = body[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = body[end..].find('\n').map(|at| end + at + 1);
+        let alone = body[line_start..start].trim().is_empty()
+            && line_end.is_some_and(|line_end| body[end..line_end].trim().is_empty());
+        let own = match (alone, line_end, inside.items.get(n + 1)) {
+            (true, Some(line_end), _) if line_start > inside.open => (line_start, line_end),
+            (_, _, Some(&(next, _))) if body[end..next].trim().is_empty() => (start, next),
+            _ => (start, end),
+        };
+        let mut cuts = vec![own];
+        if comma.is_none() && n > 0 {
+            let before = inside.items[n - 1].1;
+            if let Some(comma) = comma_after(tokens, before) {
+                let blank = !alone && body[comma + 1..start].trim().is_empty();
+                if blank {
+                    cuts[0].0 = comma;
+                } else {
+                    cuts.push((comma, comma + 1));
+                }
+            }
+        }
+        let (from, to) = cuts[0];
+        if inside.items.len() == 1
+            && body[inside.open + 1..from].trim().is_empty()
+            && body[to..inside.close].trim().is_empty()
+        {
+            return vec![(inside.open + 1, inside.close)];
+        }
+        cuts
+    }
+
+    fn insert(&mut self, at: &[Step], name: Option<&str>, value: &Value, end: End) -> Result<(), Wrong> {
+        let style = Style::of(self.body());
+        let edits = self.parse(|root, tokens| {
+            let holder = walk(root, at)?;
+            let fits = matches!((holder, name), (ast::Value::Object(_), Some(_)) | (ast::Value::Array(_), None));
+            if !fits {
+                return Err(Wrong::new("is not what it was a moment ago"));
+            }
+            let inside = inside(holder);
+            Ok(match end {
+                End::Back if !inside.items.is_empty() => self.behind(&inside, &style, value, tokens),
+                _ => vec![self.before(&inside, has_schema(holder), &style, name, value, tokens)],
+            })
+        })??;
+        for (place, text) in edits {
+            let place = self.from(place);
+            self.text.insert_str(place, &text);
+        }
+        Ok(())
+    }
+
+    /// What is inserted, and where, for a value that goes before what stands there.
+    fn before(
+        &self,
+        inside: &Inside,
+        has_schema: bool,
+        style: &Style,
+        name: Option<&str>,
+        value: &Value,
+        tokens: &[TokenAndRange<'_>],
+    ) -> (usize, String) {
+        let body = self.body();
+        let named = |text: String| name.map(|name| style.named(name, &text)).unwrap_or(text);
+        // What says of which kind the file is stays at the top of it.
+        let after_schema =
+            (has_schema && inside.items.len() > 1).then(|| comma_after(tokens, inside.items[0].1)).flatten();
+        let from = after_schema.unwrap_or(inside.open) + 1;
+        let first = inside.items.get(usize::from(after_schema.is_some())).map(|item| item.0);
+        let line = after_comments(body, from, first.unwrap_or(inside.close));
+        let minified =
+            !body.trim().contains('\n') && (first.is_some() || inside.open > body.len() - body.trim_start().len());
+        match (line, first) {
+            _ if minified && first.is_none() => (from, named(style.compact(value))),
+            (Some(line), Some(first)) => {
+                let indent = self.indent(first);
+                (line, format!("{indent}{},{}", named(style.fitting(value, &indent)), style.eol))
+            }
+            (None, Some(first)) => (first, format!("{}{}", named(style.compact(value)), style.comma())),
+            (Some(line), None) => {
+                let indent = format!("{}{}", self.indent(inside.open), style.unit);
+                (line, format!("{indent}{}{}", named(style.fitting(value, &indent)), style.eol))
+            }
+            (None, None) => {
+                let own = self.indent(inside.open);
+                let indent = format!("{own}{}", style.unit);
+                (from, format!("{}{indent}{}{}{own}", style.eol, named(style.fitting(value, &indent)), style.eol))
+            }
+        }
+    }
+
+    /// What is inserted, and where, for a value that goes behind what stands there; the last place first.
+    fn behind(
+        &self,
+        inside: &Inside,
+        style: &Style,
+        value: &Value,
+        tokens: &[TokenAndRange<'_>],
+    ) -> Vec<(usize, String)> {
+        let body = self.body();
+        let (start, end) = inside.items[inside.items.len() - 1];
+        let indent = self.indent(start);
+        let own_line = body[..start].ends_with(&format!("\n{indent}"));
+        if !own_line {
+            return vec![(end, format!("{}{}", style.comma(), style.compact(value)))];
+        }
+        // A comment behind the last one stays on its line.
+        let comments = tokens.iter().filter(|token| token.range.start >= end && token.range.end <= inside.close);
+        let same_line = comments.take_while(|token| !body[end..token.range.start].contains('\n'));
+        let line_end = same_line.last().map_or(end, |token| token.range.end);
+        let text = format!("{}{indent}{}", style.eol, style.fitting(value, &indent));
+        match line_end == end {
+            true => vec![(end, format!(",{text}"))],
+            false => vec![(line_end, text), (end, ",".into())],
+        }
+    }
+
+    /// Does the line on which a value begins hold other values before it? Then it is written on one line as well.
+    fn is_one_line(&self, start: usize) -> bool {
+        let line = self.body()[..start].rfind('\n').map_or(0, |at| at + 1);
+        self.body()[line..start].contains(['{', '[', ','])
+    }
+
+    /// The blanks at the beginning of the line on which a place is.
+    fn indent(&self, place: usize) -> String {
+        let body = self.body();
+        let line = body[..place].rfind('\n').map_or(0, |at| at + 1);
+        body[line..].chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
+    }
+
+    fn body(&self) -> &str {
+        self.text.strip_prefix('\u{feff}').unwrap_or(&self.text)
+    }
+
+    /// A place in the body, as a place in the text.
+    fn from(&self, place: usize) -> usize {
+        place + self.text.len() - self.body().len()
+    }
+
+    fn parse<T>(&self, then: impl FnOnce(&ast::Value<'_>, &[TokenAndRange<'_>]) -> T) -> Result<T, Wrong> {
+        let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+        let options = ParseOptions {
+            allow_comments: self.dialect == Dialect::Comments,
+            allow_loose_object_property_names: false,
+            allow_trailing_commas: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        let parsed = jsonc_parser::parse_to_ast(self.body(), &collect, &options).map_err(|e| Wrong {
+            line: Some(e.line_display() as u64),
+            what: format!("is not valid JSON: {} at column {}", e.kind(), e.column_display()),
+        })?;
+        match (&parsed.value, &parsed.tokens) {
+            (Some(value), Some(tokens)) => Ok(then(value, tokens)),
+            _ => Err(Wrong::new("holds nothing but comments; write {} into it, or remove it")),
+        }
+    }
+}
+
+/// The place of the first line after a place where something may be put: the rest of the line, comments included, stays
+/// as it is. `None` if the text goes on at `until` on the same line.
+fn after_comments(body: &str, from: usize, until: usize) -> Option<usize> {
+    let mut at = from;
+    while at < until {
+        let rest = &body[at..until];
+        if rest.starts_with("/*") {
+            at += rest.find("*/")? + 2;
+        } else if rest.starts_with("//") {
+            return rest.find('\n').map(|end| at + end + 1);
+        } else if rest.starts_with('\n') {
+            return Some(at + 1);
+        } else {
+            at += rest.chars().next()?.len_utf8();
+        }
+    }
+    None
+}
+
+fn comma_after(tokens: &[TokenAndRange<'_>], place: usize) -> Option<usize> {
+    let mut after = tokens.iter().filter(|token| token.range.start >= place);
+    let next = after.find(|token| !matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_)))?;
+    matches!(next.token, Token::Comma).then_some(next.range.start)
+}
+
+fn places(range: jsonc_parser::common::Range) -> (usize, usize) {
+    (range.start, range.end)
+}
+
+fn inside(value: &ast::Value<'_>) -> Inside {
+    let (open, end) = places(value.range());
+    let items = match value {
+        ast::Value::Object(object) => object.properties.iter().map(|one| places(one.range)).collect(),
+        ast::Value::Array(array) => array.elements.iter().map(|one| places(one.range())).collect(),
+        _ => Vec::new(),
+    };
+    Inside { open, close: end - 1, items }
+}
+
+fn has_schema(value: &ast::Value<'_>) -> bool {
+    value.as_object().is_some_and(|object| object.properties.first().is_some_and(|one| one.name.as_str() == "$schema"))
+}
+
+fn walk<'v, 'a>(value: &'v ast::Value<'a>, at: &[Step]) -> Result<&'v ast::Value<'a>, Wrong> {
+    at.iter().try_fold(value, |value, step| {
+        let n = index(value, step)?;
+        let found = match value {
+            ast::Value::Object(object) => object.properties.get(n).map(|one| &one.value),
+            ast::Value::Array(array) => array.elements.get(n),
+            _ => None,
+        };
+        found.ok_or_else(|| Wrong::new("is not what it was a moment ago"))
+    })
+}
+
+/// Which of the things in a value a step leads to. A name that stands there twice is an error: clients take the last,
+/// and a change to the first would do nothing.
+fn index(value: &ast::Value<'_>, step: &Step) -> Result<usize, Wrong> {
+    let (key, object) = match (step, value) {
+        (Step::At(n), _) => return Ok(*n),
+        (Step::Key(key), ast::Value::Object(object)) => (key, object),
+        (Step::Key(key), _) => return Err(Wrong::new(format!("has no {key:?} where one was a moment ago"))),
+    };
+    let mut found = object.properties.iter().enumerate().filter(|(_, one)| one.name.as_str() == *key).map(|(n, _)| n);
+    match (found.next(), found.next()) {
+        (Some(n), None) => Ok(n),
+        (Some(_), Some(_)) => Err(Wrong::new(format!("has {key:?} twice in one object; keep one of them"))),
+        (None, _) => Err(Wrong::new(format!("has no {key:?} where one was a moment ago"))),
+    }
+}
+
+fn plain(value: &ast::Value<'_>) -> Value {
+    match value {
+        ast::Value::StringLit(text) => Value::String(text.value.to_string()),
+        ast::Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or_default(),
+        ast::Value::BooleanLit(truth) => Value::Bool(truth.value),
+        ast::Value::NullKeyword(_) => Value::Null,
+        ast::Value::Array(array) => array.elements.iter().map(plain).collect(),
+        ast::Value::Object(object) => {
+            object.properties.iter().map(|one| (one.name.as_str().to_owned(), plain(&one.value))).collect()
+        }
+    }
+}

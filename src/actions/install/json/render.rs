@@ -1,0 +1,87 @@
+//! How values are written into a file: as the file writes its own.
+
+use serde_json::Value;
+
+/// Up to this many characters a value without much in it stands on one line.
+const LINE: usize = 110;
+
+/// What is seen of how a file is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Style {
+    /// What ends a line.
+    pub(super) eol: &'static str,
+    /// One step inward.
+    pub(super) unit: String,
+    /// Does a blank follow colons and commas?
+    spaced: bool,
+}
+
+impl Style {
+    pub(super) fn of(text: &str) -> Style {
+        let inner = text.trim_start().strip_prefix('{').and_then(|rest| rest.split_once('\n')).map(|(_, rest)| rest);
+        let first = inner.and_then(|rest| rest.lines().find(|line| !line.trim().is_empty()));
+        let unit: String = first.unwrap_or_default().chars().take_while(|c| matches!(c, ' ' | '\t')).collect();
+        Style {
+            eol: if text.contains("\r\n") { "\r\n" } else { "\n" },
+            unit: if unit.is_empty() { "  ".into() } else { unit },
+            spaced: text.trim().len() <= 2 || text.contains("\": ") || text.trim().contains('\n'),
+        }
+    }
+
+    pub(super) fn comma(&self) -> &'static str {
+        if self.spaced { ", " } else { "," }
+    }
+
+    pub(super) fn named(&self, name: &str, value: &str) -> String {
+        format!("{}:{}{value}", Value::from(name), if self.spaced { " " } else { "" })
+    }
+
+    /// On one line.
+    pub(super) fn compact(&self, value: &Value) -> String {
+        let pad = if self.spaced { " " } else { "" };
+        match value {
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.compact(item)).collect();
+                format!("[{}]", between(items, self.comma()))
+            }
+            Value::Object(fields) => {
+                let fields: Vec<String> =
+                    fields.iter().map(|(name, value)| self.named(name, &self.compact(value))).collect();
+                format!("{{{pad}{}{pad}}}", between(fields, self.comma()))
+            }
+            plain => plain.to_string(),
+        }
+    }
+
+    /// On one line if it is short and holds little, else on several, its inner lines further in than `indent`.
+    pub(super) fn fitting(&self, value: &Value, indent: &str) -> String {
+        let line = self.compact(value);
+        if depth(value) <= 2 && line.len() <= LINE {
+            return line;
+        }
+        let inner = format!("{indent}{}", self.unit);
+        let (open, close, items): (_, _, Vec<String>) = match value {
+            Value::Array(items) => ("[", "]", items.iter().map(|item| self.fitting(item, &inner)).collect()),
+            Value::Object(fields) => {
+                let written = |(name, value): (&String, &Value)| self.named(name, &self.fitting(value, &inner));
+                ("{", "}", fields.iter().map(written).collect())
+            }
+            _ => return line,
+        };
+        let items = between(items, &format!(",{}{inner}", self.eol));
+        format!("{open}{}{inner}{}{}{indent}{close}", self.eol, items, self.eol)
+    }
+}
+
+fn between(items: Vec<String>, separator: &str) -> String {
+    items.into_iter().reduce(|line, item| line + separator + &item).unwrap_or_default()
+}
+
+/// How many objects and lists stand within each other.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}

@@ -1,0 +1,176 @@
+//! The MCP server in Codex's `config.toml`: put in behind what stands there, and taken out again.
+
+use super::clients::Wanted;
+use super::hooks::{foreign_server, is_ours};
+use super::json::Wrong;
+use toml_edit::{Array, DocumentMut, Item, Table, Value};
+
+const SERVERS: &str = "mcp_servers";
+const NAME: &str = "mailbag";
+/// What tells the server its room, and where its agent is not fixed, its agent.
+const PASSED: [&str; 3] = ["MAILBAG_ROOM", "MAILBAG_AGENT", "MAOS_AGENT_ID"];
+
+/// Puts our MCP server into a file's text.
+pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
+    let mut document = parse(text)?;
+    let there = document.get(SERVERS).and_then(|servers| servers.get(NAME));
+    if let Some(there) = there {
+        let found = server_of(there).ok_or_else(|| foreign_server(SERVERS))?;
+        if found == *wanted {
+            return Ok(text.to_owned());
+        }
+        change(&mut document, wanted);
+        return Ok(with_line_ends(text, document.to_string()));
+    }
+    if document.get(SERVERS).is_some_and(|servers| !servers.is_table_like()) {
+        return Err(Wrong::new(format!("has something else than a table as {SERVERS:?}; mend or remove it")));
+    }
+    // At the end a table never comes between what belongs together; only an inline table must take it in itself.
+    let appended = append(text, wanted);
+    let stands = parse(&appended).ok().is_some_and(|document| server_in(&document).as_ref() == Some(wanted));
+    if stands {
+        return Ok(appended);
+    }
+    document[SERVERS][NAME] = Item::Value(Value::InlineTable(table(wanted).into_inline_table()));
+    Ok(with_line_ends(text, document.to_string()))
+}
+
+/// Takes our MCP server out of a file's text.
+pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
+    let mut document = parse(text)?;
+    let Some(wanted) = server_in(&document) else { return Ok(text.to_owned()) };
+    // As it was put there, it is cut as it was put there.
+    let eol = eol(text);
+    let block = block(&wanted, eol);
+    for gap in [eol, ""] {
+        let whole = format!("{gap}{block}");
+        if let Some((before, after)) =
+            text.split_once(&whole).filter(|(before, _)| before.is_empty() || before.ends_with('\n'))
+        {
+            let rest = format!("{before}{after}");
+            if parse(&rest).is_ok_and(|document| server_in(&document).is_none()) {
+                return Ok(rest);
+            }
+        }
+    }
+    let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
+    let is_empty = servers.map(|servers| {
+        servers.remove(NAME);
+        servers.is_empty()
+    });
+    if is_empty == Some(true) {
+        document.remove(SERVERS);
+    }
+    Ok(with_line_ends(text, document.to_string()))
+}
+
+/// For whom our MCP server stands in a file.
+pub(super) fn server(text: &str) -> Result<Option<Wanted>, Wrong> {
+    Ok(server_in(&parse(text)?))
+}
+
+/// A text, or whether something is so, below tables.
+pub(super) fn text_at(text: &str, path: &[&str]) -> Option<String> {
+    let document = parse(text).ok()?;
+    let found = path.iter().try_fold(document.as_item(), |item, key| item.get(key))?;
+    found.as_str().map(str::to_owned).or_else(|| found.as_bool().map(|truth| truth.to_string()))
+}
+
+fn server_in(document: &DocumentMut) -> Option<Wanted> {
+    server_of(document.get(SERVERS)?.get(NAME)?)
+}
+
+fn server_of(server: &Item) -> Option<Wanted> {
+    let program = server.get("command")?.as_str()?;
+    let arguments: Vec<&str> = server.get("args")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let agent = server.get("env").and_then(|env| env.get("MAILBAG_AGENT")).and_then(Item::as_str);
+    is_ours(program, &arguments).then(|| Wanted { program: program.to_owned(), agent: agent.map(str::to_owned) })
+}
+
+fn change(document: &mut DocumentMut, wanted: &Wanted) {
+    let server = &mut document[SERVERS][NAME];
+    set(&mut server["command"], &wanted.program);
+    if let Some(passed) = server.get_mut("env_vars") {
+        let decor = passed.as_value().map(|value| value.decor().clone());
+        *passed = table(wanted)["env_vars"].clone();
+        if let (Some(value), Some(decor)) = (passed.as_value_mut(), decor) {
+            *value.decor_mut() = decor;
+        }
+    }
+    match &wanted.agent {
+        Some(agent) if server.get("env").is_some_and(Item::is_table_like) => {
+            set(&mut server["env"]["MAILBAG_AGENT"], agent)
+        }
+        Some(_) => server["env"] = table(wanted)["env"].clone(),
+        None => {
+            let env = server.get_mut("env").and_then(Item::as_table_like_mut);
+            let is_empty = env.map(|env| {
+                env.remove("MAILBAG_AGENT");
+                env.is_empty()
+            });
+            if let (Some(true), Some(server)) = (is_empty, server.as_table_like_mut()) {
+                server.remove("env");
+            }
+        }
+    }
+}
+
+/// Another text in the place of one, with the blanks and comments around it.
+fn set(item: &mut Item, text: &str) {
+    let decor = item.as_value().map(|value| value.decor().clone());
+    let mut value = Value::from(text);
+    if let Some(decor) = decor {
+        *value.decor_mut() = decor;
+    }
+    *item = Item::Value(value);
+}
+
+fn append(text: &str, wanted: &Wanted) -> String {
+    let eol = eol(text);
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { eol };
+    let gap = if text.trim().is_empty() { "" } else { eol };
+    format!("{text}{end}{gap}{}", block(wanted, eol))
+}
+
+/// The table as it stands in a file.
+fn block(wanted: &Wanted, eol: &str) -> String {
+    format!("[{SERVERS}.{NAME}]\n{}", table(wanted)).replace('\n', eol)
+}
+
+fn table(wanted: &Wanted) -> Table {
+    let mut table = Table::new();
+    table["command"] = toml_edit::value(wanted.program.as_str());
+    table["args"] = toml_edit::value(Array::from_iter(["mcp"]));
+    // Codex hands on only the variables that are named.
+    let passed = PASSED.iter().filter(|name| wanted.agent.is_none() || **name == PASSED[0]);
+    table["env_vars"] = toml_edit::value(Array::from_iter(passed.copied()));
+    if let Some(agent) = &wanted.agent {
+        let mut env = toml_edit::InlineTable::new();
+        env.insert("MAILBAG_AGENT", Value::from(agent.as_str()));
+        table["env"] = toml_edit::value(env);
+    }
+    table
+}
+
+fn eol(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+/// The library ends lines in one way; the file keeps its own.
+fn with_line_ends(before: &str, after: String) -> String {
+    match eol(before) {
+        "\r\n" => after.replace("\r\n", "\n").replace('\n', "\r\n"),
+        _ => after,
+    }
+}
+
+fn parse(text: &str) -> Result<DocumentMut, Wrong> {
+    text.parse::<DocumentMut>().map_err(|e| {
+        let at = e.span().map_or(0, |span| span.start).min(text.len());
+        let before = text.get(..at).unwrap_or_default();
+        let line = before.matches('\n').count() as u64 + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let why = e.message().lines().next().unwrap_or_default().to_owned();
+        Wrong { line: Some(line), what: format!("is not valid TOML: {why} at column {column}") }
+    })
+}

@@ -1,0 +1,44 @@
+//! `mailbag wait --rewake`: the background hook of Claude Code that wakes a session that has stopped.
+
+use super::context::Context;
+use super::{Exit, hook};
+use crate::actions::identity;
+use crate::actions::rewake::{Ended, Vigil};
+use crate::error::Result;
+use crate::hooks::Client;
+use crate::sessions::Caller;
+
+/// Set by Claude Code to `0` where it runs without a terminal, and waits for this hook to end.
+const ATTENDED: &str = "CLAUDE_CODE_SESSION_ATTENDED";
+
+/// Waits until there is mail for the session whose event stands on standard input. Whatever else happens, nobody is
+/// woken, and the status is 0.
+pub(super) fn run(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
+    let outcome = watch(asked, cx);
+    outcome.or_else(|e| {
+        cx.out.warn(&e.to_string());
+        Ok(Exit::Ok)
+    })
+}
+
+fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
+    if std::env::var(ATTENDED).is_ok_and(|attended| attended == "0") {
+        return Ok(Exit::Ok);
+    }
+    let event = hook::read(Client::Claude)?;
+    let Some(room) = hook::room(cx, &event) else { return Ok(Exit::Ok) };
+    let caller = Caller::here(Client::Claude.as_str(), event.session)?;
+    let registry = room.registry()?;
+    let agent = identity::named(asked).map(|who| who.in_registry(&registry).map(|agent| agent.id.to_string()));
+    let Some(mut vigil) = Vigil::begin(&room, agent.transpose()?.as_deref(), caller)? else { return Ok(Exit::Ok) };
+    match vigil.wait(&|e| cx.trouble(e))? {
+        Ended::Over => Ok(Exit::Ok),
+        Ended::Signal(signal) => vigil.end_by(signal).map(|()| Exit::Ok),
+        Ended::Mail(briefing) => {
+            cx.out.tell(&briefing.text).inspect_err(|_| vigil.untold(&briefing))?;
+            vigil.told(&briefing)?;
+            // What Claude Code takes for a word to go on.
+            Ok(Exit::Usage)
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A person's file outside any room: read by following links, as its owner means it, and changed in one step with its
+//! permissions kept.
+//!
+//! Unlike in a room, a link here is a person's own: settings that live elsewhere stay where they live.
+
+use super::{Dir, Meta, system};
+use crate::error::{Doing, Error, Result};
+use rustix::fs::{Access, AtFlags, Gid, Mode, Uid};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// How many links lead on to others, at most.
+const LINKS: usize = 40;
+
+/// A file as it was read, or that there was none.
+#[derive(Debug, Clone)]
+pub struct Outside {
+    path: PathBuf,
+    real: PathBuf,
+    there: Option<There>,
+}
+
+#[derive(Debug, Clone)]
+struct There {
+    bytes: Vec<u8>,
+    meta: Meta,
+    mode: Mode,
+    owner: (u32, u32),
+}
+
+impl Outside {
+    /// Reads a file of at most `most` bytes, or finds that there is none.
+    pub fn read(path: &Path, most: u64) -> Result<Outside> {
+        let real = behind_links(path)?;
+        let none = Outside { path: path.to_path_buf(), real: real.clone(), there: None };
+        let Some((dir, name)) = place(&real)? else { return Ok(none) };
+        let there = match rustix::fs::statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(none),
+            stat => stat.doing("look at", path)?,
+        };
+        let Some(bytes) = dir.read(&name, most)? else { return Ok(none) };
+        let mode = Mode::from_raw_mode(there.st_mode);
+        let there = There { bytes, meta: Meta::new(&there), mode, owner: (there.st_uid, there.st_gid) };
+        Ok(Outside { there: Some(there), ..none })
+    }
+
+    /// Where it was looked for.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it is: behind links.
+    pub fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// What it holds, if there is one.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.there.as_ref().map(|there| there.bytes.as_slice())
+    }
+
+    /// Fails if it may not be changed: a file without the right to write is meant to stay as it is, though another
+    /// could be put in its place.
+    pub fn check_writable(&self) -> Result<()> {
+        let any = Mode::WUSR | Mode::WGRP | Mode::WOTH;
+        let refused = |what: &str, path: &Path| Error::State {
+            path: path.to_path_buf(),
+            line: None,
+            what: what.into(),
+            cure: "give yourself the right to write there, or change it by hand; nothing was changed".into(),
+        };
+        let may = |path: &Path, access| rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS).is_ok();
+        if let Some(there) = &self.there
+            && (!there.mode.intersects(any) || !may(&self.real, Access::WRITE_OK))
+        {
+            return Err(refused("is read-only", &self.path));
+        }
+        let above = self.real.ancestors().skip(1).find(|above| above.as_os_str().is_empty() || above.exists());
+        let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !above.is_dir() {
+            return Err(refused("is no directory", above));
+        }
+        match may(above, Access::WRITE_OK | Access::EXEC_OK) {
+            true => Ok(()),
+            false => Err(refused("is a directory in which you may not write", above)),
+        }
+    }
+
+    /// Gives it this content in one step, and makes its directory if there is none. Fails, and changes nothing, if it
+    /// is no longer what was read. Survives a kill at any instant, and a power cut once it has returned.
+    pub fn write(&self, bytes: &[u8]) -> Result<()> {
+        let parent = self.real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        std::fs::create_dir_all(parent).doing("make the directory", parent)?;
+        let Some((dir, name)) = place(&self.real)? else { return self.gone() };
+        let mut temporary = OsString::from(".");
+        temporary.push(&name);
+        temporary.push(format!(".{}.tmp", std::process::id()));
+        dir.remove(&temporary)?;
+        let written = self.draft(&dir, &temporary, bytes).and_then(|()| match self.is_same(&dir, &name)? {
+            true => rustix::fs::renameat(&dir, &temporary, &dir, &name).doing("replace", &self.path),
+            false => self.gone(),
+        });
+        if written.is_err() {
+            let _ = dir.remove(&temporary);
+        }
+        written.and_then(|()| dir.sync())
+    }
+
+    /// Keeps what it holds beside it under another name, with the same permissions.
+    pub fn keep(&self, backup: &Path) -> Result<()> {
+        let Some(there) = &self.there else { return Ok(()) };
+        let mut other = Outside::read(backup, u64::MAX >> 1)?;
+        // A backup is as private as what it is of.
+        let meta = other.there.as_ref().map_or(there.meta, |there| there.meta);
+        let is_new = other.there.is_none();
+        other.there = Some(There { meta, ..there.clone() });
+        if is_new { other.write_new(&there.bytes) } else { other.write(&there.bytes) }
+    }
+
+    /// Removes it. Fails, and removes nothing, if it is no longer what was read.
+    pub fn remove(&self) -> Result<()> {
+        let Some((dir, name)) = place(&self.real)? else { return Ok(()) };
+        match &self.there {
+            Some(there) if !dir.remove_if_same(&name, &there.meta)? => self.gone(),
+            Some(_) => dir.sync(),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the directory that it was in, if nothing else is.
+    pub fn remove_empty_directory(&self) -> Result<()> {
+        match self.real.parent().map(place) {
+            Some(Ok(Some((dir, name)))) => dir.remove_empty(name),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_new(&self, bytes: &[u8]) -> Result<()> {
+        let Some((dir, name)) = place(&self.real)? else { return self.gone() };
+        self.draft(&dir, &name, bytes)?;
+        dir.sync()
+    }
+
+    /// A new file with the permissions of this one, durable but for its name.
+    fn draft(&self, dir: &Dir, name: &OsString, bytes: &[u8]) -> Result<()> {
+        let file = dir.create(name, b"")?;
+        if let Some(there) = &self.there {
+            let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+            if there.owner != own {
+                // Who may not give a file away keeps it, and its permissions then let in nobody more than before.
+                let (uid, gid) = (Uid::from_raw(there.owner.0), Gid::from_raw(there.owner.1));
+                let _ = rustix::fs::fchown(&file, Some(uid), Some(gid));
+            }
+            rustix::fs::fchmod(&file, there.mode).doing("set the permissions of", dir.at(name))?;
+        }
+        std::io::Write::write_all(&mut &file, bytes).doing("write", dir.at(name))?;
+        system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: dir.at(name), source })
+    }
+
+    fn is_same(&self, dir: &Dir, name: &OsString) -> Result<bool> {
+        Ok(dir.stat(name)? == self.there.as_ref().map(|there| there.meta))
+    }
+
+    fn gone<T>(&self) -> Result<T> {
+        Err(Error::Busy {
+            what: format!("{} was changed by somebody else in this moment", self.path.display()),
+            cure: "run the command again; it was left as it is".into(),
+        })
+    }
+}
+
+/// Where a path leads, also if there is nothing at its end.
+fn behind_links(path: &Path) -> Result<PathBuf> {
+    let mut at = path.to_path_buf();
+    for _ in 0..LINKS {
+        match std::fs::read_link(&at) {
+            Ok(to) => at = at.parent().map_or(to.clone(), |parent| parent.join(&to)),
+            Err(_) => return Ok(at),
+        }
+    }
+    Err(Error::Io { verb: "follow the links of", path: path.to_path_buf(), source: Errno::LOOP.into() })
+}
+
+/// The directory of a path, opened, and the name in it; `None` if there is no such directory.
+fn place(path: &Path) -> Result<Option<(Dir, OsString)>> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(name) = path.file_name() else { return Ok(None) };
+    match Dir::open(parent) {
+        Ok(dir) => Ok(Some((dir, name.to_owned()))),
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+        Err(e) => Err(e),
+    }
+}

@@ -1,0 +1,30 @@
+//! Where agent clients keep what they are told, in a project and for a user. The only paths outside a room.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Instructions for agents, in a project's directory; most clients read it.
+pub const AGENTS: &str = "AGENTS.md";
+/// The variable that names another directory for a user's Claude Code settings.
+pub const CLAUDE_HOME: &str = "CLAUDE_CONFIG_DIR";
+/// The variable that names another directory for a user's Codex settings.
+pub const CODEX_HOME: &str = "CODEX_HOME";
+/// The variable that names another directory to have `.gemini` in.
+pub const GEMINI_HOME: &str = "GEMINI_CLI_HOME";
+
+/// A file by its name in a client's or a project's directory.
+pub fn of_client(directory: &Path, name: &str) -> PathBuf {
+    directory.join(name)
+}
+
+/// Where a file's content from before the first change is kept: beside it.
+pub fn backup(file: &Path) -> PathBuf {
+    let mut name = file.file_name().map(OsString::from).unwrap_or_default();
+    name.push(".before-mailbag");
+    file.with_file_name(name)
+}
+
+/// Is this the top of a project: a git repository's, or a directory with a room?
+pub fn is_project(directory: &Path) -> bool {
+    directory.join(".git").exists() || directory.join(super::ROOM).is_dir()
+}

@@ -1,0 +1,127 @@
+//! Signals reach the command, once each.
+
+use super::{Command, words};
+use crate::world::World;
+use rustix::process::Signal;
+
+/// Prints the name of every signal that comes, and ends at SIGTERM.
+const TELL: &str = "trap 'echo INT' INT; trap 'echo HUP' HUP; trap 'echo QUIT' QUIT; trap 'echo USR1' USR1
+    trap 'echo TERM; exit 7' TERM; tail -f /dev/null & helper=$!; trap 'kill $helper' EXIT
+    echo up; while :; do wait; done";
+
+#[test]
+fn a_signal_is_handed_on_and_the_command_decides() {
+    let world = World::new();
+    let mut command = Command::start(&world, &["--id", "alice", "--", "bash", "-c", TELL]);
+    command.says(&world, "up\n");
+    for (signal, name) in [(Signal::INT, "INT"), (Signal::HUP, "HUP"), (Signal::QUIT, "QUIT"), (Signal::USR1, "USR1")] {
+        command.signal(signal);
+        command.says(&world, &format!("{name}\n"));
+    }
+    command.signal(Signal::TERM);
+    assert_eq!(command.ends(&world, 7), "up\nINT\nHUP\nQUIT\nUSR1\nTERM\n");
+    assert_eq!(words(&world, "alice").last().map(String::as_str), Some("blocked: ended with exit status 7"));
+}
+
+#[test]
+fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
+    let world = World::new();
+    let mut command = Command::start(&world, &["--id", "alice", "--", "sh", "-c", "echo up; exec tail -f /dev/null"]);
+    command.says(&world, "up");
+    command.signal(Signal::TERM);
+    command.ends(&world, 143);
+    assert_eq!(words(&world, "alice").last().map(String::as_str), Some("blocked: ended by SIGTERM"));
+    assert_eq!(world.json(&["agent", "show", "alice"])["status"], "offline");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
+    let world = World::with(&["alice"]);
+    let lock = std::fs::File::options().write(true).open(world.room("spool/registry.lock")).expect("it was locked");
+    lock.lock().expect("nobody holds it");
+    let command = Command::start(&world, &["--id", "alice", "--", "touch", "begun"]);
+    let status = format!("/proc/{}/status", command.child.id());
+    world.wait("it hears signals", || {
+        let status = std::fs::read_to_string(&status).expect("a process");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        u64::from_str_radix(caught.trim(), 16).expect("a mask") & 1 << (libc::SIGTERM - 1) != 0
+    });
+    command.signal(Signal::TERM);
+    world.wait("the signal was taken", || {
+        let status = std::fs::read_to_string(&status).expect("a process");
+        status
+            .lines()
+            .filter(|line| line.starts_with("SigPnd:") || line.starts_with("ShdPnd:"))
+            .all(|line| line.ends_with("\t0000000000000000"))
+    });
+    drop(lock);
+    command.ends(&world, 143);
+    assert!(!world.path().join("begun").exists());
+    let last = words(&world, "alice").pop().unwrap_or_default();
+    assert_eq!(last, "blocked: ended by SIGTERM before it began");
+    assert_eq!(world.json(&["agent", "show", "alice"])["status"], "offline");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_it_was_started_to_ignore_the_command_ignores_too() {
+    let world = World::new();
+    let program = env!("CARGO_BIN_EXE_mailbag");
+    let mut nohup = world.bare(&[]);
+    let inner = "echo up; kill -HUP $$; echo still there";
+    nohup = {
+        let mut command = std::process::Command::new("nohup");
+        command
+            .args([program, "exec", "--id", "alice", "--", "sh", "-c", inner])
+            .current_dir(nohup.get_current_dir().expect("a directory"));
+        command
+    };
+    assert_eq!(Command::by(&world, nohup).ends(&world, 0), "up\nstill there\n");
+}
+
+/// Runs what its arguments say in a terminal of its own, presses Ctrl-C once `up` appears, goes on until it ends, and
+/// prints what was on the terminal and the status.
+const TERMINAL: &str = r#"
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+seen, pressed = b"", False
+while True:
+    try:
+        some = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not some:
+        break
+    seen += some
+    if b"up\r\n" in seen and not pressed:
+        pressed = True
+        os.write(terminal, b"\x03")
+sys.stdout.write(seen.decode().replace("\r\n", "\n"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+#[test]
+fn what_is_typed_at_a_terminal_reaches_the_command_once() {
+    let world = World::new();
+    // The second SIGINT would end it with another status; a look at the clock tells that none came.
+    let script = "import signal, sys, time
+count = 0
+def told(*_):
+    global count
+    count += 1
+signal.signal(signal.SIGINT, told)
+print('up', flush=True)
+while count == 0:
+    signal.pause()
+time.sleep(0.5)
+print('told', count, sys.stdin.isatty(), flush=True)";
+    let program = env!("CARGO_BIN_EXE_mailbag");
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", TERMINAL, program, "exec", "--id", "alice", "--", "python3", "-c", script]);
+    command.current_dir(world.path()).env("NO_COLOR", "1");
+    let out = Command::by(&world, command).ends(&world, 0);
+    assert!(out.contains("told 1 True"), "{out}");
+}

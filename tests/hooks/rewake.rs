@@ -1,0 +1,126 @@
+//! `wait --rewake`: a session that has stopped is woken by mail, once, and by nothing else.
+
+use super::{fire, mail, recorded, room};
+use crate::world::World;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::{Child, Output, Stdio};
+
+/// Starts to wait behind alice's session, as Claude Code does at each stop.
+fn watch(world: &World) -> Child {
+    watch_with(world, &[])
+}
+
+fn watch_with(world: &World, variables: &[(&str, &str)]) -> Child {
+    let mut wait = world.bare(&["wait", "--rewake"]);
+    wait.env("MAILBAG_AGENT", "alice").envs(variables.iter().copied());
+    let mut wait = wait.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    wait.stdin.take().expect("a pipe").write_all(recorded("claude", "Stop").as_bytes()).expect("it reads");
+    wait
+}
+
+/// A session of alice that has stopped.
+fn stopped() -> World {
+    let world = room();
+    fire(&world, "claude", "SessionStart-startup");
+    fire(&world, "claude", "Stop");
+    world
+}
+
+/// Waits until somebody waits behind the session.
+#[track_caller]
+fn wait_until_it_waits(world: &World) {
+    world.wait("somebody waits", || world.json(&["status"])["router"]["mode"] == "alongside");
+}
+
+#[track_caller]
+fn ended(wait: Child) -> Output {
+    wait.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn mail_wakes_a_session_that_has_stopped_and_is_told_once() {
+    let world = stopped();
+    let wait = watch(&world);
+    let seq = mail(&world, "API shape?", &["--type", "question"]);
+    let woke = ended(wait);
+    let told = String::from_utf8_lossy(&woke.stderr).into_owned();
+    assert_eq!((woke.status.code(), woke.stdout.len()), (Some(2), 0), "{told}");
+    assert_eq!(told, format!("mailbag: 1 unread: question from bob, “API shape?”, msg {seq}\n"));
+    assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "it was told");
+    assert_eq!(world.bodies("alice"), ["API shape?"], "and is unread");
+}
+
+#[test]
+fn mail_of_low_priority_wakes_nobody() {
+    let world = stopped();
+    let wait = watch(&world);
+    wait_until_it_waits(&world);
+    mail(&world, "by the way", &["--priority", "low"]);
+    mail(&world, "now", &[]);
+    let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
+    assert!(told.contains("2 unread: message from bob, “now”"), "{told}");
+}
+
+#[test]
+fn one_waiter_is_enough_for_a_session() {
+    let world = stopped();
+    let first = watch(&world);
+    wait_until_it_waits(&world);
+    let second = ended(watch(&world));
+    assert_eq!((second.status.code(), second.stderr.len()), (Some(0), 0));
+    mail(&world, "hello", &[]);
+    assert_eq!(ended(first).status.code(), Some(2));
+}
+
+#[test]
+fn a_session_at_work_is_not_woken_but_told_by_its_hooks() {
+    let world = stopped();
+    let wait = watch(&world);
+    wait_until_it_waits(&world);
+    fire(&world, "claude", "UserPromptSubmit");
+    mail(&world, "in the middle of it", &[]);
+    assert!(fire(&world, "claude", "PostToolBatch").contains("in the middle of it"));
+    fire(&world, "claude", "Stop");
+    mail(&world, "after it", &[]);
+    let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
+    assert!(told.contains("after it") && !told.contains("in the middle"), "{told}");
+}
+
+#[test]
+fn it_ends_with_its_session_and_when_another_one_has_the_agent() {
+    let world = stopped();
+    let wait = watch(&world);
+    wait_until_it_waits(&world);
+    let mut lease = world.read("sessions/alice.json");
+    // No process was started before the machine was.
+    lease["process"] = json!({"pid": std::process::id(), "started": 0});
+    world.write("sessions/alice.json", lease.to_string());
+    assert_eq!(ended(wait).status.code(), Some(0), "its session's process is gone");
+
+    fire(&world, "claude", "Stop");
+    let wait = watch(&world);
+    wait_until_it_waits(&world);
+    world.ok(&["join", "alice", "--session", "another", "--take-over"]);
+    assert_eq!(ended(wait).status.code(), Some(0));
+}
+
+#[test]
+fn it_does_not_hold_up_a_client_that_waits_for_it_or_an_agent_woken_in_another_way() {
+    let world = stopped();
+    let unattended = ended(watch_with(&world, &[("CLAUDE_CODE_SESSION_ATTENDED", "0")]));
+    assert_eq!(unattended.status.code(), Some(0));
+    world.ok(&["agent", "set", "alice", "--wake", "nobody"]);
+    assert_eq!(ended(watch(&world)).status.code(), Some(0));
+    let nobody: Value = world.json(&["agent", "show", "alice"]);
+    assert_eq!(nobody["wake"], json!({"by": "nobody"}));
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_wakes_nobody() {
+    let world = stopped();
+    let ran = world.run(&["wait", "--rewake", "--no-such-option"]);
+    assert_eq!(ran.code, 0, "2 would be a word to go on");
+    let ran = world.pipe(&["wait", "--rewake"], "{");
+    assert_eq!(ran.code, 0);
+}

@@ -1,0 +1,146 @@
+//! What the person, or the client itself, did to the files between installing and taking out.
+
+use super::{Desk, client, commands, fixtures, meaning, place, read_fixture};
+use serde_json::{Value, json};
+use std::fs;
+
+#[test]
+fn a_line_that_was_changed_meanwhile_stays_changed_and_all_else_is_as_before() {
+    let with_marker = |name: &&String| String::from_utf8_lossy(&read_fixture(name)).contains("marker");
+    let all = fixtures("");
+    let all: Vec<&String> = all.iter().filter(with_marker).collect();
+    assert!(all.len() > 12, "{all:?}");
+    for fixture in all {
+        let desk = Desk::with(fixture);
+        let before = desk.text(place(fixture));
+        let change = |text: &str| {
+            let changed = text.replace("marker\": 1", "marker\": 2").replace("marker = 1", "marker = 2");
+            changed.replace("marker\" : 1", "marker\" : 2").replace("marker\":1", "marker\":2")
+        };
+        desk.ok(&["install", client(fixture)]);
+        let installed = desk.text(place(fixture));
+        assert_ne!(change(&installed), installed, "{fixture}");
+        desk.write(place(fixture), change(&installed));
+        desk.ok(&["uninstall", client(fixture)]);
+        let after = desk.text(place(fixture));
+        // What was an empty list goes with the hook that was in it, and a last line without an end has one now.
+        let rough = ["claude-odd.json", "claude-minified.json", "codex-config-dotted.toml"];
+        if rough.contains(&fixture.as_str()) {
+            assert!(!after.contains("mailbag"), "{fixture}: {after}");
+        } else {
+            assert_eq!(after, change(&before), "{fixture}");
+            assert!(!desk.is_there(&format!("{}.before-mailbag", place(fixture))), "{fixture}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_its_client_wrote_anew_loses_what_is_ours_and_nothing_else() {
+    for fixture in fixtures("").iter().filter(|name| name.ends_with(".json")) {
+        let desk = Desk::with(fixture);
+        let before = meaning(&desk.text(place(fixture)));
+        desk.ok(&["install", client(fixture)]);
+        let mut rewritten = meaning(&desk.text(place(fixture)));
+        rewritten["added"] = json!(true);
+        desk.write(place(fixture), serde_json::to_string_pretty(&rewritten).expect("JSON"));
+        desk.ok(&["uninstall", client(fixture)]);
+        let mut after = meaning(&desk.text(place(fixture)));
+        assert_eq!(after["added"].take(), json!(true));
+        let without_empty = |value: &Value| {
+            let mut value = value.clone();
+            if let Some(events) = value["hooks"].as_object_mut() {
+                events.retain(|_, groups| groups.as_array().is_some_and(|groups| !groups.is_empty()));
+            }
+            value.as_object_mut().expect("an object").retain(|_, value| !value.is_null() && *value != json!({}));
+            value
+        };
+        assert_eq!(without_empty(&after), without_empty(&before), "{fixture}");
+    }
+}
+
+#[test]
+fn another_agent_takes_the_place_of_the_first_and_the_persons_own_changes_stay() {
+    let desk = Desk::new();
+    desk.world.ok(&["agent", "add", "carol"]);
+    for (client, settings) in [("claude", ".claude/settings.json"), ("gemini", ".gemini/settings.json")] {
+        desk.ok(&["install", client, "--agent", "bob"]);
+        let slower = desk.text(settings).replace("\"timeout\": 5", "\"timeout\": 7");
+        desk.write(settings, slower);
+        desk.ok(&["install", client, "--agent", "carol"]);
+        let now = desk.text(settings);
+        assert!(now.contains("carol") && !now.contains("bob"), "{now}");
+        assert!(now.contains("\"timeout\": 7"), "{now}");
+        assert_eq!(commands(&meaning(&now), "SessionStart").len(), 1);
+        desk.ok(&["install", client]);
+        assert!(!desk.text(settings).contains("carol"));
+    }
+    desk.ok(&["install", "codex", "--agent", "bob"]);
+    desk.ok(&["install", "codex", "--agent", "carol"]);
+    assert!(!desk.text(".codex/config.toml").contains("bob"));
+    desk.ok(&["install", "codex"]);
+    let fresh = Desk::new();
+    fresh.ok(&["install", "codex"]);
+    let config = desk.text(".codex/config.toml").replace(&desk.program, "P");
+    assert_eq!(config, fresh.text(".codex/config.toml").replace(&fresh.program, "P"));
+}
+
+#[test]
+fn a_hook_that_is_missing_comes_back_and_one_that_was_changed_by_hand_stays() {
+    let desk = Desk::new();
+    desk.ok(&["install", "gemini"]);
+    let mut settings = meaning(&desk.text(".gemini/settings.json"));
+    settings["hooks"].as_object_mut().expect("hooks").remove("AfterTool");
+    let by_hand = format!("MAILBAG_ROOM=/there {} hook gemini", desk.program);
+    settings["hooks"]["BeforeAgent"][0]["hooks"][0]["command"] = by_hand.clone().into();
+    desk.write(".gemini/settings.json", settings.to_string());
+    desk.ok(&["install", "gemini"]);
+    let now = meaning(&desk.text(".gemini/settings.json"));
+    assert_eq!(commands(&now, "BeforeAgent"), [by_hand]);
+    assert_eq!(commands(&now, "AfterTool"), [format!("{} hook gemini || exit 0", desk.program)]);
+    desk.ok(&["uninstall", "gemini"]);
+    assert!(!desk.is_there(".gemini"));
+}
+
+#[test]
+fn the_waiter_alone_comes_back_into_the_group_of_the_hook() {
+    let desk = Desk::new();
+    desk.ok(&["install", "claude"]);
+    let whole = desk.text(".claude/settings.json");
+    let mut settings = meaning(&whole);
+    settings["hooks"]["Stop"][0]["hooks"].as_array_mut().expect("hooks").pop();
+    desk.write(".claude/settings.json", serde_json::to_string_pretty(&settings).expect("JSON"));
+    desk.ok(&["install", "claude"]);
+    assert_eq!(meaning(&desk.text(".claude/settings.json")), meaning(&whole));
+}
+
+#[test]
+fn a_link_stays_a_link_and_a_private_file_stays_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    let real = desk.write("dotfiles/claude.json", "{\n  \"marker\": 1\n}\n");
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).expect("a mode");
+    fs::create_dir_all(desk.path(".claude")).expect("a directory");
+    std::os::unix::fs::symlink("../dotfiles/claude.json", desk.path(".claude/settings.json")).expect("a link");
+    let before = desk.files();
+    desk.ok(&["install", "claude"]);
+    let link = desk.path(".claude/settings.json");
+    assert!(link.symlink_metadata().expect("a link").is_symlink());
+    assert!(desk.text("dotfiles/claude.json").contains("UserPromptSubmit"));
+    let mode = |path: &std::path::Path| path.metadata().expect("a file").permissions().mode() & 0o7777;
+    assert_eq!(mode(&real), 0o600);
+    assert_eq!(mode(&desk.path(".claude/settings.json.before-mailbag")), 0o600);
+    desk.ok(&["uninstall", "claude"]);
+    assert!(link.symlink_metadata().expect("a link").is_symlink());
+    assert_eq!(mode(&real), 0o600);
+    assert!(desk.files() == before);
+}
+
+#[test]
+fn a_link_to_a_file_that_is_not_there_yet_leads_to_it() {
+    let desk = Desk::new();
+    fs::create_dir_all(desk.path(".claude")).expect("a directory");
+    std::os::unix::fs::symlink("../dotfiles/claude.json", desk.path(".claude/settings.json")).expect("a link");
+    desk.ok(&["install", "claude"]);
+    assert!(desk.text("dotfiles/claude.json").contains("UserPromptSubmit"));
+    assert!(desk.path(".claude/settings.json").symlink_metadata().expect("a link").is_symlink());
+}

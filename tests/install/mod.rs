@@ -1,0 +1,189 @@
+//! `mailbag install` and `uninstall` on a person's own settings: what goes in, that nothing else changes, that it goes
+//! out again to the byte, and that it was tried.
+
+mod merging;
+mod meanwhile;
+mod proving;
+mod refusing;
+mod sections;
+mod standing;
+mod user;
+
+use crate::world::{Ran, World};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A project with a room, and a user with a home, both empty of settings.
+pub(crate) struct Desk {
+    pub(crate) world: World,
+    program: String,
+}
+
+/// A program called mailbag that answers as a hook does.
+pub(crate) fn stand_in(directory: &Path) -> String {
+    let said = r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"2 unread"}}"#;
+    script(directory, &format!("cat > heard.json\necho '{said}'\n"))
+}
+
+fn script(directory: &Path, text: &str) -> String {
+    let directory = directory.join("bin");
+    fs::create_dir_all(&directory).expect("a directory");
+    let path = directory.join("mailbag");
+    fs::write(&path, format!("#!/bin/sh\n{text}")).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it may be run");
+    path.to_str().expect("a plain path").to_owned()
+}
+
+/// Runs the program for a user whose home is in the world.
+pub(crate) fn run_at_home(world: &World, args: &[&str]) -> Ran {
+    world.run_with(args, at_home(world))
+}
+
+fn at_home(world: &World) -> impl FnOnce(&mut assert_cmd::Command) {
+    let home = world.path().join("home");
+    fs::create_dir_all(&home).expect("a home");
+    move |command| {
+        command.env("HOME", home);
+        for other in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
+            command.env_remove(other);
+        }
+    }
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let world = World::with(&["bob"]);
+        let program = stand_in(world.path());
+        fs::create_dir_all(world.path().join("home")).expect("a home");
+        Desk { world, program }
+    }
+
+    /// With this fixture as a client's settings.
+    fn with(fixture: &str) -> Desk {
+        let desk = Desk::new();
+        desk.write(place(fixture), read_fixture(fixture));
+        desk
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.world.path().join(below)
+    }
+
+    fn write(&self, below: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(&path, bytes).expect("a file");
+        path
+    }
+
+    fn text(&self, below: &str) -> String {
+        fs::read_to_string(self.path(below)).unwrap_or_else(|e| panic!("{below}: {e}"))
+    }
+
+    fn is_there(&self, below: &str) -> bool {
+        self.path(below).symlink_metadata().is_ok()
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        let own = ["--command", &self.program];
+        let command = if args[0] == "install" && !args.contains(&"--status") { &own[..] } else { &[] };
+        run_at_home(&self.world, &[args, command].concat())
+    }
+
+    #[track_caller]
+    fn ok(&self, args: &[&str]) -> String {
+        self.run(args).ok(args)
+    }
+
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(&[args, &["--json"]].concat())).expect("JSON")
+    }
+
+    #[track_caller]
+    fn fails(&self, code: i32, args: &[&str]) -> String {
+        self.run(args).fails(code, args)
+    }
+
+    /// All files but those of the room and what the stand-in heard.
+    fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut all = self.world.everything();
+        let own = |path: &Path| path.ends_with("heard.json") || path.starts_with(self.path(".mailbag"));
+        all.retain(|(path, _)| !own(path));
+        all
+    }
+}
+
+/// Which client a fixture is of.
+fn client(fixture: &str) -> &str {
+    fixture.rsplit('/').next().and_then(|name| name.split('-').next()).expect("a client")
+}
+
+/// Where a fixture's client looks for it.
+fn place(fixture: &str) -> &'static str {
+    match (client(fixture), fixture.ends_with(".toml")) {
+        ("claude", _) => ".claude/settings.json",
+        ("codex", false) => ".codex/hooks.json",
+        ("codex", true) => ".codex/config.toml",
+        _ => ".gemini/settings.json",
+    }
+}
+
+fn read_fixture(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/settings").join(name);
+    fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The fixtures in a directory of `fixtures/settings`.
+fn fixtures(below: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/settings").join(below);
+    let names =
+        fs::read_dir(path).expect("fixtures").flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".json") || name.ends_with(".toml")).collect();
+    names.sort();
+    assert!(names.len() > 8, "{names:?}");
+    names.into_iter().map(|name| format!("{below}{name}")).collect()
+}
+
+/// What a settings file says, comments and a byte order mark aside, as its client reads it.
+fn meaning(text: &str) -> Value {
+    let mut plain = String::new();
+    let mut chars = text.trim_start_matches('\u{feff}').chars().peekable();
+    let mut quoted = false;
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('\\', Some(_)) if quoted => plain.extend([Some(c), chars.next()].into_iter().flatten()),
+            ('"', _) => {
+                quoted = !quoted;
+                plain.push(c);
+            }
+            ('/', Some('/')) if !quoted => while chars.next_if(|c| *c != '\n').is_some() {},
+            ('/', Some('*')) if !quoted => {
+                let mut last = ' ';
+                while let Some(c) = chars.next().filter(|c| (last, *c) != ('*', '/')) {
+                    last = c;
+                }
+            }
+            _ => plain.push(c),
+        }
+    }
+    if plain.trim().is_empty() {
+        return serde_json::json!({});
+    }
+    serde_json::from_str(&plain).unwrap_or_else(|e| panic!("{e}:\n{text}"))
+}
+
+/// The commands of all hooks that stand there for an event, the arguments behind.
+fn commands(settings: &Value, event: &str) -> Vec<String> {
+    let groups = settings["hooks"][event].as_array().into_iter().flatten();
+    let hooks = groups.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
+    hooks
+        .map(|hook| {
+            let args = hook["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let words: Vec<&str> = hook["command"].as_str().into_iter().chain(args).collect();
+            words.join(" ")
+        })
+        .collect()
+}

@@ -1,0 +1,129 @@
+//! The hook is run once when it is installed, and judged.
+
+use super::{Desk, script};
+use serde_json::Value;
+
+#[test]
+fn the_hook_gets_the_start_of_a_session_and_is_told_that_it_is_tried() {
+    for client in ["claude", "codex", "gemini"] {
+        let mut desk = Desk::new();
+        let text = "cat > heard.json\necho \"$*|$MAILBAG_HOOK_TRIED\" > called.txt\n";
+        desk.program = script(desk.world.path(), text);
+        let report = desk.json(&["install", client, "--agent", "bob"]);
+        assert_eq!(report["proof"]["ok"], true, "{report:#}");
+        assert_eq!(report["proof"]["command"], format!("{} hook {client} --as bob", desk.program));
+        assert_eq!(desk.text("called.txt"), format!("hook {client} --as bob|1\n"));
+        let heard: Value = serde_json::from_str(&desk.text("heard.json")).expect("JSON");
+        assert_eq!(heard["hook_event_name"], "SessionStart");
+        assert_eq!(heard["source"], "startup");
+        assert!(heard["session_id"].is_string() && heard["cwd"].is_string());
+    }
+}
+
+#[test]
+fn what_it_said_is_shown() {
+    let desk = Desk::new();
+    let said = desk.ok(&["install", "claude"]);
+    assert!(said.contains("hook claude`: well after ") && said.contains("2 unread"), "{said}");
+}
+
+#[test]
+fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
+    let mut desk = Desk::new();
+    desk.program = super::stand_in(&desk.path("it's a place"));
+    for client in ["claude", "codex", "gemini"] {
+        assert_eq!(desk.json(&["install", client])["proof"]["ok"], true);
+        assert_eq!(desk.json(&["install", client])["files"], serde_json::json!([]), "{client} knows its own");
+        let status = desk.json(&["install", client, "--status", "--project"]);
+        assert_eq!(status["clients"][0]["executable"], desk.program.as_str());
+    }
+    desk.ok(&["uninstall", "codex"]);
+    assert!(!desk.is_there(".codex"));
+}
+
+#[test]
+fn a_hook_that_fails_or_says_what_no_client_takes_is_told_of() {
+    for (does, trouble) in [
+        ("echo broken >&2; exit 3", "it ended with exit status: 3: broken"),
+        ("echo hello", "it printed no JSON"),
+        ("echo '[]'", "no object"),
+        ("echo '{\"note\": 1}'", "its answer has \"note\""),
+        ("echo '{\"hookSpecificOutput\":{\"hookEventName\":\"Stop\"}}'", "is for the event \"Stop\""),
+        (
+            "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\",\"additionalContext\":1}}'",
+            "a text belongs",
+        ),
+    ] {
+        for client in ["claude", "codex", "gemini"] {
+            let mut desk = Desk::new();
+            desk.program = script(desk.world.path(), does);
+            let ran = desk.run(&["install", client, "--json"]);
+            assert_eq!(ran.code, 1, "{ran:?}");
+            let report: Value = serde_json::from_str(&ran.out).expect("JSON");
+            let told = report["proof"]["trouble"].as_str().unwrap_or_default().to_owned();
+            assert!(told.contains(trouble), "{client} {does}: {told}");
+            assert_eq!(report["proof"]["ok"], false);
+        }
+    }
+}
+
+#[test]
+fn a_hook_that_hangs_is_ended() {
+    let mut desk = Desk::new();
+    desk.program = script(desk.world.path(), "exec tail -f /dev/null");
+    let ran = desk.run(&["install", "claude"]);
+    assert!(ran.code == 1 && ran.out.contains("it took longer than 5 seconds"), "{ran:?}");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told_of() {
+    let mut desk = Desk::new();
+    desk.program = desk.path("nowhere/mailbag").display().to_string();
+    let ran = desk.run(&["install", "claude"]);
+    assert!(ran.code == 1 && ran.out.contains("it doesn't start"), "{ran:?}");
+    let status = desk.json(&["install", "--status"]);
+    assert_eq!(status["clients"][0]["executable"], Value::Null);
+    assert_eq!(status["clients"][0]["hooks"], "installed");
+}
+
+#[test]
+fn what_is_proved_is_the_hook_that_this_program_has() {
+    for client in ["claude", "codex", "gemini"] {
+        let desk = Desk::new();
+        desk.world.send("human", "bob", "are you there?");
+        let before = desk.world.everything();
+        let ran = super::run_at_home(&desk.world, &["install", client, "--agent", "bob", "--json"]);
+        let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+        assert_eq!((ran.code, &report["proof"]["ok"]), (0, &Value::Bool(true)), "{report:#}");
+        let said: Value = serde_json::from_str(report["proof"]["said"].as_str().expect("a text")).expect("JSON");
+        let text = said["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");
+        assert!(text.starts_with("mailbag: mail of bob in "), "{text}");
+        super::run_at_home(&desk.world, &["uninstall", client]).ok(&[]);
+        assert!(desk.world.everything() == before, "{client}: a session was bound, or mail announced");
+    }
+}
+
+#[test]
+fn a_hook_that_is_tried_tells_why_it_would_be_silent() {
+    let desk = Desk::new();
+    desk.write(".mailbag/registry.json", "{");
+    let report = super::run_at_home(&desk.world, &["install", "claude", "--json"]);
+    let report: Value = serde_json::from_str(&report.out).expect("JSON");
+    assert!(report["proof"]["trouble"].as_str().expect("a text").contains("registry.json"), "{report:#}");
+}
+
+#[test]
+fn without_a_word_the_hooks_call_this_program_by_name_if_the_path_leads_to_it() {
+    let desk = Desk::new();
+    let program = assert_cmd::cargo::cargo_bin!("mailbag").canonicalize().expect("it is built");
+    let path = std::env::var("PATH").expect("a PATH");
+    let own = format!("{}:{path}", program.parent().expect("a directory").display());
+    for (path, called) in [(own.as_str(), "mailbag"), ("/usr/bin:/bin", program.to_str().expect("a plain path"))] {
+        let ran = desk.world.run_with(&["install", "codex", "--dry-run"], |command| {
+            super::at_home(&desk.world)(command);
+            command.env("PATH", path);
+        });
+        assert!(ran.out.contains(&format!("\"command\": \"{called} hook codex\"")), "{ran:?}");
+        assert_eq!(ran.err.contains("the PATH doesn't lead to this mailbag"), called != "mailbag", "{ran:?}");
+    }
+}

@@ -1,0 +1,111 @@
+//! What is refused, with the place and the cure, and nothing changed.
+
+use super::{Desk, client, fixtures, place};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn what_is_no_settings_is_refused_and_left_as_it_is() {
+    for fixture in fixtures("wrong/") {
+        let desk = Desk::with(&fixture);
+        let before = desk.files();
+        for args in [&["install", client(&fixture)][..], &["install", client(&fixture), "--dry-run"]] {
+            let said = desk.fails(1, args);
+            assert!(said.contains(place(&fixture)), "{fixture}: {said}");
+            assert!(said.contains("nothing was changed"), "{fixture}: {said}");
+        }
+        assert!(desk.files() == before, "{fixture}");
+        assert!(!desk.is_there("heard.json"), "{fixture}: the hook was run");
+    }
+}
+
+#[test]
+fn the_place_of_the_mistake_and_its_kind_are_named() {
+    for (fixture, words) in [
+        ("wrong/claude-not-json.json", &["line 3", "column 16", "is not valid JSON"][..]),
+        ("wrong/claude-comment.json", &["line 2", "column 3", "is not valid JSON"]),
+        ("wrong/gemini-not-json.json", &["line 1", "column 1", "is not valid JSON: Unterminated object"]),
+        ("wrong/codex-not-toml.toml", &["line 2", "column 5", "is not valid TOML"]),
+        ("wrong/claude-hooks-list.json", &["a list", "\"hooks\"", "an object"]),
+        ("wrong/claude-event-object.json", &["an object", "\"hooks.Stop\"", "a list"]),
+        ("wrong/claude-list.json", &["no object"]),
+        ("wrong/claude-twice.json", &["\"hooks\" twice"]),
+        ("wrong/claude-not-utf8.json", &["not UTF-8"]),
+        ("wrong/gemini-servers-text.json", &["a text", "\"mcpServers\""]),
+        ("wrong/gemini-foreign-server.json", &["another MCP server called \"mailbag\""]),
+        ("wrong/codex-foreign-server.toml", &["another MCP server called \"mailbag\""]),
+        ("wrong/codex-servers-text.toml", &["\"mcp_servers\""]),
+        ("wrong/gemini-only-a-comment.json", &["nothing but comments"]),
+    ] {
+        let said = Desk::with(fixture).fails(1, &["install", client(fixture)]);
+        for word in words {
+            assert!(said.contains(word), "{fixture}: no {word:?} in {said}");
+        }
+    }
+}
+
+#[test]
+fn one_bad_file_keeps_all_others_as_they_are() {
+    let desk = Desk::new();
+    desk.write(".mcp.json", "{");
+    let before = desk.files();
+    assert!(desk.fails(1, &["install", "claude"]).contains(".mcp.json"));
+    assert!(desk.files() == before);
+}
+
+#[test]
+fn a_file_that_is_read_only_is_meant_so() {
+    let desk = Desk::with("claude-own-hooks.json");
+    let path = desk.path(".claude/settings.json");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
+    let before = desk.files();
+    let said = desk.fails(1, &["install", "claude"]);
+    assert!(said.contains("settings.json: is read-only; give yourself the right to write"), "{said}");
+    assert!(desk.files() == before);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
+    desk.ok(&["install", "claude"]);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
+    assert!(desk.fails(1, &["uninstall", "claude"]).contains("is read-only"));
+}
+
+#[test]
+fn what_is_no_file_or_in_no_directory_is_refused() {
+    let desk = Desk::new();
+    fs::create_dir_all(desk.path(".claude/settings.json")).expect("a directory");
+    assert!(desk.fails(1, &["install", "claude"]).contains("is not a regular file"));
+    desk.write(".gemini", "a file");
+    let said = desk.run(&["install", "gemini"]);
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains(".gemini"), "{}", said.err);
+    std::os::unix::fs::symlink("hooks.json", desk.write(".codex/x", "").with_file_name("hooks.json")).expect("a link");
+    let said = desk.run(&["install", "codex"]);
+    assert!(said.code != 0 && said.err.contains("follow the links of"), "{said:?}");
+}
+
+#[test]
+fn an_agent_has_to_be_registered() {
+    let desk = Desk::new();
+    let said = desk.fails(3, &["install", "claude", "--agent", "carol"]);
+    assert!(said.contains("no agent is called \"carol\"") && said.contains("`mailbag agent add carol`"), "{said}");
+    assert!(!desk.is_there(".claude"));
+    fs::remove_dir_all(desk.path(".mailbag")).expect("the room");
+    let said = desk.fails(3, &["install", "claude", "--agent", "bob"]);
+    assert!(said.contains("`mailbag init`"), "{said}");
+}
+
+#[test]
+fn a_display_name_becomes_the_id() {
+    let desk = Desk::new();
+    desk.world.ok(&["agent", "add", "agent_engineer_1", "--name", "Sintra"]);
+    desk.ok(&["install", "claude", "--agent", "sintra"]);
+    assert!(desk.text(".claude/settings.json").contains("[\"hook\", \"claude\", \"--as\", \"agent_engineer_1\"]"));
+}
+
+#[test]
+fn the_command_line_says_what_it_needs() {
+    let desk = Desk::new();
+    assert!(desk.world.fails(2, &["install"]).contains("CLIENT"));
+    assert!(desk.world.fails(2, &["install", "claude", "--user", "--project"]).contains("cannot be used"));
+    assert!(desk.world.fails(2, &["install", "cursor"]).contains("possible values: claude, codex, gemini"));
+    assert!(desk.world.fails(2, &["install", "claude", "--command", "elsewhere"]).contains("end in /mailbag"));
+}

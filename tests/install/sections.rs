@@ -1,0 +1,117 @@
+//! The section in the instructions for agents.
+
+use super::Desk;
+
+const BEGIN: &str = "<!-- mailbag:begin -->";
+
+#[test]
+fn it_is_short_and_names_only_commands_that_there_are() {
+    let desk = Desk::new();
+    desk.ok(&["install", "codex"]);
+    let text = desk.text("AGENTS.md");
+    assert!(text.lines().count() <= 12 && text.len() < 1000, "{} lines, {} bytes", text.lines().count(), text.len());
+    let known = mailbag::cli::command();
+    let words = text.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("mailbag "));
+    let words: Vec<&str> = words.filter_map(|rest| rest.split(' ').next()).collect();
+    assert!(words.len() > 5, "{words:?}");
+    for word in words.into_iter().filter(|word| *word != "join") {
+        assert!(known.find_subcommand(word).is_some(), "mailbag {word}");
+    }
+}
+
+#[test]
+fn it_goes_behind_what_stands_there_and_out_again() {
+    for text in ["# Rules\n\nBe kind.\n", "# Rules", "# Rules\r\n\r\nBe kind.\r\n", "\n", "# Rules\n\n\n", ""] {
+        let desk = Desk::new();
+        desk.write("AGENTS.md", text);
+        desk.write("CLAUDE.md", text);
+        let before = desk.files();
+        desk.ok(&["install", "claude"]);
+        let now = desk.text("AGENTS.md");
+        assert!(now.starts_with(text) && now.matches(BEGIN).count() == 1, "{now:?}");
+        assert_eq!(now.matches("\r\n").count() == now.matches('\n').count(), text.contains("\r\n"), "{now:?}");
+        assert!(desk.text("CLAUDE.md").contains("\n@AGENTS.md") || desk.text("CLAUDE.md").contains("@AGENTS.md"));
+        desk.ok(&["uninstall", "claude"]);
+        assert!(desk.files() == before, "{text:?}");
+    }
+}
+
+#[test]
+fn an_older_section_is_made_what_it_is_now_where_it_stands() {
+    let desk = Desk::new();
+    let around = |section: &str| format!("# Before\n\n{section}\nBehind.\n");
+    desk.write("AGENTS.md", around("<!-- mailbag:begin -->\nold\n<!-- mailbag:end -->\n"));
+    desk.ok(&["install", "codex"]);
+    let now = desk.text("AGENTS.md");
+    assert!(
+        now.starts_with("# Before\n\n<!-- mailbag:begin -->\n## Mail") && now.ends_with("-->\n\nBehind.\n"),
+        "{now}"
+    );
+    desk.ok(&["uninstall", "codex"]);
+    assert_eq!(desk.text("AGENTS.md"), "# Before\n\nBehind.\n");
+}
+
+#[test]
+fn half_a_section_is_refused() {
+    let desk = Desk::new();
+    for text in ["a\n<!-- mailbag:begin -->\n", "a\n<!-- mailbag:end -->\n<!-- mailbag:begin -->\n"] {
+        desk.write("AGENTS.md", text);
+        let said = desk.fails(1, &["install", "codex"]);
+        assert!(said.contains("AGENTS.md line 2") || said.contains("AGENTS.md line 3"), "{said}");
+        assert_eq!(desk.text("AGENTS.md"), text);
+    }
+}
+
+#[test]
+fn a_file_that_includes_it_already_is_left_as_it_is() {
+    for text in ["@AGENTS.md\n", "# Here\n\nSee @./AGENTS.md\n"] {
+        let desk = Desk::new();
+        desk.write("CLAUDE.md", text);
+        desk.ok(&["install", "claude"]);
+        assert_eq!(desk.text("CLAUDE.md"), text);
+        let status = desk.json(&["install", "claude", "--status", "--project"]);
+        assert_eq!(status["clients"][0]["section"], true);
+    }
+}
+
+#[test]
+fn one_file_by_two_names_gets_one_section_and_no_line_that_includes_itself() {
+    for (link, real) in [("CLAUDE.md", "AGENTS.md"), ("AGENTS.md", "CLAUDE.md")] {
+        let desk = Desk::new();
+        desk.write(real, "# Rules\n");
+        std::os::unix::fs::symlink(real, desk.path(link)).expect("a link");
+        desk.ok(&["install", "claude"]);
+        let text = desk.text(real);
+        assert!(text.matches(BEGIN).count() == 1 && !text.contains("@AGENTS.md"), "{text}");
+        desk.ok(&["uninstall", "claude"]);
+        assert_eq!(desk.text(real), "# Rules\n");
+        assert!(desk.path(link).symlink_metadata().expect("a link").is_symlink());
+    }
+}
+
+#[test]
+fn gemini_that_is_told_to_read_it_needs_no_other_file() {
+    let desk = Desk::with("gemini-old-name.json");
+    desk.ok(&["install", "gemini"]);
+    assert!(!desk.is_there("GEMINI.md"));
+    assert!(desk.text("AGENTS.md").contains(BEGIN));
+    let desk = Desk::with("gemini-comments.json");
+    desk.ok(&["install", "gemini"]);
+    assert!(desk.text("GEMINI.md").contains("@AGENTS.md"));
+}
+
+#[test]
+fn it_stays_as_long_as_another_client_needs_it() {
+    let desk = Desk::new();
+    let before = desk.files();
+    for client in ["claude", "codex", "gemini"] {
+        desk.ok(&["install", client]);
+    }
+    let left = desk.json(&["uninstall", "claude"]);
+    assert!(left["notes"][0].as_str().expect("a note").contains("keeps its section"), "{left}");
+    assert!(!desk.is_there("CLAUDE.md") && desk.text("AGENTS.md").contains(BEGIN));
+    desk.ok(&["uninstall", "gemini"]);
+    assert!(desk.is_there("AGENTS.md"));
+    desk.ok(&["uninstall", "codex"]);
+    assert!(desk.files() == before);
+}

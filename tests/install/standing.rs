@@ -1,0 +1,117 @@
+//! `mailbag install --status`
+
+use super::{Desk, meaning};
+use serde_json::{Value, json};
+
+#[track_caller]
+fn of(desk: &Desk, client: &str) -> Value {
+    desk.json(&["install", client, "--status", "--project"])["clients"][0].clone()
+}
+
+#[test]
+fn nothing_is_there_and_then_all_of_it_and_then_nothing_again() {
+    let desk = Desk::new();
+    let all = desk.json(&["install", "--status"])["clients"].clone();
+    assert_eq!(all.as_array().map(Vec::len), Some(6));
+    for stands in all.as_array().expect("a list") {
+        assert_eq!(
+            (&stands["hooks"], &stands["mcp"], &stands["section"]),
+            (&json!("absent"), &json!(false), &json!(false))
+        );
+    }
+    for client in ["claude", "codex", "gemini"] {
+        desk.ok(&["install", client, "--agent", "bob"]);
+        let stands = of(&desk, client);
+        assert_eq!(
+            (&stands["hooks"], &stands["mcp"], &stands["section"]),
+            (&json!("installed"), &json!(true), &json!(true))
+        );
+        assert_eq!((&stands["command"], &stands["executable"]), (&json!(desk.program), &json!(desk.program)));
+        assert_eq!((&stands["agent"], &stands["problems"]), (&json!("bob"), &json!([])));
+        desk.ok(&["uninstall", client]);
+        assert_eq!(of(&desk, client)["hooks"], "absent");
+    }
+    let table = desk.ok(&["install", "--status"]);
+    assert!(table.starts_with("CLIENT") && table.lines().count() == 7, "{table}");
+}
+
+#[test]
+fn a_missing_event_and_an_unreadable_file_are_named() {
+    let desk = Desk::new();
+    desk.ok(&["install", "claude"]);
+    let mut settings = meaning(&desk.text(".claude/settings.json"));
+    settings["hooks"].as_object_mut().expect("hooks").remove("PostToolBatch");
+    desk.write(".claude/settings.json", settings.to_string());
+    let stands = of(&desk, "claude");
+    assert_eq!((&stands["hooks"], &stands["missing"]), (&json!("partly"), &json!(["PostToolBatch"])));
+    assert!(desk.ok(&["install", "--status"]).contains("partly: Claude Code has no hook at PostToolBatch"));
+    desk.write(".claude/settings.json", "{");
+    let stands = of(&desk, "claude");
+    assert_eq!(stands["hooks"], "absent");
+    assert!(stands["problems"][0].as_str().expect("a text").contains("settings.json line 1"), "{stands:#}");
+    assert!(desk.ok(&["install", "--status"]).contains("problem: "));
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let desk = Desk::new();
+    desk.ok(&["install", "claude"]);
+    let before = desk.world.everything();
+    desk.ok(&["install", "--status"]);
+    assert!(desk.world.everything() == before);
+}
+
+/// What Codex notes of `mailbag hook codex` with five seconds, by event.
+const TRUSTED: [(&str, &str); 4] = [
+    ("session_start", "8c2c45592e15497284903edc578e1209a67ceb5985dd5e9ea6c929acc0f89678"),
+    ("user_prompt_submit", "2bb7fe5ff1a36cf7551950aa70cfaa0834efefdad791022132173bcba8df494f"),
+    ("post_tool_use", "49b75cc7e6bffc910742af8ae376b3b4c6ae76927f69a3cd3e6b80466a755262"),
+    ("stop", "4aa32d1d3acb80293a18e2de95abc878edc75889a7331627b2d5cbd627ea6ac0"),
+];
+
+#[test]
+fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
+    let desk = Desk::new();
+    desk.ok(&["install", "codex"]);
+    assert_eq!(of(&desk, "codex")["trusted"], "no");
+    let hooks = desk.text(".codex/hooks.json").replace(&desk.program, "mailbag");
+    desk.write(".codex/hooks.json", &hooks);
+    let file = desk.path(".codex/hooks.json").canonicalize().expect("it is there");
+    let note = |(event, digest): &(&str, &str)| {
+        format!("[hooks.state.\"{}:{event}:0:0\"]\ntrusted_hash = \"sha256:{digest}\"\n", file.display())
+    };
+    let all: String = TRUSTED.iter().map(note).collect();
+    desk.write("home/.codex/config.toml", &all);
+    assert_eq!(of(&desk, "codex")["trusted"], "unknown", "the project isn't trusted");
+    let project = desk.world.path().canonicalize().expect("a directory");
+    let all = format!("{all}[projects.\"{}\"]\ntrust_level = \"trusted\"\n", project.display());
+    desk.write("home/.codex/config.toml", &all);
+    assert_eq!(of(&desk, "codex")["trusted"], "yes");
+    desk.write("home/.codex/config.toml", all.replacen("trusted_hash", "enabled = false\ntrusted_hash", 1));
+    assert_eq!(of(&desk, "codex")["trusted"], "no", "one is switched off");
+    desk.write("home/.codex/config.toml", all.replace("\"trusted\"", "\"untrusted\""));
+    assert_eq!(of(&desk, "codex")["trusted"], "no");
+    desk.write("home/.codex/config.toml", &all);
+    desk.write(".codex/hooks.json", hooks.replace("\"timeout\": 5", "\"timeout\": 6"));
+    assert_eq!(of(&desk, "codex")["trusted"], "unknown", "it was changed since");
+    desk.write(".codex/hooks.json", &hooks);
+    desk.write("home/.codex/config.toml", TRUSTED[1..].iter().map(note).collect::<String>());
+    assert_eq!(of(&desk, "codex")["trusted"], "no", "one is missing");
+}
+
+#[test]
+fn whether_the_others_trust_the_project_is_read_from_theirs() {
+    let desk = Desk::new();
+    for client in ["claude", "gemini"] {
+        desk.ok(&["install", client]);
+        assert_eq!(of(&desk, client)["trusted"], "unknown");
+    }
+    let project = desk.world.path().canonicalize().expect("a directory");
+    let here = project.to_str().expect("a plain path");
+    desk.write("home/.claude.json", json!({"projects": {here: {"hasTrustDialogAccepted": true}}}).to_string());
+    assert_eq!(of(&desk, "claude")["trusted"], "yes");
+    for (word, trusted) in [("TRUST_FOLDER", "yes"), ("DO_NOT_TRUST", "no"), ("TRUST_PARENT", "unknown")] {
+        desk.write("home/.gemini/trustedFolders.json", json!({ here: word }).to_string());
+        assert_eq!(of(&desk, "gemini")["trusted"], trusted);
+    }
+}

@@ -1,0 +1,97 @@
+//! For a user, in every project; and which directory the project is.
+
+use super::{Desk, meaning};
+use std::fs;
+
+#[test]
+fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
+    let desk = Desk::new();
+    desk.write("home/.claude.json", "{\n  \"numStartups\": 7,\n  \"projects\": {}\n}\n");
+    desk.write("home/.codex/AGENTS.md", "# Me\n");
+    let before = desk.files();
+    for (client, files) in [
+        ("claude", &["home/.claude/settings.json", "home/.claude.json", "home/.claude/CLAUDE.md"][..]),
+        ("codex", &["home/.codex/hooks.json", "home/.codex/config.toml", "home/.codex/AGENTS.md"]),
+        ("gemini", &["home/.gemini/settings.json", "home/.gemini/GEMINI.md"]),
+    ] {
+        let report = desk.json(&["install", client, "--user"]);
+        for file in files {
+            assert!(desk.text(file).contains("mailbag"), "{file}");
+        }
+        assert_eq!(report["files"].as_array().map(Vec::len), Some(files.len()), "{report:#}");
+        let status = desk.json(&["install", client, "--status", "--user"])["clients"][0].clone();
+        assert_eq!((&status["hooks"], &status["section"]), (&"installed".into(), &true.into()), "{status:#}");
+    }
+    for file in ["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".mcp.json", ".claude", ".codex", ".gemini"] {
+        assert!(!desk.is_there(file), "{file}");
+    }
+    assert_eq!(meaning(&desk.text("home/.claude.json"))["numStartups"], 7);
+    for client in ["claude", "codex", "gemini"] {
+        desk.ok(&["uninstall", client, "--user"]);
+    }
+    let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
+    assert!(desk.files() == before, "{left:?}");
+}
+
+#[test]
+fn variables_that_name_other_directories_are_respected() {
+    let desk = Desk::new();
+    for (client, variable, files) in [
+        ("claude", "CLAUDE_CONFIG_DIR", &["settings.json", ".claude.json", "CLAUDE.md"][..]),
+        ("codex", "CODEX_HOME", &["hooks.json", "config.toml", "AGENTS.md"]),
+        ("gemini", "GEMINI_CLI_HOME", &[".gemini/settings.json", ".gemini/GEMINI.md"]),
+    ] {
+        let other = desk.path("elsewhere").join(client);
+        let ran = desk.world.run_with(&["install", client, "--user", "--command", &desk.program], |command| {
+            super::at_home(&desk.world)(command);
+            command.env(variable, &other);
+        });
+        assert_eq!(ran.code, 0, "{ran:?}");
+        for file in files {
+            assert!(other.join(file).exists(), "{client}: {file}");
+        }
+    }
+    assert!(fs::read_dir(desk.path("home")).expect("a home").next().is_none());
+}
+
+#[test]
+fn the_project_is_where_the_repository_or_the_room_begins() {
+    let desk = Desk::new();
+    fs::create_dir_all(desk.path("src/deep")).expect("a directory");
+    let ran = desk.world.run_with(&["install", "codex", "--command", &desk.program], |command| {
+        super::at_home(&desk.world)(command);
+        command.current_dir(desk.path("src/deep"));
+    });
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(desk.is_there(".codex/hooks.json") && !desk.is_there("src/deep/.codex"));
+    // A home that is under version control is no project of what is below it.
+    fs::create_dir_all(desk.path("home/.git")).expect("a directory");
+    fs::create_dir_all(desk.path("home/notes")).expect("a directory");
+    let ran = desk.world.run_with(&["install", "codex", "--command", &desk.program], |command| {
+        super::at_home(&desk.world)(command);
+        command.current_dir(desk.path("home/notes"));
+    });
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(desk.is_there("home/notes/.codex/hooks.json") && !desk.is_there("home/.codex"));
+}
+
+#[test]
+fn what_the_person_has_to_do_is_said() {
+    let desk = Desk::new();
+    let notes = |args: &[&str]| desk.run(args).err;
+    assert!(notes(&["install", "codex", "--dry-run"]).contains("`/hooks`"));
+    assert!(!notes(&["install", "codex", "--dry-run"]).contains("writable_roots"));
+    assert!(notes(&["install", "codex", "--user", "--dry-run"]).contains("writable_roots"));
+    assert!(notes(&["install", "claude"]).contains("asks once whether it may use the server"));
+    assert!(
+        notes(&["install", "claude", "--user", "--dry-run"])
+            .contains("the hooks are there with --project as well; once is enough")
+    );
+    assert!(notes(&["install", "gemini", "--dry-run"]).contains("a folder that you trust"));
+    let room = desk.path("far");
+    desk.world.ok(&["init", room.to_str().expect("a plain path")]);
+    let far = notes(&["install", "codex", "--dry-run", "--room", room.to_str().expect("a plain path")]);
+    assert!(far.contains("MAILBAG_ROOM="), "{far}");
+    fs::remove_dir_all(desk.path(".mailbag")).expect("the room");
+    assert!(notes(&["install", "gemini", "--dry-run"]).contains("no room here yet"));
+}
