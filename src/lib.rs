@@ -15,6 +15,7 @@ pub mod clock;
 pub mod id;
 pub mod client;
 pub mod address;
+pub mod visible;
 pub mod mentions;
 pub mod message;
 pub mod spelling;
@@ -53,4 +54,5 @@ pub mod actions;
 
 // Faces: parse, call an action, show.
 pub mod hooks;
+pub mod mcp;
 pub mod cli;

@@ -203,3 +203,24 @@ pub const PROBLEMS: usize = 20;
 /// The largest corrected example that a problem carries, as JSON without blanks.
 pub const EXAMPLE_BYTES: usize = 2 << 10;
 const _: () = assert!(PROBLEMS * EXAMPLE_BYTES < MESSAGE_BYTES as usize);
+
+/// How many characters of a body the MCP server's `fetch_inbox` shows before it says how to get the rest.
+pub const BODY_SHOWN: usize = 4000;
+/// How many characters of all bodies it shows at once; clients cut longer results, or keep them from the model.
+pub const BODIES_SHOWN: usize = 16_000;
+const _: () = assert!(BODY_SHOWN <= BODIES_SHOWN);
+/// How many characters of any other field of a message it shows.
+pub const FIELD_SHOWN: usize = 300;
+/// How many characters of each body `get_thread` shows.
+pub const THREAD_BODY_SHOWN: usize = 1000;
+/// How many messages a tool of the MCP server shows at most.
+pub const TOOL_MESSAGES: usize = 50;
+/// How many agents it lists.
+pub const TOOL_AGENTS: usize = 100;
+/// How long its `wait_for_message` waits where nothing else is said.
+pub const TOOL_WAIT: Duration = Duration::from_secs(30);
+/// The longest that it waits: clients give up on a tool after a minute.
+pub const TOOL_WAIT_MOST: Duration = Duration::from_secs(50);
+const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
+/// How long it looks what the router that runs makes of a message that was just sent.
+pub const TOOL_SENT: Duration = Duration::from_secs(2);

@@ -16,6 +16,7 @@ mod hooks;
 mod hostile;
 mod install;
 mod licences;
+mod mcp;
 mod messages;
 mod model;
 mod outputs;

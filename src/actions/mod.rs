@@ -13,6 +13,7 @@ pub mod demo;
 pub mod doctor;
 pub mod exec;
 pub mod explain;
+pub mod fate;
 pub mod helper;
 pub mod history;
 pub mod hook;

@@ -2,7 +2,7 @@
 
 use super::{
     ack, agent, archive, ask, channel, check, completions, demo, doctor, done, exec, explain, follow, helper, hook,
-    inbox, init, install, join, list, log, man, read, rejected, reply, run, schema, search, send, settings, share,
+    inbox, init, install, join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings, share,
     status, take, thread, topic, trace, uninstall, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
@@ -90,6 +90,7 @@ pub(super) enum Command {
     Log(log::Args),
     Archive(archive::Args),
     Run(run::Args),
+    Mcp(mcp::Args),
     Settings(settings::Args),
     Schema(schema::Args),
     Hook(hook::Args),

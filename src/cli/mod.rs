@@ -26,6 +26,7 @@ mod join;
 mod list;
 mod log;
 mod man;
+mod mcp;
 mod output;
 mod read;
 mod rejected;
@@ -44,13 +45,13 @@ mod thread;
 mod topic;
 mod trace;
 mod uninstall;
-mod visible;
 mod wait;
 mod waiting;
 mod watch;
 mod who;
 
 use crate::error::Result;
+use crate::visible;
 use args::{Cli, Command};
 use clap::Parser;
 use context::Context;
@@ -129,6 +130,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Log(args) => log::run(args, cx),
         Command::Archive(args) => archive::run(args, cx),
         Command::Run(args) => run::run(args, cx),
+        Command::Mcp(args) => mcp::run(args, cx),
         Command::Settings(args) => settings::run(args, cx),
         Command::Schema(args) => schema::run(args, cx),
         Command::Hook(args) => hook::run(args, cx),

@@ -126,6 +126,15 @@ pub(super) fn start_logging(format: Format, cx: &Context) {
         (false, 1) => LevelFilter::DEBUG,
         (false, _) => LevelFilter::TRACE,
     };
+    log_from(level, format, cx);
+}
+
+/// Sends warnings to standard error.
+pub(super) fn log_to_stderr(cx: &Context) {
+    log_from(LevelFilter::WARN, Format::Text, cx);
+}
+
+fn log_from(level: LevelFilter, format: Format, cx: &Context) {
     let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let logging = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
     let started = match format {

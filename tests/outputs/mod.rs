@@ -13,6 +13,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("completions", "prints a script"),
     ("man", "writes files"),
     ("helper", "writes a file"),
+    ("mcp", "speaks its own protocol"),
     ("exec", "prints what its command prints"),
     ("hook", "answers in the form of its client"),
 ];

@@ -4,17 +4,17 @@
 use std::borrow::Cow;
 
 /// For a place within a line: line ends and tabs are shown as well.
-pub(super) fn line(text: &str) -> Cow<'_, str> {
+pub fn line(text: &str) -> Cow<'_, str> {
     shown(text, |_| false)
 }
 
 /// For text of several lines: line ends and tabs stay.
-pub(super) fn block(text: &str) -> Cow<'_, str> {
+pub fn block(text: &str) -> Cow<'_, str> {
     shown(text, |c| matches!(c, '\n' | '\t'))
 }
 
 /// For JSON: what is to be hidden stands only in its texts, where an escape means the same.
-pub(super) fn json(text: &str) -> Cow<'_, str> {
+pub fn json(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| is_hidden(c) && c != '\n';
     if !text.contains(hidden) {
         return Cow::Borrowed(text);

@@ -1,0 +1,132 @@
+//! Writing mail: to somebody, in answer to somebody, and how far one has come.
+
+use super::{Call, Shown, reference, route};
+use crate::actions::ack::{self, Ack};
+use crate::actions::fate::{Fate, fate};
+use crate::actions::identity::Who;
+use crate::actions::reply::{self, Reply};
+use crate::actions::send::{self, Draft};
+use crate::daemon::Passed;
+use crate::error::{Error, Result, nearest};
+use crate::ladder::Rung;
+use crate::room::Room;
+use crate::{limits, log};
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(super) fn send(mut call: Call<'_>) -> Result<Shown> {
+    let arguments = &mut call.arguments;
+    let draft = Draft {
+        to: arguments.needed_texts("to")?,
+        body: Some(arguments.needed("body")?),
+        subject: arguments.text("subject")?,
+        kind: arguments.text("type")?,
+        priority: arguments.text("priority")?,
+        thread: arguments.text("thread")?,
+        attachments: paths(arguments.texts("attach")?),
+        ..Draft::default()
+    };
+    let room = call.session.room()?;
+    let who = call.session.agent(&room, "send_message")?;
+    post(&room, &who, draft)
+}
+
+pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
+    let arguments = &mut call.arguments;
+    let id = arguments.needed("id")?;
+    let draft = Draft {
+        body: Some(arguments.needed("body")?),
+        kind: arguments.text("type")?,
+        attachments: paths(arguments.texts("attach")?),
+        ..Draft::default()
+    };
+    let all = arguments.flag("all")?;
+    let room = call.session.room()?;
+    let who = call.session.agent(&room, "reply_message")?;
+    send::route_waiting(&room)?;
+    let name = reference(&room, &who.name, &id)?;
+    let Reply { draft, left_out } = reply::reply(&room, &who, &name, all, draft)?;
+    let mut shown = post(&room, &who, draft)?;
+    call.receipts.spoken_of(&room, &who.name, &name)?;
+    if !left_out.is_empty() {
+        shown.text += &format!("\nnot to {}, who can't be written to any more", left_out.join(", "));
+        shown.data["left_out"] = json!(left_out);
+    }
+    Ok(shown)
+}
+
+pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
+    let arguments = &mut call.arguments;
+    let id = arguments.needed("id")?;
+    let status = arguments.text("status")?;
+    let rung = rung(status.as_deref().unwrap_or(Rung::Acknowledged.as_str()))?;
+    let note = arguments.text("note")?;
+    let room = call.session.room()?;
+    let who = call.session.agent(&room, "acknowledge_message")?;
+    // What the acker was told just now may not be in the log yet.
+    let before = route(&room);
+    let name = reference(&room, &who.name, &id)?;
+    ack::ack(&room, &who, Ack { refs: vec![name.clone()], rung, note })?;
+    call.receipts.spoken_of(&room, &who.name, &name)?;
+    let trouble = route(&room).or(before);
+    let mut text = format!("{id} is {}", rung.as_str());
+    text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
+    Ok(Shown { text, data: json!({"id": id, "status": rung.as_str()}) })
+}
+
+fn paths(texts: Vec<String>) -> Vec<PathBuf> {
+    texts.into_iter().map(PathBuf::from).collect()
+}
+
+fn rung(status: &str) -> Result<Rung> {
+    let known = || Rung::ACKS.map(Rung::as_str);
+    Rung::of_ack(status).ok_or_else(|| {
+        let near = nearest(status, known());
+        let near = if near.is_empty() { known().to_vec() } else { near };
+        let what = format!("status is {}", crate::address::quoted(status));
+        Error::Usage { what, cure: format!("it has to be {}", near.join(" or ")) }
+    })
+}
+
+/// Sends, routes, and says what has come of it by now.
+fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
+    let since = log::now(&room.dir)?;
+    let sent = send::send(room, who, draft)?;
+    let (patience, trouble) = match send::route(room) {
+        Ok(Passed::Routed(_)) => (Duration::ZERO, None),
+        Ok(Passed::RouterRuns(_)) => (limits::TOOL_SENT, None),
+        Err(e) => (Duration::ZERO, Some(e.to_string())),
+    };
+    // From here on it was sent: whatever goes wrong must not be taken for a failure to send.
+    let id = &sent.id;
+    let fate = fate(room, since, &sent, patience).unwrap_or_else(|e| {
+        tracing::warn!("{e}");
+        Fate::OnItsWay
+    });
+    match fate {
+        Fate::Accepted { seq, delivered, waiting } => {
+            let mut text = format!("sent #{seq} (id {id}), delivered to {}", list(&delivered));
+            let mut data = json!({"seq": seq, "id": id, "delivered": delivered});
+            if !waiting.is_empty() {
+                text += &format!("; waits for {}", waiting.join(", "));
+                data["waiting"] = json!(waiting);
+            }
+            Ok(Shown { text, data })
+        }
+        Fate::Refused => {
+            let what = format!("the router refused {id}");
+            Err(Error::NotFound { what, cure: "fetch_inbox shows its reasons".into() })
+        }
+        Fate::OnItsWay => {
+            let why = trouble.unwrap_or_else(|| "the router has not come to it yet".into());
+            let text = format!("sent (id {id}), waits to be routed: {why}. It is not lost; don't send it again");
+            let recipients: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
+            Ok(Shown { text, data: json!({"id": id, "waiting": recipients, "why": why}) })
+        }
+    }
+}
+
+fn list(agents: &[String]) -> String {
+    if agents.is_empty() { "nobody".into() } else { agents.join(", ") }
+}

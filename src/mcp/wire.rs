@@ -1,0 +1,83 @@
+//! Standard input and output as the transport, which notes what came and what was written, and ends when it is told to.
+
+use super::receipts::{Instant, Receipts};
+use rmcp::RoleServer;
+use rmcp::model::{ClientNotification, GetExtensions, JsonRpcMessage};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::{Transport, stdio};
+use std::sync::Arc;
+use tokio::io::{Stdin, Stdout};
+use tokio::sync::watch;
+
+/// When a request came; goes with it to whoever handles it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Came(pub(super) Instant);
+
+/// The transport.
+pub(super) struct Wire {
+    inner: AsyncRwTransport<RoleServer, Stdin, Stdout>,
+    receipts: Arc<Receipts>,
+    ending: watch::Sender<bool>,
+    ended: watch::Receiver<bool>,
+}
+
+impl Wire {
+    /// Over standard input and output, until `ending` says so; says so itself when the input ends.
+    pub(super) fn new(receipts: Arc<Receipts>, ending: watch::Sender<bool>) -> Wire {
+        let (input, output) = stdio();
+        let ended = ending.subscribe();
+        Wire { inner: AsyncRwTransport::new_server(input, output), receipts, ending, ended }
+    }
+}
+
+impl Transport<RoleServer> for Wire {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            _ => None,
+        };
+        answered.iter().for_each(|request| self.receipts.writing(request));
+        let (sending, receipts) = (self.inner.send(item), self.receipts.clone());
+        async move {
+            let sent = sending.await;
+            match (&sent, answered) {
+                (Ok(()), Some(request)) => receipts.written(&request),
+                (Err(_), Some(request)) => receipts.lost(&request),
+                (_, None) => {}
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let mut message = tokio::select! {
+            message = self.inner.receive() => message,
+            _ = self.ended.wait_for(|ended| *ended) => None,
+        };
+        match &mut message {
+            // Who waits for mail must not hold up the end.
+            None => drop(self.ending.send_replace(true)),
+            Some(JsonRpcMessage::Request(request)) => {
+                let came = Came(self.receipts.came(&request.id));
+                request.request.extensions_mut().insert(came);
+            }
+            Some(JsonRpcMessage::Notification(notification)) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
+                    cancelled.params.request_id.iter().for_each(|request| self.receipts.lost(request));
+                }
+            }
+            Some(_) => {}
+        }
+        message
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}

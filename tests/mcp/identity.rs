@@ -1,0 +1,147 @@
+//! Who a client is: by its environment, its session, or by registering; and the second that is refused.
+
+use super::Client;
+use crate::world::World;
+use serde_json::json;
+
+#[test]
+fn who_is_nobody_yet_is_told_to_register() {
+    let world = World::with(&["alice", "bob"]);
+    let client = Client::session(&world, "s1");
+    for tool in ["fetch_inbox", "wait_for_message"] {
+        assert!(client.fails(tool, json!({})).contains("register_agent"));
+    }
+    assert!(client.fails("send_message", json!({"to": "bob", "body": "x"})).contains("register_agent"));
+    assert!(client.text("list_agents", json!({})).contains("alice"), "looking needs no name");
+    assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread");
+    assert!(client.text("send_message", json!({"to": "bob", "body": "x"})).contains("delivered to bob"));
+    assert_eq!(world.inbox("bob")[0]["from"], "alice");
+    let lease = world.read("sessions/alice.json");
+    assert_eq!((&lease["session"], &lease["event"]), (&json!("s1"), &json!("send_message")), "each call renews");
+}
+
+#[test]
+fn a_new_agent_is_registered_with_its_role_and_a_mistyped_name_is_told() {
+    let world = World::with(&["planner"]);
+    let client = Client::session(&world, "s1");
+    assert!(client.fails("register_agent", json!({"name": "planer"})).contains("planner"));
+    let (text, data) = client.call("register_agent", json!({"name": "scout", "role": "researcher"}));
+    assert_eq!(text, "you are scout, registered just now; 0 unread");
+    assert_eq!(data, json!({"you": "scout", "new": true, "unread": 0}));
+    assert_eq!(world.json(&["agent", "show", "scout"])["role"], "researcher");
+    assert!(client.fails("register_agent", json!({"name": "all", "role": "x"})).contains("all"));
+    assert!(client.fails("register_agent", json!({"name": "human"})).contains("person"));
+    assert!(client.fails("register_agent", json!({"name": "Human", "role": "x"})).contains("person"));
+}
+
+#[test]
+fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
+    let world = World::with(&["alice"]);
+    let first = Client::session(&world, "s1");
+    first.text("register_agent", json!({"name": "alice"}));
+    let second = Client::session(&world, "s2");
+    let complaint = second.fails("register_agent", json!({"name": "alice"}));
+    assert!(complaint.contains("claude session s1"), "{complaint}");
+    // The name that the environment gives makes no difference.
+    let third = Client::with(&world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s3")]);
+    assert!(third.fails("fetch_inbox", json!({})).contains("claude session s1"));
+    assert!(first.text("fetch_inbox", json!({})).contains("no unread mail"), "and the first goes on");
+}
+
+#[test]
+fn what_the_session_joined_its_server_knows() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
+    let client = Client::session(&world, "s1");
+    assert!(client.text("list_agents", json!({})).contains("you are bob"));
+    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    assert!(client.text("list_agents", json!({})).contains("you are alice"), "the person chose another");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_client_whose_conversation_was_cleared_keeps_its_agent() {
+    let world = World::with(&["alice"]);
+    let client = Client::session(&world, "s1");
+    client.text("register_agent", json!({"name": "alice"}));
+    // What its hooks write when the client goes on under another id.
+    let mut lease = world.read("sessions/alice.json");
+    lease["session"] = json!("s2");
+    world.write("sessions/alice.json", lease.to_string());
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert_eq!(world.read("sessions/alice.json")["session"], "s2");
+    // Of another process it is another client.
+    lease["session"] = json!("s3");
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
+    lease["process"] = process_of(other.id());
+    world.write("sessions/alice.json", lease.to_string());
+    assert!(client.fails("fetch_inbox", json!({})).contains("session s3"));
+    other.kill().and_then(|()| other.wait()).expect("it ends");
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"), "it is gone");
+}
+
+/// A process as a lease has it: proc_pid_stat(5).
+#[cfg(target_os = "linux")]
+fn process_of(pid: u32) -> serde_json::Value {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
+    json!({"pid": pid, "started": fields.clone().nth(19).and_then(|field| field.parse::<u64>().ok())})
+}
+
+#[test]
+fn the_session_may_be_given_where_the_environment_is_silent() {
+    let world = World::with(&["alice"]);
+    let client = Client::with(&world, &[], &[]);
+    client.text("register_agent", json!({"name": "alice", "session": "0199-a"}));
+    assert_eq!(world.read("sessions/alice.json")["session"], "0199-a");
+    assert!(client.fails("register_agent", json!({"name": "alice", "session": "../x"})).contains("no session's id"));
+}
+
+#[test]
+fn what_the_environment_says_can_not_be_changed() {
+    let world = World::with(&["alice", "bob"]);
+    let client = Client::of(&world, "alice");
+    let complaint = client.fails("register_agent", json!({"name": "bob"}));
+    assert!(complaint.contains("MAILBAG_AGENT") && complaint.contains("alice"), "{complaint}");
+    assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread");
+    let client = Client::with(&world, &[], &[("MAOS_AGENT_ID", "carol"), ("CLAUDE_CODE_SESSION_ID", "s9")]);
+    let complaint = client.fails("fetch_inbox", json!({}));
+    assert!(complaint.contains("carol") && complaint.contains("register_agent"), "{complaint}");
+    client.text("register_agent", json!({"name": "carol", "role": "tester"}));
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+}
+
+#[test]
+fn several_agents_of_one_program_leave_each_other_alone() {
+    // Each has a server of its own, and no session has an id: all of them have the same process above.
+    let world = World::with(&["alice", "bob"]);
+    let alice = Client::with(&world, &[], &[]);
+    let bob = Client::with(&world, &[], &[]);
+    alice.text("register_agent", json!({"name": "alice"}));
+    bob.text("register_agent", json!({"name": "bob"}));
+    for n in 0..3 {
+        alice.text("send_message", json!({"to": "bob", "body": format!("{n}")}));
+        bob.text("send_message", json!({"to": "alice", "body": format!("{n}")}));
+    }
+    assert_eq!((world.bodies("alice"), world.bodies("bob")), (vec_of(3), vec_of(3)));
+    assert!(world.inbox("bob").iter().all(|mail| mail["from"] == "alice"));
+}
+
+fn vec_of(count: usize) -> Vec<String> {
+    (0..count).map(|n| n.to_string()).collect()
+}
+
+#[test]
+fn a_room_may_come_later() {
+    let world = World::empty();
+    let client = Client::of(&world, "bob");
+    for tool in ["fetch_inbox", "list_agents"] {
+        assert!(client.fails(tool, json!({})).contains("mailbag init"));
+    }
+    world.ok(&["init"]);
+    world.ok(&["agent", "add", "bob"]);
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    world.drop_file("bob", "x.json", r#"{"to": "bob", "body": "a file is enough"}"#);
+    let mail = client.text("wait_for_message", json!({}));
+    assert!(mail.contains("a file is enough"), "the server routes by itself: {mail}");
+}

@@ -1,0 +1,112 @@
+//! Mail is read when its client has shown that it has it, and not before.
+
+use super::{Client, came};
+use crate::world::World;
+use serde_json::json;
+
+/// A room in which alice wrote to bob.
+fn room() -> World {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "the port is 8080");
+    world
+}
+
+fn seen(world: &World) -> usize {
+    world.names("inbox/bob/seen").len()
+}
+
+#[test]
+fn mail_stays_unread_until_the_next_fetch_and_is_announced_at_once() {
+    let world = room();
+    let client = Client::of(&world, "bob");
+    assert!(client.text("fetch_inbox", json!({})).contains("the port is 8080"));
+    client.text("list_agents", json!({}));
+    client.text("search_messages", json!({"query": "port"}));
+    assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0), "other calls don't count");
+    assert_eq!(std::fs::read_dir(world.room("inbox/bob/.announced")).expect("markers").count(), 1);
+    world.send("alice", "bob", "or 8081");
+    came(&world, "bob", 2);
+    let next = client.text("fetch_inbox", json!({}));
+    assert!(next.contains("or 8081") && !next.contains("8080"), "{next}");
+    assert_eq!((world.bodies("bob"), seen(&world)), (vec!["or 8081".to_owned()], 1));
+    assert!(client.text("wait_for_message", json!({"timeout_s": 0})).contains("no such mail"));
+    assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 2));
+    let rung = || world.json(&["trace", "2", "--as", "alice"])["recipients"][0]["rung"].clone();
+    world.wait("its sender sees that it was seen", || rung() == "seen");
+}
+
+#[test]
+fn who_answers_a_message_or_acknowledges_it_has_it() {
+    let world = room();
+    let ids = [world.send("alice", "bob", "second"), world.send("alice", "bob", "third")];
+    let client = Client::of(&world, "bob");
+    client.text("fetch_inbox", json!({}));
+    client.text("reply_message", json!({"id": "#2", "body": "thanks"}));
+    assert_eq!(world.bodies("bob"), ["second", "third"]);
+    client.text("acknowledge_message", json!({"id": ids[1], "status": "actioned"}));
+    assert_eq!(world.bodies("bob"), ["second"]);
+    let rung = || world.json(&["trace", &ids[1], "--as", "alice"])["recipients"][0]["rung"].clone();
+    world.wait("its sender sees the ack", || rung() == "actioned");
+    client.text("fetch_inbox", json!({}));
+    assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 3));
+}
+
+#[test]
+fn what_was_not_handed_over_is_not_marked_by_an_answer() {
+    let world = room();
+    let client = Client::of(&world, "bob");
+    client.text("reply_message", json!({"id": "2", "body": "I was told of it elsewhere"}));
+    assert_eq!(world.inbox("bob").len(), 1);
+}
+
+#[test]
+fn a_client_that_dies_before_its_next_call_leaves_its_mail_unread() {
+    let world = room();
+    let client = Client::of(&world, "bob");
+    client.text("fetch_inbox", json!({}));
+    client.kill();
+    assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0), "after a kill");
+    let client = Client::of(&world, "bob");
+    assert!(client.text("wait_for_message", json!({})).contains("8080"));
+    assert_eq!(client.end(), Some(0));
+    assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0), "after its input ended");
+    let client = Client::of(&world, "bob");
+    assert!(client.text("fetch_inbox", json!({})).contains("8080"));
+}
+
+#[test]
+fn a_client_that_gave_up_on_a_request_is_given_the_mail_again() {
+    let world = room();
+    let client = Client::of(&world, "bob");
+    let late = client.ask_tool("fetch_inbox", json!({}));
+    client.answer(late);
+    client.cancel(late);
+    let again = client.ask_tool("fetch_inbox", json!({}));
+    assert!(super::done(client.answer(again)).0.contains("8080"), "it was not marked as read");
+    assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0));
+    client.text("fetch_inbox", json!({}));
+    assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 1), "this time it had it");
+}
+
+#[test]
+fn what_was_lost_on_its_way_was_not_announced() {
+    let world = room();
+    let client = Client::of(&world, "bob");
+    let late = client.ask_tool("fetch_inbox", json!({}));
+    client.answer(late);
+    let markers = || std::fs::read_dir(world.room("inbox/bob/.announced")).expect("markers").count();
+    assert_eq!(markers(), 1);
+    client.cancel(late);
+    client.text("list_agents", json!({}));
+    assert_eq!(markers(), 0, "hooks may tell of it");
+}
+
+#[test]
+fn what_its_reader_took_away_by_itself_is_fine() {
+    let world = room();
+    let client = Client::of(&world, "bob");
+    client.text("fetch_inbox", json!({}));
+    let name = world.names("inbox/bob").remove(0);
+    std::fs::remove_file(world.room(&format!("inbox/bob/{name}"))).expect("it stands there");
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+}
