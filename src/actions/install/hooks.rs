@@ -70,7 +70,7 @@ fn put_event(json: &mut Json, client: Client, event: &'static str, wanted: &Want
     let missing = client.jobs(event).iter().filter(|job| !ours.iter().any(|one| one.job == **job));
     let group = ours[0].group;
     let list = at(&[group.into(), HOOKS.into()]);
-    missing.copied().try_for_each(|job| json.push(&list, &client.handler(job, wanted), End::Back))
+    missing.copied().try_for_each(|job| json.push(&list, &client.handler(job, event, wanted), End::Back))
 }
 
 /// Takes out all hooks that are ours, and what is empty without them.
@@ -235,7 +235,7 @@ fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<W
         }
     };
     let wanted = Wanted { program, agent };
-    let fresh = client.handler(job, &wanted);
+    let fresh = client.handler(job, "", &wanted);
     ["command", "args"].iter().all(|key| fresh.get(key) == handler.get(key)).then_some(wanted)
 }
 
