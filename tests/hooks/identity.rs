@@ -40,6 +40,7 @@ fn a_session_without_a_name_hears_once_how_to_get_one() {
 
 #[test]
 fn a_second_session_of_the_same_name_hears_who_has_it_and_gets_no_mail() {
+    // P82
     let world = room();
     mail(&world, "hello", &[]);
     let first = run(&world, &["claude", "--as", "alice"], None, &of("s1", "SessionStart-startup"));
@@ -61,6 +62,7 @@ fn a_session_that_ends_gives_its_name_back() {
 
 #[test]
 fn a_session_that_empties_its_context_keeps_its_name_under_its_new_id() {
+    // P82
     let world = room();
     world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
     told(&world, &of("s1", "UserPromptSubmit"));

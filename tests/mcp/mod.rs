@@ -1,5 +1,6 @@
 //! The MCP server, spoken to by the test itself line by line, and by the official Python client.
 
+mod cost;
 mod identity;
 mod protocol;
 mod python;
