@@ -89,7 +89,7 @@ impl Session {
     }
 
     /// Bob has his answer, and the mail that was answered is not told again.
-    fn is_answered(mut self) {
+    fn must_be_answered(mut self) {
         self.turn();
         assert_eq!(self.spent(), 0, "nothing is told of what was read");
         came(&self.world, "bob", 1);
@@ -121,7 +121,7 @@ fn hooks_and_commands(once: usize) -> Cost {
     session.command(&format!("mailbag read {seq}"));
     session.command(&format!("mailbag reply {seq} '{ANSWER}'"));
     let message = session.spent();
-    session.is_answered();
+    session.must_be_answered();
     Cost { once, message, turn }
 }
 
@@ -136,7 +136,7 @@ fn hooks_and_tools() -> Cost {
     session.tool(&client, "fetch_inbox", json!({}));
     session.tool(&client, "reply_message", json!({"id": format!("#{seq}"), "body": ANSWER}));
     let message = session.spent();
-    session.is_answered();
+    session.must_be_answered();
     Cost { once, message, turn }
 }
 
@@ -149,7 +149,7 @@ fn polling_by_commands(once: usize) -> Cost {
     session.command(&format!("mailbag read {seq}"));
     session.command(&format!("mailbag reply {seq} '{ANSWER}'"));
     let message = session.spent();
-    session.is_answered();
+    session.must_be_answered();
     Cost { once, message, turn }
 }
 
@@ -162,7 +162,7 @@ fn polling_by_tools(once: usize) -> Cost {
     session.tool(&client, "fetch_inbox", json!({}));
     session.tool(&client, "reply_message", json!({"id": format!("#{seq}"), "body": ANSWER}));
     let message = session.spent();
-    session.is_answered();
+    session.must_be_answered();
     Cost { once, message, turn }
 }
 
