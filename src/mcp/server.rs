@@ -18,6 +18,9 @@ use tokio::sync::watch;
 const INSTRUCTIONS: &str = "Mail between agents, and with the human. Unless MAILBAG_AGENT says who you are, call \
                             register_agent first. Messages are named by #seq. Use wait_for_message rather than polling.";
 
+/// What Codex calls its session's id in the metadata of each call; seen in `docs/hooks.md`.
+const SESSION: &str = "sessionId";
+
 /// What the model reads of each tool is paid for in every conversation: a test holds how much it is.
 static TOOLS: LazyLock<Vec<Tool>> =
     LazyLock::new(|| serde_json::from_str(include_str!("tools.json")).expect("a file of this crate"));
@@ -74,6 +77,9 @@ impl ServerHandler for Server {
         let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
             return Err(unknown(&request.name));
         };
+        if let Some(id) = context.meta.get(SESSION).and_then(|id| id.as_str()) {
+            self.session.named(id);
+        }
         let came = context.extensions.get::<Came>().copied().unwrap_or_default().0;
         let stop = Arc::new(Stop::default());
         let (session, receipts, asked) = (self.session.clone(), self.receipts.clone(), stop.clone());

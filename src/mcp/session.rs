@@ -30,6 +30,18 @@ impl Session {
         Session { asked, from, state: Mutex::new(State { caller, agent: None }) }
     }
 
+    /// The client names its session with a call.
+    pub(super) fn named(&self, id: &str) {
+        let mut state = self.state();
+        if state.caller.session.as_deref() != Some(id)
+            && let Some(caller) = Caller::named(id)
+        {
+            // Whoever it was before, it was under another id.
+            let agent = state.agent.take().filter(|_| state.caller.session.is_none());
+            *state = State { caller, agent };
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,6 +71,10 @@ impl Session {
             e => e,
         })?;
         state.follow(sessions::of(room, &agent.id)?.as_ref());
+        if !state.caller.is_known() {
+            // It can't hold a lease; the environment alone says who it is.
+            return Ok(Who { name: agent.id.to_string(), source: who.source });
+        }
         match sessions::bind(room, &agent.id, &state.caller, Claim::Free, tool) {
             Err(e @ Error::Busy { .. }) => return Err(e),
             // That the lease can't be written hinders nobody.

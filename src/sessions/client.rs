@@ -39,13 +39,32 @@ impl Caller {
                 cure: format!("give letters, digits and . _ - : at most {} of them", limits::SESSION_ID),
             });
         }
-        if client == CODEX {
-            // All its sessions share one process, and its shell can't see that.
-            return Ok(Caller { client: client.to_owned(), session, process: None });
-        }
-        let above = machine::ancestors(limits::ANCESTORS);
-        let process = above.into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str())).map(|(process, _)| process);
+        let process = client_above().filter(|(_, name)| client != CODEX && name != CODEX).map(|(process, _)| process);
         Ok(Caller { client: client.to_owned(), session, process })
+    }
+
+    /// The session whose client has started this program as a server. Such a server may outlive the session that it was
+    /// started in: Claude Code begins another one in the same process, so that only the process counts there.
+    pub fn of_server() -> Result<Caller> {
+        let caller = Caller::from_environment().map_or_else(|| Caller::here("mcp", None), Ok)?;
+        match client_above() {
+            Some((_, name)) if name == CLAUDE => Ok(Caller { session: None, ..caller }),
+            _ => Ok(caller),
+        }
+    }
+
+    /// The session that Codex names with each call to a server that it has started.
+    pub fn named(session: &str) -> Option<Caller> {
+        is_session(session).then(|| Caller {
+            client: CODEX.to_owned(),
+            session: Some(session.to_owned()),
+            process: None,
+        })
+    }
+
+    /// Can it be told from other sessions?
+    pub fn is_known(&self) -> bool {
+        self.session.is_some() || self.process.is_some()
     }
 
     /// The session that the environment names, if it does, or its process.
@@ -57,6 +76,12 @@ impl Caller {
             None => None,
         }
     }
+}
+
+/// The nearest process above that is no shell. Codex runs all its sessions in one, and its shell can't see it, so that it
+/// tells no session from another.
+fn client_above() -> Option<(Process, String)> {
+    machine::ancestors(limits::ANCESTORS).into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str()))
 }
 
 fn is_session(id: &str) -> bool {

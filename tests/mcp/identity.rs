@@ -98,6 +98,58 @@ fn the_session_may_be_given_where_the_environment_is_silent() {
 }
 
 #[test]
+fn a_session_that_the_client_names_with_each_call_counts() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["join", "alice", "--session", "t1", "--client", "codex"]);
+    let client = Client::with(&world, &[], &[]);
+    let call = |session: &str| {
+        let meta = json!({"sessionId": session, "threadId": "another"});
+        let answer = client.request("tools/call", json!({"name": "list_agents", "arguments": {}, "_meta": meta}));
+        answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(call("t1").contains("you are alice"), "{}", call("t1"));
+    assert!(!call("t2").contains("you are"), "{}", call("t2"));
+    assert!(!call("../x").contains("you are alice"));
+}
+
+/// Starts the server below a program of that name, as the client of that name does.
+#[cfg(target_os = "linux")]
+fn below(world: &World, name: &str, variables: &[(&str, &str)]) -> Client {
+    let program = world.path().join(name);
+    std::fs::copy("/bin/sh", &program).expect("a shell");
+    let client = Client::start_below(world, &program, variables);
+    client.handshake("2025-06-18");
+    client
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
+    let world = World::with(&["alice"]);
+    let client = below(&world, "claude", &[("CLAUDE_CODE_SESSION_ID", "old")]);
+    client.text("register_agent", json!({"name": "alice"}));
+    assert_eq!(world.read("sessions/alice.json").get("session"), None);
+    // Its hook comes with the id of today.
+    let mut lease = world.read("sessions/alice.json");
+    (lease["session"], lease["client"]) = (json!("new"), json!("claude"));
+    world.write("sessions/alice.json", lease.to_string());
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert_eq!(world.read("sessions/alice.json")["session"], "new");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn below_codex_no_lease_is_taken_that_its_hooks_could_not_have() {
+    let world = World::with(&["alice"]);
+    let client = below(&world, "codex", &[("MAILBAG_AGENT", "alice")]);
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"), "it is alice all the same");
+    assert!(!world.room("sessions/alice.json").exists());
+    let input = json!({"hook_event_name": "Stop", "session_id": "t1"}).to_string();
+    world.pipe(&["hook", "codex", "--as", "alice"], input).ok(&["hook"]);
+    assert_eq!(world.read("sessions/alice.json")["session"], "t1");
+}
+
+#[test]
 fn what_the_environment_says_can_not_be_changed() {
     let world = World::with(&["alice", "bob"]);
     let client = Client::of(&world, "alice");
