@@ -3,6 +3,7 @@
 use crate::town::so_within;
 use crate::world::World;
 use serde_json::{Value, json};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// A room with alice and bob.
@@ -160,7 +161,8 @@ fn a_lease_is_changed_by_one_at_a_time() {
     let lock = world.write("sessions/.lock", "");
     let held = std::fs::File::open(lock).expect("a file");
     held.lock().expect("nobody else has it");
-    let mut join = world.bare(&["join", "alice", "--session", "s1"]).spawn().expect("the program starts");
+    let mut join = world.bare(&["join", "alice", "--session", "s1"]);
+    let mut join = join.stdout(Stdio::null()).spawn().expect("the program starts");
     let ended = so_within(Duration::from_millis(500), || join.try_wait().expect("a child").is_some());
     assert!(!ended && !world.room("sessions/alice.json").exists(), "it waits for the lock");
     held.unlock().expect("it is ours");
