@@ -39,13 +39,23 @@ impl Caller {
                 cure: format!("give letters, digits and . _ - : at most {} of them", limits::SESSION_ID),
             });
         }
-        if client == CODEX {
-            // All its sessions share one process, and its shell can't see that.
-            return Ok(Caller { client: client.to_owned(), session, process: None });
-        }
         let above = machine::ancestors(limits::ANCESTORS);
-        let process = above.into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str())).map(|(process, _)| process);
-        Ok(Caller { client: client.to_owned(), session, process })
+        let nearest = above.into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str()));
+        if client == CODEX || session.is_none() && nearest.as_ref().is_some_and(|(_, name)| name == CODEX) {
+            // All its sessions share one process, and its shell can't see that.
+            return Ok(Caller { client: CODEX.to_owned(), session, process: None });
+        }
+        Ok(Caller { client: client.to_owned(), session, process: nearest.map(|(process, _)| process) })
+    }
+
+    /// A session of Codex.
+    pub fn codex(session: &str) -> Result<Caller> {
+        Caller::here(CODEX, Some(session.to_owned()))
+    }
+
+    /// Does anything tell this session from others?
+    pub fn is_known(&self) -> bool {
+        self.session.is_some() || self.process.is_some()
     }
 
     /// The session that the environment names, if it does, or its process.
