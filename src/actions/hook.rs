@@ -31,11 +31,12 @@ pub struct Event {
 pub enum Kind {
     /// A moment to tell of mail.
     Tell(Moment),
-    /// The session begins, and what is said now doesn't reach the agent.
-    Begin,
+    /// A moment of the session at which nothing is told: what is said now would not reach the agent, or would hold it up
+    /// again.
+    Hear,
     /// The session ends.
     End,
-    /// Nothing: a sub-agent's, or one that goes on because of mail and is not held up again.
+    /// Nothing: a sub-agent's.
     Nothing,
 }
 
@@ -73,7 +74,7 @@ fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Re
     let caller = Caller::here(client, event.session.clone())?;
     match event.kind {
         Kind::Nothing => Ok(Reply::default()),
-        Kind::Begin => {
+        Kind::Hear => {
             let agent = bind(room, &caller, event, named)?.map(|lease| lease.agent);
             Ok(Reply { agent, ..Reply::default() })
         }
@@ -87,7 +88,10 @@ fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Re
 }
 
 fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<Lease>> {
-    let claim = if event.follows { Claim::Successor } else { Claim::Free };
+    // A client runs one session at a time in a process. The tool server may have taken the agent before under the id of
+    // one that never began: that of a session that is taken up again is known late.
+    let begins = event.follows || matches!(event.kind, Kind::Tell(Moment::Start | Moment::Resume));
+    let claim = if begins { Claim::Successor } else { Claim::Free };
     let agent = match named {
         Some(who) => Some(who.in_registry(&room.registry()?)?.id.to_string()),
         None => match sessions::agent_of(room, caller)? {

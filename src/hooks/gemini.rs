@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(super) fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
         // It fires then, too, but drops what the hook says.
-        "SessionStart" if input.source.as_deref() == Some(CLEAR) => Kind::Begin,
+        "SessionStart" if input.source.as_deref() == Some(CLEAR) => Kind::Hear,
         "SessionStart" => start(input),
         "BeforeAgent" => Kind::Tell(Moment::Prompt),
         "AfterTool" => Kind::Tell(Moment::Tool),

@@ -73,9 +73,9 @@ fn end(input: &Input) -> Kind {
     if input.reason.as_deref() == Some(CLEAR) { Kind::Nothing } else { Kind::End }
 }
 
-/// What a stop is to us: one that goes on because of a hook is not held up again.
+/// What a stop is to us: one that went on because of a hook is not held up again, and rests all the same.
 fn stop(input: &Input) -> Kind {
-    if input.stop_hook_active { Kind::Nothing } else { Kind::Tell(Moment::Stop) }
+    if input.stop_hook_active { Kind::Hear } else { Kind::Tell(Moment::Stop) }
 }
 
 /// The answer by which all of them take text into the agent's context.

@@ -6,9 +6,10 @@ use super::receipts::Receipts;
 use super::session::Session;
 use super::wire::Came;
 use crate::error::{Error, nearest};
+use crate::sessions::Caller;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -17,9 +18,6 @@ use tokio::sync::watch;
 
 const INSTRUCTIONS: &str = "Mail between agents, and with the human. Unless MAILBAG_AGENT says who you are, call \
                             register_agent first. Messages are named by #seq. Use wait_for_message rather than polling.";
-
-/// What Codex calls its session's id in the metadata of each call; seen in `docs/hooks.md`.
-const SESSION: &str = "sessionId";
 
 /// What the model reads of each tool is paid for in every conversation: a test holds how much it is.
 static TOOLS: LazyLock<Vec<Tool>> =
@@ -77,12 +75,10 @@ impl ServerHandler for Server {
         let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
             return Err(unknown(&request.name));
         };
-        if let Some(id) = context.meta.get(SESSION).and_then(|id| id.as_str()) {
-            self.session.named(id);
-        }
         let came = context.extensions.get::<Came>().copied().unwrap_or_default().0;
         let stop = Arc::new(Stop::default());
-        let (session, receipts, asked) = (self.session.clone(), self.receipts.clone(), stop.clone());
+        let session = of_codex(&context.meta).map_or_else(|| self.session.clone(), |of| Arc::new(self.session.of(of)));
+        let (receipts, asked) = (self.receipts.clone(), stop.clone());
         let id = context.id.clone();
         let call = move || {
             let arguments = Arguments::new(tool, request.arguments.unwrap_or_default())?;
@@ -109,6 +105,12 @@ impl ServerHandler for Server {
         };
         Ok(result.into())
     }
+}
+
+/// The session that Codex says a call is from: its environment doesn't tell, and its sessions share a process.
+fn of_codex(meta: &RequestMetaObject) -> Option<Caller> {
+    let session = meta.get("sessionId").filter(|_| meta.contains_key("x-codex-turn-metadata"))?.as_str()?;
+    Caller::codex(session).ok()
 }
 
 async fn end(mut ended: watch::Receiver<bool>) {

@@ -30,20 +30,13 @@ impl Session {
         Session { asked, from, state: Mutex::new(State { caller, agent: None }) }
     }
 
-    /// The client names its session with a call.
-    pub(super) fn named(&self, id: &str) {
-        let mut state = self.state();
-        if state.caller.session.as_deref() != Some(id)
-            && let Some(caller) = Caller::named(id)
-        {
-            // Whoever it was before, it was under another id.
-            let agent = state.agent.take().filter(|_| state.caller.session.is_none());
-            *state = State { caller, agent };
-        }
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another session of the same client, which says with each call whose it is.
+    pub(super) fn of(&self, caller: Caller) -> Session {
+        Session::new(self.asked.clone(), self.from.clone(), caller)
     }
 
     /// The room, looked for each time: it may be made while the server lives.
@@ -53,7 +46,8 @@ impl Session {
 
     /// Takes the lease of the agent that the environment names, before anybody calls; nothing else can be known yet.
     pub(super) fn begin(&self) {
-        let named = identity::named(None).and_then(|_| self.room().ok());
+        let is_known = self.state().caller.is_known();
+        let named = identity::named(None).filter(|_| is_known).and_then(|_| self.room().ok());
         if let Some(Err(e)) = named.map(|room| self.agent(&room, "start")) {
             tracing::warn!("{e}");
         }
@@ -127,7 +121,11 @@ impl State {
         if let Some(who) = identity::named(None) {
             return Ok(Some(who));
         }
-        let lease = sessions::agent_of(room, &self.caller)?;
+        let lease = match (sessions::agent_of(room, &self.caller)?, &self.agent) {
+            // The environment may name another session than the one that hooks and commands speak of.
+            (None, None) => sessions::before(room, &self.caller)?.filter(|lease| lease.client == self.caller.client),
+            (lease, _) => lease,
+        };
         // What the client's hooks or the person say of the session counts. But a program that runs several agents, each
         // with a server like this one, looks like one session: they leave each other's agents alone.
         let said = lease.as_ref().filter(|lease| lease.client != CLIENT).map(|lease| lease.agent.clone());
@@ -136,9 +134,11 @@ impl State {
     }
 
     /// A client may go on under another id, as when its conversation is cleared, while its server stays: then the lease
-    /// that was this server's has the new id, and the same process.
+    /// that was this server's has the new id, and the same process. Or it began under another id than the environment
+    /// says, as when it takes up an older conversation: then its hooks know better.
     fn follow(&mut self, lease: Option<&Lease>) {
-        let ours = |lease: &&Lease| self.agent.as_ref() == Some(&lease.agent) && lease.process == self.caller.process;
+        let known = |lease: &Lease| self.agent.as_ref().map_or(lease.client != CLIENT, |agent| *agent == lease.agent);
+        let ours = |lease: &&Lease| lease.process == self.caller.process && known(lease);
         if let Some(lease) = lease.filter(ours).filter(|lease| lease.process.is_some() && lease.session.is_some()) {
             self.caller.session = self.caller.session.take().and(lease.session.clone());
         }

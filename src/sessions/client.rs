@@ -39,8 +39,12 @@ impl Caller {
                 cure: format!("give letters, digits and . _ - : at most {} of them", limits::SESSION_ID),
             });
         }
-        let process = client_above().filter(|(_, name)| client != CODEX && name != CODEX).map(|(process, _)| process);
-        Ok(Caller { client: client.to_owned(), session, process })
+        let above = client_above();
+        if client == CODEX || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX) {
+            // All its sessions share one process, and its shell can't see that.
+            return Ok(Caller { client: CODEX.to_owned(), session, process: None });
+        }
+        Ok(Caller { client: client.to_owned(), session, process: above.map(|(process, _)| process) })
     }
 
     /// The session whose client has started this program as a server. Such a server may outlive the session that it was
@@ -54,12 +58,8 @@ impl Caller {
     }
 
     /// The session that Codex names with each call to a server that it has started.
-    pub fn named(session: &str) -> Option<Caller> {
-        is_session(session).then(|| Caller {
-            client: CODEX.to_owned(),
-            session: Some(session.to_owned()),
-            process: None,
-        })
+    pub fn codex(session: &str) -> Result<Caller> {
+        Caller::here(CODEX, Some(session.to_owned()))
     }
 
     /// Can it be told from other sessions?
@@ -78,8 +78,7 @@ impl Caller {
     }
 }
 
-/// The nearest process above that is no shell. Codex runs all its sessions in one, and its shell can't see it, so that it
-/// tells no session from another.
+/// The nearest process above that is no shell.
 fn client_above() -> Option<(Process, String)> {
     machine::ancestors(limits::ANCESTORS).into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str()))
 }

@@ -26,6 +26,25 @@ fn of(session: &str, event: &str) -> String {
     input.to_string()
 }
 
+/// Has the session that is alice run in another process than this one.
+fn of_another_process(world: &World) {
+    let mut lease = world.read("sessions/alice.json");
+    lease.as_object_mut().expect("an object").remove("process");
+    world.write("sessions/alice.json", lease.to_string());
+}
+
+#[test]
+fn a_session_that_begins_in_a_process_follows_the_one_that_was_there() {
+    let world = room();
+    mail(&world, "hello", &[]);
+    // The tool server was started under the id of a session that never began, as when an older one is taken up again.
+    world.ok(&["join", "alice", "--session", "s0", "--client", "claude"]);
+    told(&world, &of("s0", "UserPromptSubmit"));
+    let resumed = run(&world, &["claude", "--as", "alice"], None, &of("s1", "SessionStart-resume"));
+    assert!(!String::from_utf8_lossy(&resumed.stdout).contains("is held by"), "{resumed:?}");
+    assert_eq!(world.read("sessions/alice.json")["session"], "s1");
+}
+
 #[test]
 fn a_session_without_a_name_hears_once_how_to_get_one() {
     let world = room();
@@ -57,6 +76,7 @@ fn a_second_session_of_the_same_name_hears_who_has_it_and_gets_no_mail() {
     mail(&world, "hello", &[]);
     let first = run(&world, &["claude", "--as", "alice"], None, &of("s1", "SessionStart-startup"));
     assert!(String::from_utf8_lossy(&first.stdout).contains("hello"));
+    of_another_process(&world);
     let second = run(&world, &["claude", "--as", "alice"], None, &of("s2", "SessionStart-startup"));
     let text = String::from_utf8_lossy(&second.stdout).into_owned();
     assert!(text.contains("alice is held by claude session s1") && !text.contains("hello"), "{text}");

@@ -5,6 +5,7 @@ use crate::world::World;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// Starts to wait behind alice's session, as Claude Code does at each stop.
 fn watch(world: &World) -> Child {
@@ -85,6 +86,22 @@ fn a_session_at_work_is_not_woken_but_told_by_its_hooks() {
     mail(&world, "after it", &[]);
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
     assert!(told.contains("after it") && !told.contains("in the middle"), "{told}");
+}
+
+#[test]
+fn a_session_that_was_woken_rests_at_its_next_stop_and_is_woken_again() {
+    let world = stopped();
+    let wait = watch(&world);
+    mail(&world, "one", &[]);
+    assert_eq!(ended(wait).status.code(), Some(2));
+    fire(&world, "claude", "UserPromptSubmit-notification");
+    assert_eq!(fire(&world, "claude", "Stop-again"), "");
+    let wait = watch(&world);
+    wait_until_it_waits(&world);
+    let began = Instant::now();
+    mail(&world, "two", &[]);
+    assert!(String::from_utf8_lossy(&ended(wait).stderr).contains("“two”"));
+    assert!(began.elapsed() < Duration::from_secs(60), "it was taken for at work: {:?}", began.elapsed());
 }
 
 #[test]

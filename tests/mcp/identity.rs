@@ -39,6 +39,9 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     let world = World::with(&["alice"]);
     let first = Client::session(&world, "s1");
     first.text("register_agent", json!({"name": "alice"}));
+    let mut lease = world.read("sessions/alice.json");
+    lease.as_object_mut().expect("an object").remove("process");
+    world.write("sessions/alice.json", lease.to_string());
     let second = Client::session(&world, "s2");
     let complaint = second.fails("register_agent", json!({"name": "alice"}));
     assert!(complaint.contains("claude session s1"), "{complaint}");
@@ -56,6 +59,54 @@ fn what_the_session_joined_its_server_knows() {
     assert!(client.text("list_agents", json!({})).contains("you are bob"));
     world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
     assert!(client.text("list_agents", json!({})).contains("you are alice"), "the person chose another");
+}
+
+#[test]
+fn a_server_that_was_started_under_another_id_than_its_session_has_learns_it_from_the_hooks() {
+    let world = World::with(&["alice", "bob"]);
+    world.pipe(&["hook", "claude", "--as", "alice"], r#"{"hook_event_name": "SessionStart", "session_id": "s1"}"#);
+    let named = Client::with(&world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s0")]);
+    assert!(named.text("fetch_inbox", json!({})).contains("no unread mail"));
+    let unnamed = Client::session(&world, "s0");
+    assert!(unnamed.text("list_agents", json!({})).contains("you are alice"));
+    assert!(unnamed.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert_eq!(world.read("sessions/alice.json")["session"], "s1");
+}
+
+/// What Codex adds to each call.
+fn of_codex(session: &str) -> serde_json::Value {
+    json!({"sessionId": session, "threadId": session, "x-codex-turn-metadata": {"session_id": session}})
+}
+
+#[test]
+fn codex_says_with_each_call_whose_it_is() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["join", "alice", "--session", "s1", "--client", "codex"]);
+    world.ok(&["join", "bob", "--session", "s2", "--client", "codex"]);
+    let client = Client::with(&world, &[], &[]);
+    let ask = |session: &str| {
+        let params = json!({"name": "list_agents", "arguments": {}, "_meta": of_codex(session)});
+        client.request("tools/call", params)["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
+    };
+    assert!(ask("s1").contains("you are alice"));
+    assert!(ask("s2").contains("you are bob"), "two sessions may share a server");
+    assert!(!ask("s3").contains("you are"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn below_codex_a_server_takes_no_name_before_it_knows_whose_it_is() {
+    let world = World::with(&["alice"]);
+    let codex = world.path().join("codex");
+    std::os::unix::fs::symlink("/bin/sh", &codex).expect("a shell");
+    let server = world.bare(&["mcp"]);
+    let mut below = std::process::Command::new(&codex);
+    below.args(["-c", "\"$@\"; exit $?", "sh"]).arg(server.get_program()).args(server.get_args());
+    below.current_dir(world.path());
+    below.env_clear().env("MAILBAG_ROOM", world.room("")).env("MAILBAG_AGENT", "alice").env("PATH", "/usr/bin:/bin");
+    let ran = below.stdin(std::process::Stdio::null()).output().expect("it runs");
+    assert!(ran.status.success(), "{ran:?}");
+    assert!(!world.room("sessions/alice.json").exists());
 }
 
 #[test]
@@ -97,26 +148,12 @@ fn the_session_may_be_given_where_the_environment_is_silent() {
     assert!(client.fails("register_agent", json!({"name": "alice", "session": "../x"})).contains("no session's id"));
 }
 
-#[test]
-fn a_session_that_the_client_names_with_each_call_counts() {
-    let world = World::with(&["alice", "bob"]);
-    world.ok(&["join", "alice", "--session", "t1", "--client", "codex"]);
-    let client = Client::with(&world, &[], &[]);
-    let call = |session: &str| {
-        let meta = json!({"sessionId": session, "threadId": "another"});
-        let answer = client.request("tools/call", json!({"name": "list_agents", "arguments": {}, "_meta": meta}));
-        answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
-    };
-    assert!(call("t1").contains("you are alice"), "{}", call("t1"));
-    assert!(!call("t2").contains("you are"), "{}", call("t2"));
-    assert!(!call("../x").contains("you are alice"));
-}
-
 /// Starts the server below a program of that name, as the client of that name does.
 #[cfg(target_os = "linux")]
 fn below(world: &World, name: &str, variables: &[(&str, &str)]) -> Client {
     let program = world.path().join(name);
-    std::fs::copy("/bin/sh", &program).expect("a shell");
+    // A copy could not be started while another test, which is just starting something, holds it open for writing.
+    std::os::unix::fs::symlink("/bin/sh", &program).expect("a shell");
     let client = Client::start_below(world, &program, variables);
     client.handshake("2025-06-18");
     client
