@@ -12,7 +12,6 @@ mod user;
 use crate::world::{Ran, World};
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A project with a room, and a user with a home, both empty of settings.
@@ -31,8 +30,11 @@ fn script(directory: &Path, text: &str) -> String {
     let directory = directory.join("bin");
     fs::create_dir_all(&directory).expect("a directory");
     let path = directory.join("mailbag");
-    fs::write(&path, format!("#!/bin/sh\n{text}")).expect("a script");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it may be run");
+    // By another process: while this one has it open for writing, a test beside this one may just be starting something,
+    // and a file that anybody holds open so can't be run.
+    let writes = ["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""];
+    let wrote = std::process::Command::new("sh").args(writes).arg(&path).arg(format!("#!/bin/sh\n{text}")).status();
+    assert!(wrote.is_ok_and(|status| status.success()), "a script");
     path.to_str().expect("a plain path").to_owned()
 }
 
