@@ -71,3 +71,21 @@ pub(crate) fn write_sync_rename(args: &[String]) -> Result<()> {
     drop(file);
     Ok(fs::rename(temporary, path)?)
 }
+
+/// `answer-hook ROOM AGENT`: the floor of a hook: reads what the client says, lists the mail and what was told, and
+/// renews a lease.
+pub(crate) fn answer_hook(args: &[String]) -> Result<()> {
+    let [room, agent] = args else { bail!("answer-hook: ROOM and AGENT are wanted") };
+    std::io::read_to_string(std::io::stdin())?;
+    let inbox = Path::new(room).join("inbox").join(agent);
+    for directory in [inbox.clone(), inbox.join(".announced")] {
+        if let Ok(entries) = fs::read_dir(directory) {
+            std::hint::black_box(entries.count());
+        }
+    }
+    let sessions = Path::new(room).join("sessions");
+    fs::create_dir_all(&sessions)?;
+    let temporary = sessions.join(".floor.tmp");
+    fs::write(&temporary, "x".repeat(300))?;
+    Ok(fs::rename(temporary, sessions.join("floor.json"))?)
+}

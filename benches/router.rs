@@ -25,6 +25,7 @@ fn main() -> anyhow::Result<()> {
         Some("drop") => helpers::drop_steadily(&args[1..]),
         Some("disturb") => helpers::disturb(&args[1..]),
         Some("write-sync-rename") => helpers::write_sync_rename(&args[1..]),
+        Some("answer-hook") => helpers::answer_hook(&args[1..]),
         // `cargo test --all-targets` starts benchmarks without a word, only to see that they start.
         None => Ok(()),
         Some(_) => harness::main(&args),

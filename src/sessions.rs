@@ -179,6 +179,12 @@ fn read(dir: &Dir, agent: &str) -> Option<Lease> {
 /// Binds an agent to a session, or renews that, for a call named `event`. Another session of it that lives is left its
 /// hold, and the error tells who it is. What else the session held, it gives up.
 pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Claim, event: &str) -> Result<Lease> {
+    if !caller.is_known() {
+        return Err(Error::Usage {
+            what: "nothing tells this session from another one".into(),
+            cure: "give the id that your client has for it, or set MAILBAG_AGENT".into(),
+        });
+    }
     let within = room.settings()?.session_lease;
     let held = Held::open(room)?;
     let before = read(&held.dir, agent);

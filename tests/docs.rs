@@ -10,9 +10,12 @@ use std::process::Command;
 
 #[test]
 fn the_first_session_of_the_readme_runs_as_shown() {
-    let readme = read("README.md");
-    let session = readme.split("\n## A first session\n").nth(1).expect("a first session");
-    run_as_shown("README.md", session.split("\n## ").next().unwrap_or_default());
+    run_as_shown("README.md", &section(&read("README.md"), "A first session"));
+}
+
+#[test]
+fn the_clients_of_the_readme_are_plugged_in_as_shown() {
+    run_as_shown("README.md", &section(&read("README.md"), "Plug in your agents"));
 }
 
 #[test]
@@ -151,6 +154,12 @@ fn cited() -> BTreeSet<usize> {
         cited.extend(words.filter_map(|word| word.strip_prefix('P')?.parse::<usize>().ok()));
     }
     cited
+}
+
+/// What stands below a heading.
+fn section(markdown: &str, heading: &str) -> String {
+    let below = markdown.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no {heading}"));
+    below.split("\n## ").next().unwrap_or_default().to_owned()
 }
 
 fn run_as_shown(document: &str, markdown: &str) {

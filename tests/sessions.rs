@@ -1,7 +1,10 @@
 //! Which session speaks for which agent: joining, commands that know who they are, and the second that is refused.
 
+use crate::town::so_within;
 use crate::world::World;
 use serde_json::{Value, json};
+use std::process::Stdio;
+use std::time::Duration;
 
 /// A room with alice and bob.
 fn room() -> World {
@@ -54,6 +57,7 @@ fn a_session_without_an_id_is_told_how_to_give_one() {
 
 #[test]
 fn a_second_session_is_refused_with_who_holds_the_agent() {
+    // P82
     let world = room();
     in_session(&world, "s1", &["join", "alice"]);
     let (code, _, err) = in_session(&world, "s2", &["join", "alice"]);
@@ -66,6 +70,7 @@ fn a_second_session_is_refused_with_who_holds_the_agent() {
 
 #[test]
 fn a_lease_lapses_when_no_call_renews_it() {
+    // P80
     let world = room().settings("session_lease = \"10m\"\n");
     at(&world, "s1", "10:00", &["join", "alice"]);
     at(&world, "s1", "10:08", &["inbox"]);
@@ -75,6 +80,7 @@ fn a_lease_lapses_when_no_call_renews_it() {
 
 #[test]
 fn the_session_of_a_process_that_has_ended_holds_nothing() {
+    // P80
     let world = room();
     in_session(&world, "s1", &["join", "alice"]);
     let mut lease = world.read("sessions/alice.json");
@@ -86,6 +92,7 @@ fn the_session_of_a_process_that_has_ended_holds_nothing() {
 
 #[test]
 fn a_session_has_one_agent_at_a_time() {
+    // P82
     let world = room();
     in_session(&world, "s1", &["join", "alice"]);
     in_session(&world, "s1", &["join", "bob"]);
@@ -117,6 +124,7 @@ fn the_variable_counts_before_the_session_and_joining_says_so() {
 
 #[test]
 fn torn_and_foreign_leases_are_passed_over() {
+    // P81
     let world = room();
     world.write("sessions/alice.json", "{\"agent\":\"ali");
     world.write("sessions/bob.json", r#"{"agent":"alice","client":"x","session":"s1","since":"","last":""}"#);
@@ -124,6 +132,42 @@ fn torn_and_foreign_leases_are_passed_over() {
     assert_eq!(in_session(&world, "s1", &["join", "alice"]).0, 0);
     assert_eq!(who_am_i(&world, "s1"), "alice");
     assert_eq!(std::fs::read_to_string(world.room("sessions/notes.txt")).expect("it is left alone"), "mine");
+}
+
+#[test]
+fn leases_can_be_deleted_at_any_time_and_no_mail_depends_on_them() {
+    // P81
+    let world = room();
+    let hook = |event: &str| {
+        let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
+        world.pipe(&["hook", "claude", "--as", "alice"], input).ok(&["hook"])
+    };
+    hook("SessionStart");
+    std::fs::remove_dir_all(world.room("sessions")).expect("anybody may");
+    world.send("bob", "alice", "meanwhile");
+    assert_eq!(world.bodies("alice"), ["meanwhile"]);
+    assert!(hook("UserPromptSubmit").contains("meanwhile"));
+    assert_eq!(world.read("sessions/alice.json")["session"], "s1");
+    in_session(&world, "s2", &["join", "bob"]);
+    std::fs::remove_file(world.room("sessions/bob.json")).expect("anybody may");
+    assert_eq!(in_session(&world, "s2", &["inbox"]).0, 2, "who joined has to join again");
+    assert_eq!(in_session(&world, "s2", &["join", "bob"]).0, 0);
+}
+
+#[test]
+fn a_lease_is_changed_by_one_at_a_time() {
+    // P80
+    let world = room();
+    let lock = world.write("sessions/.lock", "");
+    let held = std::fs::File::open(lock).expect("a file");
+    held.lock().expect("nobody else has it");
+    let mut join = world.bare(&["join", "alice", "--session", "s1"]);
+    let mut join = join.stdout(Stdio::null()).spawn().expect("the program starts");
+    let ended = so_within(Duration::from_millis(500), || join.try_wait().expect("a child").is_some());
+    assert!(!ended && !world.room("sessions/alice.json").exists(), "it waits for the lock");
+    held.unlock().expect("it is ours");
+    assert!(join.wait().expect("it ends").success());
+    assert_eq!(world.read("sessions/alice.json")["session"], "s1");
 }
 
 #[test]

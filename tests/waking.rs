@@ -3,6 +3,7 @@
 use crate::town::{Town, so_within};
 use crate::world::World;
 use serde_json::{Value, json};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// A program that writes what it was given into a file, one line a run.
@@ -41,6 +42,7 @@ fn only_the_last_wakes(town: &Town) {
 
 #[test]
 fn mail_that_comes_together_wakes_once_and_tells_what_it_is() {
+    // P87
     let town = town(alarm(&["{agent}", "{count}", "{text}"]));
     for n in 1..=3 {
         town.mail(
@@ -58,6 +60,7 @@ fn mail_that_comes_together_wakes_once_and_tells_what_it_is() {
 
 #[test]
 fn low_priority_and_acks_wake_nobody() {
+    // P87
     let town = town(alarm(&["{text}"]));
     town.mail("bob", "q.json", json!({"id": "q", "to": "alice", "body": "which port?"}));
     town.wait_for_mail("alice", 1);
@@ -73,6 +76,7 @@ fn low_priority_and_acks_wake_nobody() {
 
 #[test]
 fn who_reads_it_meanwhile_is_not_woken() {
+    // P87
     let town = town(alarm(&["{text}"]));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "read at once"}));
     town.wait_for_mail("bob", 1);
@@ -82,6 +86,7 @@ fn who_reads_it_meanwhile_is_not_woken() {
 
 #[test]
 fn who_is_at_work_is_told_by_its_hook_and_not_woken() {
+    // P87
     let town = town(alarm(&["{text}"]));
     let hook = |event: &str| {
         let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
@@ -98,6 +103,7 @@ fn who_is_at_work_is_told_by_its_hook_and_not_woken() {
 
 #[test]
 fn a_program_that_fails_leaves_its_mail_untold_and_the_trouble_in_the_log() {
+    // P87
     let town = town(json!({"argv": ["sh", "-c", "echo no such bell; exit 3", "sh", "{text}"]}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
     town.wait("the log tells", || town.words().contains("can't wake bob") && town.words().contains("no such bell"));
@@ -106,6 +112,7 @@ fn a_program_that_fails_leaves_its_mail_untold_and_the_trouble_in_the_log() {
 
 #[test]
 fn a_program_that_hangs_is_ended_with_what_it_started() {
+    // P86
     let town = town(json!({"argv": ["sh", "-c", "sleep 600 & echo $! > pid; wait"], "within": "1s"}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
     town.wait("the log tells", || town.words().contains("it took longer than 1s"));
@@ -124,6 +131,7 @@ fn a_program_that_is_not_there_is_told_and_stops_nothing() {
 
 #[test]
 fn mail_that_came_while_no_router_ran_wakes_when_one_does() {
+    // P85
     let mut town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": alarm(&["{text}"])})]).quick();
     town.send("alice", "bob", "from before");
     assert_eq!(town.bodies("bob"), ["from before"]);
@@ -133,7 +141,31 @@ fn mail_that_came_while_no_router_ran_wakes_when_one_does() {
 }
 
 #[test]
+fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
+    // P85
+    let mut town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": alarm(&["{text}"])})]).quick();
+    town.send("alice", "bob", "first");
+    let looks: [&[&str]; 4] =
+        [&["inbox", "bob"], &["read", "--as", "bob"], &["search", "first", "--as", "bob"], &["run", "--once"]];
+    for look in looks {
+        town.ok(look);
+    }
+    town.send("alice", "bob", "second");
+    let stop = json!({"hook_event_name": "Stop", "session_id": "s1"}).to_string();
+    assert!(town.pipe(&["hook", "claude", "--as", "bob"], stop).out.contains("second"));
+    // It routes for longer than a router waits for more before it wakes somebody.
+    let wait = town.bare(&["wait", "--as", "alice", "--timeout", "4s"]).stderr(Stdio::null()).spawn();
+    town.mail("alice", "third.json", json!({"to": "bob", "body": "third"}));
+    town.wait_for_mail("bob", 2);
+    assert_eq!(wait.expect("it starts").wait().expect("it ends").code(), Some(4));
+    assert!(rung(&town).is_empty(), "{:?}", rung(&town));
+    town.start(&[]);
+    assert!(wait_for(&town, 1)[0].contains("third"));
+}
+
+#[test]
 fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
+    // P86
     let town = town(json!({"argv": ["printf", "%s", "{text}{no}{agent}"]}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "$(touch pwned) `touch pwned` {agent}; touch pwned"}));
     town.wait("the log has it", || town.words().contains("$(touch pwned) `touch pwned` {agent}; touch pwned"));

@@ -18,6 +18,8 @@ pub(crate) enum Measure {
     Startup,
     /// This many commands that send one message.
     Send(usize),
+    /// This many hooks at a prompt.
+    Hook(usize),
 }
 
 /// One case.
@@ -67,6 +69,7 @@ impl Case {
             (_, "peak MiB") if (1000..=1001).contains(&self.load.agents) => Some(Target::AtMost(60.0)),
             ("startup", "ready ms" | "first ready ms" | "pass ms") => Some(Target::AtMost(1000.0)),
             ("idle", "cpu %") => Some(Target::AtMost(1.0)),
+            ("hook", _) => Some(Target::AtMost(20.0)),
             ("send", "beside a router ms") => Some(Target::RatioAtMost(3.0)),
             _ => None,
         }
@@ -137,7 +140,7 @@ fn by_agents(agents: usize, mode: Mode, share: usize) -> [Case; 3] {
 }
 
 /// The absolute limits, and the whole-process cost of sending.
-fn limits(share: usize) -> [Case; 5] {
+fn limits(share: usize) -> [Case; 6] {
     let load = Load { agents: 1000, traffic: Traffic::Spread };
     let startup = Case {
         name: "startup",
@@ -157,5 +160,12 @@ fn limits(share: usize) -> [Case; 5] {
         Case { name: "waiting", measure: Measure::Throughput, load: waiting, messages: 100_000 / share, ..startup },
         Case { name: "idle", measure: Measure::Idle(if share == 1 { 20 } else { 4 }), load: many, ..startup },
         Case { name: "send", measure: Measure::Send(if share == 1 { 40 } else { 5 }), load: two, ..startup },
+        Case {
+            name: "hook",
+            measure: Measure::Hook(if share == 1 { 40 } else { 5 }),
+            messages: 1000,
+            load: Load { agents: 1000, traffic: Traffic::ToOne },
+            ..startup
+        },
     ]
 }

@@ -82,12 +82,17 @@ impl Programs {
     }
 
     /// Starts it; what it says goes to a file that is shown if it fails.
-    pub(crate) fn start(&self, mut command: Command) -> Result<Running> {
+    pub(crate) fn start(&self, command: Command) -> Result<Running> {
+        self.start_on(command, Stdio::null())
+    }
+
+    /// The same with something on its standard input.
+    pub(crate) fn start_on(&self, mut command: Command, input: Stdio) -> Result<Running> {
         // A file for each kind of program, so that one which runs beside the other doesn't write over what it says.
         let kind = command.get_args().next().unwrap_or_default();
         let path = self.said.with_extension(kind);
         let said = File::create(&path)?;
-        command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
+        command.stdin(input).stdout(said.try_clone()?).stderr(said);
         // What a child inherits as its peak is this process's peak at the time of the fork: bring that down to what is.
         let _ = fs::write("/proc/self/clear_refs", "5");
         let started = Instant::now();

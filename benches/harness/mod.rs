@@ -131,8 +131,12 @@ impl Bench {
     }
 
     fn one(&self, case: &Case, side: Side) -> Result<Samples> {
-        // Whoever's room it is: beside a router, both sides of `send` write into mailbag's.
-        let owner = if matches!(case.measure, Measure::Send(_)) && !self.floor_only { Side::Mailbag } else { side };
+        // Whoever's room it is: beside a router, both sides of `send` and `hook` work in mailbag's.
+        let owner = if matches!(case.measure, Measure::Send(_) | Measure::Hook(_)) && !self.floor_only {
+            Side::Mailbag
+        } else {
+            side
+        };
         let path = self.disk.fresh(case.disk)?.join("room");
         let mut room = Room::new(path, owner, case.mode, case.load)?;
         if case.measure == Measure::Startup {
@@ -147,6 +151,7 @@ impl Bench {
             }
             Measure::Idle(seconds) => runs::idle(self, case, side, &room, seconds),
             Measure::Send(times) => runs::send(self, case, side, &room, times),
+            Measure::Hook(times) => runs::hook(self, case, side, &room, times),
             Measure::Startup => bail!("measured above"),
         }
     }

@@ -6,6 +6,9 @@ use super::report::{Samples, median};
 use super::{Bench, room::Room};
 use crate::load::agent;
 use anyhow::{Context, Result};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What stands in the outboxes is routed by one pass; the time is that of the whole process, start-up included.
@@ -110,6 +113,45 @@ fn send_times(bench: &Bench, side: Side, room: &Room, times: usize, from: usize)
             }
         };
         let usage = bench.programs.start(command)?.wait()?;
+        took.push(usage.wall.as_secs_f64() * 1e3);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    median(took).context("no times")
+}
+
+/// A hook at a prompt, as a process, beside a router: with an empty inbox, and with one full of mail that it told of
+/// before.
+pub(crate) fn hook(bench: &Bench, case: &Case, side: Side, room: &Room, times: usize) -> Result<Samples> {
+    let router = if bench.floor_only { Side::Floor } else { Side::Mailbag };
+    let (router, _) = bench.programs.start_ready(bench.programs.router(router, &room.path, case.mode, false))?;
+    let input = room.path.with_extension("input");
+    fs::write(&input, r#"{"session_id":"s1","cwd":"/","hook_event_name":"UserPromptSubmit","prompt":"go on"}"#)?;
+    let empty = hook_times(bench, side, room, &input, times)?;
+    let inbox = room.path.join("inbox").join(agent(1));
+    for number in 0..case.messages {
+        let name = format!("20260105T100000.{number:06}Z-{}-h{number:06}.json", agent(0));
+        let mail =
+            json!({"id": format!("h{number:06}"), "from": agent(0), "type": "message", "body": "The build is done."});
+        fs::write(inbox.join(name), mail.to_string())?;
+    }
+    // It tells of so many at a time.
+    for _ in 0..4 {
+        hook_times(bench, Side::Mailbag, room, &input, 1)?;
+    }
+    let full = hook_times(bench, side, room, &input, times)?;
+    router.stop()?;
+    Ok(vec![("no mail ms", empty), ("full inbox ms", full)])
+}
+
+fn hook_times(bench: &Bench, side: Side, room: &Room, input: &Path, times: usize) -> Result<f64> {
+    let path = room.path.to_str().context("room path")?;
+    let mut took = Vec::new();
+    for _ in 0..times {
+        let command = match side {
+            Side::Mailbag => bench.programs.mailbag(&["hook", "claude", "--as", &agent(1), "--room", path]),
+            Side::Floor => bench.programs.helper(&["answer-hook", path, &agent(1)]),
+        };
+        let usage = bench.programs.start_on(command, fs::File::open(input)?.into())?.wait()?;
         took.push(usage.wall.as_secs_f64() * 1e3);
         std::thread::sleep(Duration::from_millis(20));
     }

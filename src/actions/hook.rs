@@ -6,6 +6,7 @@ use super::status;
 use crate::error::{Doing, Result};
 use crate::room::Room;
 use crate::sessions::{self, Caller, Claim, Lease};
+use crate::visible;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -56,7 +57,7 @@ pub fn attend(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> 
     let starts = matches!(event.kind, Kind::Tell(Moment::Start | Moment::Resume));
     consider(room, client, event, named).unwrap_or_else(|e| {
         // Said once, where the session begins: it can do something about it then, and needn't hear it with every tool.
-        let text = starts.then(|| format!("mailbag: no mail here: {e}"));
+        let text = starts.then(|| format!("mailbag: no mail here: {}", visible::line(&e.to_string())));
         Reply { text, trouble: Some(e.to_string()), ..Reply::default() }
     })
 }
@@ -112,7 +113,7 @@ fn how_to_join(room: &Room, caller: &Caller) -> Reply {
     let text = format!(
         "mailbag: this session has no name yet in {}; `mailbag join NAME --session {session} --client {}` gives it one \
          (`mailbag agent list` shows them), and its mail.",
-        room.dir.path().display(),
+        visible::line(&room.dir.path().to_string_lossy()),
         caller.client
     );
     Reply { text: Some(text), ..Reply::default() }

@@ -12,11 +12,11 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag init                              make a room in .mailbag
   mailbag agent add alice bob               register two agents
+  mailbag install claude --agent alice      Claude Code's sessions here are alice
   mailbag send bob 'hello' --as alice       alice writes to bob
-  mailbag inbox bob                         what bob has not read yet
   mailbag read --as bob                     show the oldest, and mark it as read
   mailbag ask bob 'which port?' --as alice  alice asks bob, and waits for the answer
-  mailbag run                               route at once, until ended
+  mailbag run                               route at once, wake who idles, until ended
 
 Nothing needs a router: without one, whoever sends, reads or waits routes. Nor
 the program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
@@ -77,6 +77,8 @@ pub(super) enum Command {
     Search(search::Args),
     Channel(channel::Args),
     Topic(topic::Args),
+    Install(install::Args),
+    Uninstall(uninstall::Args),
     Join(join::Args),
     Who(who::Args),
     Explain(explain::Args),
@@ -90,13 +92,11 @@ pub(super) enum Command {
     Log(log::Args),
     Archive(archive::Args),
     Run(run::Args),
-    Mcp(mcp::Args),
     Settings(settings::Args),
     Schema(schema::Args),
-    Hook(hook::Args),
     Helper(helper::Args),
-    Install(install::Args),
-    Uninstall(uninstall::Args),
+    Hook(hook::Args),
+    Mcp(mcp::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),

@@ -37,8 +37,7 @@ pub struct Options {
 
 /// Serves until standard input ends or a signal says so. Routes meanwhile, if nobody else does.
 pub fn serve(options: Options) -> Result<()> {
-    let caller = Caller::from_environment().map_or_else(|| Caller::here("mcp", None), Ok)?;
-    let session = Arc::new(Session::new(options.room, options.from, caller));
+    let session = Arc::new(Session::new(options.room, options.from, Caller::of_server()?));
     let (ending, ended) = watch::channel(false);
     listen(ending.clone())?;
     let receipts = Arc::new(Receipts::default());

@@ -65,6 +65,10 @@ impl Session {
             e => e,
         })?;
         state.follow(sessions::of(room, &agent.id)?.as_ref());
+        if !state.caller.is_known() {
+            // It can't hold a lease; the environment alone says who it is.
+            return Ok(Who { name: agent.id.to_string(), source: who.source });
+        }
         match sessions::bind(room, &agent.id, &state.caller, Claim::Free, tool) {
             Err(e @ Error::Busy { .. }) => return Err(e),
             // That the lease can't be written hinders nobody.

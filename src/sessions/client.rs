@@ -39,21 +39,30 @@ impl Caller {
                 cure: format!("give letters, digits and . _ - : at most {} of them", limits::SESSION_ID),
             });
         }
-        let above = machine::ancestors(limits::ANCESTORS);
-        let nearest = above.into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str()));
-        if client == CODEX || session.is_none() && nearest.as_ref().is_some_and(|(_, name)| name == CODEX) {
+        let above = client_above();
+        if client == CODEX || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX) {
             // All its sessions share one process, and its shell can't see that.
             return Ok(Caller { client: CODEX.to_owned(), session, process: None });
         }
-        Ok(Caller { client: client.to_owned(), session, process: nearest.map(|(process, _)| process) })
+        Ok(Caller { client: client.to_owned(), session, process: above.map(|(process, _)| process) })
     }
 
-    /// A session of Codex.
+    /// The session whose client has started this program as a server. Such a server may outlive the session that it was
+    /// started in: Claude Code begins another one in the same process, so that only the process counts there.
+    pub fn of_server() -> Result<Caller> {
+        let caller = Caller::from_environment().map_or_else(|| Caller::here("mcp", None), Ok)?;
+        match client_above() {
+            Some((_, name)) if name == CLAUDE => Ok(Caller { session: None, ..caller }),
+            _ => Ok(caller),
+        }
+    }
+
+    /// The session that Codex names with each call to a server that it has started.
     pub fn codex(session: &str) -> Result<Caller> {
         Caller::here(CODEX, Some(session.to_owned()))
     }
 
-    /// Does anything tell this session from others?
+    /// Can it be told from other sessions?
     pub fn is_known(&self) -> bool {
         self.session.is_some() || self.process.is_some()
     }
@@ -67,6 +76,11 @@ impl Caller {
             None => None,
         }
     }
+}
+
+/// The nearest process above that is no shell.
+fn client_above() -> Option<(Process, String)> {
+    machine::ancestors(limits::ANCESTORS).into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str()))
 }
 
 fn is_session(id: &str) -> bool {

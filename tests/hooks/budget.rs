@@ -13,6 +13,7 @@ fn fire_at(world: &World, time: &str, event: &str) -> String {
 
 #[test]
 fn messages_that_say_the_same_are_one_line() {
+    // P84
     let world = room();
     let sent: Vec<u64> = (0..5).map(|_| mail(&world, "still at it", &["--type", "status"])).collect();
     mail(&world, "another thing", &[]);
@@ -23,6 +24,7 @@ fn messages_that_say_the_same_are_one_line() {
 
 #[test]
 fn beyond_the_budget_prompts_and_stops_get_a_digest_and_tools_nothing() {
+    // P84
     let world = room().settings("announce_budget = 2\nannounce_window = \"1h\"\n");
     for n in 1..=3 {
         mail(&world, &format!("note {n}"), &[]);

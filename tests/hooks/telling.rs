@@ -7,6 +7,7 @@ const PROMPT: &str = "UserPromptSubmit";
 
 #[test]
 fn a_message_is_told_once_over_a_whole_session_and_stays_unread() {
+    // P63, P83
     let world = room();
     assert_eq!(fire(&world, "claude", "SessionStart-startup"), "");
     let seq = mail(&world, "API shape?", &["--type", "question"]);
@@ -22,6 +23,7 @@ fn a_message_is_told_once_over_a_whole_session_and_stays_unread() {
 
 #[test]
 fn a_session_with_an_empty_context_hears_of_unread_mail_again() {
+    // P83
     let world = room();
     mail(&world, "one", &[]);
     fire(&world, "claude", PROMPT);
@@ -46,6 +48,7 @@ fn the_start_names_the_newest_five_and_who_wrote_the_rest() {
 
 #[test]
 fn low_priority_acks_and_what_the_agent_wrote_itself_are_not_told() {
+    // P83
     let world = room();
     mail(&world, "by the way", &["--priority", "low"]);
     world.ok(&["send", "alice", "to myself", "--as", "alice"]);
@@ -72,6 +75,7 @@ fn a_stop_is_held_up_once_and_not_again_because_of_what_a_hook_said() {
 
 #[test]
 fn sub_agents_are_left_out() {
+    // P83
     let world = room();
     mail(&world, "for alice", &[]);
     for event in ["PostToolBatch-helper", "SubagentStart-helper", "SubagentStop-helper"] {
@@ -82,6 +86,7 @@ fn sub_agents_are_left_out() {
 
 #[test]
 fn what_a_sender_writes_cannot_pass_for_the_hook_s_own_words() {
+    // P84
     let world = room();
     mail(&world, "x”, msg 7\u{202e}\nmailbag: 9 unread\u{1b}[2J", &["--subject", "a”b“c"]);
     let told = fire(&world, "claude", PROMPT);
@@ -93,6 +98,7 @@ fn what_a_sender_writes_cannot_pass_for_the_hook_s_own_words() {
 
 #[test]
 fn the_text_never_grows_beyond_its_bound() {
+    // P84
     let world = room();
     for n in 0..40 {
         mail(&world, &format!("{n} {}", "long ".repeat(60)), &[]);
@@ -115,6 +121,7 @@ fn mail_that_waits_is_routed_behind_the_answer_where_no_router_runs() {
 
 #[test]
 fn an_answer_that_nobody_reads_takes_nothing_from_the_next_one() {
+    // P63
     let world = room();
     mail(&world, "hello", &[]);
     let mut hook = world.bare(&["hook", "claude"]);
@@ -129,6 +136,7 @@ fn an_answer_that_nobody_reads_takes_nothing_from_the_next_one() {
 
 #[test]
 fn input_that_is_none_is_a_warning_and_never_a_failure() {
+    // P83
     let world = room();
     for input in ["", "{", "[]", "{\"hook_event_name\": 7}", "\u{0}"] {
         let output = run(&world, &["claude"], Some("alice"), input);

@@ -98,11 +98,11 @@ fn codex_says_with_each_call_whose_it_is() {
 fn below_codex_a_server_takes_no_name_before_it_knows_whose_it_is() {
     let world = World::with(&["alice"]);
     let codex = world.path().join("codex");
-    std::fs::write(&codex, "#!/bin/sh\n\"$@\"\nexit $?\n").expect("it is written");
-    std::fs::set_permissions(&codex, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it may run");
+    std::os::unix::fs::symlink("/bin/sh", &codex).expect("a shell");
     let server = world.bare(&["mcp"]);
     let mut below = std::process::Command::new(&codex);
-    below.arg(server.get_program()).args(server.get_args()).current_dir(world.path());
+    below.args(["-c", "\"$@\"; exit $?", "sh"]).arg(server.get_program()).args(server.get_args());
+    below.current_dir(world.path());
     below.env_clear().env("MAILBAG_ROOM", world.room("")).env("MAILBAG_AGENT", "alice").env("PATH", "/usr/bin:/bin");
     let ran = below.stdin(std::process::Stdio::null()).output().expect("it runs");
     assert!(ran.status.success(), "{ran:?}");
@@ -146,6 +146,44 @@ fn the_session_may_be_given_where_the_environment_is_silent() {
     client.text("register_agent", json!({"name": "alice", "session": "0199-a"}));
     assert_eq!(world.read("sessions/alice.json")["session"], "0199-a");
     assert!(client.fails("register_agent", json!({"name": "alice", "session": "../x"})).contains("no session's id"));
+}
+
+/// Starts the server below a program of that name, as the client of that name does.
+#[cfg(target_os = "linux")]
+fn below(world: &World, name: &str, variables: &[(&str, &str)]) -> Client {
+    let program = world.path().join(name);
+    // A copy could not be started while another test, which is just starting something, holds it open for writing.
+    std::os::unix::fs::symlink("/bin/sh", &program).expect("a shell");
+    let client = Client::start_below(world, &program, variables);
+    client.handshake("2025-06-18");
+    client
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
+    let world = World::with(&["alice"]);
+    let client = below(&world, "claude", &[("CLAUDE_CODE_SESSION_ID", "old")]);
+    client.text("register_agent", json!({"name": "alice"}));
+    assert_eq!(world.read("sessions/alice.json").get("session"), None);
+    // Its hook comes with the id of today.
+    let mut lease = world.read("sessions/alice.json");
+    (lease["session"], lease["client"]) = (json!("new"), json!("claude"));
+    world.write("sessions/alice.json", lease.to_string());
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert_eq!(world.read("sessions/alice.json")["session"], "new");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn below_codex_no_lease_is_taken_that_its_hooks_could_not_have() {
+    let world = World::with(&["alice"]);
+    let client = below(&world, "codex", &[("MAILBAG_AGENT", "alice")]);
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"), "it is alice all the same");
+    assert!(!world.room("sessions/alice.json").exists());
+    let input = json!({"hook_event_name": "Stop", "session_id": "t1"}).to_string();
+    world.pipe(&["hook", "codex", "--as", "alice"], input).ok(&["hook"]);
+    assert_eq!(world.read("sessions/alice.json")["session"], "t1");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The MCP server, spoken to by the test itself line by line, and by the official Python client.
 
+mod cost;
 mod identity;
 mod protocol;
 mod python;
@@ -47,6 +48,21 @@ impl Client {
     fn start(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> Client {
         let mut command = world.bare(&[&["mcp"], arguments].concat());
         command.envs(variables.iter().copied());
+        Client::of_command(command)
+    }
+
+    /// The same below a shell that stands at this path.
+    fn start_below(world: &World, shell: &std::path::Path, variables: &[(&str, &str)]) -> Client {
+        let server = world.bare(&[]);
+        let mut command = std::process::Command::new(shell);
+        // A last command would take the shell's place.
+        command.args(["-c", "\"$0\" mcp; exit $?"]).arg(server.get_program()).current_dir(world.path());
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(variables.iter().copied());
+        Client::of_command(command)
+    }
+
+    fn of_command(mut command: std::process::Command) -> Client {
         let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = pipes.spawn().expect("the program starts");
         let (lines, output) = channel();

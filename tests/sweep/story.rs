@@ -82,24 +82,29 @@ pub(crate) fn play(ground: &mut Ground, setting: &Setting, strikes: &[Strike]) -
     if room.exists() {
         fs::remove_dir_all(&room)?;
     }
-    let mut world = World::new(&room, setting.clone())?;
+    let mut world = World::new(&room, setting.clone()).map_err(|e| at("making the room", e))?;
     let (mut unsynced, mut reached) = (Unsynced::default(), true);
     for (n, strike) in strikes.iter().enumerate() {
-        let outcome = run(&mut world, ground, strike, &mut unsynced)?;
+        let outcome = run(&mut world, ground, strike, &mut unsynced).map_err(|e| at(strike, e))?;
         reached &= !matches!(strike.plan, Plan::Kill { .. }) || outcome.end == End::Killed;
         // Now and then the agents' own doings get durable before the router starts again, and now and then not.
         let sync = Random(setting.seed + n as u64).next().is_multiple_of(2);
-        world.between(sync)?;
+        world.between(sync).map_err(|e| at(format!("what the agents do after {strike}"), e))?;
         if sync {
             unsynced.synced();
         }
     }
-    world.settle()?;
-    let mut figures = world.figures()?;
+    world.settle().map_err(|e| at("the clean end", e))?;
+    let mut figures = world.figures().map_err(|e| at("the count", e))?;
     let story = strikes.iter().map(Strike::to_string).collect::<Vec<_>>().join(", then ");
     figures.complaints.iter_mut().for_each(|complaint| *complaint = format!("{complaint}\n    after {story}"));
     (figures.points, figures.reached) = (1, usize::from(reached));
     Ok(figures)
+}
+
+/// What the sweep itself could not do, which says nothing of the program.
+fn at(step: impl fmt::Display, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("the sweep itself, at {step}: {error}"))
 }
 
 /// One run of the router, disturbed as the strike says.
@@ -120,7 +125,7 @@ fn run(world: &mut World, ground: &mut Ground, strike: &Strike, unsynced: &mut U
         })
         .before_kill(|| cut = go_dark(strike, device))
         .run(command, strike.plan)?;
-    cut?;
+    cut.map_err(|e| at("cutting the power", e))?;
     match outcome.end {
         End::Killed => {}
         End::Exited(code) if code != 101 && (code == 0 || matches!(strike.plan, Plan::Fail { .. })) => {
@@ -133,7 +138,7 @@ fn run(world: &mut World, ground: &mut Ground, strike: &Strike, unsynced: &mut U
         world.power_went();
     }
     match (strike.power, ground) {
-        (Power::Cut(_), Ground::Device(device)) => device.remount()?,
+        (Power::Cut(_), Ground::Device(device)) => device.remount().map_err(|e| at("switching the power on", e))?,
         (Power::Unordered(seed), _) => unsynced.undo(&mut Random(seed))?,
         _ => {}
     }

@@ -59,7 +59,14 @@ pub(super) fn on_install(asked: &Asked<'_>, homes: &Homes, wanted: &Wanted, room
     }
     match asked.client {
         Client::Claude => claude(asked.scope, &mut notes),
-        Client::Codex => codex(asked.scope, homes, room, &mut notes),
+        Client::Codex => {
+            codex(asked.scope, homes, room, &mut notes);
+            let agent = wanted.agent.as_deref().unwrap_or("AGENT");
+            notes.push(format!(
+                "to have a session woken that idles: `mailbag agent set {agent} --wake codex`, and a router that runs \
+                 (`mailbag run`)"
+            ));
+        }
         Client::Gemini => gemini(asked.scope, &mut notes),
     }
     notes
