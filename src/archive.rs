@@ -5,10 +5,12 @@
 //! file names the pack, until all its sources are removed: so the archiver that follows a killed one knows which pack
 //! to finish. A log segment needs no such note, because its archived copy is byte for byte the same.
 
+mod artifacts;
 mod line;
 mod pack;
 mod sources;
 
+pub use artifacts::{Artifact, artifacts, weigh_artifact};
 pub use sources::{Kind, Left, Source, each};
 
 use crate::clock::Stamp;

@@ -76,6 +76,8 @@ pub const PACK_FILES: usize = 16_384;
 pub const PACK_LEVEL: i32 = 9;
 /// The largest file that is packed: a delivered copy of the largest message.
 pub const PACK_FILE_BYTES: u64 = MESSAGE_BYTES_MOST * 2;
+/// A shared text of this size or more is compressed once it is old; of a smaller one little would be won.
+pub const ARTIFACT_BYTES: u64 = 64 << 10;
 /// How many of the files that were left alone a run of the cleanup job names.
 pub const PACK_LEFT: usize = 20;
 

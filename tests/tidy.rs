@@ -22,6 +22,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/inbox/taken.rs", "use std::fs::File;", "holds the lock that disk opened"),
     ("src/sessions.rs", "use std::fs::File;", "holds the lock that disk opened"),
     ("src/archive.rs", "use std::fs::File;", "holds the lock and reads the packs that disk opened"),
+    ("src/archive/artifacts.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/actions/rewake.rs", "use std::fs::{File, TryLockError};", "holds the lock that disk opened"),
     ("src/room.rs", "use std::fs::{File, TryLockError};", "holds and reads the lock that disk opened"),
     ("src/room.rs", "std::fs::create_dir_all(path)", "makes the room's own directory; disk works below one"),

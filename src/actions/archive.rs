@@ -1,7 +1,9 @@
 //! The cleanup job: packs what is old into the archive, while the router runs or not.
 
+use super::attach;
 use crate::archive::{self, Archive, Kind, Left, Packed, Source};
 use crate::clock::Stamp;
+use crate::disk::Dir;
 use crate::error::{Error, Result};
 use crate::fold::{self, Fold};
 use crate::log::{self, Position};
@@ -10,6 +12,9 @@ use crate::room::Room;
 use crate::{fault, layout, limits};
 use serde::Serialize;
 use std::path::PathBuf;
+
+/// What shared files are called here.
+const CONTEXT: &str = "context";
 
 /// How often a log is read again that its router was just writing.
 const TRIES: usize = 8;
@@ -34,7 +39,7 @@ pub struct Report {
 /// What was packed of one kind.
 #[derive(Debug, Serialize)]
 pub struct Kindly {
-    /// `log`, `sent`, `seen`, `expired` or `rejected`.
+    /// `log`, `sent`, `seen`, `expired`, `rejected` or `context`.
     pub kind: &'static str,
     /// How many files.
     pub files: u64,
@@ -42,7 +47,7 @@ pub struct Kindly {
     pub bytes: u64,
     /// What they take in the archive.
     pub packed_bytes: u64,
-    /// Where they stand there, relative to the room.
+    /// Where they stand there, relative to the room; of `context`, relative to that.
     pub packs: Vec<PathBuf>,
 }
 
@@ -80,7 +85,32 @@ impl Run<'_> {
             (self.archive, self.report.finished) = (Some(archive), finished);
         }
         self.segments()?;
-        Kind::ALL.into_iter().try_for_each(|kind| self.files(kind))
+        Kind::ALL.into_iter().try_for_each(|kind| self.files(kind))?;
+        self.artifacts()
+    }
+
+    /// The large texts among what was shared.
+    fn artifacts(&mut self) -> Result<()> {
+        let context = match Dir::open(&attach::context(self.room, &self.room.settings()?)) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+            context => context?,
+        };
+        archive::artifacts(&context, self.bound, &mut |artifact| {
+            let Run { archive, told, read, .. } = self;
+            let mut tell = |bytes| {
+                *read += bytes;
+                told(Progress { kind: CONTEXT, bytes: *read });
+            };
+            let packed = match artifact {
+                Err(left) => Packed { left: vec![left], ..Packed::default() },
+                Ok(artifact) => match archive {
+                    Some(archive) => archive.artifact(&artifact, &mut tell)?,
+                    None => archive::weigh_artifact(&artifact, &mut tell)?,
+                },
+            };
+            self.add(CONTEXT, packed);
+            Ok(())
+        })
     }
 
     fn segments(&mut self) -> Result<()> {

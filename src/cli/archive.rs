@@ -14,7 +14,8 @@ Examples:
   zstdcat .mailbag/archive/2026-11/sent-*.zst | jq -j 'select(.path == \"sent/alice/7~x.json\").content'
 
 Packs old files of sent/, rejected/, inbox/*/seen/ and inbox/*/expired/, and whole
-segments of the log, into archive/YYYY-MM/. Unread mail and mail that somebody
+segments of the log, into archive/YYYY-MM/; large shared texts are compressed where
+they stand, as NAME.zst. Unread mail and mail that somebody
 has taken stay. The router may run, and every command reads what is archived of
 the log as if it stood in log/. Killed at any time, it loses nothing, and the
 next run finishes. Made for cron: silent with --quiet, and exit status 75 when

@@ -53,6 +53,16 @@ pub fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
     Some((path.parent().filter(|_| is_plain)?, path.file_name()?))
 }
 
+/// The name of a shared file once it is compressed.
+pub fn compressed(name: &str) -> String {
+    format!("{name}.zst")
+}
+
+/// Is a shared file compressed?
+pub fn is_compressed(name: &str) -> bool {
+    name.ends_with(".zst")
+}
+
 /// The name of a pack that is not in its place yet.
 pub fn draft(name: &str) -> String {
     format!(".tmp-{name}")

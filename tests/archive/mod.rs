@@ -6,6 +6,7 @@ pub(crate) mod packs;
 mod beside;
 #[cfg(feature = "faults")]
 mod chain;
+mod artifacts;
 mod obstacles;
 mod packing;
 mod timers;

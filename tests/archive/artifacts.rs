@@ -1,0 +1,104 @@
+//! Shared files: large text that is old is compressed where it stands, and nothing else is touched.
+
+use super::{LATER, archive_at};
+use crate::world::World;
+use std::fs;
+use std::path::PathBuf;
+
+const TEXT: &str = "the same words again and again, and é\n";
+
+/// A room with a large text in its context, and that text.
+fn room() -> (World, String) {
+    let world = World::with(&["alice", "bob"]);
+    let text = TEXT.repeat(5000);
+    fs::write(world.path().join("notes.md"), &text).expect("a file");
+    world.ok(&["share", "notes.md", "--category", "research", "--as", "alice"]);
+    (world, text)
+}
+
+fn artifact(world: &World, name: &str) -> PathBuf {
+    world.room(&format!("context/research/{name}"))
+}
+
+/// Packs as if it were long from now.
+#[track_caller]
+fn archive(world: &World) -> String {
+    archive_at(world, LATER, &["--older-than", "7d"]).ok(&["archive"])
+}
+
+fn unpacked(world: &World, name: &str) -> String {
+    let packed = fs::File::open(artifact(world, name)).expect("it is there");
+    String::from_utf8(zstd::decode_all(packed).expect("zstd")).expect("text")
+}
+
+#[test]
+fn a_large_old_text_is_compressed_where_it_stands() {
+    let (world, text) = room();
+    assert!(!world.ok(&["archive", "--older-than", "7d"]).contains("context"), "it is young");
+    let dry = archive_at(&world, LATER, &["--older-than", "7d", "--dry-run"]).ok(&["archive"]);
+    assert!(dry.contains("would pack context: 1 file") && artifact(&world, "notes.md").exists(), "{dry}");
+    let said = archive(&world);
+    assert!(said.contains("packed context: 1 file") && said.contains("research/notes.md.zst"), "{said}");
+    assert_eq!(world.names("context/research"), Vec::<String>::new());
+    assert_eq!(fs::read_dir(world.room("context/research")).expect("a directory").count(), 1);
+    assert!(unpacked(&world, "notes.md.zst") == text);
+    let again = archive(&world);
+    assert!(!again.contains("context"), "{again}");
+}
+
+#[test]
+fn small_ones_binaries_drafts_and_what_lies_behind_links_stay() {
+    let (world, text) = room();
+    let files: [(&str, Vec<u8>); 4] = [
+        ("small.md", TEXT.as_bytes().to_vec()),
+        ("picture.png", vec![0; 100_000]),
+        ("latin.txt", [b"caf\xe9 ".repeat(20_000), Vec::new()].concat()),
+        (".draft.md", text.clone().into_bytes()),
+    ];
+    for (name, bytes) in &files {
+        fs::write(artifact(&world, name), bytes).expect("a file");
+    }
+    let outside = world.path().join("outside.md");
+    fs::write(&outside, &text).expect("a file");
+    std::os::unix::fs::symlink(&outside, artifact(&world, "link.md")).expect("a link");
+    archive(&world);
+    for (name, bytes) in &files {
+        assert!(fs::read(artifact(&world, name)).expect(name) == *bytes, "{name}");
+    }
+    assert!(fs::read_to_string(&outside).expect("it stays") == text);
+    assert!(artifact(&world, "notes.md.zst").exists());
+}
+
+#[test]
+fn what_a_killed_run_left_is_finished() {
+    let (world, text) = room();
+    let whole = zstd::encode_all(text.as_bytes(), 3).expect("zstd");
+    fs::write(artifact(&world, ".tmp-notes.md.zst"), &whole[..whole.len() / 2]).expect("a torn draft");
+    archive(&world);
+    assert!(unpacked(&world, "notes.md.zst") == text);
+    assert!(!artifact(&world, ".tmp-notes.md.zst").exists());
+    // Killed between the two: both stand there.
+    fs::write(artifact(&world, "notes.md"), &text).expect("a file");
+    archive(&world);
+    assert!(!artifact(&world, "notes.md").exists() && unpacked(&world, "notes.md.zst") == text);
+}
+
+#[test]
+fn somebody_else_s_compressed_file_is_never_written_over() {
+    let (world, text) = room();
+    fs::write(artifact(&world, "notes.md.zst"), "mine").expect("a file");
+    let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
+    assert!(ran.code == 0 && ran.err.contains("another file has its name with .zst behind it"), "{ran:?}");
+    assert!(fs::read_to_string(artifact(&world, "notes.md")).expect("it stays") == text);
+    assert_eq!(fs::read_to_string(artifact(&world, "notes.md.zst")).expect("it stays"), "mine");
+}
+
+#[test]
+fn a_name_that_leaves_no_room_is_left_alone_and_stops_nothing() {
+    let (world, text) = room();
+    let long = format!("{}.md", "n".repeat(250));
+    fs::write(artifact(&world, &long), &text).expect("a file");
+    let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
+    assert!(ran.code == 0 && ran.err.contains("leaves no room for .zst"), "{ran:?}");
+    assert!(artifact(&world, &long).exists() && artifact(&world, "notes.md.zst").exists());
+}
