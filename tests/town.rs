@@ -252,6 +252,12 @@ pub(crate) fn tool<'a>(program: &str, arguments: impl IntoIterator<Item = &'a Os
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Copies a program, to be run by somebody else. A process of its own does so: while this one had the copy open for writing,
+/// a test beside this one might just be starting something, and what anybody holds open so can't be run.
+pub(crate) fn copy_program(from: impl AsRef<OsStr>, to: &Path) {
+    tool("cp", [from.as_ref(), to.as_os_str()]);
+}
+
 /// Lets two files or directories change places, in one step.
 pub(crate) fn exchange(one: &Path, other: &Path) {
     use rustix::fs::{CWD, RenameFlags, renameat_with};

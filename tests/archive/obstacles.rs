@@ -2,7 +2,7 @@
 
 use super::packs::{all, files};
 use super::{LATER, archive, archive_at};
-use crate::town::is_root;
+use crate::town::{copy_program, is_root};
 use crate::world::World;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -115,7 +115,7 @@ fn an_archive_that_cannot_be_written_is_told_and_nothing_is_lost() {
     }
     fs::set_permissions(world.room("archive"), fs::Permissions::from_mode(0o555)).expect("root may");
     let program = std::env::temp_dir().join(format!("mailbag-{}", uuid::Uuid::now_v7()));
-    fs::copy(assert_cmd::cargo::cargo_bin!("mailbag"), &program).expect("a copy that nobody may run");
+    copy_program(assert_cmd::cargo::cargo_bin!("mailbag"), &program);
     let run = |args: &[&str]| {
         let mut command = std::process::Command::new(&program);
         command.args(args).arg("--room").arg(world.room("")).uid(nobody).gid(nobody).output().expect("it runs")

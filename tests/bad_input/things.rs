@@ -1,7 +1,7 @@
 //! What is no regular file, may not be read, or has an impossible name.
 
 use super::{is_refused, nothing_else_happened};
-use crate::town::{Town, exchange, is_root, tool};
+use crate::town::{Town, copy_program, exchange, is_root, tool};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs;
@@ -94,7 +94,7 @@ fn a_file_that_the_router_may_not_read_is_refused_after_a_while_unless_it_become
 fn as_nobody(town: &Town) -> std::process::Command {
     let run = town.bare(&["run"]);
     let program = town.path().join("mailbag");
-    fs::copy(run.get_program(), &program).expect("room for the program");
+    copy_program(run.get_program(), &program);
     let mut command = std::process::Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(run.get_args());
     command.current_dir(town.path()).env("NO_COLOR", "1").env("HOME", town.path());

@@ -1,6 +1,6 @@
 //! What agents write is kept as it came, and never reaches a terminal as more than text.
 
-use crate::town::{Town, is_root, tool};
+use crate::town::{Town, copy_program, is_root, tool};
 use crate::world::World;
 use serde_json::json;
 use std::fs;
@@ -60,7 +60,7 @@ fn the_router_s_own_words_show_no_escapes_of_a_file_s_name() {
     tool("chown", ["0:0".as_ref(), town.room("outbox/mallory").as_os_str()]);
     let run = town.bare(&["run", "-v"]);
     let program = town.path().join("mailbag");
-    fs::copy(run.get_program(), &program).expect("room for the program");
+    copy_program(run.get_program(), &program);
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(run.get_args());
     command.current_dir(town.path()).env("NO_COLOR", "1");
