@@ -65,6 +65,30 @@ const CHANNEL_TYPES: &[&str] = &[
     "agent",
     "agent_complete",
 ];
+/// Every field that the schema knows.
+pub const FIELDS: &[&str] = &[
+    "id",
+    "timestamp",
+    "from",
+    "to",
+    "type",
+    "subject",
+    "body",
+    "channel",
+    "thread_id",
+    "in_reply_to",
+    "refs",
+    "context",
+    "attachments",
+    "priority",
+    "requires_response",
+    "expires_at",
+    "action",
+    "project_id",
+    "metadata",
+    "status",
+    "topic",
+];
 /// The channel of a message that names none.
 pub const DEFAULT_CHANNEL: &str = "main";
 /// Every priority, from the lowest.

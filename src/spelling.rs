@@ -1,11 +1,12 @@
 //! The other spellings of a message, and how each is turned into the canonical one: one table, below.
 //!
 //! Where two fields say the same thing, one of them is dropped; where they differ, the message is refused. A value
-//! that has no place of its own goes into `metadata`, so that nothing a sender wrote is lost. In the fields of other
-//! spellings `null` is an absent value, since those formats write all their fields; but `to_agent: null` is everybody.
+//! that has no place of its own goes into `metadata`, so that nothing a sender wrote is lost. `null` is an absent value
+//! in every known field, since many programs write all fields of a record; but `to_agent: null` is everybody.
 
 use crate::error::Problem;
 use crate::id;
+use crate::message::FIELDS;
 use serde_json::{Map, Value};
 
 /// How the value of a field is read.
@@ -23,7 +24,7 @@ enum Reading {
     Payload,
     /// References, alone or as `{id}`; where one is something else, such as a URL, all go to `metadata.links` too.
     Links,
-    /// Canonical fields are taken out of it; the rest goes to `metadata.routing`.
+    /// Canonical fields are taken out of an object; the rest of it, or one of [`ROUTES`], goes to `metadata.routing`.
     Routing,
 }
 use Reading::*;
@@ -59,6 +60,8 @@ const VALUES: &[(&str, &str, &str)] = &[
 ];
 /// What the router writes into the copies it delivers, and a sender may not.
 const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
+/// The words that `routing` may be. They repeat what the recipients say already.
+const ROUTES: &[&str] = &["direct", "role", "broadcast", "topic"];
 /// The fields that `routing` may hold.
 const ROUTED: &[&str] = &[
     "to",
@@ -97,6 +100,7 @@ pub fn spell(fields: Map<String, Value>) -> Spelled {
 
 fn is_canonical(key: &str, value: &Value) -> bool {
     match key {
+        key if value.is_null() && FIELDS.contains(&key) => false,
         "body" | "subject" => true,
         "to" => match value {
             Value::Array(items) => !items.is_empty() && items.iter().all(Value::is_string),
@@ -105,6 +109,7 @@ fn is_canonical(key: &str, value: &Value) -> bool {
         "from" => !value.is_object(),
         "type" | "priority" => !VALUES.iter().any(|(field, word, _)| *field == key && value.as_str() == Some(word)),
         "in_reply_to" => !value.is_number(),
+        "attachments" => !value.as_array().is_some_and(|attachments| attachments.iter().any(has_null)),
         "refs" => !value.as_array().is_some_and(|refs| refs.iter().any(Value::is_number)),
         _ => !ROUTERS_OWN.contains(&key) && !TABLE.iter().any(|(other, ..)| *other == key),
     }
@@ -138,17 +143,24 @@ impl Spelling {
             (Payload, Value::Array(items)) => self.metadata.push((key, Value::Array(items), place)),
             (Links, links) => self.links(links, place),
             (Routing, Value::Object(map)) => self.routing(map, &place),
+            (Routing, Value::String(word)) if ROUTES.contains(&word.as_str()) => {
+                self.metadata.push((key, Value::String(word), place));
+            }
             (Content | Payload, _) => self.refuse(place, "text, an object or a list"),
-            (Routing, _) => self.refuse(place, "an object"),
+            (Routing, _) => self.refuse(place, &format!("an object, or one of the words {}", ROUTES.join(", "))),
         }
     }
 
     fn take_canonical(&mut self, key: String, value: Value) {
+        if value.is_null() && FIELDS.contains(&key.as_str()) {
+            return;
+        }
         let place = format!("/{key}");
         let known = TABLE.iter().map(|(_, field, _)| *field).chain(ROUTED.iter().copied()).chain(["subject"]);
         match known.into_iter().find(|field| *field == key) {
             Some(field) => self.put(field, value, place),
             None => {
+                let value = canonical(&key, value);
                 self.fields.insert(key, value);
             }
         }
@@ -277,6 +289,7 @@ fn canonical(field: &str, value: Value) -> Value {
         ("to", value) => name(value),
         ("in_reply_to", value) => reference(value),
         ("refs", Value::Array(items)) => Value::Array(items.into_iter().map(reference).collect()),
+        ("attachments", Value::Array(items)) => Value::Array(items.into_iter().map(without_nulls).collect()),
         (field, Value::String(text)) => {
             let known = VALUES.iter().find(|(f, word, _)| *f == field && *word == text);
             known.map_or(Value::String(text), |(_, _, value)| Value::from(*value))
@@ -301,6 +314,17 @@ fn reference(value: Value) -> Value {
         Value::Number(seq) if seq.is_u64() => Value::String(seq.to_string()),
         other => other,
     }
+}
+
+fn has_null(value: &Value) -> bool {
+    value.as_object().is_some_and(|fields| fields.values().any(Value::is_null))
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, value| !value.is_null());
+    }
+    value
 }
 
 fn is_same(field: &str, a: &Value, b: &Value) -> bool {

@@ -7,7 +7,7 @@
 
 use mailbag::clock::Stamp;
 use mailbag::error::Problem;
-use mailbag::message::{Message, TYPES};
+use mailbag::message::{FIELDS, Message, TYPES};
 use mailbag::schema::{self, Parsed};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -26,6 +26,33 @@ fn every_valid_message_becomes_the_canonical_one() {
             assert!(fields.remove("id").is_some_and(|id| id.as_str().is_some_and(|id| id.len() == 36)), "{case:?}");
         }
         assert_eq!(Value::Object(fields), expected, "{case:?}");
+    }
+}
+
+/// P114: `valid/nulls_are_absent.json` and `valid/spelling_*` have the other cases.
+#[test]
+fn null_is_absent_in_every_known_field() {
+    for field in FIELDS {
+        let mut message = json!({"to": "bob", "body": "x", "type": "message"});
+        message[field] = Value::Null;
+        let wanted = match *field {
+            "to" => vec!["no_recipient"],
+            "body" => vec!["no_content"],
+            _ => Vec::new(),
+        };
+        let problems = read(message.to_string().as_bytes(), ALICE).err().unwrap_or_default();
+        assert_eq!(problems.iter().map(|problem| problem.code.clone()).collect::<Vec<_>>(), wanted, "{field}");
+    }
+}
+
+/// A word in `routing` repeats what the recipients say, in any of its spellings.
+#[test]
+fn routing_may_be_a_word() {
+    for word in ["direct", "role", "broadcast", "topic"] {
+        let message = json!({"to": "bob", "body": "x", "routing": word});
+        let fields = read(message.to_string().as_bytes(), ALICE).expect("it is valid").into_fields();
+        assert_eq!(fields["metadata"], json!({"routing": word}));
+        assert_eq!(fields["to"], "bob");
     }
 }
 
@@ -67,7 +94,9 @@ fn the_fixtures_cover_every_field_and_every_type() {
     let fields: BTreeSet<&str> =
         texts.iter().flat_map(|m| m.as_object().expect("an object").keys().map(String::as_str)).collect();
     let schema: Value = serde_json::from_str(schema::message_schema()).expect("JSON");
-    for field in schema["properties"].as_object().expect("properties").keys() {
+    let properties = schema["properties"].as_object().expect("properties");
+    assert_eq!(properties.keys().collect::<Vec<_>>(), FIELDS);
+    for field in properties.keys() {
         assert!(fields.contains(field.as_str()), "no valid fixture has {field}");
         let wrong = fs::read_to_string(folder("invalid").join("wrong_types.json")).expect("a fixture");
         assert!(wrong.contains(&format!("{field:?}:")), "wrong_types.json lacks {field}");
