@@ -3,14 +3,15 @@
 pub mod taken;
 
 use crate::clock::Stamp;
-use crate::disk::{Barrier, Dir};
+use crate::disk::{Barrier, Dir, file_meta};
 use crate::error::{Class, Error, Result};
 use crate::fault::{self, Protection};
 use crate::fold::{Delivery, Place};
-use crate::layout;
+use crate::{layout, limits};
 use rustix::fs::FileType;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
 
 /// Delivers staged files into one directory of an agent: one rename each, never over another file. A copy that can't
 /// be moved stays staged, and is returned with the reason. Durable at the next barrier.
@@ -80,10 +81,72 @@ pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
 /// Moves a read message to `seen/`. One that is gone was moved by somebody else.
 pub fn mark_seen(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     let seen = room.make(layout::seen(agent))?;
-    match room.sub(layout::inbox(agent))?.rename(name, &seen, name, "mark as seen") {
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
-        done => done.map(|()| true),
+    set_down(&room.sub(layout::inbox(agent))?, name, &seen, "mark as seen")
+}
+
+/// Moves read messages to `seen/`. One that can't be moved keeps no other from it, and is told at the end.
+pub fn mark_all_seen<'n>(room: &Dir, agent: &str, names: impl Iterator<Item = &'n OsStr>) -> Result<()> {
+    let moved: Vec<Result<bool>> = names.map(|name| mark_seen(room, agent, name)).collect();
+    moved.into_iter().try_for_each(|moved| moved.map(drop))
+}
+
+/// Marks the copy of a message as read that was accepted at this instant, if it is unread.
+pub fn mark_copy_seen(room: &Dir, agent: &str, at: Stamp) -> Result<bool> {
+    match find(room, agent, at)? {
+        Some(name) => mark_seen(room, agent, &name),
+        None => Ok(false),
     }
+}
+
+/// Moves a file from one directory of an agent to another, never over a file. Where the name is taken there by the same
+/// bytes, it is the same message, and one of the two goes; other bytes stay, and the file gets a further name. `false` if
+/// the file is gone.
+fn set_down(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<bool> {
+    let mut new = name.to_owned();
+    for n in 2.. {
+        match from.rename(name, to, &new, verb) {
+            Err(e) if e.errno() == Some(libc::ENOENT) && from.stat(name)?.is_none() => return Ok(false),
+            Err(e) if e.errno() == Some(libc::EEXIST) && n <= limits::FURTHER_NAMES => {
+                if is_same(from, name, to, &new) {
+                    return from.remove(name).map(|()| true);
+                }
+                new = layout::further(name, n);
+            }
+            done => return done.map(|()| true),
+        }
+    }
+    Ok(false)
+}
+
+// What can't be read is not known to be the same.
+fn is_same(one: &Dir, name: &OsStr, other: &Dir, new: &OsStr) -> bool {
+    let bytes = |dir: &Dir, name: &OsStr| dir.read(name, limits::MESSAGE_BYTES_MOST * 2).ok().flatten();
+    bytes(one, name).is_some_and(|bytes_of_one| bytes(other, new) == Some(bytes_of_one))
+}
+
+/// A message that is being shown. As long as this lives, [`hold`] gives it to nobody else; a kill ends that, too.
+#[derive(Debug)]
+pub struct Held {
+    _lock: Option<File>,
+}
+
+/// Holds an unread message for whoever is going to show it and mark it as read; `None` if somebody else has it, or it is
+/// gone. Where a file can't be locked, it is held by everybody who asks.
+pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<Held>> {
+    let inbox = room.sub(layout::inbox(agent))?;
+    let file = match inbox.look(name) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
+        Err(_) => return Ok(Some(Held { _lock: None })),
+        Ok(file) => file,
+    };
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(_)) => return Ok(Some(Held { _lock: None })),
+        Ok(()) => {}
+    }
+    // Whoever had it before may have moved it since it was opened.
+    let is_there = inbox.stat(name)?.map(|meta| meta.inode) == file_meta(&file).ok().map(|meta| meta.inode);
+    Ok(is_there.then_some(Held { _lock: Some(file) }))
 }
 
 /// Makes the marker that says that an agent was told of a message: before it is told, by whoever tells. `false` if
@@ -130,10 +193,7 @@ pub fn expire(room: &Dir, agent: &str, name: &std::ffi::OsStr, barrier: &mut Bar
         inbox => inbox?,
     };
     let expired = room.make_with(layout::expired(agent), barrier)?;
-    match inbox.rename(name, &expired, name, "set aside as") {
-        Err(e) if e.errno() == Some(libc::ENOENT) => {}
-        done => done?,
-    }
+    set_down(&inbox, name, &expired, "set aside as")?;
     barrier.dir(&inbox);
     barrier.dir(&expired);
     Ok(())

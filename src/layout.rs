@@ -284,6 +284,17 @@ pub fn read_staged(name: &str) -> Option<(u64, u64)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
+/// The `n`th further name for a file whose name is taken: `x.json`, `x~2.json`, and so on. It is no longer than a name may
+/// be.
+pub fn further(name: &std::ffi::OsStr, n: u32) -> std::ffi::OsString {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let bytes = name.as_bytes();
+    let stem = bytes.strip_suffix(ONE.as_bytes()).unwrap_or(bytes);
+    let end = format!("~{n}{}", if stem.len() < bytes.len() { ONE } else { "" });
+    let kept = &stem[..stem.len().min(limits::FILE_NAME - end.len())];
+    std::ffi::OsString::from_vec([kept, end.as_bytes()].concat())
+}
+
 /// Could this file in an outbox be a message, or hold several? Names that start with a dot or end in neither `.json`
 /// nor `.ndjson` are left alone.
 pub fn is_message_file(name: &std::ffi::OsStr) -> bool {

@@ -84,6 +84,11 @@ pub const PACK_LEFT: usize = 20;
 /// Up to this many files and directories are synced one by one; beyond it, the whole file system at once.
 pub const SYNC_ONE_BY_ONE: usize = 12;
 
+/// How many further names are tried for a file whose name is taken.
+pub const FURTHER_NAMES: u32 = 1000;
+/// How many messages a command holds while it shows them, so that no other shows them too: each is an open file.
+pub const HELD_MESSAGES: usize = 256;
+
 /// How long an unfinished file has to stand still, by the monotonic clock, before it counts as what it is.
 pub const STAND_STILL: Duration = Duration::from_secs(2);
 /// How often every outbox is looked at where file events can be trusted.

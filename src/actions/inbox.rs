@@ -66,11 +66,45 @@ pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bo
     Ok(names.iter().filter_map(|name| load(&dir, &layout::inbox(agent), name, false)).collect())
 }
 
-/// The oldest unread message of an agent.
-pub fn oldest(room: &Room, agent: &str) -> Result<Option<Mail>> {
+/// Up to `most` unread messages of an agent, oldest first, that nobody else is just showing, each held for the caller.
+pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
+    let mut holding = Holding::default();
     let names = inbox::unread(&room.dir, agent)?;
-    let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(None) };
-    Ok(names.iter().find_map(|name| load(&dir, &layout::inbox(agent), name, false)))
+    let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(holding) };
+    for name in names {
+        if holding.mails.len() >= most {
+            break;
+        }
+        // Beyond the bound a message may be shown by two, which is better than by nobody.
+        let held = match holding.held.len() < limits::HELD_MESSAGES {
+            true => inbox::hold(&room.dir, agent, &name)?,
+            false => None,
+        };
+        if held.is_none() && holding.held.len() < limits::HELD_MESSAGES {
+            holding.shown_elsewhere |= dir.stat(&name)?.is_some();
+            continue;
+        }
+        holding.held.extend(held);
+        holding.mails.extend(load(&dir, &layout::inbox(agent), &name, false));
+    }
+    Ok(holding)
+}
+
+impl Holding {
+    /// Of mail that anybody else may show as well.
+    pub fn of(mails: Vec<Mail>) -> Holding {
+        Holding { mails, ..Holding::default() }
+    }
+}
+
+/// Mail that is going to be shown. No other `mailbag read` shows what is unread of it as long as this lives.
+#[derive(Debug, Default)]
+pub struct Holding {
+    /// The messages.
+    pub mails: Vec<Mail>,
+    /// Was there further unread mail, which another process is just showing?
+    pub shown_elsewhere: bool,
+    held: Vec<inbox::Held>,
 }
 
 /// The mail that an agent has read, oldest first.

@@ -1,6 +1,6 @@
 //! Reading: the messages that were asked for, and, once they were shown, the move to `seen/`.
 
-use super::inbox::{self, Mail};
+use super::inbox::{self, Holding, Mail};
 use crate::address::quoted;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -17,12 +17,18 @@ pub enum Wanted {
 }
 
 /// The messages that are wanted, in the order asked for. What was read before can be read again by its name.
-pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Vec<Mail>> {
-    let names = match wanted {
-        Wanted::Oldest => return Ok(inbox::oldest(room, agent)?.into_iter().collect()),
-        Wanted::All => return inbox::list(room, agent),
-        Wanted::Named(names) => names,
-    };
+///
+/// Of the processes that ask for what is unread at the same time, one gets each message; whoever names a message gets it.
+pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Holding> {
+    match wanted {
+        Wanted::Oldest => inbox::hold(room, agent, 1),
+        Wanted::All => inbox::hold(room, agent, usize::MAX),
+        Wanted::Named(names) => named(room, agent, names).map(Holding::of),
+    }
+}
+
+/// The messages of these names, read before or not.
+pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
     let unread = inbox::list(room, agent)?;
     let mut seen = None;
     let mut found: Vec<Mail> = Vec::new();
@@ -47,12 +53,10 @@ pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Vec<Mail>> {
     Ok(found)
 }
 
-/// Moves what was shown to `seen/`. What its reader took away meanwhile is fine.
+/// Moves what was shown to `seen/`. What its reader took away meanwhile is fine; what can't be moved keeps no other from it.
 pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
-    mails
-        .iter()
-        .filter(|mail| !mail.seen)
-        .try_for_each(|mail| crate::inbox::mark_seen(&room.dir, agent, &mail.name).map(drop))
+    let unread = mails.iter().filter(|mail| !mail.seen);
+    crate::inbox::mark_all_seen(&room.dir, agent, unread.map(|mail| &*mail.name))
 }
 
 /// The one message that a name means: a whole id before a seq, and a seq before the beginning of an id.

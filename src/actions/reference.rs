@@ -8,8 +8,11 @@ use crate::room::Room;
 use crate::{find, id, limits};
 
 /// What to write into `in_reply_to` or `refs` for each reference.
-pub fn resolve(room: &Room, asker: &str, references: &[String]) -> Result<Vec<String>> {
-    let named = |(reference, past): (&String, Past)| if reference.contains('/') { past.name() } else { past.id };
+pub fn resolve(room: &Room, asker: &str, references: &[String]) -> Result<Vec<(String, Past)>> {
+    let named = |(reference, past): (&String, Past)| match reference.contains('/') {
+        true => (past.name(), past),
+        false => (past.id.clone(), past),
+    };
     Ok(references.iter().zip(lookup(room, asker, references)?).map(named).collect())
 }
 

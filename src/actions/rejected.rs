@@ -1,5 +1,7 @@
 //! Refused files: which there are, why, and what becomes of them: judged anew, or dropped.
 
+mod standing;
+
 use super::status::directories;
 use super::tail::Tail;
 use super::{attach, identity};
@@ -13,8 +15,9 @@ use crate::room::Room;
 use crate::settings::Admission;
 use crate::{layout, limits};
 use rustix::fs::FileType;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use serde::Serialize;
+use standing::{claim_of, last_of_file, line_of, of};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -49,6 +52,9 @@ pub struct Refused {
     pub problems: Vec<Problem>,
     #[serde(skip)]
     text: Option<String>,
+    /// Of a line: the file that holds it, where no line of that was accepted. It goes with the last of its lines.
+    #[serde(skip)]
+    kept_in: Option<PathBuf>,
 }
 
 /// Which refused files are meant.
@@ -118,9 +124,10 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Refused>> {
         Which::Named(names) => {
             let mut chosen: Vec<Refused> = Vec::new();
             for name in names {
-                let one = named(&all, name)?;
-                if !chosen.iter().any(|other| other.seq == one.seq && other.agent == one.agent) {
-                    chosen.push(one.clone());
+                for one in named(room, &all, name)? {
+                    if !chosen.iter().any(|other| other.seq == one.seq && other.agent == one.agent) {
+                        chosen.push(one.clone());
+                    }
                 }
             }
             Ok(chosen)
@@ -130,7 +137,11 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Refused>> {
 
 /// One refused file with its text.
 pub fn show(room: &Room, name: &str) -> Result<Shown> {
-    let refused = list(room, &Which::Named(vec![name.to_owned()]))?.remove(0);
+    let mut found = list(room, &Which::Named(vec![name.to_owned()]))?;
+    if found.len() > 1 {
+        return Err(several(name, "lines", &found));
+    }
+    let refused = found.remove(0);
     let bytes = refused.file.as_ref().and_then(|file| room.dir.read(file, limits::MESSAGE_BYTES_MOST).ok().flatten());
     let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).or_else(|| refused.text.clone());
     Ok(Shown { problems: refused.problems.clone(), text, refused })
@@ -141,7 +152,7 @@ pub fn remove_all(room: &Room, listed: &[Refused]) -> Result<()> {
     for refused in listed {
         let dir = room.dir.sub(layout::rejected(&refused.agent))?;
         // The explanation goes last: as long as anything stands there, it says what that is.
-        for path in refused.file.iter().chain(&refused.explanation) {
+        for path in refused.file.iter().chain(last_of_file(room, refused)?.as_ref()).chain(&refused.explanation) {
             remove(&dir, path)?;
         }
         dir.sync()?;
@@ -172,8 +183,8 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
     let mut retried = Vec::new();
     for refused in &all {
         // A refused line has no file of its own; it goes back as one.
-        let line = refused.text.as_ref().filter(|_| refused.file.is_none()).map(String::as_bytes);
-        retried.push(put_back(room, refused, content.as_deref().or(line))?);
+        let line = line_of(room, refused)?;
+        retried.push(put_back(room, refused, content.as_deref().or(line.as_deref()))?);
     }
     let routed = daemon::pass(room)?;
     note(&mut retried, tail.read()?);
@@ -192,108 +203,50 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
     Ok(retried)
 }
 
-/// Looks at one agent's directory: each refusal has a number, under which its file and its explanation stand.
-fn of(room: &Room, agent: &str) -> Result<Vec<Refused>> {
-    let directory = layout::rejected(agent);
-    let dir = room.dir.sub(&directory)?;
-    let mut by_seq: BTreeMap<u64, Vec<String>> = BTreeMap::new();
-    for entry in dir.list()? {
-        let Ok(name) = entry?.name.into_string() else { continue };
-        if let Some(seq) = layout::read_retired(&name).filter(|_| !name.starts_with('.')) {
-            by_seq.entry(seq).or_default().push(name);
-        }
-    }
-    let each = by_seq.into_iter().map(|(seq, names)| {
-        let (file, explanation) = tell_apart(&dir, seq, names);
-        let why = explanation.as_ref().and_then(|name| explain(&dir, name));
-        let why = why.unwrap_or_else(|| Why {
-            what: "its explanation can't be read; `mailbag log --event refused` has the reason".into(),
-            ..Why::default()
-        });
-        let kept = file.as_deref().or(explanation.as_deref()).and_then(layout::read_original).unwrap_or_default();
-        Refused {
-            seq,
-            agent: agent.to_owned(),
-            name: if why.file.is_empty() { kept.to_owned() } else { why.file },
-            file: file.map(|name| directory.join(name)),
-            explanation: explanation.map(|name| directory.join(name)),
-            line: why.line,
-            code: why.code,
-            what: why.what,
-            refused_at: why.refused_at,
-            problems: why.problems,
-            text: why.text,
-        }
-    });
-    Ok(each.collect())
-}
-
-/// Which of the names of one number is the file, and which its explanation: a sender may call its file as
-/// explanations are called.
-fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, Option<String>) {
-    names.sort_by_key(String::len);
-    let explains = |name: &String, file: &String| {
-        layout::read_original(file).is_some_and(|original| *name == layout::explanation(seq, original))
-    };
-    for file in &names {
-        if let Some(explanation) = names.iter().find(|name| *name != file && explains(name, file)) {
-            return (Some(file.clone()), Some(explanation.clone()));
-        }
-    }
-    match names.into_iter().next() {
-        Some(name) if name.ends_with(layout::EXPLAINED) && explain(dir, &name).is_some() => (None, Some(name)),
-        other => (other, None),
-    }
-}
-
-/// What an explanation says.
-#[derive(Default, Deserialize)]
-struct Why {
-    #[serde(default)]
-    code: String,
-    #[serde(skip)]
-    what: String,
-    #[serde(default)]
-    refused_at: String,
-    #[serde(default)]
-    file: String,
-    line: Option<u64>,
-    text: Option<String>,
-    problems: Vec<Problem>,
-}
-
-fn explain(dir: &Dir, name: &str) -> Option<Why> {
-    let bytes = dir.read(name, limits::MESSAGE_BYTES_MOST).ok()??;
-    let why: Why = serde_json::from_slice(&bytes).ok()?;
-    let what = why.problems.first().map(|problem| problem.what.clone()).unwrap_or_default();
-    Some(Why { what, ..why })
-}
-
-/// The one that a word means: a number before a name.
-fn named<'r>(all: &'r [Refused], word: &str) -> Result<&'r Refused> {
+/// What a word means: a number before a name. The name of a file that holds a message a line means all refused lines of
+/// it, in their order.
+fn named<'r>(room: &Room, all: &'r [Refused], word: &str) -> Result<Vec<&'r Refused>> {
     let in_room = |path: &Option<PathBuf>| {
         path.as_ref().is_some_and(|path| path.as_os_str() == word || path.file_name().is_some_and(|name| name == word))
     };
-    let rules: [&dyn Fn(&&Refused) -> bool; 2] = [&|one| word.parse() == Ok(one.seq), &|one| {
-        one.name == word || in_room(&one.file) || in_room(&one.explanation)
+    let seq = word.strip_prefix('#').unwrap_or(word).parse().ok();
+    let rules: [&dyn Fn(&&Refused) -> bool; 2] = [&|one| seq == Some(one.seq), &|one| {
+        one.name == word || [&one.file, &one.kept_in, &one.explanation].into_iter().any(in_room)
     }];
     for rule in rules {
-        match all.iter().filter(rule).collect::<Vec<_>>().as_slice() {
+        let mut found: Vec<&Refused> = all.iter().filter(rule).collect();
+        found.sort_by_key(|one| one.line);
+        match found.as_slice() {
             [] => {}
-            [one] => return Ok(one),
-            many => {
-                let seqs: Vec<String> = many.iter().take(limits::PROBLEMS).map(|one| one.seq.to_string()).collect();
-                return Err(Error::Usage {
-                    what: format!("{} means several refused files", quoted(word)),
-                    cure: format!("write one of {}", seqs.join(", ")),
-                });
-            }
+            [_] => return Ok(found),
+            _ if are_of_one_file(room, &found)? => return Ok(found),
+            _ => return Err(several(word, "files", found)),
         }
     }
     Err(Error::NotFound {
         what: format!("no refused file {} stands there", quoted(word)),
         cure: "`mailbag rejected list` shows which do".into(),
     })
+}
+
+fn are_of_one_file(room: &Room, found: &[&Refused]) -> Result<bool> {
+    let mut claims = BTreeSet::new();
+    for one in found {
+        claims.insert(claim_of(room, one.seq)?.filter(|_| one.line.is_some()));
+    }
+    Ok(claims.len() == 1 && !claims.contains(&None))
+}
+
+fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Refused>) -> Error {
+    let name = |one: &Refused| match one.line {
+        Some(line) => format!("#{} (line {line})", one.seq),
+        None => format!("#{}", one.seq),
+    };
+    let names: Vec<String> = found.into_iter().take(limits::PROBLEMS).map(name).collect();
+    Error::Usage {
+        what: format!("{} means several refused {things}", quoted(word)),
+        cure: format!("write one of {}", names.join(", ")),
+    }
 }
 
 /// Putting a file back where nobody would route it would only hide it.
@@ -332,7 +285,8 @@ fn put_back(room: &Room, refused: &Refused, content: Option<&[u8]>) -> Result<Re
     let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
     outbox.sync()?;
     // From here on it is the router's; what is left of the refusal would only be shown as one that still stands.
-    for path in refused.file.iter().filter(|_| content.is_some()).chain(&refused.explanation) {
+    let whole = last_of_file(room, refused)?;
+    for path in refused.file.iter().filter(|_| content.is_some()).chain(&whole).chain(&refused.explanation) {
         remove(&dir, path)?;
     }
     dir.sync()?;

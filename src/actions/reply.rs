@@ -4,6 +4,7 @@ use super::history::Past;
 use super::identity::Who;
 use super::reference;
 use super::send::{Draft, sender_id};
+use crate::clock::Stamp;
 use crate::error::{Error, Problem, Result};
 use crate::registry::Registry;
 use crate::room::Room;
@@ -41,6 +42,7 @@ pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Res
         subject: draft.subject.or_else(|| past.subject.as_deref().map(re)),
         thread: draft.thread.or_else(|| past.thread_id.clone().or_else(|| Some(past.id.clone()))),
         channel: draft.channel.or_else(|| past.message.contains_key("channel").then(|| past.channel.clone())),
+        answers: Stamp::parse(&past.accepted_at),
         in_reply_to: Some(if name == past.id { past.id.clone() } else { past.name() }),
         ..draft
     };

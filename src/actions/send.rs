@@ -11,7 +11,7 @@ use crate::registry::{Agent, Registry};
 use crate::resolve::Recipient;
 use crate::room::Room;
 use crate::settings::{Admission, Settings};
-use crate::{id, layout};
+use crate::{id, inbox, layout};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -37,6 +37,8 @@ pub struct Draft {
     pub reply_to: Option<String>,
     /// The same where it was looked up already, and `reply_to` is not given.
     pub in_reply_to: Option<String>,
+    /// When the message was accepted that it answers, where that was looked up already.
+    pub answers: Option<Stamp>,
     /// Messages that it is related to.
     pub refs: Vec<String>,
     /// The same as they are to be written, for whoever has looked them up.
@@ -74,14 +76,27 @@ pub struct Sent {
     pub recipients: Vec<Recipient>,
 }
 
-/// Writes a message into the outbox of its sender. Once this has returned, a power cut doesn't lose it.
+/// Writes a message into the outbox of its sender. Once this has returned, a power cut doesn't lose it. The message that it
+/// answers is marked as read.
 pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
-    let (sent, text) = prepare(room, who, draft)?;
+    let Prepared { sent, text, sender, answers } = prepare(room, who, draft)?;
     if let Some(outbox) = sent.file.parent() {
         room.dir.make(outbox)?;
     }
     room.dir.replace(&sent.file, text.as_bytes())?;
+    if let Some(at) = answers {
+        // It was sent: what goes wrong here must not be taken for a failure to send.
+        inbox::mark_copy_seen(&room.dir, &sender, at).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
+    }
     Ok(sent)
+}
+
+/// A message that may be sent.
+struct Prepared {
+    sent: Sent,
+    text: String,
+    sender: String,
+    answers: Option<Stamp>,
 }
 
 /// Would this be sent? For who does something else first.
@@ -90,14 +105,14 @@ pub fn check(room: &Room, who: &Who, draft: Draft) -> Result<()> {
 }
 
 /// The message as it is to be written, if the router will take it.
-fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<(Sent, String)> {
+fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let sender = sender_id(&registry, &settings, who)?;
     if draft.body_is_last_word {
         refuse_address_as_body(&registry, &draft)?;
     }
     let id = id::mint();
-    let fields = compose(room, &settings, &sender, &id, draft)?;
+    let (fields, answers) = compose(room, &settings, &sender, &id, draft)?;
     let text = serde_json::to_string_pretty(&fields).unwrap_or_default() + "\n";
     if text.len() as u64 > settings.message_bytes {
         return Err(Error::Refused(vec![too_large(text.len() as u64, settings.message_bytes)]));
@@ -106,7 +121,8 @@ fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<(Sent, String)> {
     let (_, recipients) = checked.map_err(Error::Refused)?;
     let outbox = layout::outbox(&sender);
     let file = outbox.join(format!("{id}.json"));
-    Ok((Sent { id, file, recipients: recipients.unwrap_or_default() }, text))
+    let sent = Sent { id, file, recipients: recipients.unwrap_or_default() };
+    Ok(Prepared { sent, text, sender, answers })
 }
 
 /// Routes what waits, unless a router runs and does it.
@@ -177,11 +193,23 @@ fn refuse_address_as_body(registry: &Registry, draft: &Draft) -> Result<()> {
     })
 }
 
-fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draft) -> Result<Map<String, Value>> {
+/// The fields of a message, and when the message was accepted that it answers.
+fn compose(
+    room: &Room,
+    settings: &Settings,
+    sender: &str,
+    id: &str,
+    draft: Draft,
+) -> Result<(Map<String, Value>, Option<Stamp>)> {
     let mut wanted = draft.refs.clone();
     wanted.extend(draft.reply_to.clone());
-    let mut refs = reference::resolve(room, sender, &wanted)?;
-    let in_reply_to = draft.reply_to.and_then(|_| refs.pop()).or(draft.in_reply_to);
+    let mut found = reference::resolve(room, sender, &wanted)?;
+    let answered = draft.reply_to.and_then(|_| found.pop());
+    let mut refs: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
+    let (in_reply_to, answers) = match answered {
+        Some((name, past)) => (Some(name), Stamp::parse(&past.accepted_at)),
+        None => (draft.in_reply_to, draft.answers),
+    };
     refs.extend(draft.raw_refs);
     let named = draft.attachments.iter().map(|file| attach::attach(room, settings, file));
     let attachments: Vec<Value> = draft.raw_attachments.into_iter().map(Ok).chain(named).collect::<Result<_>>()?;
@@ -215,7 +243,8 @@ fn compose(room: &Room, settings: &Settings, sender: &str, id: &str, draft: Draf
         ("attachments", (!attachments.is_empty()).then_some(Value::Array(attachments))),
         ("metadata", (!metadata.is_empty()).then_some(Value::Object(metadata))),
     ];
-    Ok(fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
+    let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+    Ok((fields, answers))
 }
 
 /// The id of whose mail is meant: somebody registered, or somebody who once was and left an inbox.

@@ -179,8 +179,6 @@ fn give_back_lapsed(shelf: &Shelf) -> Result<(Vec<Lapsed>, Option<Duration>)> {
                 holder: shelf.lease(&name).map(|lease| lease.holder),
                 until: until.to_string(),
             }),
-            // A file of that name stands in the inbox: it is handed out, and this one waits until it is done.
-            Err(e) if e.errno() == Some(libc::EEXIST) => tracing::warn!("{e}"),
             Err(e) => return Err(e),
         }
     }

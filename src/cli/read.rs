@@ -46,9 +46,13 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         (false, true) => Wanted::Oldest,
         (false, false) => Wanted::Named(args.ids),
     };
-    let mails = read::find(&room, &agent, &wanted)?;
-    print(&agent, &mails, cx)?;
-    read::mark_seen(&room, &agent, &mails)?;
+    let found = read::find(&room, &agent, &wanted)?;
+    if found.shown_elsewhere && found.mails.is_empty() && !cx.out.json {
+        cx.out.note(&format!("another process is showing the unread mail of {agent}"));
+        return Ok(Exit::Ok);
+    }
+    print(&agent, &found.mails, cx)?;
+    read::mark_seen(&room, &agent, &found.mails)?;
     Ok(Exit::Ok)
 }
 

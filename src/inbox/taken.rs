@@ -4,6 +4,7 @@
 //! The lease beside it only says who has it and how long. Whoever changes either holds `taken/.lock`, so that no message
 //! is given back to which somebody has just got a new lease.
 
+use super::{is_same, set_down};
 use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::{Doing, Result};
@@ -94,6 +95,10 @@ impl Shelf {
                     Some(before) => self.write(name, &before)?,
                     None => self.forget(name)?,
                 }
+                // What was handed out already is not handed out again.
+                if e.errno() == Some(libc::EEXIST) && is_same(&self.inbox, name, &self.taken, name) {
+                    self.inbox.remove(name)?;
+                }
                 Ok(false)
             }
             Err(e) => Err(e),
@@ -102,11 +107,7 @@ impl Shelf {
 
     /// Puts a message back into the inbox, never over another. Its lease stays, to say who had it and how often.
     pub fn give_back(&self, name: &OsStr) -> Result<bool> {
-        match self.taken.rename(name, &self.inbox, name, "give back to") {
-            Ok(()) => Ok(true),
-            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
-            Err(e) => Err(e),
-        }
+        set_down(&self.taken, name, &self.inbox, "give back to")
     }
 
     /// Changes the lease of a taken message in one step.
@@ -118,7 +119,7 @@ impl Shelf {
     pub fn done(&self, name: &OsStr, is_taken: bool) -> Result<()> {
         let seen = self.room.make(layout::seen(&self.agent))?;
         let from = if is_taken { &self.taken } else { &self.inbox };
-        from.rename(name, &seen, name, "mark as seen")?;
+        set_down(from, name, &seen, "mark as seen")?;
         self.forget(name)
     }
 

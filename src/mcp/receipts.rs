@@ -156,7 +156,7 @@ impl Receipts {
 
 /// What its reader took away meanwhile is fine.
 fn mark(room: &Room, agent: &str, mails: &[Handed]) -> Result<()> {
-    mails.iter().try_for_each(|mail| inbox::mark_seen(&room.dir, agent, &mail.file).map(drop))
+    inbox::mark_all_seen(&room.dir, agent, mails.iter().map(|mail| &*mail.file))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::world::World;
 use serde_json::Value;
+use std::io::Read;
 use std::process::Stdio;
 
 #[test]
@@ -97,4 +98,86 @@ fn numbers_in_a_message_are_shown_as_they_were_written() {
     assert!(text.contains("12345678901234567890123") && text.contains("1.10"), "{text}");
     let read: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(read[0]["from"], "alice");
+}
+
+/// The oldest unread message stands in `seen/` too, under the same name, with these bytes.
+fn seen_before(world: &World, bytes: Option<&str>) -> String {
+    let name = world.names("inbox/bob").remove(0);
+    let same = std::fs::read_to_string(world.room(&format!("inbox/bob/{name}"))).expect("the message");
+    world.write(&format!("inbox/bob/seen/{name}"), bytes.unwrap_or(&same));
+    name
+}
+
+#[test]
+fn a_message_whose_name_stands_in_seen_is_read_once_and_the_next_ones_follow() {
+    // P96
+    let world = World::with(&["alice", "bob"]);
+    ["first", "second", "third"].iter().for_each(|body| drop(world.send("alice", "bob", body)));
+    seen_before(&world, None);
+    assert!(world.ok(&["read", "--as", "bob"]).contains("first"));
+    assert_eq!(world.bodies("bob"), ["second", "third"]);
+    let name = seen_before(&world, Some("another thing that its reader keeps there"));
+    assert_eq!(world.json(&["read", "--all", "--as", "bob"]).as_array().map(Vec::len), Some(2));
+    assert_eq!(world.bodies("bob"), [""; 0]);
+    // Nothing was written over, and nothing was lost.
+    let further = format!("inbox/bob/seen/{}~2.json", name.trim_end_matches(".json"));
+    assert_eq!(world.read(&further)["body"], "second");
+    assert_eq!(world.names("inbox/bob/seen").len(), 4);
+    let kept = std::fs::read_to_string(world.room(&format!("inbox/bob/seen/{name}"))).expect("it is there");
+    assert!(kept.starts_with("another thing"), "{kept}");
+}
+
+#[test]
+fn one_message_that_cannot_be_marked_keeps_no_other_from_it() {
+    let world = World::with(&["alice", "bob"]);
+    ["first", "second"].iter().for_each(|body| drop(world.send("alice", "bob", body)));
+    let name = world.names("inbox/bob").remove(0);
+    std::fs::create_dir_all(world.room(&format!("inbox/bob/seen/{name}"))).expect("a directory in its place");
+    world.ok(&["read", "--all", "--as", "bob"]);
+    assert_eq!(world.bodies("bob"), [""; 0]);
+}
+
+#[test]
+fn fifty_readers_at_once_show_each_message_once() {
+    let world = World::with(&["alice", "bob"]);
+    let lines: String = (0..50).map(|n| format!("{{\"to\": \"bob\", \"body\": \"letter {n}.\"}}\n")).collect();
+    world.drop_file("alice", "many.ndjson", lines);
+    world.ok(&["run", "--once"]);
+    // Nobody writes meanwhile: what two of them would show is decided by the readers alone.
+    let _router = world.router(&[]);
+    let readers: Vec<_> = (0..50)
+        .map(|_| {
+            let mut command = world.bare(&["read", "--as", "bob", "--json"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+        })
+        .collect();
+    let shown: Vec<Value> = readers
+        .into_iter()
+        .flat_map(|reader| {
+            let output = reader.wait_with_output().expect("it ends");
+            assert!(output.status.success(), "{output:?}");
+            serde_json::from_slice::<Vec<Value>>(&output.stdout).expect("JSON")
+        })
+        .collect();
+    let bodies: std::collections::BTreeSet<&str> = shown.iter().filter_map(|mail| mail["body"].as_str()).collect();
+    assert_eq!((shown.len(), bodies.len(), world.inbox("bob").len()), (50, 50, 0));
+}
+
+#[test]
+fn a_reader_that_does_not_end_keeps_its_message_and_no_other() {
+    let world = World::with(&["alice", "bob"]);
+    let long = serde_json::json!({"to": "bob", "body": "long ".repeat(100_000)}).to_string();
+    world.drop_file("alice", "long.json", long);
+    world.ok(&["run", "--once"]);
+    // It fills the pipe, which nobody empties, and so goes on showing.
+    let mut slow = world.bare(&["read", "--as", "bob"]);
+    let mut slow = slow.stdout(Stdio::piped()).spawn().expect("the program starts");
+    slow.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("it begins to show it");
+    let second = world.run(&["read", "--as", "bob"]);
+    assert!(second.out.is_empty() && second.err.contains("another process is showing"), "{second:?}");
+    world.send("alice", "bob", "short");
+    assert!(world.ok(&["read", "--as", "bob"]).contains("short"));
+    slow.kill().expect("it can be killed");
+    slow.wait().expect("it ends");
+    assert!(world.ok(&["read", "--as", "bob"]).contains("long"), "nobody had shown it to the end");
 }

@@ -164,3 +164,78 @@ fn a_refused_line_of_a_file_of_lines_is_shown_and_goes_back_as_a_file_of_its_own
     assert_eq!((world.bodies("bbo"), world.bodies("bob")), (vec!["two".to_owned()], vec!["one".to_owned()]));
     assert_eq!(world.json(&["rejected", "list"]), json!([]));
 }
+
+/// Alice dropped a file of three lines, of which these are addressed to somebody who isn't there.
+fn lines(refused: &[usize]) -> World {
+    let world = World::with(&["alice", "bob"]);
+    let to = |n: &usize| if refused.contains(n) { "bbo" } else { "bob" };
+    let line = |n: usize| format!("{{\"to\": \"{}\", \"body\": \"line {n}\"}}\n", to(&n));
+    world.drop_file("alice", "turn.ndjson", (1..=3).map(line).collect::<String>());
+    world.ok(&["run", "--once"]);
+    world
+}
+
+#[test]
+fn a_file_of_which_every_line_was_refused_goes_back_once_however_it_is_named() {
+    let world = lines(&[1, 2, 3]);
+    let listed = world.json(&["rejected", "list"]);
+    assert_eq!((listed.as_array().map(Vec::len), &listed[2]["line"]), (Some(3), &json!(1)), "{listed}");
+    world.ok(&["agent", "add", "bbo"]);
+    let retried = world.json(&["rejected", "retry", "turn.ndjson"]);
+    assert_eq!(retried.as_array().map(Vec::len), Some(3), "{retried}");
+    assert_eq!(world.bodies("bbo").len(), 3);
+    // By number nothing of it is left, and no explanation stands there.
+    for one in listed.as_array().expect("a list") {
+        world.fails(3, &["rejected", "retry", &one["seq"].to_string()]);
+    }
+    assert_eq!(world.bodies("bbo").len(), 3);
+    assert_eq!(std::fs::read_dir(world.room("rejected/alice")).map(Iterator::count).unwrap_or_default(), 0);
+    assert_eq!(
+        (world.json(&["rejected", "list"]), world.json(&["status"])["rejected"].clone()),
+        (json!([]), json!([]))
+    );
+}
+
+#[test]
+fn one_line_after_the_other_goes_back_and_then_the_file_is_gone() {
+    let world = lines(&[1, 2, 3]);
+    world.ok(&["agent", "add", "bbo"]);
+    let seqs: Vec<String> = world
+        .json(&["rejected", "list"])
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["seq"].to_string())
+        .collect();
+    for (n, seq) in seqs.iter().enumerate() {
+        world.ok(&["rejected", "retry", &format!("#{seq}")]);
+        assert_eq!(world.bodies("bbo").len(), n + 1);
+    }
+    assert_eq!(std::fs::read_dir(world.room("rejected/alice")).map(Iterator::count).unwrap_or_default(), 0);
+}
+
+#[test]
+fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
+    let world = lines(&[2, 3]);
+    let said = world.fails(2, &["rejected", "show", "turn.ndjson"]);
+    assert!(said.contains("(line 2)") && said.contains("(line 3)"), "{said}");
+    world.ok(&["agent", "add", "bbo"]);
+    world.drop_file("alice", "turn.ndjson", "{\"to\": \"nobody\", \"body\": \"another file\"}\n");
+    world.ok(&["run", "--once"]);
+    let said = world.fails(2, &["rejected", "retry", "turn.ndjson"]);
+    assert!(said.contains("(line 1)") && said.contains("(line 2)"), "{said}");
+    assert_eq!(
+        world
+            .json(&["rejected", "drop", &world.json(&["rejected", "list"])[0]["seq"].to_string(), "--yes"])
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+    world.ok(&["rejected", "retry", "turn.ndjson"]);
+    let mut bodies = world.bodies("bbo");
+    bodies.sort();
+    assert_eq!(
+        (bodies, world.bodies("bob")),
+        (vec!["line 2".to_owned(), "line 3".to_owned()], vec!["line 1".to_owned()])
+    );
+}

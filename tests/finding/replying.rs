@@ -22,7 +22,7 @@ fn a_reply_goes_to_the_sender_and_belongs_to_the_conversation() {
     // And back, by seq: the thread stays, `Re: ` is not doubled, and an answer is no question.
     let seq = answer["delivery"]["seq"].to_string();
     world.ok(&["reply", &seq, "thanks", "--as", "alice"]);
-    let thanks = &world.inbox("bob")[1];
+    let thanks = &world.inbox("bob")[0];
     assert_eq!(
         json!([thanks["type"], thanks["subject"], thanks["thread_id"], thanks["in_reply_to"]]),
         json!(["message", "Re: Порт?", "q1", format!("bob/{}", answer["id"].as_str().expect("an id"))])
@@ -37,7 +37,7 @@ fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
     let of = |agent: &str| world.inbox(agent).last().map(|mail| mail["addressed_to"].clone());
     assert_eq!(of("alice"), Some(json!(["alice", "carol", "dave"])));
     assert_eq!((of("carol"), of("dave")), (of("alice"), of("alice")));
-    assert_eq!(world.inbox("bob").len(), 1, "not to oneself");
+    assert_eq!(world.inbox("bob").len(), 0, "not to oneself, and what was answered is read");
     assert_eq!(world.inbox("carol")[1]["thread_id"], "greetings");
     assert_eq!(world.inbox("carol")[1]["in_reply_to"], "alice/m");
     // Alice adds something; who is gone meanwhile is left out, and told.
@@ -158,4 +158,21 @@ fn the_human_may_answer_what_was_said_between_agents() {
     let shown = world.ok(&["thread", "m1", "--as", "human"]);
     assert!(is_tame(&shown) && shown.contains("no, wait"), "{shown:?}");
     assert_eq!(each(&world.json(&["thread", "m1", "--as", "bob"]), "from"), ["alice", "human"]);
+}
+
+#[test]
+fn whoever_answers_a_message_has_read_it() {
+    let world = World::with(&["alice", "bob", "carol"]);
+    let asked = world.ok(&["send", "bob", "carol", "which port?", "--as", "alice"]).trim().to_owned();
+    let other = world.send("alice", "bob", "and which host?");
+    world.ok(&["reply", &asked, "8080", "--as", "bob"]);
+    assert_eq!(world.bodies("bob"), ["and which host?"]);
+    assert_eq!(world.bodies("carol"), ["which port?"], "her copy is hers");
+    world.ok(&["send", "alice", "localhost", "--reply-to", &other, "--as", "bob"]);
+    assert_eq!(world.bodies("bob"), [""; 0]);
+    let status = || world.json(&["trace", &asked, "--as", "alice"])["recipients"][0]["rung"].clone();
+    world.wait("its sender sees that it was seen", || status() == "seen");
+    // A reply that is refused beforehand marks nothing.
+    world.fails(65, &["reply", &asked, "x", "--priority", "asap", "--as", "carol"]);
+    assert_eq!(world.bodies("carol"), ["which port?"]);
 }

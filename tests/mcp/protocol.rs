@@ -152,3 +152,21 @@ fn results_can_be_text_alone() {
     assert!(text.contains("once is enough"));
     assert_eq!(data, Value::Null);
 }
+
+#[test]
+fn params_of_another_shape_are_invalid_params_and_the_method_is_found() {
+    let world = World::with(&["alice"]);
+    let client = Client::of(&world, "alice");
+    for params in [
+        json!({"name": "list_agents", "arguments": []}),
+        json!({"name": "list_agents", "arguments": "none"}),
+        json!({"name": 7}),
+        json!({"arguments": {}}),
+    ] {
+        let answer = client.request("tools/call", params.clone());
+        assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
+        let said = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(said.contains("tools/call") && said.contains("arguments"), "{said}");
+    }
+    assert_eq!(client.request("tools/cal", json!({}))["error"]["code"], -32601);
+}

@@ -276,3 +276,14 @@ fn a_message_that_can_not_be_routed_now_is_not_lost() {
     world.ok(&["inbox", "bob"]);
     assert_eq!(world.bodies("bob"), ["before", "after"]);
 }
+
+#[test]
+fn a_status_that_is_none_is_answered_with_all_that_there_are() {
+    let (_world, client) = room();
+    for status in ["done", "actoned", ""] {
+        let said = client.fails("acknowledge_message", json!({"id": "#2", "status": status}));
+        for known in ["acknowledged", "actioned", "resolved", "superseded", "withdrawn", "abandoned"] {
+            assert!(said.contains(known), "{status:?}: {said}");
+        }
+    }
+}

@@ -178,3 +178,32 @@ fn a_message_that_is_taken_is_seen_once_it_is_done() {
     town.ok(&["done", &id, "--as", "builders"]);
     town.wait("it is seen", || rung() == "seen");
 }
+
+#[test]
+fn a_name_that_is_taken_where_a_message_goes_keeps_it_from_going_nowhere() {
+    // P96: to seen/, to expired/ and back to the inbox.
+    let world = World::with(&["alice", "bob"]);
+    let handed = |body: &str| {
+        world.send("alice", "bob", body);
+        world.json(&["take", "--as", "bob"])["message"]["id"].as_str().expect("an id").to_owned()
+    };
+    let id = handed("done with");
+    let name = world.names("inbox/bob/taken").remove(0);
+    world.write(&format!("inbox/bob/seen/{name}"), "{}");
+    world.ok(&["done", &id, "--as", "bob"]);
+    assert_eq!((world.names("inbox/bob/taken").len(), world.names("inbox/bob/seen").len()), (0, 2));
+    let id = handed("given back");
+    let name = world.names("inbox/bob/taken").remove(0);
+    let bytes = std::fs::read(world.room(&format!("inbox/bob/taken/{name}"))).expect("the message");
+    world.write(&format!("inbox/bob/{name}"), &bytes);
+    assert!(world.run(&["take", "--as", "bob"]).out.is_empty(), "it is handed out already");
+    world.write(&format!("inbox/bob/{name}"), &bytes);
+    world.ok(&["done", &id, "--give-back", "--as", "bob"]);
+    assert_eq!((world.bodies("bob"), world.names("inbox/bob/taken").len()), (vec!["given back".to_owned()], 0));
+    world.ok(&["read", "--as", "bob"]);
+    let id = world.send("alice", "bob", "taken back");
+    let name = world.names("inbox/bob").remove(0);
+    world.write(&format!("inbox/bob/expired/{name}"), "{}");
+    world.ok(&["ack", &id, "--state", "withdrawn", "--as", "alice"]);
+    assert_eq!((world.bodies("bob").len(), world.names("inbox/bob/expired").len()), (0, 2));
+}

@@ -5,7 +5,7 @@ use super::super::receipts::Handed;
 use super::{Call, Shown, by_number, reference, route};
 use crate::actions::announce;
 use crate::actions::inbox::{self, Mail};
-use crate::actions::read::{self, Wanted};
+use crate::actions::read;
 use crate::actions::wait::{Filter, Newcomers};
 use crate::clock::span_text;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
     let trouble = route(&room);
     if let Some(id) = id {
         let name = reference(&room, &agent, &id)?;
-        let mails = read::find(&room, &agent, &Wanted::Named(vec![name])).map_err(|e| match e {
+        let mails = read::named(&room, &agent, &[name]).map_err(|e| match e {
             Error::NotFound { what, .. } => {
                 Error::NotFound { what, cure: "get_thread also shows what you sent".into() }
             }

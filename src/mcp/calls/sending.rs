@@ -83,9 +83,9 @@ fn rung(status: &str) -> Result<Rung> {
     let known = || Rung::ACKS.map(Rung::as_str);
     Rung::of_ack(status).ok_or_else(|| {
         let near = nearest(status, known());
-        let near = if near.is_empty() { known().to_vec() } else { near };
+        let near = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
         let what = format!("status is {}", crate::address::quoted(status));
-        Error::Usage { what, cure: format!("it has to be {}", near.join(" or ")) }
+        Error::Usage { what, cure: format!("{near}it has to be one of {}", known().join(", ")) }
     })
 }
 
