@@ -187,8 +187,18 @@ pub const WAKE_WITHIN_MOST: Duration = Duration::from_secs(10 * 60);
 const _: () = assert!(WAKE_WITHIN.as_secs() <= WAKE_WITHIN_MOST.as_secs());
 /// How long new mail waits for more before its reader is woken.
 pub const WAKE_COALESCE: Duration = Duration::from_secs(1);
+/// How long no further mail may come before mail that comes together counts as complete.
+pub const WAKE_QUIET: Duration = Duration::from_millis(200);
+const _: () = assert!(WAKE_QUIET.as_millis() < WAKE_COALESCE.as_millis());
 /// How long after its last hook an agent counts as at work: its next hook tells it, and it is not woken.
 pub const AT_WORK: Duration = Duration::from_secs(2 * 60);
+/// The same for a session that its own background hook wakes: it takes such a wake in the middle of a turn as well.
+pub const VIGIL_AT_WORK: Duration = Duration::from_secs(10);
+/// How long after the start of a session the hook of that start may still be announcing its mail.
+pub const STARTING: Duration = Duration::from_secs(2);
+/// How long the background hook of a new session waits for that of the session before it in the same process to end.
+pub const VIGIL_HANDOVER: Duration = Duration::from_secs(6);
+const _: () = assert!(VIGIL_HANDOVER.as_secs() > 2 * VIGIL.as_secs());
 /// How much is kept of what such a program prints.
 pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest file that says who has taken a message.

@@ -87,11 +87,16 @@ fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Re
     }
 }
 
-fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<Lease>> {
+/// Does a session begin with this event?
+pub(super) fn begins(event: &Event) -> bool {
+    event.follows || matches!(event.kind, Kind::Tell(Moment::Start | Moment::Resume))
+}
+
+/// Binds the session in which an event happened to its agent, if it has one.
+pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<Lease>> {
     // A client runs one session at a time in a process. The tool server may have taken the agent before under the id of
     // one that never began: that of a session that is taken up again is known late.
-    let begins = event.follows || matches!(event.kind, Kind::Tell(Moment::Start | Moment::Resume));
-    let claim = if begins { Claim::Successor } else { Claim::Free };
+    let claim = if begins(event) { Claim::Successor } else { Claim::Free };
     let agent = match named {
         Some(who) => Some(who.in_registry(&room.registry()?)?.id.to_string()),
         None => match sessions::agent_of(room, caller)? {

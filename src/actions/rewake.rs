@@ -1,6 +1,8 @@
 //! Waiting behind an agent that has stopped, until mail wakes it: what Claude Code runs in the background of a session.
 
 use super::briefing::{self, Briefing, Moment};
+use super::hook::{self, Event, Kind};
+use super::identity::Who;
 use super::waiter::{Waiter, Woke};
 use super::wake::at_work;
 use crate::error::{Doing, Error, Result};
@@ -9,7 +11,7 @@ use crate::room::Room;
 use crate::sessions::{self, Caller, Claim, Lease};
 use crate::{layout, limits};
 use std::fs::{File, TryLockError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Waits for one session; nobody else does while this lives.
 pub struct Vigil {
@@ -17,6 +19,7 @@ pub struct Vigil {
     caller: Caller,
     lease: Lease,
     waiter: Waiter,
+    burst: Option<Burst>,
     _only: File,
 }
 
@@ -31,29 +34,28 @@ pub enum Ended {
 }
 
 impl Vigil {
-    /// Begins to wait for the agent of a session. `None` if there is nobody to wake: no agent, one that is woken in
-    /// another way, or one that somebody waits for already.
-    pub fn begin(room: &Room, agent: Option<&str>, caller: Caller) -> Result<Option<Vigil>> {
-        let lease = match agent {
-            Some(agent) => sessions::of(room, agent)?.filter(|lease| lease.is_of(&caller)),
-            None => sessions::agent_of(room, &caller)?,
+    /// Begins to wait for the agent of the session in which an event happened. `None` if there is nobody to wake: no
+    /// agent, one that is woken in another way, or one that somebody waits for already.
+    pub fn begin(room: &Room, event: &Event, caller: Caller, named: Option<&Who>) -> Result<Option<Vigil>> {
+        if event.kind == Kind::Nothing {
+            return Ok(None);
+        }
+        // The hook that binds the session runs beside this one, and may not have come to it.
+        let lease = match sessions::agent_of(room, &caller)? {
+            None => hook::bind(room, &caller, event, named)?,
+            held => held,
         };
-        let Some(lease) = lease else { return Ok(None) };
+        let Some(lease) = lease.filter(|lease| lease.is_of(&caller)) else { return Ok(None) };
         let registry = room.registry()?;
         let wake = registry.agent(&lease.agent).and_then(|agent| agent.wake.as_ref());
         if wake.is_some_and(|wake| wake.by != By::Claude) {
             return Ok(None);
         }
-        let sessions = room.dir.make(layout::SESSIONS)?;
-        let name = layout::vigil(&lease.agent);
-        let only = sessions.lock_file(&name)?;
-        match only.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(e)) => return Err(e).doing("lock", sessions.at(name)),
-        }
+        // Who waits for a session that another one follows learns of that in a moment, and ends.
+        let patience = if hook::begins(event) { limits::VIGIL_HANDOVER } else { Duration::ZERO };
+        let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else { return Ok(None) };
         let waiter = Waiter::new(room, &lease.agent)?;
-        Ok(Some(Vigil { room: room.clone(), caller, lease, waiter, _only: only }))
+        Ok(Some(Vigil { room: room.clone(), caller, lease, waiter, burst: None, _only: only }))
     }
 
     /// Who is waited for.
@@ -71,15 +73,16 @@ impl Vigil {
             if lease.process.is_some_and(|process| process.lives() == Some(false)) {
                 return Ok(Ended::Over);
             }
-            let at_work = at_work(&self.room, &lease);
-            if at_work.is_none()
-                && briefing::untold(&self.room, &lease.agent)? > 0
+            let at_work = at_work(&self.room, &lease, limits::VIGIL_AT_WORK);
+            let gathering = if at_work.is_none() { self.gather()? } else { None };
+            if gathering == Some(Duration::ZERO)
                 && let Some(briefing) = briefing::brief(&self.room, &lease.agent, Moment::Prompt, lease.told)?
             {
                 return Ok(Ended::Mail(briefing));
             }
-            self.lease = self.renew(lease)?;
-            match self.waiter.wait(Some(Instant::now() + at_work.unwrap_or(limits::VIGIL).min(limits::VIGIL))) {
+            self.lease = self.renew(lease, at_work.is_none())?;
+            let pause = at_work.or(gathering).filter(|pause| !pause.is_zero()).unwrap_or(limits::VIGIL);
+            match self.waiter.wait(Some(Instant::now() + pause.min(limits::VIGIL))) {
                 Woke::Signal(signal) => return Ok(Ended::Signal(signal)),
                 Woke::Trouble(e) => trouble(&e),
                 Woke::Changed | Woke::TimedOut => {}
@@ -102,12 +105,50 @@ impl Vigil {
         self.waiter.end_by(signal)
     }
 
+    /// How long to wait for more mail before the agent is woken; `None` where there is none to wake it for.
+    fn gather(&mut self) -> Result<Option<Duration>> {
+        let count = briefing::untold(&self.room, &self.lease.agent)?;
+        if count == 0 {
+            self.burst = None;
+            return Ok(None);
+        }
+        let now = Instant::now();
+        let burst = self.burst.get_or_insert(Burst { count, began: now, last: now });
+        if burst.count != count {
+            (burst.count, burst.last) = (count, now);
+        }
+        let over = (burst.last + limits::WAKE_QUIET).min(burst.began + limits::WAKE_COALESCE);
+        Ok(Some(over.saturating_duration_since(now)))
+    }
+
     // The session idles, and lives: whoever waits for it keeps its hold, without a word on what the agent does.
-    fn renew(&self, lease: Lease) -> Result<Lease> {
+    fn renew(&self, lease: Lease, is_idle: bool) -> Result<Lease> {
         let old = lease.last().is_none_or(|last| last.after(limits::VIGIL_RENEWS) <= crate::clock::Stamp::now());
-        match at_work(&self.room, &lease).is_none() && old {
+        match is_idle && old {
             true => sessions::bind(&self.room, &lease.agent, &self.caller, Claim::Free, RESTS),
             false => Ok(lease),
+        }
+    }
+}
+
+/// Mail that comes together, as far as it has come: one wake is enough for all of it.
+struct Burst {
+    count: usize,
+    began: Instant,
+    last: Instant,
+}
+
+/// The lock of who waits for an agent; `None` if somebody else holds it until then.
+fn alone(room: &Room, agent: &str, until: Instant) -> Result<Option<File>> {
+    let sessions = room.dir.make(layout::SESSIONS)?;
+    let name = layout::vigil(agent);
+    let only = sessions.lock_file(&name)?;
+    loop {
+        match only.try_lock() {
+            Ok(()) => return Ok(Some(only)),
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(None),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(limits::WAKE_QUIET),
+            Err(TryLockError::Error(e)) => return Err(e).doing("lock", sessions.at(name)),
         }
     }
 }

@@ -19,7 +19,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// What the events of clients are called after which their agent idles.
-const RESTING: [&str; 4] = ["Stop", "AfterAgent", "SessionEnd", "join"];
+const RESTING: [&str; 5] = ["Stop", "StopFailure", "AfterAgent", "SessionEnd", "join"];
+/// The event at which a session begins, and waits for its first prompt.
+const START: &str = "SessionStart";
 
 /// A thread that wakes agents until it is dropped.
 pub struct Waker {
@@ -119,7 +121,7 @@ impl Bedside {
             return Ok(None);
         }
         let lease = sessions::of(&self.room, agent)?;
-        if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease)) {
+        if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease, limits::AT_WORK)) {
             return Ok(Some(left));
         }
         match self.last.get(agent) {
@@ -169,13 +171,15 @@ impl Bedside {
     }
 }
 
-/// How long an agent still counts as at work: its next hook tells it. `None` if it idles, or nobody knows.
-pub fn at_work(room: &Room, lease: &Lease) -> Option<Duration> {
+/// How long an agent still counts as at work: its next hook announces its mail. `None` if the agent is idle, which it is
+/// taken to be after `most` without a hook, or if nothing is known of it.
+pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
     let within = room.settings().ok()?.session_lease;
     if RESTING.contains(&lease.event.as_str()) || !lease.is_live(within) {
         return None;
     }
-    let until = lease.last()?.after(limits::AT_WORK).micros();
+    let most = if lease.event == START { limits::STARTING } else { most };
+    let until = lease.last()?.after(most).micros();
     let left = until - crate::clock::Stamp::now().micros();
     u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_micros)
 }

@@ -27,10 +27,9 @@ fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
     }
     let event = hook::read(Client::Claude)?;
     let Some(room) = hook::room(cx, &event) else { return Ok(Exit::Ok) };
-    let caller = Caller::here(Client::Claude.as_str(), event.session)?;
-    let registry = room.registry()?;
-    let agent = identity::named(asked).map(|who| who.in_registry(&registry).map(|agent| agent.id.to_string()));
-    let Some(mut vigil) = Vigil::begin(&room, agent.transpose()?.as_deref(), caller)? else { return Ok(Exit::Ok) };
+    let caller = Caller::here(Client::Claude.as_str(), event.session.clone())?;
+    let named = identity::named(asked);
+    let Some(mut vigil) = Vigil::begin(&room, &event, caller, named.as_ref())? else { return Ok(Exit::Ok) };
     match vigil.wait(&|e| cx.trouble(e))? {
         Ended::Over => Ok(Exit::Ok),
         Ended::Signal(signal) => vigil.end_by(signal).map(|()| Exit::Ok),

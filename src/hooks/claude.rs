@@ -11,6 +11,8 @@ pub(super) fn kind(input: &Input) -> Kind {
         "UserPromptSubmit" => Kind::Tell(Moment::Prompt),
         "PostToolBatch" | "PostToolUse" => Kind::Tell(Moment::Tool),
         "Stop" => stop(input),
+        // What is printed then is dropped.
+        "StopFailure" => Kind::Hear,
         "SessionEnd" => end(input),
         _ => Kind::Nothing,
     }

@@ -1,7 +1,8 @@
 //! `wait --rewake`: a session that has stopped is woken by mail, once, and by nothing else.
 
-use super::{fire, mail, recorded, room};
+use super::{fire, mail, recorded, room, run};
 use crate::world::World;
+use mailbag::limits;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Child, Output, Stdio};
@@ -12,11 +13,20 @@ fn watch(world: &World) -> Child {
     watch_with(world, &[])
 }
 
+/// Starts to wait as Claude Code does at this event.
+fn watch_at(world: &World, event: &str) -> Child {
+    watch_for(world, &[], &recorded("claude", event))
+}
+
 fn watch_with(world: &World, variables: &[(&str, &str)]) -> Child {
+    watch_for(world, variables, &recorded("claude", "Stop"))
+}
+
+fn watch_for(world: &World, variables: &[(&str, &str)], input: &str) -> Child {
     let mut wait = world.bare(&["wait", "--rewake"]);
     wait.env("MAILBAG_AGENT", "alice").envs(variables.iter().copied());
     let mut wait = wait.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    wait.stdin.take().expect("a pipe").write_all(recorded("claude", "Stop").as_bytes()).expect("it reads");
+    wait.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
     wait
 }
 
@@ -102,6 +112,109 @@ fn a_session_that_was_woken_rests_at_its_next_stop_and_is_woken_again() {
     mail(&world, "two", &[]);
     assert!(String::from_utf8_lossy(&ended(wait).stderr).contains("“two”"));
     assert!(began.elapsed() < Duration::from_secs(60), "it was taken for at work: {:?}", began.elapsed());
+}
+
+#[test]
+fn a_session_that_was_never_prompted_is_woken() {
+    // P100
+    let world = room();
+    let wait = watch_at(&world, "SessionStart-startup");
+    fire(&world, "claude", "SessionStart-startup");
+    wait_until_it_waits(&world);
+    mail(&world, "good morning", &[]);
+    let woke = ended(wait);
+    let told = String::from_utf8_lossy(&woke.stderr).into_owned();
+    assert!(woke.status.code() == Some(2) && told.contains("“good morning”"), "{told}");
+}
+
+#[test]
+fn what_the_start_of_a_session_announces_does_not_wake_it() {
+    // P100
+    let world = room();
+    mail(&world, "from before", &[]);
+    let wait = watch_at(&world, "SessionStart-startup");
+    wait_until_it_waits(&world);
+    assert!(fire(&world, "claude", "SessionStart-startup").contains("from before"));
+    mail(&world, "new", &[]);
+    let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
+    assert!(told.contains("“new”") && !told.contains("from before"), "{told}");
+}
+
+#[test]
+fn after_esc_which_no_hook_tells_of_a_session_is_woken_within_seconds() {
+    // P100
+    let world = room();
+    fire(&world, "claude", "SessionStart-startup");
+    fire(&world, "claude", "UserPromptSubmit");
+    let wait = watch_at(&world, "UserPromptSubmit");
+    wait_until_it_waits(&world);
+    let began = Instant::now();
+    mail(&world, "are you there?", &[]);
+    assert_eq!(ended(wait).status.code(), Some(2));
+    assert!(began.elapsed() < Duration::from_secs(60), "it was taken for at work: {:?}", began.elapsed());
+}
+
+#[test]
+fn a_turn_that_an_error_ended_leaves_a_session_that_is_woken_at_once() {
+    // P100
+    let world = room();
+    let failure: Value = serde_json::from_str(&recorded("claude", "StopFailure")).expect("JSON");
+    let of_its_session = |event: &str| {
+        let mut input: Value = serde_json::from_str(&recorded("claude", event)).expect("JSON");
+        input["session_id"] = failure["session_id"].clone();
+        run(&world, &["claude"], Some("alice"), &input.to_string())
+    };
+    of_its_session("SessionStart-startup");
+    of_its_session("UserPromptSubmit");
+    assert_eq!(fire(&world, "claude", "StopFailure"), "", "its output is dropped");
+    let wait = watch_at(&world, "StopFailure");
+    wait_until_it_waits(&world);
+    let began = Instant::now();
+    mail(&world, "try again", &[]);
+    assert_eq!(ended(wait).status.code(), Some(2));
+    assert!(began.elapsed() < limits::VIGIL_AT_WORK, "it was taken for at work: {:?}", began.elapsed());
+}
+
+#[test]
+fn a_session_that_was_cleared_is_woken_and_who_waited_for_the_one_before_ends() {
+    // P100
+    let world = stopped();
+    let before = watch(&world);
+    wait_until_it_waits(&world);
+    fire(&world, "claude", "SessionEnd-clear");
+    let after = watch_at(&world, "SessionStart-clear");
+    fire(&world, "claude", "SessionStart-clear");
+    assert_eq!(ended(before).status.code(), Some(0));
+    wait_until_it_waits(&world);
+    mail(&world, "go on", &[]);
+    let told = String::from_utf8_lossy(&ended(after).stderr).into_owned();
+    assert!(told.contains("“go on”"), "{told}");
+}
+
+#[test]
+fn twenty_messages_that_come_one_after_the_other_wake_once() {
+    // P100
+    let world = stopped();
+    let wait = watch(&world);
+    wait_until_it_waits(&world);
+    for n in 1..=20 {
+        let message = json!({"to": "alice", "body": format!("note {n}")});
+        world.drop_file("bob", &format!("{n}.json"), message.to_string());
+        world.wait("it is in alice's inbox", || {
+            world.names("inbox/alice").iter().filter(|name| name.ends_with(".json")).count() == n
+        });
+    }
+    let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
+    assert!(told.starts_with("mailbag: 20 unread:"), "{told}");
+    assert_eq!(fire(&world, "claude", "UserPromptSubmit-notification"), "", "all of it was announced");
+}
+
+#[test]
+fn a_sub_agent_arms_no_waiter() {
+    let world = stopped();
+    let mut input: Value = serde_json::from_str(&recorded("claude", "UserPromptSubmit")).expect("JSON");
+    input["agent_id"] = json!("helper");
+    assert_eq!(ended(watch_for(&world, &[], &input.to_string())).status.code(), Some(0));
 }
 
 #[test]

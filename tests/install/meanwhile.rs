@@ -70,7 +70,7 @@ fn another_agent_takes_the_place_of_the_first_and_the_persons_own_changes_stay()
         let now = desk.text(settings);
         assert!(now.contains("carol") && !now.contains("bob"), "{now}");
         assert!(now.contains("\"timeout\": 7"), "{now}");
-        assert_eq!(commands(&meaning(&now), "SessionStart").len(), 1);
+        assert_eq!(commands(&meaning(&now), "SessionEnd").len(), 1);
         desk.ok(&["install", client]);
         assert!(!desk.text(settings).contains("carol"));
     }

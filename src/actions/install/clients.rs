@@ -81,7 +81,9 @@ impl Client {
     /// The events at which it calls.
     pub fn events(self) -> &'static [&'static str] {
         match self {
-            Client::Claude => &["SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "SessionEnd"],
+            Client::Claude => {
+                &["SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "StopFailure", "SessionEnd"]
+            }
             Client::Codex => &["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"],
             Client::Gemini => &["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"],
         }
@@ -95,7 +97,8 @@ impl Client {
     /// What is done at an event.
     pub(super) fn jobs(self, event: &str) -> &'static [Job] {
         match (self, event) {
-            (Client::Claude, "Stop") => &[Job::Tell, Job::Wake],
+            // No event tells of Esc and of `/clear`: who waits since the turn or the session began is there then as well.
+            (Client::Claude, "SessionStart" | "UserPromptSubmit" | "Stop" | "StopFailure") => &[Job::Tell, Job::Wake],
             _ => &[Job::Tell],
         }
     }
