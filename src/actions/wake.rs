@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 /// What the events of clients are called after which their agent idles.
 const RESTING: [&str; 5] = ["Stop", "StopFailure", "AfterAgent", "SessionEnd", "join"];
-/// The event at which a session begins, and waits for its first prompt.
-const START: &str = "SessionStart";
+/// What a session and its tool server call the moment at which they begin, and wait for the first prompt.
+const STARTING: [&str; 2] = ["SessionStart", "start"];
 
 /// A thread that wakes agents until it is dropped.
 pub struct Waker {
@@ -178,7 +178,7 @@ pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
     if RESTING.contains(&lease.event.as_str()) || !lease.is_live(within) {
         return None;
     }
-    let most = if lease.event == START { limits::STARTING } else { most };
+    let most = if STARTING.contains(&lease.event.as_str()) { limits::STARTING } else { most };
     let until = lease.last()?.after(most).micros();
     let left = until - crate::clock::Stamp::now().micros();
     u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_micros)

@@ -121,8 +121,14 @@ fn a_session_that_was_never_prompted_is_woken() {
     let wait = watch_at(&world, "SessionStart-startup");
     fire(&world, "claude", "SessionStart-startup");
     wait_until_it_waits(&world);
+    // Its tool server comes up after it, and is no call of the agent's.
+    let mut lease = world.read("sessions/alice.json");
+    lease["event"] = json!("start");
+    world.write("sessions/alice.json", lease.to_string());
+    let began = Instant::now();
     mail(&world, "good morning", &[]);
     let woke = ended(wait);
+    assert!(began.elapsed() < limits::VIGIL_AT_WORK, "it was taken for at work: {:?}", began.elapsed());
     let told = String::from_utf8_lossy(&woke.stderr).into_owned();
     assert!(woke.status.code() == Some(2) && told.contains("“good morning”"), "{told}");
 }
