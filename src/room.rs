@@ -1,10 +1,11 @@
 //! A room as a whole: finding it, making it, and who may route in it.
 
 mod near;
+mod owners;
 
 pub use near::{Near, identity, near};
 
-use crate::disk::{Dir, file_meta};
+use crate::disk::{Dir, Readers, file_meta};
 use crate::error::{Doing, Error, Result};
 use crate::registry::Registry;
 use crate::settings::Settings;
@@ -34,21 +35,30 @@ pub enum Made {
 impl Room {
     /// Opens the room at a directory. That the directory is there is not enough: a room has a `spool/`.
     pub fn open(path: &Path) -> Result<Room> {
-        let none = |_| Error::NotFound {
+        let none = || Error::NotFound {
             what: format!("no room at {}", path.display()),
             cure: format!("make one with `mailbag init {}`", path.display()),
         };
-        let dir = Dir::open(path).map_err(none)?;
-        dir.sub(layout::SPOOL).map_err(none)?;
-        Ok(Room { dir })
+        let dir = match Dir::open_room(path) {
+            Err(e) if e.errno() == Some(libc::EACCES) => return Err(e),
+            dir => dir.map_err(|_| none())?,
+        };
+        match dir.stat(layout::SPOOL)?.is_some_and(|spool| spool.is_directory()) {
+            true => Ok(Room { dir }),
+            false => Err(none()),
+        }
     }
 
     /// Makes a room at a directory, or completes what is missing of one. Files that stand there already are not
     /// touched: a harness may have made its inboxes and outboxes before. Safe to run at any time and any number of
     /// times, also after a kill in the middle of it.
     pub fn init(path: &Path) -> Result<(Room, Made)> {
-        std::fs::create_dir_all(path).doing("make the directory", path)?;
-        let dir = Dir::open(path)?;
+        Room::init_for(path, Readers::Owner)
+    }
+
+    /// As [`Room::init`]; a new room can be read by these.
+    pub fn init_for(path: &Path, readers: Readers) -> Result<(Room, Made)> {
+        let dir = Dir::make_room(path, readers)?;
         let made = if dir.stat(layout::ROOM_ID)?.is_some() { Made::Already } else { Made::New };
         for directory in layout::DIRECTORIES {
             dir.make(directory)?;
@@ -299,8 +309,16 @@ pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
         .flat_map(|directory| [main_worktree(directory), Some(directory.to_path_buf())])
         .flatten()
         .map(|directory| directory.join(layout::ROOM))
-        .find(|room| room.join(layout::SPOOL).is_dir())
+        .find(|room| is_room(room))
         .ok_or_else(none)
+}
+
+/// A room that this user may not enter is one: passed over, it would be taken for missing.
+fn is_room(path: &Path) -> bool {
+    match Dir::open(path).and_then(|dir| dir.stat(layout::SPOOL)) {
+        Ok(spool) => spool.is_some_and(|spool| spool.is_directory()),
+        Err(e) => e.errno() == Some(libc::EACCES),
+    }
 }
 
 /// Where `mailbag init` makes a room when no directory is named: here, or in a linked git worktree, beside the main

@@ -50,9 +50,10 @@ impl Spool {
         names(&self.stage)
     }
 
-    /// Writes a staged file. Whole after a kill only once its record is in the log; durable at the next barrier.
-    pub fn stage(&self, name: &str, bytes: &[u8], barrier: &mut Barrier) -> Result<()> {
-        let file = self.stage.create(name, bytes)?;
+    /// Writes a staged file that will belong to `reader`. Whole after a kill only once its record is in the log;
+    /// durable at the next barrier.
+    pub fn stage(&self, name: &str, bytes: &[u8], reader: Option<u32>, barrier: &mut Barrier) -> Result<()> {
+        let file = self.stage.create_for(name, bytes, reader)?;
         if fault::on(Protection::StageSync) {
             barrier.file(file, || self.stage.at(name));
             barrier.dir(&self.stage);

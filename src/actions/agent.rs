@@ -64,7 +64,8 @@ pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
     let added: Vec<Agent> = ids.iter().map(|id| new_agent(id, names.next(), fields)).collect();
     let registry = registry.add_all(added.clone()).map_err(Error::Refused)?;
     save(room, &registry)?;
-    make_boxes(room, ids)?;
+    make_boxes(room, ids, fields.uid)?;
+    room.give_to_owners(&registry)?;
     Ok(added)
 }
 
@@ -202,11 +203,11 @@ fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<Stri
 }
 
 /// The outbox and inbox of each, made durable once for all.
-fn make_boxes(room: &Room, ids: &[String]) -> Result<()> {
+fn make_boxes(room: &Room, ids: &[String], uid: Option<u32>) -> Result<()> {
     let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
     for id in ids {
         for directory in [layout::outbox(id), layout::seen(id)] {
-            room.dir.make_with(directory, &mut barrier)?;
+            room.make_box(&directory, uid, &mut barrier)?;
         }
     }
     barrier.pass()
@@ -218,6 +219,7 @@ fn edit(room: &Room, name: &str, change: impl FnOnce(&Registry, &str) -> Result<
     let id = identity::registered(&registry, name, None)?.id.clone();
     let changed = change(&registry, &id)?;
     save(room, &changed)?;
+    room.give_to_owners(&changed)?;
     Ok(changed.agent(&id).cloned().unwrap_or_else(|| Agent::new(&id)))
 }
 

@@ -3,6 +3,7 @@
 //! Looking changes nothing. Mending does only what can't lose anything: it makes directories that are missing, and a
 //! pass, which is what every command does anyway.
 
+mod access;
 mod files;
 mod hooks;
 mod mail;
@@ -129,6 +130,7 @@ fn look(room: &Room, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<(
     files::log_end(&patient, findings)?;
     files::conversations(&patient, findings)?;
     files::spool(room, findings)?;
+    access::look(&patient, findings)?;
     place::look(&patient, findings)?;
     mail::look(room, findings)?;
     hooks::look(&patient, asked, findings);

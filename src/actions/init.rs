@@ -1,5 +1,6 @@
 //! Making a room.
 
+use crate::disk::Readers;
 use crate::error::Result;
 use crate::room::{self, Made, Room};
 use serde::Serialize;
@@ -14,12 +15,12 @@ pub struct Init {
     pub made: bool,
 }
 
-/// Makes a room at the directory that was asked for, or at the default place.
-pub fn init(asked: Option<&Path>, from: &Path) -> Result<(Room, Init)> {
+/// Makes a room at the directory that was asked for, or at the default place; one that is there already stays as it is.
+pub fn init(asked: Option<&Path>, from: &Path, readers: Readers) -> Result<(Room, Init)> {
     let place = match asked {
         Some(path) => from.join(path),
         None => room::default_place(from),
     };
-    let (room, made) = Room::init(&place)?;
+    let (room, made) = Room::init_for(&place, readers)?;
     Ok((room, Init { room: place, made: made == Made::New }))
 }

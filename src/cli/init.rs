@@ -4,6 +4,7 @@ use super::Exit;
 use super::context::{Context, here};
 use super::visible;
 use crate::actions;
+use crate::disk::Readers;
 use crate::error::Result;
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag init                  a room in .mailbag
   mailbag init /srv/team        a room in that very directory
+  mailbag init --group          a room that the directory's group may read
 
 A room that is there already is not changed, and no file that stands in the
 directory is: a harness that made DIR/inbox and DIR/outbox makes DIR the room.";
@@ -21,11 +23,15 @@ directory is: a harness that made DIR/inbox and DIR/outbox makes DIR the room.";
 pub(super) struct Args {
     /// The room's own directory; else .mailbag here, or beside the main files in a linked git worktree
     dir: Option<PathBuf>,
+    /// Let the group of the directory read the room
+    #[arg(long)]
+    group: bool,
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let readers = if args.group { Readers::Group } else { Readers::Owner };
     let asked = args.dir.or_else(|| cx.asked());
-    let (_, init) = actions::init::init(asked.as_deref(), &here()?)?;
+    let (_, init) = actions::init::init(asked.as_deref(), &here()?, readers)?;
     if cx.out.json {
         cx.out.json(&init)?;
         return Ok(Exit::Ok);

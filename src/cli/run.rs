@@ -5,6 +5,8 @@ use super::context::{Context, here};
 use crate::actions;
 use crate::actions::wake::Waker;
 use crate::daemon::{self, Onlooker, Options, Ready};
+
+use crate::disk::Readers;
 use crate::error::{Error, Result};
 use crate::room::{self, Room};
 use serde_json::json;
@@ -96,7 +98,7 @@ fn open_or_make(cx: &Context) -> Result<Room> {
         Err(Error::NotFound { .. }) => {
             let from = here()?;
             let asked = cx.asked().unwrap_or_else(|| room::default_place(&from));
-            let (room, init) = actions::init::init(Some(&asked), &from)?;
+            let (room, init) = actions::init::init(Some(&asked), &from, Readers::Owner)?;
             tracing::info!(room = %init.room.display(), "made the room");
             Ok(room)
         }

@@ -114,10 +114,11 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
 fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut barrier = Barrier::new(router.settings.durability, router.room.dir.clone());
     for agent in agents {
+        let uid = router.registry.agent(agent).and_then(|agent| agent.uid);
         for directory in [layout::outbox(agent), layout::inbox(agent)] {
             let place = directory.display().to_string();
-            match router.room.dir.make_with(&directory, &mut barrier) {
-                Ok(_) => router.waiting.over(&place),
+            match router.room.make_box(&directory, uid, &mut barrier) {
+                Ok(()) => router.waiting.over(&place),
                 Err(e) => router.waiting.failed(&place, temporary(e)?.to_string()),
             }
         }

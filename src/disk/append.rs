@@ -2,7 +2,7 @@
 
 use super::{Dir, system};
 use crate::error::{Doing, Error, Result};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -34,10 +34,13 @@ impl Append {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A FIFO in its place must not hang the caller.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd =
-            rustix::fs::openat(dir.as_fd(), name, flags, Mode::from_raw_mode(0o666)).doing("open", dir.at(name))?;
+        let fd = rustix::fs::openat(dir.as_fd(), name, flags, dir.access.file()).doing("open", dir.at(name))?;
         let file = File::from(fd);
         let stands = super::file_meta(&file).doing("look at", dir.at(name))?.size;
+        if stands == 0 {
+            let done = dir.access.complete(file.as_fd(), dir.access.file(), dir.as_fd());
+            done.doing("set the permissions of", dir.at(name))?;
+        }
         Ok((file, stands))
     }
 

@@ -4,6 +4,7 @@
 //! that nothing that an agent makes in its own directories leads the router out of the room. Each verb's comment says
 //! what survives a kill and what survives a power cut. What is special to one system stands in `system`.
 
+mod access;
 mod append;
 mod barrier;
 mod board;
@@ -12,6 +13,7 @@ pub mod machine;
 mod outside;
 mod system;
 
+pub use access::{Readers, may_give};
 pub use append::Append;
 pub use barrier::{Barrier, Durability};
 pub use board::Board;
@@ -19,6 +21,7 @@ pub use draft::Draft;
 pub use outside::Outside;
 pub use system::Lease;
 
+use self::access::Access;
 use crate::error::{Doing, Error, Result};
 use crate::fault::{self, Protection};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -41,6 +44,7 @@ const LOOK: OFlags =
 pub struct Dir {
     fd: Arc<OwnedFd>,
     path: Arc<Path>,
+    access: Access,
 }
 
 /// What `lstat` says of a file.
@@ -56,8 +60,12 @@ pub struct Meta {
     pub device: u64,
     /// How many names the file has.
     pub links: u64,
+    /// Its permissions, with the set-user-ID, set-group-ID and sticky bits.
+    pub mode: u32,
     /// Who owns it.
     pub uid: u32,
+    /// The group that it belongs to.
+    pub gid: u32,
     /// When its content last changed, in nanoseconds since 1970 by the file system's clock.
     pub modified: i128,
     /// When its content, names or permissions last changed, likewise.
@@ -65,17 +73,18 @@ pub struct Meta {
 }
 
 impl Dir {
-    /// Opens a directory by its path, following links on the way: for a room's root only.
+    /// Opens a directory outside any room by its path, following links on the way. What is made in it gets the
+    /// permissions that the umask leaves.
     pub fn open(path: &Path) -> Result<Dir> {
         let fd = rustix::fs::open(path, DIRECTORY, Mode::empty()).doing("open", path)?;
-        Ok(Dir { fd: Arc::new(fd), path: path.into() })
+        Ok(Dir { fd: Arc::new(fd), path: path.into(), access: Access::Umask })
     }
 
     /// Opens a directory below this one. A symbolic link anywhere on the way is an error.
     pub fn sub(&self, below: impl AsRef<Path>) -> Result<Dir> {
         let path = self.path.join(&below);
         let fd = system::open_beneath(self.fd.as_fd(), below.as_ref(), DIRECTORY).doing("open", &path)?;
-        Ok(Dir { fd: Arc::new(fd), path: path.into() })
+        Ok(Dir { fd: Arc::new(fd), path: path.into(), access: self.access })
     }
 
     /// Opens a directory below this one, making what is missing of it. Survives a kill; a power cut only after the
@@ -98,12 +107,18 @@ impl Dir {
         }
         let mut at = self.clone();
         for part in below.components() {
-            match rustix::fs::mkdirat(&*at.fd, part.as_os_str(), Mode::from_raw_mode(0o777)) {
-                Ok(()) => made_in(&at)?,
-                Err(Errno::EXIST) => {}
+            let is_new = match rustix::fs::mkdirat(&*at.fd, part.as_os_str(), self.access.directory()) {
+                Ok(()) => true,
+                Err(Errno::EXIST) => false,
                 Err(e) => return Err(e).doing("make the directory", at.path.join(part)),
+            };
+            let inner = at.sub(part)?;
+            if is_new {
+                let done = self.access.complete(inner.as_fd(), self.access.directory(), at.as_fd());
+                done.doing("set the permissions of", &inner.path)?;
+                made_in(&at)?;
             }
-            at = at.sub(part)?;
+            at = inner;
         }
         Ok(at)
     }
@@ -168,9 +183,10 @@ impl Dir {
     pub fn create(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<File> {
         let name = name.as_ref();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, name, flags, Mode::from_raw_mode(0o666)).doing("make", self.at(name))?;
+        let fd = rustix::fs::openat(&*self.fd, name, flags, self.access.file()).doing("make", self.at(name))?;
         let mut file = File::from(fd);
-        if let Err(e) = file.write_all(bytes) {
+        let completed = self.access.complete(file.as_fd(), self.access.file(), self.as_fd());
+        if let Err(e) = completed.map_err(std::io::Error::from).and_then(|()| file.write_all(bytes)) {
             let _ = self.remove(name);
             return Err(e).doing("write", self.at(name));
         }
@@ -191,6 +207,7 @@ impl Dir {
     pub fn replace_by(&self, name: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
         self.remove(temporary)?;
         let file = self.create(temporary, bytes)?;
+        self.keep_permissions(name, &file)?;
         system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: self.at(temporary), source })?;
         rustix::fs::renameat(&*self.fd, temporary, &*self.fd, name).doing("replace", self.at(name))?;
         match name.parent().filter(|p| !p.as_os_str().is_empty()) {
@@ -204,7 +221,8 @@ impl Dir {
     pub fn show(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let temporary = format!(".{name}.tmp");
         self.remove(&temporary)?;
-        self.create(&temporary, bytes)?;
+        let file = self.create(&temporary, bytes)?;
+        self.keep_permissions(Path::new(name), &file)?;
         rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
     }
 
@@ -274,8 +292,10 @@ impl Dir {
     /// Opens a file for a lock, making it if there is none.
     pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), flags, Mode::from_raw_mode(0o666));
-        Ok(fd.doing("open", self.at(name))?.into())
+        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), flags, Mode::RUSR | Mode::WUSR);
+        let file = File::from(fd.doing("open", self.at(&name))?);
+        self.own(&file).doing("set the permissions of", self.at(name))?;
+        Ok(file)
     }
 }
 
@@ -306,6 +326,11 @@ pub fn lease(file: &File) -> Lease {
 }
 
 impl Meta {
+    /// Is it a directory?
+    pub fn is_directory(&self) -> bool {
+        self.kind == FileType::Directory
+    }
+
     // The fields' types differ between systems.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
     fn new(stat: &Stat) -> Meta {
@@ -316,7 +341,9 @@ impl Meta {
             inode: stat.st_ino as u64,
             device: stat.st_dev as u64,
             links: stat.st_nlink as u64,
+            mode: stat.st_mode as u32 & 0o7777,
             uid: stat.st_uid,
+            gid: stat.st_gid,
             modified: nanos(stat.st_mtime, stat.st_mtime_nsec),
             changed: nanos(stat.st_ctime, stat.st_ctime_nsec),
         }

@@ -30,6 +30,9 @@ impl Router {
         match registry {
             Ok(registry) => {
                 changed |= registry.to_json() != self.registry.to_json();
+                if let Err(e) = self.room.give_to_owners(&registry) {
+                    tracing::warn!("{e}; agents with a user of their own can't reach their directories");
+                }
                 self.registry = Arc::new(registry);
                 self.waiting.over(layout::REGISTRY);
                 self.bad.remove(layout::REGISTRY);

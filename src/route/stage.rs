@@ -179,7 +179,7 @@ impl Router {
         let explanation = compose::explanation(agent, original, source.as_ref(), record.seq, at, problems);
         let staged = layout::staged_explanation(record.seq, number);
         compose::put(record, &bounce, bounce.digest());
-        self.spool.stage(&staged, &explanation, &mut self.barrier)?;
+        self.spool.stage(&staged, &explanation, None, &mut self.barrier)?;
         entry.staged.push(staged);
         Ok(Copies::new(bounce, &(**agent).into(), entry.record.seq, &entry.record.at))
     }
@@ -187,7 +187,8 @@ impl Router {
     fn stage_copies(&mut self, entry: &mut Entry, copies: &Copies, claim: u64) -> Result<()> {
         for (agent, via) in entry.record.recipients() {
             let staged = layout::staged(entry.record.seq, claim, agent);
-            self.spool.stage(&staged, &copies.copy(agent, via), &mut self.barrier)?;
+            let reader = self.registry.agent(agent).and_then(|agent| self.room.reader(agent));
+            self.spool.stage(&staged, &copies.copy(agent, via), reader, &mut self.barrier)?;
             entry.staged.push(staged);
         }
         Ok(())

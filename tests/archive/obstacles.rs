@@ -129,6 +129,7 @@ fn an_archive_that_cannot_be_written_is_told_and_nothing_is_lost() {
     // Somebody else's directory: what can't be removed is not packed either, night after night.
     world.write("inbox/bob/seen/20260301T000000.000000Z-alice-m.json", "{}");
     chown(world.room("inbox/bob/seen"), Some(0), Some(0)).expect("root may");
+    fs::set_permissions(world.room("inbox/bob/seen"), fs::Permissions::from_mode(0o755)).expect("root may");
     let ran = run(&["archive", "--older-than", "0s"]);
     fs::remove_file(program).expect("it was made here");
     assert!(ran.status.success(), "{ran:?}");

@@ -112,8 +112,9 @@ fn a_directory_that_its_owner_may_not_write_is_told_with_the_command_that_mends_
     let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is there");
     let mut command = world.bare(&["doctor", "--json"]);
     if am_root {
-        // Root may write everywhere, so somebody else looks.
+        // Root may write everywhere, so somebody else looks, at a room that others may read.
         mode(world.path(), 0o755);
+        crate::town::tool("chmod", ["-R".as_ref(), "a+rX".as_ref(), world.room("").as_os_str()]);
         command.uid(65534).gid(65534);
     } else {
         mode(&world.room("spool/stage"), 0o555);

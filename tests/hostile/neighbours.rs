@@ -1,6 +1,6 @@
 //! Other users, other users' files, and directories that are not what they seem.
 
-use crate::town::{Town, exchange, is_root, tool};
+use crate::town::{Town, exchange, is_root};
 use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
@@ -53,11 +53,12 @@ fn another_user_s_process_can_use_its_own_outbox_alone() {
     if !is_root("another user's process") {
         return;
     }
-    let town = Town::of(&["guest", "bob"]).run();
+    let town = Town::with(&[json!({"id": "guest", "uid": NOBODY}), json!({"id": "bob"})]).run();
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
-    for own in ["outbox/guest", "inbox/guest"] {
-        tool("chown", ["65534:65534".as_ref(), town.room(own).as_os_str()]);
-    }
+    town.wait("the outbox is the guest's", || {
+        fs::metadata(town.room("outbox/guest"))
+            .is_ok_and(|outbox| std::os::unix::fs::MetadataExt::uid(&outbox) == NOBODY)
+    });
     let message = r#"'{"to": "bob", "body": "from a guest"}'"#;
     assert!(as_nobody(&format!("echo {message} > outbox/guest/x.json"), &town));
     town.wait_for_bodies("bob", &["from a guest"]);

@@ -1,0 +1,198 @@
+//! Agents that run as users of their own: what each can reach, and that what the docs advise does what they say.
+
+use crate::town::{is_root, so_within};
+use crate::world::World;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+const ALICE: u32 = 65_501;
+const BOB: u32 = 65_502;
+const MALLORY: u32 = 65_503;
+
+/// A room made by the recipe in `docs/security.md`, as its block says it, but for the users and the place.
+struct Isolated {
+    world: World,
+    room: PathBuf,
+}
+
+impl Isolated {
+    fn new() -> Isolated {
+        let world = World::empty();
+        fs::set_permissions(world.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
+        let room = world.path().join("mail");
+        let security = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md")).expect("it");
+        let recipe = security.split("```sh\nsudo mailbag init").nth(1).and_then(|rest| rest.split("```").next());
+        let recipe = format!("mailbag init{}", recipe.expect("the recipe"));
+        let users = format!(
+            "set -e; sudo() {{ \"$@\"; }}; id() {{ case $2 in alice) echo {ALICE} ;; bob) echo {BOB} ;; esac; }}\n"
+        );
+        let recipe = recipe.replace("mailbag", &assert_cmd::cargo::cargo_bin!("mailbag").display().to_string());
+        let recipe = recipe.replace("/srv/mail", &room.display().to_string());
+        let ran = Command::new("sh").args(["-c", &format!("umask 000; {users}{recipe}")]).output().expect("a shell");
+        assert!(ran.status.success(), "{ran:?}");
+        Isolated { world, room }
+    }
+
+    fn run_once(&self) {
+        self.world.ok(&["--room", &self.room.display().to_string(), "run", "--once"]);
+    }
+
+    /// What a shell of this user does in the room's directory.
+    fn shell(&self, user: u32, script: &str) -> Output {
+        let user = user.to_string();
+        let mut shell = Command::new("setpriv");
+        shell.args([&format!("--reuid={user}"), &format!("--regid={user}"), "--clear-groups"]);
+        shell.args(["sh", "-c", script]).current_dir(&self.room).output().expect("setpriv")
+    }
+
+    fn can(&self, user: u32, script: &str) -> bool {
+        self.shell(user, script).status.success()
+    }
+}
+
+#[test]
+fn the_recipe_of_the_docs_keeps_three_users_apart() {
+    if !is_root("agents of three users") {
+        return;
+    }
+    let isolated = Isolated::new();
+    assert!(isolated.can(ALICE, r#"echo '{"to": "bob", "body": "for bob"}' > outbox/alice/x.json"#));
+    isolated.run_once();
+    let read = isolated.shell(BOB, "cat inbox/bob/*.json && mv inbox/bob/*.json inbox/bob/seen/");
+    assert!(read.status.success() && String::from_utf8_lossy(&read.stdout).contains("for bob"), "{read:?}");
+    assert!(isolated.can(BOB, r#"echo '{"to": "alice", "body": "thanks"}' > outbox/bob/y.json"#));
+    isolated.run_once();
+    assert!(isolated.can(ALICE, "grep -q thanks inbox/alice/*.json && rm inbox/alice/*.json"));
+
+    for (user, name) in [(MALLORY, "mallory"), (ALICE, "alice")] {
+        let foreign = [
+            "ls outbox",
+            "ls inbox",
+            "ls inbox/bob",
+            "cat inbox/bob/seen/*.json",
+            "ls outbox/bob",
+            "ls log",
+            "cat log/00000001.ndjson",
+            "ls sent",
+            "cat sent/bob/*",
+            "ls rejected",
+            "ls spool",
+            "cat spool/room",
+            "ls channels",
+            "cat channels/main/messages.ndjson",
+            "echo '{}' > outbox/bob/forged.json",
+            "echo '{}' > inbox/bob/forged.json",
+            "echo x >> registry.json",
+            "rm -f registry.json",
+            "mkdir outbox/new",
+            "touch new",
+            "mv inbox/bob inbox/gone",
+            "exec 9< spool/lock",
+        ];
+        for script in foreign {
+            assert!(!isolated.can(user, script), "{name} can {script}");
+            let only_reads = script.starts_with("ls") || script.starts_with("cat");
+            assert!(!only_reads || isolated.can(0, script), "there is nothing to read for {script}");
+        }
+    }
+    assert!(!isolated.can(MALLORY, "ls outbox/alice || ls inbox/alice || echo '{}' > outbox/alice/forged.json"));
+    isolated.world.ok(&["--room", &isolated.room.display().to_string(), "log", "verify"]);
+}
+
+#[test]
+fn with_a_user_of_its_own_an_agent_s_bounces_and_directories_are_its_own() {
+    if !is_root("files of other users") {
+        return;
+    }
+    let isolated = Isolated::new();
+    assert!(isolated.can(ALICE, "echo '{\"to\": \"nobody\", \"body\": \"x\"}' > outbox/alice/x.json"));
+    isolated.run_once();
+    assert!(isolated.can(ALICE, "grep -q unknown_recipient inbox/alice/*.json"));
+    for directory in ["outbox/alice", "inbox/alice", "inbox/alice/seen"] {
+        let meta = fs::metadata(isolated.room.join(directory)).expect("it was made");
+        assert_eq!((meta.uid(), meta.mode() & 0o7777), (ALICE, 0o700), "{directory}");
+    }
+}
+
+/// Every file and directory below the room, with its permissions, but for what a sender itself dropped.
+fn permissions(room: &Path) -> Vec<(PathBuf, u32)> {
+    let entries = walkdir::WalkDir::new(room).into_iter().map(|entry| entry.expect("an entry"));
+    let kept = |path: &Path| path.parent().is_some_and(|parent| parent.ends_with("sent/alice"));
+    let own = entries.filter(|entry| !entry.file_type().is_symlink() && !kept(entry.path()));
+    own.map(|entry| (entry.path().to_owned(), entry.metadata().expect("it stands").mode() & 0o7777)).collect()
+}
+
+fn used(world: &World, init: &[&str], umask: &str) {
+    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let script = format!(
+        r#"set -e; umask {umask}; {program} {}; {program} agent add alice bob
+        {program} send bob hello --as alice; {program} read --all --as bob; {program} send nobody x --as alice || true
+        echo '{{"to": "nobody"}}' > .mailbag/outbox/alice/x.json; {program} run --once; {program} archive --older-than 0s"#,
+        init.join(" ")
+    );
+    let ran = Command::new("sh").args(["-c", &script]).current_dir(world.path()).env_remove("MAILBAG_ROOM").output();
+    let ran = ran.expect("a shell");
+    assert!(ran.status.success(), "{ran:?}");
+}
+
+#[test]
+fn whatever_the_umask_a_room_is_its_owner_s_alone() {
+    for umask in ["000", "022", "077"] {
+        let world = World::empty();
+        used(&world, &["init"], umask);
+        for (path, mode) in permissions(&world.room("")) {
+            assert_eq!(mode & 0o077, 0, "{umask}: {} has {mode:o}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_room_made_for_a_group_can_be_read_by_it_and_changed_by_nobody_else() {
+    for umask in ["000", "077"] {
+        let world = World::empty();
+        used(&world, &["init", "--group"], umask);
+        for (path, mode) in permissions(&world.room("")) {
+            let lock = path.extension().is_some_and(|ext| ext == "lock") || path.ends_with("spool/lock");
+            let held = lock || path.ends_with("waiting.json") || path.ends_with("wanted");
+            let wanted = if path.is_dir() { 0o2750 } else { 0o640 };
+            assert!(mode == wanted || held && mode == 0o600, "{umask}: {} has {mode:o}", path.display());
+        }
+    }
+}
+
+#[test]
+fn permissions_that_somebody_gave_to_the_registry_stay() {
+    let world = World::with(&["alice"]);
+    fs::set_permissions(world.room("registry.json"), fs::Permissions::from_mode(0o644)).expect("its own file");
+    world.ok(&["agent", "add", "bob"]);
+    assert_eq!(fs::metadata(world.room("registry.json")).expect("it stands").mode() & 0o777, 0o644);
+}
+
+#[test]
+fn root_leaves_nothing_in_a_room_of_somebody_else_that_its_owner_cannot_use() {
+    if !is_root("a room of another user") {
+        return;
+    }
+    let world = World::with(&["alice", "bob"]);
+    for entry in walkdir::WalkDir::new(world.path()) {
+        let path = entry.expect("an entry").into_path();
+        std::os::unix::fs::chown(path, Some(ALICE), Some(ALICE)).expect("root may");
+    }
+    let room = world.room("").display().to_string();
+    world.program(&["trust", "--yes", &room]).output().expect("it runs");
+    world.drop_file("alice", "x.json", r#"{"to": ["bob", "alice"], "body": "hi"}"#);
+    world.drop_file("alice", "y.json", r#"{"to": "nobody", "body": "hi"}"#);
+    world.ok(&["run", "--once"]);
+    let foreign = || -> Vec<PathBuf> {
+        let entries = walkdir::WalkDir::new(&room).into_iter().map(|entry| entry.expect("an entry"));
+        let foreign = entries
+            .filter(|entry| !entry.file_type().is_symlink() && entry.metadata().is_ok_and(|meta| meta.uid() != ALICE));
+        // What the sender dropped keeps its owner, here the tester.
+        let kept = |path: &Path| ["sent", "rejected"].iter().any(|kept| path.starts_with(world.room(kept)));
+        foreign.map(|entry| entry.into_path()).filter(|path| !kept(path)).collect()
+    };
+    assert!(so_within(Duration::from_secs(5), || foreign().is_empty()), "{:?}", foreign());
+}
