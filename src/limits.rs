@@ -180,6 +180,8 @@ pub const VIGIL_RENEWS: Duration = Duration::from_secs(5 * 60);
 const _: () = assert!(VIGIL_RENEWS.as_secs() < SESSION_LEASE.as_secs());
 /// How often an agent is woken at most, where its entry in the registry doesn't say otherwise.
 pub const WAKE_EVERY: Duration = Duration::from_secs(60);
+/// How many times an answer in a conversation may wake an agent at once in as many times its `every`.
+pub const WAKE_ANSWERS: u32 = 10;
 /// How long the program may take that wakes it, where nothing else is said.
 pub const WAKE_WITHIN: Duration = Duration::from_secs(30);
 /// How long it may take at most.

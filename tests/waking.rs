@@ -163,6 +163,52 @@ fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
     assert!(wait_for(&town, 1)[0].contains("third"));
 }
 
+/// A room where bob is a session of Codex that idles, and a stand-in for `codex` that writes down what it was given.
+fn town_of_codex() -> Town {
+    let mut town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": {"by": "codex"}})]).quick();
+    let codex = town.write("../bin/codex", "#!/bin/sh\nprintf '%s|' \"$@\" >> woken; echo >> woken\n");
+    std::fs::set_permissions(&codex, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    for event in ["SessionStart", "UserPromptSubmit", "Stop"] {
+        let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
+        town.pipe(&["hook", "codex", "--as", "bob"], input);
+    }
+    let path = std::env::var("PATH").expect("a PATH");
+    let mut router = town.bare(&["run"]);
+    router.env("PATH", format!("{}:{path}", codex.parent().expect("a directory").display()));
+    town.start_by(router);
+    town
+}
+
+#[test]
+fn an_answer_in_a_running_conversation_wakes_codex_at_once_and_other_mail_once_a_minute() {
+    // P101
+    let town = town_of_codex();
+    town.mail("alice", "a.json", json!({"to": "bob", "body": "which port?"}));
+    assert!(wait_for(&town, 1)[0].starts_with("queue|--thread|s1|--message|mailbag: 1 unread"));
+    town.mail("bob", "b.json", json!({"id": "asked", "to": "alice", "body": "of which server?"}));
+    town.mail("alice", "c.json", json!({"to": "bob", "body": "something else"}));
+    assert!(!so_within(Duration::from_secs(3), || rung(&town).len() > 1), "{:?}", rung(&town));
+    town.mail("alice", "d.json", json!({"to": "bob", "in_reply_to": "asked", "body": "of the test server"}));
+    let rung = wait_for(&town, 2);
+    // A line of its own, though the text has several.
+    let text = std::fs::read_to_string(town.path().join("woken")).expect("it was woken");
+    assert!(text.contains("of the test server") && text.contains("something else"), "{rung:?}");
+}
+
+#[test]
+fn a_conversation_without_end_wakes_ten_times_and_then_once_a_minute() {
+    // P101
+    let town = town_of_codex();
+    let answers = || rung(&town).iter().filter(|line| line.contains("queue|")).count();
+    for n in 1..=10 {
+        let message = json!({"to": "bob", "thread_id": "endless", "body": format!("answer {n}")});
+        town.mail("alice", &format!("{n}.json"), message);
+        town.wait(&format!("bob is woken {n} times"), || answers() == n);
+    }
+    town.mail("alice", "11.json", json!({"to": "bob", "thread_id": "endless", "body": "answer 11"}));
+    assert!(!so_within(Duration::from_secs(3), || answers() > 10), "{:?}", rung(&town));
+}
+
 #[test]
 fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
     // P86

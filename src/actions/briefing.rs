@@ -66,7 +66,10 @@ pub fn brief(room: &Room, agent: &str, moment: Moment, told: Told) -> Result<Opt
         return Ok(None);
     }
     let (text, lines) = match is_start {
-        true => (text::summary(agent, found.unread, &found.mails), 0),
+        true => {
+            let is_new = |mail: &Mail| !found.announced.contains(&mail.name);
+            (text::summary(agent, found.unread, &found.mails, is_new), 0)
+        }
         false => text::news(found.unread, &found.mails, budget.left()),
     };
     Ok(Some(Briefing { text, told: budget.used(lines), marked }))
@@ -75,6 +78,15 @@ pub fn brief(room: &Room, agent: &str, moment: Moment, told: Told) -> Result<Opt
 /// How many unread messages an agent would be told of that it was not told of yet.
 pub fn untold(room: &Room, agent: &str) -> Result<usize> {
     Ok(find(room, agent, false)?.map_or(0, |found| found.mails.len()))
+}
+
+/// Does any message that an agent was not told of yet go on in a conversation?
+pub fn is_answered(room: &Room, agent: &str) -> Result<bool> {
+    let goes_on = |mail: &Mail| {
+        let answers = mail.content.get("in_reply_to").is_some_and(|to| !to.is_null());
+        answers || mail.thread_id.as_ref().is_some_and(|thread| *thread != mail.id)
+    };
+    Ok(find(room, agent, false)?.is_some_and(|found| found.mails.iter().any(goes_on)))
 }
 
 /// What is worth telling.

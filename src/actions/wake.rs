@@ -12,7 +12,7 @@ use crate::registry::{By, Wake};
 use crate::room::Room;
 use crate::sessions::{self, Lease};
 use program::Ran;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -40,7 +40,7 @@ impl Waker {
     /// Begins to wake the agents of a room.
     pub fn start(room: &Room) -> Result<Waker> {
         let (news, heard) = channel();
-        let bedside = Bedside { room: room.clone(), news: news.clone(), due: BTreeMap::new(), last: BTreeMap::new() };
+        let bedside = Bedside { room: room.clone(), news: news.clone(), due: BTreeMap::new(), woken: BTreeMap::new() };
         let thread = std::thread::Builder::new().name("waker".into()).spawn(move || bedside.watch(&heard));
         let thread = thread.doing("start a waker for", room.dir.path())?;
         Ok(Waker { news: Some(news), thread: Some(thread) })
@@ -74,8 +74,34 @@ struct Bedside {
     news: Sender<News>,
     /// When to see whether an agent has to be woken.
     due: BTreeMap<Arc<str>, Instant>,
-    /// When each was last woken; `None` while its program runs.
-    last: BTreeMap<Arc<str>, Option<Instant>>,
+    /// When each was woken.
+    woken: BTreeMap<Arc<str>, Woken>,
+}
+
+/// When an agent was woken.
+#[derive(Default)]
+struct Woken {
+    /// Does its program run?
+    is_running: bool,
+    /// When each program ended that ran lately, the last one at the back.
+    at: VecDeque<Instant>,
+}
+
+impl Woken {
+    /// How long the agent may not be woken. Two agents that answer each other for ever are slowed down to `every`.
+    fn pause(&mut self, every: Duration, is_answered: bool) -> Duration {
+        if self.is_running {
+            return limits::WAKE_COALESCE;
+        }
+        let now = Instant::now();
+        let within = |at: &Instant, times: u32| now.duration_since(*at) < every.saturating_mul(times);
+        self.at.retain(|at| within(at, limits::WAKE_ANSWERS));
+        let is_few = self.at.len() < limits::WAKE_ANSWERS as usize;
+        match self.at.back() {
+            Some(last) if within(last, 1) && !(is_answered && is_few) => every - now.duration_since(*last),
+            _ => Duration::ZERO,
+        }
+    }
 }
 
 impl Bedside {
@@ -89,7 +115,11 @@ impl Bedside {
                     let soon = Instant::now() + limits::WAKE_COALESCE;
                     self.due.entry(agent).and_modify(|due| *due = soon.min(*due)).or_insert(soon);
                 }),
-                Ok(News::Ended(agent)) => drop(self.last.insert(agent, Some(Instant::now()))),
+                Ok(News::Ended(agent)) => {
+                    let woken = self.woken.entry(agent).or_default();
+                    woken.is_running = false;
+                    woken.at.push_back(Instant::now());
+                }
                 Err(RecvTimeoutError::Timeout) => self.look(),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -124,10 +154,11 @@ impl Bedside {
         if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease, limits::AT_WORK)) {
             return Ok(Some(left));
         }
-        match self.last.get(agent) {
-            Some(None) => return Ok(Some(limits::WAKE_COALESCE)),
-            Some(Some(last)) if last.elapsed() < wake.every => return Ok(Some(wake.every - last.elapsed())),
-            _ => {}
+        // A person's program wakes the person, whom a conversation of others needn't concern.
+        let is_answered = wake.by == By::Codex && briefing::is_answered(&self.room, agent)?;
+        let pause = self.woken.entry(agent.clone()).or_default().pause(wake.every, is_answered);
+        if !pause.is_zero() {
+            return Ok(Some(pause));
         }
         self.wake(agent, &wake, lease.as_ref())?;
         Ok(None)
@@ -155,7 +186,7 @@ impl Bedside {
         }
         let text = briefing.as_ref().map(|briefing| briefing.text.as_str()).unwrap_or_default();
         let argv = program::fill(&argv, &self.room, agent, text, count, lease);
-        self.last.insert(agent.clone(), None);
+        self.woken.entry(agent.clone()).or_default().is_running = true;
         let (room, agent, within, news) = (self.room.clone(), agent.clone(), wake.within, self.news.clone());
         let run = move || {
             let ran = program::run(&argv, &room, &agent, within);

@@ -18,7 +18,7 @@ fn codex_gets_context_a_block_at_its_stop_and_an_empty_object_for_nothing() {
     assert_eq!(fire(&world, "codex", "SessionStart-startup"), context("SessionStart", &start));
     let news = |event: &str| {
         let seq = mail(&world, event, &[]);
-        format!("mailbag: {} unread: message from bob, “{event}”, msg {seq}", world.inbox("alice").len())
+        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, msg {seq}", world.inbox("alice").len())
     };
     for event in ["UserPromptSubmit", "PostToolUse"] {
         let told = news(event);
@@ -43,7 +43,7 @@ fn gemini_cli_gets_context_a_deny_at_its_stop_and_an_empty_object_for_nothing() 
     assert_eq!(fire(&world, "gemini", "SessionStart-startup"), context("SessionStart", &start));
     let news = |event: &str| {
         let seq = mail(&world, event, &[]);
-        format!("mailbag: {} unread: message from bob, “{event}”, msg {seq}", world.inbox("alice").len())
+        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, msg {seq}", world.inbox("alice").len())
     };
     for event in ["BeforeAgent", "AfterTool"] {
         let told = news(event);
@@ -73,7 +73,7 @@ fn claude_code_gets_context_and_silence_for_nothing() {
     {
         let seq = mail(&world, event, &[]);
         let unread = world.inbox("alice").len();
-        let news = format!("mailbag: {unread} unread: message from bob, “{event}”, msg {seq}");
+        let news = format!("mailbag: {unread} unread, 1 new: message from bob, “{event}”, msg {seq}");
         assert_eq!(fire(&world, "claude", event), context(name, &news));
     }
 }

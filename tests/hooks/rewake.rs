@@ -70,7 +70,7 @@ fn mail_of_low_priority_wakes_nobody() {
     mail(&world, "by the way", &["--priority", "low"]);
     mail(&world, "now", &[]);
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
-    assert!(told.contains("2 unread: message from bob, “now”"), "{told}");
+    assert!(told.contains("2 unread, 1 new: message from bob, “now”"), "{told}");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_session_that_was_cleared_is_woken_and_who_waited_for_the_one_before_ends() 
 }
 
 #[test]
-fn twenty_messages_that_come_one_after_the_other_wake_once() {
+fn twenty_messages_that_come_close_together_wake_once() {
     // P100
     let world = stopped();
     let wait = watch(&world);
@@ -206,9 +206,6 @@ fn twenty_messages_that_come_one_after_the_other_wake_once() {
     for n in 1..=20 {
         let message = json!({"to": "alice", "body": format!("note {n}")});
         world.drop_file("bob", &format!("{n}.json"), message.to_string());
-        world.wait("it is in alice's inbox", || {
-            world.names("inbox/alice").iter().filter(|name| name.ends_with(".json")).count() == n
-        });
     }
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
     assert!(told.starts_with("mailbag: 20 unread:"), "{told}");

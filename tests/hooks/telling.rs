@@ -34,16 +34,37 @@ fn a_session_with_an_empty_context_hears_of_unread_mail_again() {
 }
 
 #[test]
-fn the_start_names_the_newest_five_and_who_wrote_the_rest() {
+fn the_start_names_the_newest_five_and_all_that_was_never_told_and_counts_the_rest() {
+    // P102
     let world = room().agent("carol", &[]);
-    world.ok(&["send", "alice", "first of all", "--as", "carol"]);
     for n in 1..=6 {
         mail(&world, &format!("note {n}"), &[]);
     }
     let told = fire(&world, "claude", "SessionStart-startup");
-    assert!(told.contains("you are alice; 7 unread (6 from bob, 1 from carol), newest first:"), "{told}");
-    assert!(told.contains("“note 6”") && told.contains("“note 2”") && !told.contains("“note 1”"), "{told}");
+    assert!((1..=6).all(|n| told.contains(&format!("“note {n}”"))) && !told.contains("more"), "{told}");
+    // A session from before was told of these, and of none that come now.
+    world.ok(&["send", "alice", "from carol", "--as", "carol"]);
+    for n in 7..=12 {
+        mail(&world, &format!("note {n}"), &[]);
+    }
+    let told = fire(&world, "claude", "SessionStart-startup");
+    assert!(told.contains("you are alice; 13 unread (12 from bob, 1 from carol), newest first:"), "{told}");
+    assert!(told.contains("“from carol”") && (7..=12).all(|n| told.contains(&format!("“note {n}”"))), "{told}");
+    assert!(!told.contains("“note 6”") && told.contains("\\nand 6 more, from bob\""), "{told}");
     assert_eq!(fire(&world, "claude", PROMPT), "", "those that were only counted were told, too");
+}
+
+#[test]
+fn a_line_on_new_mail_says_how_much_is_unread_besides() {
+    // P102
+    let world = room().agent("carol", &[]);
+    for n in 1..=3 {
+        mail(&world, &format!("note {n}"), &[]);
+    }
+    fire(&world, "claude", PROMPT);
+    world.ok(&["send", "alice", "and mine", "--as", "carol"]);
+    let told = fire(&world, "claude", PROMPT);
+    assert!(told.contains("mailbag: 4 unread, 1 new: message from carol, “and mine”"), "{told}");
 }
 
 #[test]

@@ -8,18 +8,25 @@ use std::collections::BTreeMap;
 const DIGEST: usize = 250;
 
 /// Messages that say the same: the newest of them, and how many there are.
+#[derive(Clone, Copy)]
 struct Alike<'a> {
     newest: &'a Mail,
     times: usize,
 }
 
-/// When a session begins: how many, from whom, and the newest.
-pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail]) -> String {
+/// When a session begins: how many, from whom, the newest, and what it was not told of before; the rest as a count.
+pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail], is_new: impl Fn(&Mail) -> bool) -> String {
     let each: Vec<Alike> = mails.iter().rev().map(|newest| Alike { newest, times: 1 }).collect();
-    let shown = &each[..each.len().min(limits::BRIEFING_NEWEST)];
+    let (mut named, mut left) = (Vec::new(), Vec::new());
+    for (n, one) in each.iter().enumerate() {
+        let is_named = n < limits::BRIEFING_NEWEST || is_new(one.newest);
+        if is_named { &mut named } else { &mut left }.push(*one);
+    }
     let order = if each.len() > 1 { ", newest first" } else { "" };
     let mut text = format!("mailbag: you are {agent}; {unread} unread ({}){order}:", senders(&each));
-    put(&mut text, shown, limits::BRIEFING);
+    let told = put(&mut text, &named, limits::BRIEFING - DIGEST);
+    left.extend(&named[told..]);
+    add_rest(&mut text, &left);
     text
 }
 
@@ -28,21 +35,28 @@ pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail]) -> String {
 pub(super) fn news(unread: usize, mails: &[Mail], most: usize) -> (String, usize) {
     let each = alike(mails);
     let shown = &each[..each.len().min(most)];
-    let mut text = format!("mailbag: {unread} unread:");
+    let new = if mails.len() < unread && !shown.is_empty() { format!(", {} new", mails.len()) } else { String::new() };
+    let mut text = format!("mailbag: {unread} unread{new}:");
     if let ([one], 1) = (shown, each.len()) {
         return (format!("{text} {}", line(one)), 1);
     }
     let told = put(&mut text, shown, limits::BRIEFING - DIGEST);
-    let rest = &each[told..];
-    if !rest.is_empty() {
-        let count: usize = rest.iter().map(|alike| alike.times).sum();
-        let digest = match told {
-            0 => format!(" {count} new, {}", senders(rest)),
-            _ => format!("\nand {count} more, {}", senders(rest)),
-        };
-        text.push_str(&digest);
+    match told {
+        0 => text.push_str(&format!(" {} new, {}", count(&each), senders(&each))),
+        _ => add_rest(&mut text, &each[told..]),
     }
     (text, told)
+}
+
+/// Adds what is not named, as a count with its senders.
+fn add_rest(text: &mut String, rest: &[Alike]) {
+    if !rest.is_empty() {
+        text.push_str(&format!("\nand {} more, {}", count(rest), senders(rest)));
+    }
+}
+
+fn count(each: &[Alike]) -> usize {
+    each.iter().map(|alike| alike.times).sum()
 }
 
 /// Adds as many lines as fit, and says how many did.
