@@ -10,8 +10,8 @@ pub use scan::{Block, Scan, scan, sieve};
 use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::Result;
+use crate::limits;
 use crate::log::{self, Line, Position, START};
-use crate::{layout, limits};
 
 /// What stands first in a line: which it is, and when it was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,26 +38,14 @@ pub fn since(room: &Dir, at: Stamp) -> Result<Position> {
     first(room, &|head| head.at >= at)
 }
 
-/// The line of that number, if the log has it whole.
+/// The line of that number, if the log has it whole and committed.
 pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
     let at = first(room, &|head| head.seq >= seq)?;
+    if at >= log::committed(room)? {
+        return Ok(None);
+    }
     let line = log::read_one(room, at)?.filter(|line| line.bytes.ends_with(b"\n"));
     Ok(line.filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
-}
-
-/// Where a line begins that has about this many bytes of log behind it, or the log's start if it has fewer.
-pub fn before_end(room: &Dir, bytes: u64) -> Result<Position> {
-    let mut left = bytes;
-    for &segment in log::segments(room)?.iter().rev() {
-        let length = length(room, segment)?;
-        match length {
-            Some(length) if length > left => return next_line(room, Position { segment, offset: length - left }),
-            // How much a packed one holds is not known before it is read.
-            None if left <= limits::SEGMENT_BYTES => return Ok(Position { segment, offset: 0 }),
-            length => left = left.saturating_sub(length.unwrap_or(limits::SEGMENT_BYTES)),
-        }
-    }
-    Ok(START)
 }
 
 /// The first line whose head is `reached`, which all behind it are too.
@@ -94,10 +82,10 @@ fn segment_before(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Option<
 fn start_before(room: &Dir, segment: u32, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
     const NEAR: u64 = 64 << 10;
     let mut start = Position { segment, offset: 0 };
-    let Some(mut high) = length(room, segment)? else { return Ok(start) };
+    let Some(mut high) = log::length(room, segment)? else { return Ok(start) };
     while high.saturating_sub(start.offset) > NEAR {
         let middle = start.offset.midpoint(high);
-        let at = next_line(room, Position { segment, offset: middle })?;
+        let at = log::next_line(room, Position { segment, offset: middle })?;
         let line = if at.segment == segment && at.offset < high { log::read_one(room, at)? } else { None };
         match line.and_then(|line| head(&line.bytes)) {
             Some(head) if !reached(&head) => start = at,
@@ -107,19 +95,10 @@ fn start_before(room: &Dir, segment: u32, reached: &dyn Fn(&Head) -> bool) -> Re
     Ok(start)
 }
 
-/// Where the first line begins behind a place that may be in the middle of one.
-fn next_line(room: &Dir, within: Position) -> Result<Position> {
-    Ok(log::read_one(room, within)?.map_or(within, |rest| rest.end()))
-}
-
-/// How many bytes a segment has that stands as it was written; `None` for one that is packed away.
-fn length(room: &Dir, segment: u32) -> Result<Option<u64>> {
-    Ok(room.sub(layout::LOG)?.stat(layout::segment(segment))?.map(|meta| meta.size))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout;
     use crate::log::Log;
     use crate::record::{Event, Record};
 
@@ -134,7 +113,7 @@ mod tests {
             }
             let mut log = open(&dir, segment);
             let mut record = Record::new(Event::Accepted);
-            (record.seq, record.at) = (seq, stamp(seq).to_string());
+            (record.seq, record.at, record.count) = (seq, stamp(seq).to_string(), Some(1));
             let body = "x".repeat((seq as usize * 7919) % 3000);
             record.message = serde_json::value::to_raw_value(&body).ok();
             log.append(&record.line()).expect("it is written");
@@ -191,10 +170,10 @@ mod tests {
     fn the_last_bytes_begin_at_a_line() {
         let (_kept, dir) = room(300, 37);
         for bytes in [0, 1, 5_000, 100_000, 1 << 30] {
-            let at = before_end(&dir, bytes).expect("it is read");
+            let at = log::before_end(&dir, bytes).expect("it is read");
             let line = log::read_one(&dir, at).expect("it is read");
             assert!(line.is_none_or(|line| head(&line.bytes).is_some()), "{bytes}");
         }
-        assert_eq!(before_end(&dir, 1 << 30).expect("it is read"), START);
+        assert_eq!(log::before_end(&dir, 1 << 30).expect("it is read"), START);
     }
 }

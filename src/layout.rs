@@ -57,6 +57,8 @@ pub const WANTED: &str = "spool/wanted";
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
 /// Held by the cleanup job; names the pack whose sources it is removing.
 pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
+/// The router's note of where the committed log ends.
+pub const COMMITTED: &str = "spool/committed";
 /// The room's id, as in the log.
 pub const ROOM_ID: &str = "spool/room";
 /// A cache of the fold over the log.

@@ -84,6 +84,12 @@ pub const PACK_LEFT: usize = 20;
 /// Up to this many files and directories are synced one by one; beyond it, the whole file system at once.
 pub const SYNC_ONE_BY_ONE: usize = 12;
 
+/// The most that the router's note of the committed log holds.
+pub const NOTE_BYTES: u64 = 4 << 10;
+/// How far back a reader of the log's end looks at first.
+pub const TAIL_LOOK: u64 = 64 << 10;
+/// How far back the end of the committed log is first looked for in a room without that note.
+pub const COMMITTED_LOOK: u64 = 64 << 10;
 /// How many further names are tried for a file whose name is taken.
 pub const FURTHER_NAMES: u32 = 1000;
 /// How many messages a command holds while it shows them, so that no other shows them too: each is an open file.

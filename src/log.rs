@@ -1,13 +1,15 @@
 //! The log: append-only NDJSON segments. Writes whole batches, reads lines from a position on.
 
+mod committed;
 mod stands;
 
+pub use committed::{Committed, committed, lines};
 pub use stands::{archived, live, path};
 
 use crate::disk::{Append, Dir};
 use crate::error::Result;
 use crate::record::{Hash, hash_line};
-use crate::{fault, layout};
+use crate::{fault, layout, limits};
 use serde::{Deserialize, Serialize};
 use stands::Segment;
 use std::io::{BufRead, BufReader, Read};
@@ -29,14 +31,18 @@ pub struct Log {
     dir: Dir,
     segment: u32,
     append: Append,
+    note: committed::Note,
 }
 
 impl Log {
-    /// Opens the log to append from `end` on; what stands behind it in that segment is cut off.
+    /// Opens the log to append from `end` on, up to which it is committed; what stands behind it in that segment is cut
+    /// off.
     pub fn open(room: &Dir, end: Position) -> Result<Log> {
         let dir = room.make(layout::LOG)?;
         let append = Append::open(&dir, &layout::segment(end.segment), Some(end.offset))?;
-        Ok(Log { dir, segment: end.segment, append })
+        let note = committed::Note::open(room);
+        note.write(end);
+        Ok(Log { dir, segment: end.segment, append, note })
     }
 
     /// Where the next batch will begin. Goes on to a new segment when this one has grown past its bound, and makes
@@ -55,9 +61,13 @@ impl Log {
         self.append.append(lines)
     }
 
-    /// Makes what was appended durable: the commit point of a batch.
-    pub fn sync(&self) -> Result<()> {
-        self.append.sync()
+    /// Makes what was appended durable, where that is wanted: the commit point of a batch. Then readers are told of it.
+    pub fn commit(&self, durably: bool) -> Result<()> {
+        if durably {
+            self.append.sync()?;
+        }
+        self.note.write(Position { segment: self.segment, offset: self.append.length() });
+        Ok(())
     }
 }
 
@@ -106,6 +116,31 @@ pub fn read_whole(room: &Dir) -> Result<Lines> {
     let mut lines = Lines::of(room, segments(room)?, START);
     lines.wanted = Some(START.segment);
     Ok(lines)
+}
+
+/// Where a line begins that has about this many bytes of log behind it, or the log's start if it has fewer.
+pub fn before_end(room: &Dir, bytes: u64) -> Result<Position> {
+    let mut left = bytes;
+    for &segment in segments(room)?.iter().rev() {
+        let length = length(room, segment)?;
+        match length {
+            Some(length) if length > left => return next_line(room, Position { segment, offset: length - left }),
+            // How much a packed one holds is not known before it is read.
+            None if left <= limits::SEGMENT_BYTES => return Ok(Position { segment, offset: 0 }),
+            length => left = left.saturating_sub(length.unwrap_or(limits::SEGMENT_BYTES)),
+        }
+    }
+    Ok(START)
+}
+
+/// Where the first line begins behind a place that may be in the middle of one.
+pub fn next_line(room: &Dir, within: Position) -> Result<Position> {
+    Ok(read_one(room, within)?.map_or(within, |rest| rest.end()))
+}
+
+/// How many bytes a segment has that stands as it was written; `None` for one that is packed away.
+pub fn length(room: &Dir, segment: u32) -> Result<Option<u64>> {
+    Ok(room.sub(layout::LOG)?.stat(layout::segment(segment))?.map(|meta| meta.size))
 }
 
 /// The one line at a position.

@@ -103,7 +103,7 @@ pub(super) fn room(path: &Path, messages: u64) -> Result<()> {
     let mut record = Record::new(Event::Settled);
     record.settled.extend(settled);
     maker.batch(vec![record])?;
-    maker.log.sync()?;
+    maker.log.commit(true)?;
     Ok(())
 }
 

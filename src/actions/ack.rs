@@ -29,7 +29,7 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Sent> {
     let status = ack.rung.as_str();
     let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": ack.refs, "status": status});
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
-    let fold = fold::replay(&room.dir)?.fold;
+    let fold = fold::committed(&room.dir)?;
     if let Some(message) = judged {
         judge_ack(&room.dir, &fold, &agent, &message, &mut AckClaims::new())?.map_err(Error::Refused)?;
     }

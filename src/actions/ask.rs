@@ -7,7 +7,7 @@ use super::wait::Newcomers;
 use crate::error::{Error, Problem, Result};
 use crate::id;
 use crate::log::{self, Position};
-use crate::record::{Event, Record};
+use crate::record::Event;
 use crate::room::Room;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ pub enum Reply {
 
 /// Sends a question. To miss no answer, watch its sender's inbox before the first look.
 pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question> {
-    let searched = log::now(&room.dir)?;
+    let searched = log::committed(&room.dir)?;
     let thread = draft.thread.clone();
     let kind = draft.kind.clone().or_else(|| Some("question".into()));
     let sent = send::send(room, who, Draft { kind, requires_response: true, ..draft })?;
@@ -108,13 +108,10 @@ impl Question {
     }
 
     fn find_record(&mut self, room: &Room) -> Result<()> {
-        for line in log::read(&room.dir, self.searched)? {
-            let line = line?;
-            if !line.bytes.ends_with(b"\n") {
-                break;
-            }
-            self.searched = line.end();
-            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+        let lines = log::lines(&room.dir, self.searched)?;
+        self.searched = lines.end();
+        for entry in lines.records() {
+            let (_, record) = entry?;
             let is_ours = record.from.as_deref() == Some(&*self.asker) && record.id.as_ref() == Some(&self.sent.id);
             if is_ours && record.event == Event::Accepted {
                 self.asked = record.recipients().map(|(agent, _)| agent.clone()).collect();

@@ -29,7 +29,7 @@ pub enum Fate {
     OnItsWay,
 }
 
-/// Looks for the record of what was sent since that place in the log, for at most so long.
+/// Looks for the record of what was sent since that place in the committed log, for at most so long.
 pub fn fate(room: &Room, since: Position, sent: &Sent, patience: Duration) -> Result<Fate> {
     let deadline = Instant::now() + patience;
     let (tell, told) = channel();
@@ -83,13 +83,10 @@ impl Search {
     fn find(&mut self, room: &Room, sent: &Sent) -> Result<()> {
         let file = sent.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let sender = sent.file.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
-        for line in log::read(&room.dir, self.since)? {
-            let line = line?;
-            if !line.bytes.ends_with(b"\n") {
-                break;
-            }
-            self.since = line.end();
-            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+        let lines = log::lines(&room.dir, self.since)?;
+        self.since = lines.end();
+        for entry in lines.records() {
+            let (_, record) = entry?;
             let claim = record.claim.as_deref().and_then(layout::read_claim);
             let is_ours = claim.is_some_and(|claim| claim.agent == sender && claim.original == file);
             if is_ours && matches!(record.event, Event::Accepted | Event::Refused) {

@@ -3,7 +3,7 @@
 use super::history::{Filter, Past};
 use crate::error::Result;
 use crate::find::{self, Scan};
-use crate::log::Position;
+use crate::log::{self, Position};
 use crate::room::Room;
 use regex::bytes::Regex;
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ pub fn list(room: &Room, filter: Filter, last: Option<usize>) -> Result<Box<dyn 
     let mut size = TAIL;
     loop {
         // The newest stand at the end of what is asked for, which is the log's end unless `--until` says otherwise.
-        let from = if span.1.is_some() { span.0 } else { span.0.max(find::before_end(&room.dir, size)?) };
+        let from = if span.1.is_some() { span.0 } else { span.0.max(log::before_end(&room.dir, size)?) };
         let mut newest = VecDeque::new();
         for past in found(scan(room, &filter, (from, span.1))?) {
             newest.push_back(past?);

@@ -1,7 +1,7 @@
 //! The log as people read it.
 
 use crate::clock::Stamp;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::find;
 use crate::log::{self, Line};
 use crate::record::{Event, Record};
@@ -24,27 +24,14 @@ pub struct Entry {
     pub line: Line,
 }
 
-/// The records that fit, in order. A last line that is still being written ends them.
+/// The committed records that fit, in order.
 pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Result<Entry>>> {
     let start = match filter.since {
         Some(since) => find::since(&room.dir, since)?,
         None => log::START,
     };
-    let lines = log::read(&room.dir, start)?;
-    let whole = lines.take_while(|line| line.as_ref().map_or(true, |line| line.bytes.ends_with(b"\n")));
-    let dir = room.dir.clone();
-    let entries = whole.map(move |line| {
-        let line = line?;
-        match serde_json::from_slice::<Record>(&line.bytes) {
-            Ok(record) => Ok(Entry { record, line }),
-            Err(e) => Err(Error::State {
-                path: log::path(&dir, line.at.segment),
-                line: None,
-                what: format!("the line at byte {} is not a record: {e}", line.at.offset),
-                cure: "run `mailbag log verify`".into(),
-            }),
-        }
-    });
+    let entries =
+        log::lines(&room.dir, start)?.records().map(|entry| entry.map(|(line, record)| Entry { record, line }));
     Ok(entries.filter(move |entry| entry.as_ref().map_or(true, |entry| filter.fits(&entry.record))))
 }
 

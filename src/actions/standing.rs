@@ -25,7 +25,7 @@ impl<'a> Seen<'a> {
 
     /// With the log's word on who was active when; a log that can't be read counts as empty.
     pub fn whole(room: &'a Room, registry: &'a Registry) -> Seen<'a> {
-        let fold = fold::replay(&room.dir).map(|replayed| replayed.fold).unwrap_or_default();
+        let fold = fold::committed(&room.dir).unwrap_or_default();
         Seen { room, registry, fold }
     }
 }

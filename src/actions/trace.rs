@@ -93,7 +93,7 @@ pub struct Told {
 
 /// Traces the message that a reference means, among what the asker sent or received; without an asker, among all.
 pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
-    let fold = fold::replay(&room.dir)?.fold;
+    let fold = fold::committed(&room.dir)?;
     let meant = route::meant(&room.dir, &fold, asker, reference)?;
     let meant = meant.map_err(|problem| match problem.code.as_str() {
         "unknown_reference" => Error::NotFound { what: problem.what, cure: problem.fix },
@@ -129,7 +129,7 @@ impl<'a> Tracing<'a> {
             what: format!("this id can't be looked for: {e}"),
             cure: "give its seq".into(),
         })?;
-        for line in log::read(&self.room.dir, self.meant.place)? {
+        for line in log::lines(&self.room.dir, self.meant.place)? {
             let line = line?;
             if !concerns.is_match(&line.bytes) {
                 continue;
@@ -219,8 +219,10 @@ impl<'a> Tracing<'a> {
         let mut rungs = vec![Step { rung: Rung::Accepted, at: Some(record.at.clone()), by: None, note: None }];
         let later = self.steps.get(agent).map(Vec::as_slice).unwrap_or_default();
         rungs.extend(self.delivery(record, agent, fold, !later.is_empty()));
+        let next = later.iter().find_map(|step| step.at.as_deref());
         let is_told = later.iter().any(|step| step.rung == Rung::Announced);
         rungs.extend(self.marker(record, agent).filter(|_| !is_told));
+        in_order(&mut rungs, next);
         let step =
             |step: &Step| Step { rung: step.rung, at: step.at.clone(), by: step.by.clone(), note: step.note.clone() };
         rungs.extend(later.iter().map(step));
@@ -263,6 +265,16 @@ impl<'a> Tracing<'a> {
 
     fn look(&self, directory: impl AsRef<Path>, name: &str) -> Option<Meta> {
         self.room.dir.sub(directory).ok()?.stat(name).ok().flatten()
+    }
+}
+
+/// The file system's clock may be some milliseconds behind the one that stamps records, and a batch is settled some time
+/// after what it delivered was read: no step is said to have come before the one in front of it, or after the next.
+fn in_order(steps: &mut [Step], next: Option<&str>) {
+    let mut before = String::new();
+    for at in steps.iter_mut().filter_map(|step| step.at.as_mut()) {
+        *at = next.map_or(at.as_str(), |next| at.as_str().min(next)).max(&before).to_owned();
+        before.clone_from(at);
     }
 }
 

@@ -10,7 +10,6 @@ use crate::sessions::Calls;
 /// Everybody, worked out as the router does for `roster.json`, at this instant.
 pub fn who(room: &Room) -> Result<Roster> {
     let (registry, settings) = (room.registry()?, room.settings()?);
-    let replayed = fold::replay(&room.dir)?;
-    let signs = (&replayed.fold, &Calls::of(&room.dir));
+    let signs = (&fold::committed(&room.dir)?, &Calls::of(&room.dir));
     Ok(roster::roster(&registry, signs, settings.stale_after, Stamp::now()).0)
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Board {
     file: File,
     path: PathBuf,
+    held: usize,
 }
 
 impl Board {
@@ -19,16 +20,21 @@ impl Board {
 
     /// Opens the file, making it if there is none, and takes its space. What it said before is gone.
     pub fn open(dir: &Dir, name: &str) -> Result<Board> {
-        let board = Board { file: dir.lock_file(name)?, path: dir.at(Path::new(name)) };
+        let board = Board { held: Self::HELD, ..Board::keep(dir, name)? };
         board.write(b"")?;
         Ok(board)
+    }
+
+    /// Opens the file, making it if there is none, with no space of its own. What it said before stands until it is written.
+    pub fn keep(dir: &Dir, name: &str) -> Result<Board> {
+        Ok(Board { file: dir.lock_file(name)?, path: dir.at(Path::new(name)), held: 0 })
     }
 
     /// Gives it this text, with blanks behind it in the place of a longer one. Survives a kill or not; nobody acts on it.
     pub fn write(&self, text: &[u8]) -> Result<()> {
         let size = super::file_meta(&self.file).doing("look at", &self.path)?.size as usize;
         let mut padded = text.to_vec();
-        padded.resize(size.max(Self::HELD).max(text.len()), b' ');
+        padded.resize(size.max(self.held).max(text.len()), b' ');
         self.file.write_all_at(&padded, 0).doing("write", &self.path)
     }
 

@@ -1,6 +1,5 @@
 //! Reading much of the log fast: some segments at a time, in big blocks, from which only lines that may matter are taken.
 
-use super::length;
 use crate::disk::Dir;
 use crate::error::{Doing, Error, Result};
 use crate::log::{self, Position};
@@ -40,7 +39,7 @@ pub struct Scan<T> {
 struct Job<T> {
     room: Dir,
     from: Position,
-    to: Option<Position>,
+    to: Position,
     sieve: Option<Regex>,
     take: Take<T>,
 }
@@ -49,19 +48,21 @@ struct Job<T> {
 type Take<T> = Box<dyn Fn(&[u8], Position) -> Option<T> + Send + Sync>;
 type Blocks<T> = SyncSender<Result<Block<T>>>;
 
-/// Reads the whole lines from `from` on, up to `to` if that is given. Only those that match the sieve are given to
-/// `take`, which runs in several threads; the sieve must not match a line end. A last line that is cut short is left out.
+/// Reads the committed lines from `from` on, up to `to` if that is given. Only those that match the sieve are given to
+/// `take`, which runs in several threads; the sieve must not match a line end.
 pub fn scan<T: Send + 'static>(
     room: &Dir,
     (from, to): (Position, Option<Position>),
     sieve: Option<Regex>,
     take: impl Fn(&[u8], Position) -> Option<T> + Send + Sync + 'static,
 ) -> Result<Scan<T>> {
-    let is_asked = |&segment: &u32| segment >= from.segment && to.is_none_or(|to| segment <= to.segment);
+    let end = log::committed(room)?;
+    let to = to.map_or(end, |to| to.min(end));
+    let is_asked = |&segment: &u32| segment >= from.segment && segment <= to.segment;
     let left: VecDeque<u32> = log::segments(room)?.into_iter().filter(is_asked).collect();
     let mut total = 0;
     for &segment in &left {
-        total += length(room, segment)?.unwrap_or(limits::SEGMENT_BYTES);
+        total += log::length(room, segment)?.unwrap_or(limits::SEGMENT_BYTES);
     }
     let total = total.saturating_sub(from.offset);
     let job = Arc::new(Job { room: room.clone(), from, to, sieve, take: Box::new(take) });
@@ -114,8 +115,8 @@ impl<T> Job<T> {
     fn segment(&self, segment: u32, blocks: &Blocks<T>) -> Result<()> {
         let offset = if segment == self.from.segment { self.from.offset } else { 0 };
         let at = Position { segment, offset };
-        let end = self.to.filter(|to| to.segment == segment).map_or(u64::MAX, |to| to.offset);
-        match length(&self.room, segment)? {
+        let end = if self.to.segment == segment { self.to.offset } else { u64::MAX };
+        match log::length(&self.room, segment)? {
             Some(_) => match self.plain(at, end, blocks) {
                 // It was packed away meanwhile.
                 Err(e) if e.errno() == Some(libc::ENOENT) => self.packed(at, end, blocks),

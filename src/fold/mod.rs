@@ -10,7 +10,7 @@ mod timers;
 pub use ids::Ids;
 pub use lives::{DOING, Doing, Lives};
 pub use mailboxes::Mailboxes;
-pub use replay::{Damage, Replayed, check_line, replay};
+pub use replay::{Damage, Replayed, check_line, committed, replay};
 pub use timers::{Timed, Timers, Wanted};
 
 use crate::clock::Stamp;

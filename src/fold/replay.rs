@@ -30,6 +30,16 @@ pub struct Damage {
 /// Batches are made durable one by one, so after a crash only the last can be damaged: that is reported as
 /// [`Damage`]. Damage further back is an error, because what stands behind it was committed.
 pub fn replay(room: &Dir) -> Result<Replayed> {
+    replay_until(room, None)
+}
+
+/// The state that the committed log amounts to, for whoever reads beside the router.
+pub fn committed(room: &Dir) -> Result<Fold> {
+    let end = log::committed(room)?;
+    replay_until(room, Some(end)).map(|replayed| replayed.fold)
+}
+
+fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
     let mut fold = checkpoint::load(room)?.unwrap_or_default();
     let start = fold.end;
     let mut batch: Vec<(Line, Record)> = Vec::new();
@@ -37,6 +47,9 @@ pub fn replay(room: &Dir) -> Result<Replayed> {
     let mut lines = if start == log::START { log::read_whole(room)? } else { log::read(room, start)? };
     while let Some(line) = lines.next() {
         let line = line?;
+        if until.is_some_and(|until| line.at >= until) {
+            break;
+        }
         read += line.bytes.len() as u64;
         let before = batch.last().map_or(fold.prev, |(line, _)| line.hash());
         match check_line(&line, before, fold.seq + batch.len() as u64 + 1) {

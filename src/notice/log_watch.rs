@@ -16,14 +16,23 @@ impl LogWatch {
     /// grown or come.
     pub fn new(room: &Dir, told: impl Fn() + Send + 'static) -> Result<LogWatch> {
         let path = room.make(layout::LOG)?.path().to_path_buf();
+        // What was appended counts once the router has noted that it is committed.
+        let spool = room.make(layout::SPOOL)?.path().to_path_buf();
+        let (log, note) = (path.clone(), room.at(layout::COMMITTED));
         let handler = move |event: notify::Result<Event>| {
             // Whoever reads the log makes events of reading it, and must not be woken by them.
-            if !event.is_ok_and(|event| matches!(event.kind, EventKind::Access(_)) && !event.need_rescan()) {
+            let matters = |event: &Event| {
+                let is_of_log = event.paths.iter().any(|path| path.starts_with(&log) || *path == note);
+                event.need_rescan() || is_of_log && !matches!(event.kind, EventKind::Access(_))
+            };
+            if event.as_ref().map_or(true, matters) {
                 told();
             }
         };
         let mut watcher = notify::recommended_watcher(handler).map_err(|e| cannot(&path, e))?;
-        watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| cannot(&path, e))?;
+        for path in [path, spool] {
+            watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| cannot(&path, e))?;
+        }
         Ok(LogWatch { _watcher: watcher })
     }
 }

@@ -223,9 +223,7 @@ impl Router {
         if let Err(e) = self.log.append(&lines) {
             return self.unstage(entries, temporary(e)?);
         }
-        if self.is_durable() {
-            self.log.sync()?;
-        }
+        self.log.commit(self.is_durable())?;
         self.held.clear();
         self.acted &= entries.iter().all(|entry| entry.record.event != Event::Settled);
         let mut seqs = Vec::with_capacity(entries.len());

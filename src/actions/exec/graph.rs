@@ -17,7 +17,7 @@ pub(super) struct Graph {
 impl Graph {
     /// As the log stands now.
     pub(super) fn of(room: &Room, registry: &Registry) -> Result<Graph> {
-        let lives = fold::replay(&room.dir)?.fold.lives;
+        let lives = fold::committed(&room.dir)?.lives;
         let mut graph = Graph::default();
         for agent in registry.agents() {
             if let Some(doing) = lives.doing(&agent.id) {

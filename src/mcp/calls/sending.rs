@@ -91,7 +91,7 @@ fn rung(status: &str) -> Result<Rung> {
 
 /// Sends, routes, and says what has come of it by now.
 fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
-    let since = log::now(&room.dir)?;
+    let since = log::committed(&room.dir)?;
     let sent = send::send(room, who, draft)?;
     let (patience, trouble) = match send::route(room) {
         Ok(Passed::Routed(_)) => (Duration::ZERO, None),

@@ -1,0 +1,149 @@
+//! What is committed: nobody is told of a message that the log may still lose.
+
+use crate::sweep::calls::Call;
+use crate::sweep::tracer::{End, Plan, Tracer};
+use crate::world::World;
+use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
+use std::io::Write;
+
+/// The commands that read the log, each asked for the message `late` in the thread `talk`, with a word of its body.
+const READERS: [&[&str]; 6] = [
+    &["list", "--as", "alice"],
+    &["search", "unsynced", "--as", "alice"],
+    &["thread", "talk", "--as", "alice"],
+    &["log"],
+    &["trace", "late", "--as", "alice"],
+    &["trace", "alice/late", "--as", "alice"],
+];
+
+/// Alice wrote to bob once, which is settled.
+fn world() -> World {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "before");
+    world
+}
+
+fn late(world: &World) {
+    let message = json!({"id": "late", "to": "bob", "thread_id": "talk", "body": "unsynced"});
+    world.drop_file("alice", "late.json", message.to_string());
+}
+
+/// The readers that show the message.
+fn shown_by(world: &World, readers: &[&[&str]]) -> Vec<String> {
+    let shows = |reader: &&&[&str]| {
+        let ran = world.run(&[**reader, &["--json"]].concat());
+        assert!(ran.code == 0 || ran.code == 3, "{reader:?}: {ran:?}");
+        ran.out.contains("unsynced") || ran.out.contains("\"late\"")
+    };
+    readers.iter().filter(shows).map(|reader| reader.join(" ")).collect()
+}
+
+fn syncs_the_log(call: &Call) -> bool {
+    call.name == "fdatasync" && call.paths.iter().any(|path| path.to_string_lossy().contains("/log/"))
+}
+
+/// Which of the calls of a pass that are named `fdatasync` is the commit.
+fn commit() -> usize {
+    let (world, calls, commit) = (world(), Cell::new(0), Cell::new(0));
+    late(&world);
+    let mut tracer = Tracer::new(&world.room("")).expect("the room is there").at_call(|call| {
+        calls.set(calls.get() + usize::from(call.name == "fdatasync"));
+        if syncs_the_log(call) && commit.get() == 0 {
+            commit.set(calls.get());
+        }
+    });
+    tracer.run(world.bare(&["run", "--once"]), Plan::Count).expect("it can be traced");
+    assert!(commit.get() > 0, "the pass commits");
+    commit.get()
+}
+
+#[test]
+fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_reader() {
+    // P94
+    let (nth, world) = (commit(), world());
+    late(&world);
+    let during = RefCell::new(None);
+    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: false };
+    let outcome = Tracer::new(&world.room(""))
+        .expect("the room is there")
+        .at_call(|call| {
+            if syncs_the_log(call) && during.borrow().is_none() {
+                during.replace(Some(shown_by(&world, &READERS)));
+            }
+        })
+        // No pass, for which the readers would wait.
+        .run(world.bare(&["run"]), plan)
+        .expect("it can be traced");
+    assert_eq!((outcome.end, outcome.failed), (End::Exited(1), 1), "{}", outcome.stderr);
+    assert_eq!(during.take(), Some(Vec::new()), "while the sync was under way");
+    // It makes no pass by itself.
+    assert_eq!(shown_by(&world, &READERS[3..4]), Vec::<String>::new(), "after it failed");
+    world.ok(&["run", "--once"]);
+    assert_eq!(shown_by(&world, &READERS).len(), READERS.len());
+    assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
+}
+
+/// Appends the first record of a batch of two to the log, as a router does whose write was cut off.
+fn torn(world: &World) {
+    let path = world.room("log/00000001.ndjson");
+    let log = std::fs::read_to_string(&path).expect("a log");
+    let records: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let last = records.last().expect("a record");
+    let mut record = records.iter().find(|one| one["event"] == "accepted").expect("a message").clone();
+    let next = |field: &str| json!(last[field].as_u64().map(|number| number + 1));
+    (record["seq"], record["batch"], record["count"]) = (next("seq"), next("batch"), json!(2));
+    (record["id"], record["message"]["id"]) = (json!("late"), json!("late"));
+    (record["message"]["thread_id"], record["message"]["body"]) = (json!("talk"), json!("unsynced"));
+    // The log's own order of keys: readers look for numbers and times at the beginning of a line.
+    let head = format!("{{\"seq\":{},\"at\":{},", record["seq"], last["at"]);
+    let rest = record.as_object_mut().expect("an object");
+    ["seq", "at"].iter().for_each(|key| drop(rest.remove(*key)));
+    let line = head + serde_json::to_string(&rest).expect("JSON").trim_start_matches('{') + "\n";
+    let mut log = std::fs::OpenOptions::new().append(true).open(path).expect("a log");
+    log.write_all(line.as_bytes()).expect("it is written");
+}
+
+#[test]
+fn a_batch_that_is_not_whole_is_shown_by_no_reader() {
+    // P94
+    for noted in [true, false] {
+        let world = world();
+        // It holds the lock, so that no reader mends the log.
+        let router = world.router(&[]);
+        world.wait("it is idle", || world.ok(&["log"]).contains("settled"));
+        torn(&world);
+        if !noted {
+            std::fs::remove_file(world.room("spool/committed")).expect("a note");
+        }
+        assert_eq!(shown_by(&world, &READERS), Vec::<String>::new(), "with the note: {noted}");
+        assert!(world.ok(&["list", "--as", "bob"]).contains("before"));
+        drop(router);
+    }
+}
+
+#[test]
+fn a_room_of_a_version_that_made_no_notes_shows_all_that_it_has() {
+    let world = world();
+    late(&world);
+    world.ok(&["run", "--once"]);
+    for note in [None, Some(""), Some("0000000001 00000000000000000007 0000000001 00000000000000000007\n")] {
+        match note {
+            None => std::fs::remove_file(world.room("spool/committed")).expect("a note"),
+            Some(text) => drop(world.write("spool/committed", text)),
+        }
+        assert_eq!(shown_by(&world, &READERS).len(), READERS.len(), "{note:?}");
+    }
+}
+
+#[test]
+fn what_is_committed_and_cannot_be_delivered_yet_is_shown_as_accepted() {
+    let world = world();
+    std::fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
+    world.write("inbox/bob", "no directory");
+    late(&world);
+    let _router = world.router(&[]);
+    world.wait("it is accepted", || shown_by(&world, &READERS).len() == READERS.len());
+    let steps = world.json(&["trace", "late", "--as", "alice"])["recipients"][0]["rungs"].clone();
+    assert_eq!(steps.as_array().map(Vec::len), Some(1), "{steps}");
+}
