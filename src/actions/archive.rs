@@ -1,17 +1,17 @@
 //! The cleanup job: packs what is old into the archive, while the router runs or not.
 
-use super::attach;
 use crate::archive::{self, Archive, Kind, Left, Packed, Source};
 use crate::clock::Stamp;
-use crate::disk::Dir;
 use crate::error::{Error, Result};
 use crate::fold::{self, Fold};
-use crate::log::{self, Position};
-use crate::record::Record;
+use crate::log::{self, Position, START};
+use crate::record::{Hash, Record, hex};
 use crate::room::Room;
-use crate::{fault, layout, limits};
+use crate::{fault, find, layout, limits};
 use serde::Serialize;
-use std::path::PathBuf;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::path::{Component, Path, PathBuf};
 
 /// What shared files are called here.
 const CONTEXT: &str = "context";
@@ -91,11 +91,30 @@ impl Run<'_> {
 
     /// The large texts among what was shared.
     fn artifacts(&mut self) -> Result<()> {
-        let context = match Dir::open(&attach::context(self.room, &self.room.settings()?)) {
+        let settings = self.room.settings()?;
+        let context = Path::new(&settings.context);
+        // What lies outside the room is its owner's own.
+        if !context.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Ok(());
+        }
+        let context = match self.room.dir.sub(context) {
             Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
-            context => context?,
+            Err(e) => {
+                self.leave(Left { path: context.to_path_buf(), why: e.to_string() });
+                return Ok(());
+            }
+            Ok(context) => context,
         };
-        archive::artifacts(&context, self.bound, &mut |artifact| {
+        let (room, mut shared) = (self.room.clone(), None);
+        let mut is_shared = |path: &Path, digest: &Hash| {
+            let shared = match &mut shared {
+                Some(shared) => shared,
+                // The log is read only where there is something to compress.
+                none => none.insert(announced(&room)?),
+            };
+            Ok(path.to_str().is_some_and(|path| shared.contains(&(path.to_owned(), hex(digest)))))
+        };
+        archive::artifacts(&context, self.bound, &mut is_shared, &mut |artifact| {
             let Run { archive, told, read, .. } = self;
             let mut tell = |bytes| {
                 *read += bytes;
@@ -226,6 +245,23 @@ impl Run<'_> {
             false => self.report.left_more += 1,
         }
     }
+}
+
+/// The files of the context that messages announced: path and SHA-256.
+fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
+    let sieve = find::sieve(&["\"attachments\"".to_owned()])?;
+    let take = |line: &[u8], _| {
+        let record: Record = serde_json::from_slice(line).ok()?;
+        let message: Value = serde_json::from_str(record.message?.get()).ok()?;
+        let text = |of: &Value, field: &str| of.get(field).and_then(Value::as_str).map(str::to_owned);
+        let attachments = message.get("attachments")?.as_array()?.iter();
+        Some(attachments.filter_map(|one| Some((text(one, "path")?, text(one, "sha256")?))).collect::<Vec<_>>())
+    };
+    let mut announced = HashSet::new();
+    for block in find::scan(&room.dir, (START, None), sieve, take)? {
+        announced.extend(block?.found.into_iter().flatten());
+    }
+    Ok(announced)
 }
 
 /// The first record of a segment that is not settled.

@@ -1,5 +1,8 @@
 //! Shared files: large text that is old is compressed where it stands, under its name with `.zst` behind it.
 //!
+//! Only what the room itself put there: a file below the room's own `context/`, reached through no link, that a message
+//! in the log announced with this very content.
+//!
 //! A kill at any instant leaves the file, or its compressed twin, or both: then the next run compares the two.
 
 use super::pack::{self, Scales};
@@ -8,6 +11,7 @@ use super::{Archive, Left, Packed};
 use crate::clock::Stamp;
 use crate::disk::{self, Dir, Draft, Lease, Meta, file_meta};
 use crate::error::{Doing, Result};
+use crate::record::Hash;
 use crate::{layout, limits};
 use rustix::fs::FileType;
 use std::fs::File;
@@ -24,10 +28,12 @@ pub struct Artifact {
     below: PathBuf,
 }
 
-/// Gives every large text below the context that is at least as old as `bound`, or what is in the way of one.
+/// Gives every large text below the context that is at least as old as `bound` and that `is_shared` knows by its path and
+/// its SHA-256, or what is in the way of one.
 pub fn artifacts(
     context: &Dir,
     bound: Stamp,
+    is_shared: &mut dyn FnMut(&Path, &Hash) -> Result<bool>,
     take: &mut dyn FnMut(Result<Artifact, Left>) -> Result<()>,
 ) -> Result<()> {
     let mut directories = vec![(context.clone(), PathBuf::new())];
@@ -39,7 +45,11 @@ pub fn artifacts(
             let below = layout::below(&path, name.as_ref());
             match meta.kind {
                 FileType::Directory => directories.extend(dir.sub(&name).ok().map(|dir| (dir, below))),
-                FileType::RegularFile if is_due(&name, &meta, bound) => look(&dir, name, meta, below, take)?,
+                FileType::RegularFile if is_due(&name, &meta, bound) => {
+                    if let Some(found) = look(&dir, name, meta, below, is_shared)? {
+                        take(found)?;
+                    }
+                }
                 _ => {}
             }
         }
@@ -57,23 +67,28 @@ fn look(
     name: String,
     meta: Meta,
     below: PathBuf,
-    take: &mut dyn FnMut(Result<Artifact, Left>) -> Result<()>,
-) -> Result<()> {
-    let left = |why: &str| Left { path: below.clone(), why: why.into() };
+    is_shared: &mut dyn FnMut(&Path, &Hash) -> Result<bool>,
+) -> Result<Option<Result<Artifact, Left>>> {
+    let left = |why: &str| Ok(Some(Err(Left { path: below.clone(), why: why.into() })));
     let file = match dir.look(&name) {
         Ok(file) => file,
-        Err(e) => return take(Err(left(&e.to_string()))),
+        Err(e) => return left(&e.to_string()),
     };
     if file_meta(&file).doing("look at", dir.at(&name))? != meta || !is_text(&file).doing("read", dir.at(&name))? {
-        return Ok(());
+        return Ok(None);
+    }
+    let (digest, _) = pack::weigh(&mut &file, &mut |_| Ok(())).doing("read", dir.at(&name))?;
+    (&file).rewind().doing("read", dir.at(&name))?;
+    if !is_shared(&below, &digest)? {
+        return Ok(None);
     }
     let fits = layout::draft(&layout::compressed(&name)).len() <= limits::FILE_NAME;
-    take(match (dir.is_writable(), disk::lease(&file)) {
-        _ if !fits => Err(left("its name leaves no room for .zst behind it")),
-        (false, _) => Err(left("nothing can be removed from its directory: permission denied")),
-        (true, Lease::Writer) => Err(left("somebody holds it open for writing")),
-        (true, _) => Ok(Artifact { dir: dir.clone(), name, file, meta, below }),
-    })
+    match (dir.is_writable(), disk::lease(&file)) {
+        _ if !fits => left("its name leaves no room for .zst behind it"),
+        (false, _) => left("nothing can be removed from its directory: permission denied"),
+        (true, Lease::Writer) => left("another program holds it open for writing"),
+        (true, _) => Ok(Some(Ok(Artifact { dir: dir.clone(), name, file, meta, below }))),
+    }
 }
 
 /// Text has no zeros, and is UTF-8 as far as its beginning tells; only there a character may be cut.
@@ -109,6 +124,7 @@ impl Archive {
                 let draft = layout::draft(&compressed);
                 dir.remove(&draft)?;
                 let draft = Draft::new(dir, &draft)?;
+                draft.take_after(meta)?;
                 let path = draft.path();
                 let (draft, weight) = pack::pack_stream(file, (draft, &path), told)?;
                 self.make_durable(&draft)?;

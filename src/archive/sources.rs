@@ -128,6 +128,7 @@ pub fn each(
             take(Err(Left { path, why: "nothing can be removed from it: permission denied".into() }))?;
             continue;
         }
+        let owners = if kind == Kind::Rejected { Some(owners(room, &agent)?) } else { None };
         let agent: Arc<str> = agent.into();
         for entry in dir.list()? {
             let name = entry?.name;
@@ -140,12 +141,23 @@ pub fn each(
                 continue;
             }
             take(match meta.kind {
+                // A refused link to another user's file is that user's file still.
+                FileType::RegularFile if owners.as_ref().is_some_and(|owners| !owners.contains(&meta.uid)) => {
+                    Err(Left { path: layout::below(&path, &name), why: "it belongs to another user".into() })
+                }
                 FileType::RegularFile => Ok(Source { agent: agent.clone(), name, month: age.month() }),
                 _ => Err(Left { path: layout::below(&path, &name), why: "it is not a regular file".into() }),
             })?;
         }
     }
     Ok(())
+}
+
+/// The users whose files an agent's refused mail may be: the room's, the agent's, and who packs.
+fn owners(room: &Dir, agent: &str) -> Result<Vec<u32>> {
+    let agent = room.stat(layout::outbox(agent))?.map(|outbox| outbox.uid);
+    let own = [room.meta()?.uid, rustix::process::geteuid().as_raw()];
+    Ok(own.into_iter().chain(agent).collect())
 }
 
 fn open(room: &Dir, below: &std::path::Path) -> Result<Option<Dir>> {

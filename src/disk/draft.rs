@@ -1,7 +1,8 @@
 //! A file in the making: written under a temporary name, read back, and only then moved to its place.
 
-use super::{Dir, system};
-use crate::error::{Error, Result};
+use super::{Dir, Meta, access, system};
+use crate::error::{Doing, Error, Result};
+use rustix::fs::Mode;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -26,6 +27,13 @@ impl Draft {
     /// How many bytes were written.
     pub fn written(&self) -> u64 {
         self.written
+    }
+
+    /// Gives it the permissions and the owner of another file, the owner where this process may.
+    pub fn take_after(&self, meta: &Meta) -> Result<()> {
+        let done = access::give(&self.file, meta.uid, meta.gid)
+            .and_then(|()| rustix::fs::fchmod(&self.file, Mode::from_raw_mode((meta.mode & 0o777) as _)));
+        done.doing("set the permissions of", self.path())
     }
 
     /// Makes what was written durable.

@@ -3,6 +3,7 @@
 use super::{LATER, archive_at};
 use crate::world::World;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 const TEXT: &str = "the same words again and again, and é\n";
@@ -14,6 +15,12 @@ fn room() -> (World, String) {
     fs::write(world.path().join("notes.md"), &text).expect("a file");
     world.ok(&["share", "notes.md", "--category", "research", "--as", "alice"]);
     (world, text)
+}
+
+/// Shares a file as alice does.
+fn share(world: &World, name: &str, bytes: &[u8]) {
+    fs::write(world.path().join(name), bytes).expect("a file");
+    world.ok(&["share", name, "--category", "research", "--as", "alice"]);
 }
 
 fn artifact(world: &World, name: &str) -> PathBuf {
@@ -56,7 +63,7 @@ fn small_ones_binaries_drafts_and_what_lies_behind_links_stay() {
         (".draft.md", text.clone().into_bytes()),
     ];
     for (name, bytes) in &files {
-        fs::write(artifact(&world, name), bytes).expect("a file");
+        share(&world, name, bytes);
     }
     let outside = world.path().join("outside.md");
     fs::write(&outside, &text).expect("a file");
@@ -97,8 +104,69 @@ fn somebody_else_s_compressed_file_is_never_written_over() {
 fn a_name_that_leaves_no_room_is_left_alone_and_stops_nothing() {
     let (world, text) = room();
     let long = format!("{}.md", "n".repeat(250));
-    fs::write(artifact(&world, &long), &text).expect("a file");
+    share(&world, &long, text.as_bytes());
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
     assert!(ran.code == 0 && ran.err.contains("leaves no room for .zst"), "{ran:?}");
     assert!(artifact(&world, &long).exists() && artifact(&world, "notes.md.zst").exists());
+}
+
+#[test]
+fn a_file_that_the_room_did_not_put_there_is_left_alone() {
+    let (world, text) = room();
+    fs::write(artifact(&world, "own.md"), &text).expect("a file");
+    // Shared, and then edited: what stands there now is somebody's work.
+    share(&world, "edited.md", text.as_bytes());
+    let edited = format!("{text}and more\n");
+    fs::write(artifact(&world, "edited.md"), &edited).expect("a file");
+    archive(&world);
+    assert!(fs::read_to_string(artifact(&world, "own.md")).expect("it stays") == text);
+    assert!(fs::read_to_string(artifact(&world, "edited.md")).expect("it stays") == edited);
+    assert!(artifact(&world, "notes.md.zst").exists());
+}
+
+#[test]
+fn the_permissions_of_a_shared_text_stay() {
+    let (world, _) = room();
+    for (name, mode) in [("closed.md", 0o600), ("open.md", 0o644)] {
+        share(&world, name, format!("{name}{}", TEXT.repeat(5000)).as_bytes());
+        fs::set_permissions(artifact(&world, name), fs::Permissions::from_mode(mode)).expect("its own file");
+    }
+    archive(&world);
+    for (name, mode) in [("closed.md.zst", 0o600), ("open.md.zst", 0o644)] {
+        let meta = fs::metadata(artifact(&world, name)).expect("it was compressed");
+        assert_eq!(meta.permissions().mode() & 0o777, mode, "{name}");
+    }
+}
+
+#[test]
+fn nothing_outside_the_room_is_compressed_or_removed() {
+    for context in ["..", "link", "/absolute"] {
+        let world = World::with(&["alice", "bob"]);
+        let outside = world.path().join("research");
+        let named = if context == "/absolute" { world.path().display().to_string() } else { context.to_owned() };
+        if context == "link" {
+            fs::remove_dir(world.room("context")).expect("it is empty");
+            std::os::unix::fs::symlink(world.path(), world.room("context")).expect("a link");
+        } else {
+            world.write("settings.toml", format!("context = {named:?}\n"));
+        }
+        fs::create_dir(&outside).expect("a directory");
+        let text = TEXT.repeat(5000);
+        fs::write(outside.join("notes.md"), &text).expect("a file");
+        // Even a message that announces it changes nothing.
+        let sha256: String = sha2(&text);
+        let attachments = serde_json::json!([{"path": "research/notes.md", "sha256": sha256}]);
+        let message = serde_json::json!({"to": "bob", "body": "x", "attachments": attachments});
+        world.drop_file("alice", "x.json", message.to_string());
+        world.ok(&["run", "--once"]);
+        let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(fs::read_to_string(outside.join("notes.md")).expect("it stays") == text, "{context}");
+        assert_eq!(fs::read_dir(&outside).expect("a directory").count(), 1, "{context}");
+    }
+}
+
+fn sha2(text: &str) -> String {
+    use sha2::Digest;
+    data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(text))
 }

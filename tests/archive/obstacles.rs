@@ -190,3 +190,35 @@ fn a_note_or_a_pack_that_somebody_wrote_removes_nothing_but_what_is_packed() {
     let complaint = world.fails(1, &["archive", "--older-than", "0s"]);
     assert!(complaint.contains("seen-x.ndjson.zst") && complaint.contains("move it away"), "{complaint}");
 }
+
+#[test]
+fn a_refused_link_to_another_user_s_file_is_never_packed() {
+    if !is_root("a hard link to another user's file") {
+        return;
+    }
+    let world = World::with(&["mallory"]);
+    let nobody = 65_534;
+    chown(world.room("outbox/mallory"), Some(nobody), None).expect("root may");
+    let secret = world.path().join("secret.json");
+    let victim = 65_533;
+    fs::write(&secret, r#"{"to": "human", "body": "the secret"}"#).expect("a file");
+    chown(&secret, Some(victim), None).expect("root may");
+    fs::hard_link(&secret, world.room("outbox/mallory/x.json")).expect("one file system");
+    crate::town::so_within(std::time::Duration::from_secs(20), || {
+        world.ok(&["run", "--once"]);
+        world.names("rejected/mallory").len() == 2
+    });
+    // Its other name goes, so that it looks like any file.
+    fs::remove_file(&secret).expect("it stands");
+    let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
+    assert!(ran.code == 0 && ran.err.contains("belongs to another user"), "{ran:?}");
+    for pack in all(&world.room("archive")) {
+        let text = zstd::decode_all(fs::File::open(&pack).expect("a pack")).expect("zstd");
+        assert!(!String::from_utf8_lossy(&text).contains("the secret"), "{}", pack.display());
+    }
+    let kept = world.names("rejected/mallory").into_iter().find(|name| name.ends_with("~x.json")).expect("it stays");
+    let meta = fs::metadata(world.room(&format!("rejected/mallory/{kept}"))).expect("it stays");
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&meta), victim);
+    let above = fs::metadata(world.room("rejected")).expect("it stands").permissions();
+    assert_eq!(above.mode() & 0o077, 0, "nobody else reaches it");
+}
