@@ -93,6 +93,14 @@ pub enum Error {
         /// What to do.
         cure: String,
     },
+    /// The room belongs to somebody else, and the person did not agree to use it.
+    #[error("{what}; {cure}")]
+    Untrusted {
+        /// Which room, and whose.
+        what: String,
+        /// What to do.
+        cure: String,
+    },
     /// A message, an address or a registry was refused.
     #[error("{}", list(.0))]
     Refused(Vec<Problem>),
@@ -105,7 +113,9 @@ impl Error {
             Error::Io { source, .. } if is_temporary(source) => Class::Temporary,
             Error::Busy { .. } | Error::Timeout { .. } => Class::Temporary,
             Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } => Class::Bug,
-            Error::Usage { .. } | Error::NotFound { .. } | Error::Refused(_) => Class::Permanent,
+            Error::Usage { .. } | Error::NotFound { .. } | Error::Untrusted { .. } | Error::Refused(_) => {
+                Class::Permanent
+            }
         }
     }
 

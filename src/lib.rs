@@ -31,6 +31,7 @@ pub mod disk;
 // Rooms: each owns one part of the room on disk.
 pub mod settings;
 pub mod registry;
+pub mod consent;
 pub mod resolve;
 pub mod room;
 pub mod log;

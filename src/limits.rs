@@ -149,6 +149,8 @@ pub const DOING: usize = 200;
 /// How many agents one may say that it waits for.
 pub const WAITING_FOR: usize = 64;
 
+/// How long a command waits for another that records what a person agreed to.
+pub const TRUST_WAIT: Duration = Duration::from_secs(5);
 /// How long a command waits for another's pass over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.

@@ -9,7 +9,7 @@ mod read;
 mod twice;
 mod wake;
 
-pub use wake::{By, Wake};
+pub use wake::{By, Program, Wake};
 
 use crate::error::{Problem, nearest};
 use crate::id;
@@ -248,7 +248,7 @@ impl Agent {
 
     /// Does a router that runs start a program to wake it?
     pub fn is_woken_by_a_program(&self) -> bool {
-        self.wake.as_ref().is_some_and(|wake| matches!(wake.by, By::Codex | By::Command(_)))
+        self.wake.as_ref().is_some_and(|wake| wake.program().is_some())
     }
 
     /// Is it the person?

@@ -2,6 +2,7 @@
 
 mod near;
 mod owners;
+mod trusted;
 
 pub use near::{Near, identity, near};
 
@@ -33,8 +34,16 @@ pub enum Made {
 }
 
 impl Room {
-    /// Opens the room at a directory. That the directory is there is not enough: a room has a `spool/`.
+    /// Opens the room at a directory, unless it belongs to somebody else and the person did not agree to use it.
     pub fn open(path: &Path) -> Result<Room> {
+        let room = Room::look(path)?;
+        room.check_trusted()?;
+        Ok(room)
+    }
+
+    /// As [`Room::open`], for whoever only says what stands there, whoever it belongs to. That the directory is there is
+    /// not enough: a room has a `spool/`.
+    pub fn look(path: &Path) -> Result<Room> {
         let none = || Error::NotFound {
             what: format!("no room at {}", path.display()),
             cure: format!("make one with `mailbag init {}`", path.display()),
@@ -58,7 +67,9 @@ impl Room {
 
     /// As [`Room::init`]; a new room can be read by these.
     pub fn init_for(path: &Path, readers: Readers) -> Result<(Room, Made)> {
-        let dir = Dir::make_room(path, readers)?;
+        let room = Room { dir: Dir::make_room(path, readers)? };
+        room.check_trusted()?;
+        let dir = room.dir;
         let made = if dir.stat(layout::ROOM_ID)?.is_some() { Made::Already } else { Made::New };
         for directory in layout::DIRECTORIES {
             dir.make(directory)?;
@@ -308,17 +319,22 @@ pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
     from.ancestors()
         .flat_map(|directory| [main_worktree(directory), Some(directory.to_path_buf())])
         .flatten()
-        .map(|directory| directory.join(layout::ROOM))
+        .map(|directory| below(&directory))
         .find(|room| is_room(room))
         .ok_or_else(none)
 }
 
-/// A room that this user may not enter is one: passed over, it would be taken for missing.
-fn is_room(path: &Path) -> bool {
+/// Is this directory a room? One that this user may not enter is one: passed over, it would be taken for missing.
+pub fn is_room(path: &Path) -> bool {
     match Dir::open(path).and_then(|dir| dir.stat(layout::SPOOL)) {
         Ok(spool) => spool.is_some_and(|spool| spool.is_directory()),
         Err(e) => e.errno() == Some(libc::EACCES),
     }
+}
+
+/// Where the room of a directory is, if it has one.
+pub fn below(directory: &Path) -> PathBuf {
+    directory.join(layout::ROOM)
 }
 
 /// Where `mailbag init` makes a room when no directory is named: here, or in a linked git worktree, beside the main

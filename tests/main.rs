@@ -30,6 +30,7 @@ mod soak;
 mod sweep;
 mod tidy;
 mod town;
+mod trust;
 mod waiting;
 mod waking;
 mod watching;

@@ -60,6 +60,7 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/actions/inbox.rs", "directory.join(name)", "only shown: the file of a message"),
     ("src/cli/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
     ("src/actions/init.rs", "from.join(path)", "where a new room goes"),
+    ("src/actions/trust.rs", "from.join(asked)", "the room that a person names"),
     ("src/actions/rejected/standing.rs", "directory.join(name)", "only shown, and read below the room: a refused file"),
     ("src/actions/rejected.rs", "layout::outbox(&refused.agent).join(name)", "only shown: where the file was put"),
     ("src/actions/send.rs", "outbox.join(format!(", "a sender names its file as it likes"),

@@ -47,6 +47,10 @@ impl Town {
         world.ok(&["init"]);
         let town = Town { world, router: None };
         town.register(agents);
+        if agents.iter().any(|agent| agent.get("wake").is_some()) {
+            // Whoever writes such a test agrees to the program in it.
+            town.ok(&["trust", "--yes"]);
+        }
         for agent in agents.iter().filter_map(|agent| agent["id"].as_str()) {
             fs::create_dir_all(town.room(&format!("outbox/{agent}"))).expect("an outbox");
             fs::create_dir_all(town.room(&format!("inbox/{agent}"))).expect("an inbox");

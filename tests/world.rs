@@ -11,6 +11,8 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// A directory with a room in it, removed when dropped.
 pub(crate) struct World {
     dir: tempfile::TempDir,
+    /// What its person agrees to, outside the room.
+    trust: tempfile::TempDir,
 }
 
 /// What a run of the program did.
@@ -24,7 +26,8 @@ pub(crate) struct Ran {
 impl World {
     /// A world without a room.
     pub(crate) fn empty() -> World {
-        World { dir: tempfile::Builder::new().prefix("mailbag-test-").tempdir().expect("a temporary directory") }
+        let directory = |prefix| tempfile::Builder::new().prefix(prefix).tempdir().expect("a temporary directory");
+        World { dir: directory("mailbag-test-"), trust: directory("mailbag-trust-") }
     }
 
     /// A world with a room in which nobody but the human is registered.
@@ -58,6 +61,11 @@ impl World {
         self.dir.path()
     }
 
+    /// Where it is recorded what the person agrees to.
+    pub(crate) fn trust(&self) -> &Path {
+        self.trust.path()
+    }
+
     /// A path below the room.
     pub(crate) fn room(&self, below: &str) -> PathBuf {
         self.path().join(".mailbag").join(below)
@@ -79,7 +87,7 @@ impl World {
         for (name, _) in std::env::vars().filter(|(name, _)| foreign(name)) {
             command.env_remove(name);
         }
-        command.env("NO_COLOR", "1").env_remove("NOTIFY_SOCKET");
+        command.env("NO_COLOR", "1").env("MAILBAG_TRUST_DIR", self.trust()).env_remove("NOTIFY_SOCKET");
         command
     }
 

@@ -1,6 +1,6 @@
 //! The registry as people edit it: adding, changing, retiring and removing agents, and looking at them.
 
-use super::identity;
+use super::{identity, trust};
 use crate::disk::{Barrier, Durability};
 use crate::error::{Error, Problem, Result};
 use crate::registry::{Agent, Registry, Status, Wake};
@@ -63,6 +63,7 @@ pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
     .into_iter();
     let added: Vec<Agent> = ids.iter().map(|id| new_agent(id, names.next(), fields)).collect();
     let registry = registry.add_all(added.clone()).map_err(Error::Refused)?;
+    trust::agree_to_set(room, fields.wake.as_ref())?;
     save(room, &registry)?;
     make_boxes(room, ids, fields.uid)?;
     room.give_to_owners(&registry)?;
@@ -107,6 +108,7 @@ pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
             });
         }
         let changed = registry.set(id, &changes).map_err(Error::Refused)?;
+        trust::agree_to_set(room, fields.wake.as_ref())?;
         match fields.status {
             Some(Status::Retired) => changed.retire(id).map_err(Error::Refused),
             _ => Ok(changed),

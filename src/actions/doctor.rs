@@ -11,6 +11,7 @@ mod mend;
 mod place;
 mod rooms;
 mod sessions;
+mod trust;
 
 use crate::error::{Error, Result};
 use crate::fold::{self, Replayed};
@@ -96,6 +97,12 @@ pub fn examine(asked: &Asked<'_>) -> Result<Report> {
             findings.push(Finding::new("no_room", Severity::Problem, what, "mailbag init"));
             None
         }
+        Err(Error::Untrusted { what, .. }) => {
+            let place = room::find(asked.room, asked.from)?;
+            let cure = format!("mailbag trust {}", shell(&place));
+            findings.push(Finding::new("untrusted_room", Severity::Problem, what, cure));
+            None
+        }
         Err(e) => return Err(e),
     };
     rooms::look(asked, room.as_ref(), &mut findings);
@@ -132,6 +139,7 @@ fn look(room: &Room, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<(
     files::spool(room, findings)?;
     access::look(&patient, findings)?;
     place::look(&patient, findings)?;
+    trust::look(&patient, findings)?;
     mail::look(room, findings)?;
     hooks::look(&patient, asked, findings);
     sessions::look(&patient, asked, findings)

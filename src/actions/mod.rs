@@ -41,6 +41,7 @@ pub mod time;
 pub mod timeline;
 pub mod topic;
 pub mod trace;
+pub mod trust;
 pub mod verify;
 pub mod wait;
 pub mod waiter;

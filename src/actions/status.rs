@@ -1,5 +1,6 @@
 //! How a room stands: who routes, what is unread, what waits and why, and what was refused.
 
+use super::trust::{self, Startable};
 use crate::clock::Stamp;
 use crate::error::Result;
 use crate::fold::{Counts, Replayed};
@@ -44,6 +45,8 @@ pub struct Status {
     pub undelivered: Vec<Undelivered>,
     /// Who has long done nothing, with mail unread or while the registry says that it is online.
     pub stale: Vec<Present>,
+    /// Programs that wake agents, and that the person who asks did not agree to start.
+    pub not_agreed: Vec<Startable>,
     /// What is wrong with the room itself.
     pub problems: Vec<String>,
 }
@@ -186,6 +189,8 @@ pub fn status(room: &Room) -> Result<Status> {
     let stale = registry.as_ref().zip(replayed.as_ref()).map(|(registry, replayed)| {
         roster::stale(registry, (&replayed.fold, &calls), settings.stale_after, Stamp::now())
     });
+    let not_agreed = registry.as_ref().map_or(Ok(Vec::new()), |registry| trust::open_programs(room, registry));
+    let not_agreed = not_agreed.map_err(|e| problems.push(e.to_string())).unwrap_or_default();
     let again = match &router {
         Some(holder) if holder.mode != Mode::Pass => "the router tries again by itself".to_owned(),
         _ => "mailbag run --once".to_owned(),
@@ -197,6 +202,7 @@ pub fn status(room: &Room) -> Result<Status> {
         blocked: blocked(room, &again),
         rejected: rejected(room)?,
         stale: stale.unwrap_or_default(),
+        not_agreed,
         undelivered: replayed
             .as_ref()
             .map(|replayed| undelivered(room, replayed, &again))

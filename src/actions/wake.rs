@@ -170,6 +170,13 @@ impl Bedside {
             By::Command(argv) => argv.clone(),
             By::Claude | By::Nobody => return Ok(()),
         };
+        if !self.room.agrees(wake)? {
+            tracing::warn!(
+                "{agent} is not woken: nobody agreed to start its program {argv:?}; `mailbag trust {}` shows it and asks",
+                self.room.dir.path().display()
+            );
+            return Ok(());
+        }
         if program::wants_session(&argv) && lease.and_then(|lease| lease.session.as_ref()).is_none() {
             tracing::warn!("{agent} can't be woken: no session of it is known; it has to run `mailbag join {agent}`");
             return Ok(());

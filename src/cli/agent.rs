@@ -5,6 +5,7 @@ use super::{Exit, table, visible};
 use crate::actions::agent::{self, Fields, Filter};
 use crate::error::Result;
 use crate::registry::{Agent, Status, Wake};
+use crate::room::Room;
 use clap::Subcommand;
 
 const EXAMPLES: &str = "\
@@ -162,8 +163,12 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                 table::print(&mut cx.out, &rows.collect::<Vec<_>>())?;
             }
         }
-        Verb::Show { id } => show(&agent::show(&room, &id)?, cx)?,
-        Verb::Set { id, fields } => changed("changed", &agent::set(&room, &id, &fields.into())?, cx)?,
+        Verb::Show { id } => show(&agent::show(&room, &id)?, &room, cx)?,
+        Verb::Set { id, fields } => {
+            let agent = agent::set(&room, &id, &fields.into())?;
+            changed("changed", &agent, cx)?;
+            say_unless_agreed(&agent, &room, cx)?;
+        }
         Verb::Retire { id } => changed("retired", &agent::retire(&room, &id)?, cx)?,
         Verb::Remove { id, force } => changed("removed", &agent::remove(&room, &id, force)?, cx)?,
     }
@@ -181,11 +186,24 @@ fn list(agents: &[Agent], cx: &mut Context) -> Result<()> {
     table::print(&mut cx.out, &agents.iter().map(row).collect::<Vec<_>>())
 }
 
-fn show(agent: &Agent, cx: &mut Context) -> Result<()> {
-    if cx.out.json {
-        return cx.out.json(agent);
+/// What an agent's session set was agreed to by nobody.
+fn say_unless_agreed(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
+    if agent.wake.as_ref().map_or(Ok(true), |wake| room.agrees(wake))? {
+        return Ok(());
     }
-    let serde_json::Value::Object(fields) = agent.to_value() else { return Ok(()) };
+    cx.out.note(&format!("{} is not woken before a person agrees to the program: `mailbag trust`", agent.id));
+    Ok(())
+}
+
+fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
+    let serde_json::Value::Object(mut fields) = agent.to_value() else { return Ok(()) };
+    if let Some(wake) = agent.wake.as_ref().filter(|_| agent.is_woken_by_a_program()) {
+        let agreed = room.agrees(wake).inspect_err(|e| cx.out.warn(&e.to_string()));
+        fields.insert("wake_agreed".into(), agreed.unwrap_or(false).into());
+    }
+    if cx.out.json {
+        return cx.out.json(&fields);
+    }
     let rows = fields.into_iter().map(|(key, value)| {
         let text = match value {
             serde_json::Value::String(text) => text,

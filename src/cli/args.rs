@@ -3,7 +3,7 @@
 use super::{
     ack, agent, archive, ask, channel, check, completions, demo, doctor, done, exec, explain, follow, helper, hook,
     inbox, init, install, join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings, share,
-    status, take, thread, topic, trace, uninstall, wait, watch, who,
+    status, take, thread, topic, trace, trust, uninstall, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -88,6 +88,7 @@ pub(super) enum Command {
     Watch(watch::Args),
     Rejected(rejected::Args),
     Status(status::Args),
+    Trust(trust::Args),
     Doctor(doctor::Args),
     Log(log::Args),
     Archive(archive::Args),

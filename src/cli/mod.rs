@@ -44,6 +44,7 @@ mod take;
 mod thread;
 mod topic;
 mod trace;
+mod trust;
 mod uninstall;
 mod wait;
 mod waiting;
@@ -126,6 +127,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Watch(args) => watch::run(args, cx),
         Command::Rejected(args) => rejected::run(args, cx),
         Command::Status(args) => status::run(args, cx),
+        Command::Trust(args) => trust::run(args, cx),
         Command::Doctor(args) => doctor::run(args, cx),
         Command::Log(args) => log::run(args, cx),
         Command::Archive(args) => archive::run(args, cx),

@@ -139,6 +139,18 @@ impl Output {
         Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
     }
 
+    /// Asks the person at the terminal; `None` where nobody can be asked. Everything but a clear yes is a no.
+    pub(super) fn ask(&self, question: &str) -> Result<Option<bool>> {
+        let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
+        if !stdin.is_terminal() || !stderr.is_terminal() {
+            return Ok(None);
+        }
+        write!(stderr, "{} [y/N] ", visible::line(question)).doing("write to", "standard error")?;
+        let mut answer = String::new();
+        stdin.read_line(&mut answer).doing("read", "standard input")?;
+        Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes" | "YES")))
+    }
+
     /// How far a long command is: a line on a terminal that the next one writes over, and an empty one clears.
     pub(super) fn progress(&self, text: &str) {
         let mut stderr = std::io::stderr();
@@ -240,6 +252,7 @@ fn as_json(error: &Error) -> Value {
         Error::Busy { what, cure } => ("busy", what, cure),
         Error::Timeout { what, cure } => ("timeout", what, cure),
         Error::Moved { what, cure } => ("moved", what, cure),
+        Error::Untrusted { what, cure } => ("untrusted", what, cure),
         Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
         Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),
         Error::Sync { .. } => return json!({"code": "sync", "exit": exit, "what": error.to_string()}),

@@ -5,6 +5,7 @@ use super::inbox::to_the_second;
 use super::output::{BOLD, PLAIN, RED, YELLOW};
 use super::{Exit, visible};
 use crate::actions::status::{self, Status, Undelivered};
+use crate::actions::trust::Startable;
 use crate::error::Result;
 use crate::room::Mode;
 use anstyle::Style;
@@ -96,6 +97,10 @@ fn trouble(status: &Status, cx: &mut Context) -> Result<()> {
         let count = files(outbox.files);
         say(cx, YELLOW, "unknown", &format!("outbox/{} has {count}, but {}", outbox.agent, outbox.why))?;
         cure(cx, &outbox.cure)?;
+    }
+    for Startable { agent, program, .. } in &status.not_agreed {
+        say(cx, YELLOW, "not agreed", &format!("{agent} is not woken: you did not agree to start {program}"))?;
+        cure(cx, "mailbag trust")?;
     }
     for stale in &status.stale {
         let seen =

@@ -39,6 +39,12 @@ pub fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
+/// A user, for people: the number, and the name where there is one.
+pub fn user(uid: u32) -> String {
+    let found = nix::unistd::User::from_uid(uid.into()).ok().flatten();
+    found.map_or_else(|| format!("user {uid}"), |user| format!("user {uid} ({})", user.name))
+}
+
 /// The program that a name leads to, as a shell finds it: the first on the `PATH` that may be run.
 pub fn program(name: &str) -> Option<PathBuf> {
     let may_run = |path: &PathBuf| {

@@ -11,6 +11,7 @@ mod board;
 mod draft;
 pub mod machine;
 mod outside;
+mod own;
 mod system;
 
 pub use access::{Readers, may_give};
@@ -19,6 +20,7 @@ pub use barrier::{Barrier, Durability};
 pub use board::Board;
 pub use draft::Draft;
 pub use outside::Outside;
+pub use own::Own;
 pub use system::Lease;
 
 use self::access::Access;

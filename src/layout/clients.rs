@@ -24,6 +24,26 @@ pub fn backup(file: &Path) -> PathBuf {
     file.with_file_name(name)
 }
 
+/// The variable that names another directory for what a person agreed to.
+pub const TRUST_DIRECTORY: &str = "MAILBAG_TRUST_DIR";
+/// What a person agreed to.
+pub const TRUST: &str = "trust.json";
+/// Held by whoever changes that.
+pub const TRUST_LOCK: &str = "trust.lock";
+
+/// Where a person's consent is kept: below the user's data (XDG Base Directory Specification), unless the person names
+/// another place. A path that is not absolute would depend on where a command is run, and so on a repository.
+pub fn trust_directory() -> Option<PathBuf> {
+    let named = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".local/share"));
+    named(TRUST_DIRECTORY).or_else(|| Some(named("XDG_DATA_HOME").or_else(home)?.join("mailbag")))
+}
+
+/// The file of a person's consent in its directory.
+pub fn trust_file(directory: &Path) -> PathBuf {
+    directory.join(TRUST)
+}
+
 /// Is this the top of a project: a git repository's, or a directory with a room?
 pub fn is_project(directory: &Path) -> bool {
     directory.join(".git").exists() || directory.join(super::ROOM).is_dir()

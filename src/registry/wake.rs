@@ -2,7 +2,9 @@
 
 use crate::clock;
 use crate::limits;
+use crate::record::hex;
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use std::time::Duration;
 
 /// How an agent is woken.
@@ -31,6 +33,27 @@ pub enum By {
     Nobody,
 }
 
+/// A program that a router starts, as a person agrees to it: with each of its arguments, before anything is filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program(Value);
+
+impl Program {
+    /// Its arguments, or the word that stands for a program that this one knows.
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+
+    /// As a person reads it, each argument in quotation marks.
+    pub fn text(&self) -> String {
+        self.0.to_string()
+    }
+
+    /// What it is known by. JSON keeps the arguments apart, whatever is in them.
+    pub fn sha256(&self) -> String {
+        hex(&Sha256::digest(self.text()).into())
+    }
+}
+
 impl By {
     /// The words for those without arguments.
     pub const WORDS: [&str; 3] = ["claude", "codex", "nobody"];
@@ -51,6 +74,15 @@ impl Wake {
         let every = span(document, "every", limits::WAKE_EVERY)?;
         let within = span(document, "within", limits::WAKE_WITHIN)?;
         Ok(Wake { by, every, within: within.min(limits::WAKE_WITHIN_MOST), document: document.clone() })
+    }
+
+    /// The program that a router starts for it, if it starts one.
+    pub fn program(&self) -> Option<Program> {
+        match &self.by {
+            By::Codex => Some(Program(Value::from("codex"))),
+            By::Command(argv) => Some(Program(Value::from(argv.clone()))),
+            By::Claude | By::Nobody => None,
+        }
     }
 
     /// Reads what a person writes for it: one of [`By::WORDS`], or an object, or the array of a program and its

@@ -115,7 +115,13 @@ fn a_directory_that_its_owner_may_not_write_is_told_with_the_command_that_mends_
         // Root may write everywhere, so somebody else looks, at a room that others may read.
         mode(world.path(), 0o755);
         crate::town::tool("chmod", ["-R".as_ref(), "a+rX".as_ref(), world.room("").as_os_str()]);
-        command.uid(65534).gid(65534);
+        let home = world.path().join("home");
+        std::fs::create_dir(&home).expect("a directory");
+        std::os::unix::fs::chown(&home, Some(65534), Some(65534)).expect("root may");
+        command.uid(65534).gid(65534).env("MAILBAG_TRUST_DIR", home.join("trust"));
+        let mut trust = world.bare(&["trust", "--yes"]);
+        trust.uid(65534).gid(65534).env("MAILBAG_TRUST_DIR", home.join("trust"));
+        assert!(trust.output().expect("it runs").status.success());
     } else {
         mode(&world.room("spool/stage"), 0o555);
     }

@@ -67,6 +67,7 @@ fn the_router_s_own_words_show_no_escapes_of_a_file_s_name() {
     town.start_by(command);
     town.wait("it says what waits", || town.words().contains("waits:"));
     assert!(is_tame(&town.words()), "{:?}", town.words());
+    town.ok(&["trust", "--yes"]);
     town.wait_for_reason("ermission denied");
     let status = town.ok(&["status"]);
     assert!(is_tame(&status), "{status:?}");

@@ -11,6 +11,7 @@ use std::process::Stdio;
 pub(super) fn run_everything(judged: &mut Judged) {
     let mut run = Run { world: World::empty(), judged };
     registering(&mut run);
+    trusting(&mut run);
     writing(&mut run);
     reading(&mut run);
     finding(&mut run);
@@ -83,6 +84,17 @@ impl Run<'_> {
         child.wait().expect("it ends");
         self.judge_lines(name, &said());
     }
+}
+
+/// A program is set, taken back, and agreed to again.
+fn trusting(run: &mut Run<'_>) {
+    run.ok("agent-add", &["woken", "--wake", r#"["true"]"#]);
+    run.ok("agent-show", &["woken"]);
+    run.ok("trust", &["--list"]);
+    run.ok("trust", &["--revoke"]);
+    run.ok("status", &[]);
+    run.ok("trust", &["--yes"]);
+    run.ok("agent-remove", &["woken"]);
 }
 
 fn registering(run: &mut Run<'_>) {

@@ -111,7 +111,7 @@ pub struct Plan {
 /// Works out what plugging in changes.
 pub fn install(asked: &Asked<'_>) -> Result<Plan> {
     let homes = homes(asked.from)?;
-    let room = room::find(asked.room, asked.from).ok().and_then(|path| Room::open(&path).ok());
+    let room = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
     let agent = asked.agent.map(|name| registered(asked, name)).transpose()?;
     let wanted = Wanted { program: program(asked.program)?, agent };
     let mut files = Vec::new();

@@ -3,6 +3,7 @@
 use super::clients::{Homes, Scope, Wanted};
 use super::{Asked, Hooks, standing};
 use crate::client::Client;
+use crate::error::Error;
 use crate::room::{self, Room};
 use similar::TextDiff;
 use std::path::Path;
@@ -30,7 +31,12 @@ pub(super) fn kept(backup: &Path) -> String {
 }
 
 /// What to know after plugging in.
-pub(super) fn on_install(asked: &Asked<'_>, homes: &Homes, wanted: &Wanted, room: Option<&Room>) -> Vec<String> {
+pub(super) fn on_install(
+    asked: &Asked<'_>,
+    homes: &Homes,
+    wanted: &Wanted,
+    room: Result<&Room, &Error>,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if wanted.program != NAME {
         notes.push(format!(
@@ -39,15 +45,16 @@ pub(super) fn on_install(asked: &Asked<'_>, homes: &Homes, wanted: &Wanted, room
         ));
     }
     match room {
-        None => notes.push(
+        Err(e @ Error::Untrusted { .. }) => notes.push(e.to_string()),
+        Err(_) => notes.push(
             "there is no room here yet: `mailbag init` makes one; until then the hooks have nothing to say".into(),
         ),
-        Some(room) if room::find(None, asked.from).ok().as_deref() != Some(room.dir.path()) => notes.push(format!(
+        Ok(room) if room::find(None, asked.from).ok().as_deref() != Some(room.dir.path()) => notes.push(format!(
             "this room is not found from here without help: start {} with MAILBAG_ROOM={}",
             asked.client.name(),
             room.dir.path().display()
         )),
-        Some(_) => {}
+        Ok(_) => {}
     }
     let other = if asked.scope == Scope::Project { Scope::User } else { Scope::Project };
     if standing(asked.client, other, homes).hooks != Hooks::Absent {
@@ -60,7 +67,7 @@ pub(super) fn on_install(asked: &Asked<'_>, homes: &Homes, wanted: &Wanted, room
     match asked.client {
         Client::Claude => claude(asked.scope, &mut notes),
         Client::Codex => {
-            codex(asked.scope, homes, room, &mut notes);
+            codex(asked.scope, homes, room.ok(), &mut notes);
             let agent = wanted.agent.as_deref().unwrap_or("AGENT");
             notes.push(format!(
                 "to have a session woken that idles: `mailbag agent set {agent} --wake codex`, and a router that runs \

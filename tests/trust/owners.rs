@@ -1,0 +1,165 @@
+//! A room that belongs to another user is used only once the person agreed. Needs root, who can be other users.
+
+use super::{bell, rung};
+use crate::town::{Town, copy_program, is_root, tool};
+use crate::world::World;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+const NOBODY: &str = "65534:65534";
+
+/// A room with mail, and with a program in it, of the user nobody; `None`, with a line that says so, without root.
+fn foreign(test: &str) -> Option<Town> {
+    if !is_root(test) {
+        return None;
+    }
+    let town = Town::of(&["alice", "bob"]).quick();
+    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": bell("trap")})]);
+    town.mail("alice", "one.json", json!({"to": "bob", "body": "come in"}));
+    give(&town, NOBODY);
+    Some(town)
+}
+
+fn give(town: &Town, owner: &str) {
+    tool("chown", ["-R".as_ref(), owner.as_ref(), town.room("").as_os_str()]);
+}
+
+#[test]
+fn root_uses_no_room_of_another_user_before_it_is_trusted() {
+    // P106
+    let Some(town) = foreign("rooms of other users") else { return };
+    let before = town.everything();
+    let commands: [&[&str]; 12] = [
+        &["send", "bob", "hello", "--as", "alice"],
+        &["inbox", "bob"],
+        &["read", "--as", "bob"],
+        &["run", "--once"],
+        &["run"],
+        &["join", "bob", "--session", "s1"],
+        &["agent", "add", "mallory"],
+        &["exec", "--id", "alice", "--", "true"],
+        &["archive", "--older-than", "1d"],
+        &["status"],
+        &["init"],
+        &["list"],
+    ];
+    for command in commands {
+        let said = town.fails(1, command);
+        for word in ["belongs to user 65534", "not to you", "mailbag trust /"] {
+            assert!(said.contains(word), "{command:?}: {said}");
+        }
+    }
+    assert_eq!(town.everything(), before, "nothing was touched");
+}
+
+#[test]
+fn it_can_be_trusted_and_no_longer_be() {
+    // P106, P109
+    let Some(town) = foreign("rooms of other users") else { return };
+    let shown = town.ok(&["trust", "--yes"]);
+    assert!(shown.contains("user 65534") && shown.contains("not agreed"), "{shown}");
+    town.ok(&["send", "bob", "hello", "--as", "alice"]);
+    town.ok(&["trust", "--revoke"]);
+    town.fails(1, &["send", "bob", "hello", "--as", "alice"]);
+}
+
+#[test]
+fn hooks_are_silent_in_it_and_invite_nobody() {
+    // P106
+    let Some(town) = foreign("rooms of other users") else { return };
+    let before = town.everything();
+    for (client, event) in [("claude", "SessionStart"), ("codex", "SessionStart"), ("gemini", "SessionStart")] {
+        let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup", "cwd": town.path()});
+        for as_whom in [vec!["hook", client], vec!["hook", client, "--as", "bob"]] {
+            let ran = town.pipe(&as_whom, input.to_string());
+            let nowhere =
+                World::empty().pipe(&as_whom, input.to_string().replace(&*town.path().to_string_lossy(), "/"));
+            assert_eq!((ran.code, ran.err.as_str(), ran.out), (0, "", nowhere.out), "{as_whom:?}");
+        }
+    }
+    let stop = json!({"hook_event_name": "Stop", "session_id": "s1", "cwd": town.path()}).to_string();
+    let ran = town.pipe(&["wait", "--rewake", "--as", "bob"], stop);
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    assert_eq!(town.everything(), before, "nothing was touched");
+}
+
+#[test]
+fn the_doctor_and_the_tools_of_a_model_say_what_it_is() {
+    let Some(town) = foreign("rooms of other users") else { return };
+    let ran = town.pipe(&["doctor", "--json"], "");
+    let report: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert!(ran.code == 1 && report["findings"][0]["code"] == "untrusted_room", "{report:#}");
+    assert!(report["findings"][0]["cure"].as_str().is_some_and(|cure| cure.starts_with("mailbag trust /")));
+    let calls = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+            "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": "register_agent", "arguments": {"name": "bob", "role": "tester"}}}),
+    ];
+    let input: String = calls.iter().map(|call| format!("{call}\n")).collect();
+    let said = town.pipe(&["mcp"], input).out;
+    assert!(said.contains("belongs to user 65534") && said.contains("let a person run"), "{said}");
+}
+
+#[test]
+fn a_link_or_a_name_leads_to_it_no_more_than_its_path() {
+    // P106
+    let Some(town) = foreign("rooms of other users") else { return };
+    symlink(town.room(""), town.path().join("link")).expect("a link");
+    let said = town.fails(1, &["--room", "link", "inbox", "bob"]);
+    assert!(said.contains("belongs to user 65534"), "{said}");
+}
+
+#[test]
+fn another_room_in_the_place_of_a_trusted_one_is_not_trusted() {
+    // P109
+    let Some(town) = foreign("rooms of other users") else { return };
+    town.ok(&["trust", "--yes"]);
+    fs::write(town.room("spool/room"), "another-room\n").expect("a file");
+    town.fails(1, &["inbox", "bob"]);
+    town.ok(&["trust", "--yes"]);
+    give(&town, "65533:65533");
+    town.fails(1, &["inbox", "bob"]);
+}
+
+#[test]
+fn another_user_below_a_room_of_root_is_refused_too_and_may_trust_it() {
+    // P106
+    if !is_root("another user's process") {
+        return;
+    }
+    let town = Town::of(&["alice", "bob"]).quick();
+    fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
+    let program = town.path().join("mailbag");
+    copy_program(town.bare(&[]).get_program(), &program);
+    let home = town.path().join("home");
+    fs::create_dir(&home).expect("a directory");
+    tool("chown", [NOBODY.as_ref(), home.as_os_str()]);
+    let as_nobody = |args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(args);
+        command.current_dir(town.path()).env("HOME", &home).env("NO_COLOR", "1").env_remove("XDG_DATA_HOME");
+        let output = command.env_remove("MAILBAG_TRUST_DIR").output().expect("setpriv");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = as_nobody(&["agent", "list"]);
+    assert!(code == Some(1) && said.contains("belongs to user 0 (root), not to you"), "{said}");
+    assert_eq!(as_nobody(&["trust", "--yes"]), (Some(0), String::new()));
+    assert_eq!(as_nobody(&["agent", "list"]), (Some(0), String::new()));
+    assert!(home.join(".local/share/mailbag/trust.json").exists());
+}
+
+#[test]
+fn a_router_in_a_trusted_room_starts_only_what_its_person_agreed_to() {
+    // P107
+    let Some(town) = foreign("rooms of other users") else { return };
+    town.ok(&["trust", "--yes"]);
+    // The owner of the room names another program.
+    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": bell("another trap")})]);
+    let town = town.run();
+    town.wait("the router says why it starts nothing", || town.words().contains("nobody agreed"));
+    assert_eq!(rung(&town), [""; 0]);
+}

@@ -1,0 +1,175 @@
+//! A program that a registry names is started only if the person agreed to exactly that program.
+
+use super::{bell, rung};
+use crate::town::Town;
+use crate::world::World;
+use serde_json::json;
+
+const TOLD: &str = "nobody agreed to start its program";
+
+/// A room whose registry came with a program, as with somebody's repository.
+fn brought(word: &str) -> Town {
+    let town = Town::of(&["alice", "bob"]).quick();
+    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": bell(word)})]);
+    town
+}
+
+fn mail(town: &Town, name: &str) {
+    town.mail("alice", &format!("{name}.json"), json!({"to": "bob", "body": name}));
+}
+
+#[test]
+fn a_program_of_a_registry_that_arrived_is_not_started_before_the_person_agreed() {
+    // P107
+    let town = brought("first").run();
+    mail(&town, "one");
+    town.wait("the router says why it starts nothing", || town.words().contains(TOLD));
+    assert_eq!(rung(&town), [""; 0]);
+    let shown = town.ok(&["trust", "--yes"]);
+    assert!(shown.contains("for bob: not agreed") && shown.contains("echo"), "{shown}");
+    mail(&town, "two");
+    town.wait("it is started once that is agreed", || rung(&town) == ["first"]);
+}
+
+#[test]
+fn a_registry_that_is_edited_afterwards_names_a_program_that_was_not_agreed_to() {
+    // P107
+    let town = brought("first");
+    town.ok(&["trust", "--yes"]);
+    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": bell("second")})]);
+    let town = town.run();
+    mail(&town, "one");
+    town.wait("the router says why it starts nothing", || town.words().contains(TOLD));
+    assert_eq!(rung(&town), [""; 0]);
+}
+
+#[test]
+fn who_sets_a_program_agrees_to_it_and_to_no_other() {
+    // P107
+    let town = Town::of(&["alice", "bob"]).quick();
+    town.ok(&["agent", "set", "bob", "--wake", &bell("mine").to_string()]);
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], true);
+    town.ok(&["agent", "add", "carol", "--wake", r#"["true"]"#]);
+    assert_eq!(town.json(&["agent", "show", "carol"])["wake_agreed"], true);
+    assert_eq!(town.json(&["status"])["not_agreed"], json!([]));
+    let town = town.run();
+    mail(&town, "one");
+    town.wait("it is started", || rung(&town) == ["mine"]);
+}
+
+#[test]
+fn status_doctor_and_agent_show_say_what_is_not_agreed_to() {
+    let town = brought("first");
+    let status = town.json(&["status"]);
+    assert_eq!(status["not_agreed"][0]["agent"], "bob", "{status:#}");
+    assert!(town.ok(&["status"]).contains("you did not agree to start"));
+    let report = town.pipe(&["doctor", "--json"], "").out;
+    assert!(report.contains("program_not_agreed"), "{report}");
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
+    assert!(town.ok(&["agent", "show", "bob"]).contains("wake_agreed  false"));
+    assert_eq!(town.json(&["agent", "show", "alice"]).get("wake_agreed"), None);
+}
+
+#[test]
+fn an_agent_can_not_agree_in_place_of_the_person() {
+    // P108
+    let town = brought("first");
+    let in_session = |args: &[&str]| {
+        town.run_with(args, |command| {
+            command.env("CLAUDE_CODE_SESSION_ID", "s1");
+        })
+    };
+    let refused = in_session(&["trust", "--yes"]).fails(2, &["trust"]);
+    assert!(refused.contains("only a person can agree"), "{refused}");
+    let set = in_session(&["agent", "set", "bob", "--wake", &bell("second").to_string()]);
+    assert!(set.code == 0 && set.err.contains("before a person agrees"), "{set:?}");
+    assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
+}
+
+#[test]
+fn without_a_terminal_and_without_yes_nothing_is_agreed_to() {
+    // P108
+    let town = brought("first");
+    let refused = town.fails(2, &["trust"]);
+    assert!(refused.contains("there is no terminal to ask at"), "{refused}");
+    assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
+}
+
+#[test]
+fn at_a_terminal_it_asks_and_only_a_yes_agrees() {
+    // P108
+    let town = brought("first");
+    let ask = |answer: &str| {
+        let program = town.bare(&["trust"]);
+        let line = format!("'{}' trust", program.get_program().to_string_lossy());
+        let mut command = assert_cmd::Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(town.path()).env("NO_COLOR", "1");
+        let output = command.env("MAILBAG_TRUST_DIR", town.trust()).write_stdin(answer).output().expect("script");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    for no in ["n\n", "\n", "yess\n"] {
+        let (code, said) = ask(no);
+        assert!(code == Some(1) && said.contains("[y/N]") && said.contains("nothing was agreed to"), "{said}");
+        assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}), "{no:?}");
+    }
+    let (code, said) = ask("y\n");
+    assert!(code == Some(0) && said.contains("agreed"), "{said}");
+    assert_eq!(town.json(&["trust"])["programs"][0]["agreed"], true);
+}
+
+#[test]
+fn what_was_agreed_to_can_be_listed_and_taken_back() {
+    // P109
+    let town = brought("first");
+    town.ok(&["trust", "--yes"]);
+    let listed = town.ok(&["trust", "--list"]);
+    assert!(listed.contains(".mailbag") && listed.contains("start [\"sh\""), "{listed}");
+    let revoked = town.ok(&["trust", "--revoke"]);
+    assert!(revoked.contains("revoked for"), "{revoked}");
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
+    town.fails(3, &["trust", "--revoke"]);
+}
+
+#[test]
+fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place() {
+    // P109
+    let town = brought("first");
+    town.ok(&["trust", "--yes"]);
+    let elsewhere = town.path().join("elsewhere");
+    crate::town::tool("cp", ["-a".as_ref(), town.room("").as_os_str(), elsewhere.as_os_str()]);
+    let room = elsewhere.to_string_lossy();
+    assert_eq!(town.json(&["--room", &room, "agent", "show", "bob"])["wake_agreed"], false);
+    std::fs::write(town.room("spool/room"), "another-room\n").expect("a file");
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
+}
+
+#[test]
+fn codex_is_a_program_too() {
+    // P107
+    let town = Town::of(&["alice", "bob"]).quick();
+    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": {"by": "codex"}})]);
+    assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
+    let town = town.run();
+    mail(&town, "one");
+    town.wait("the router says why it starts nothing", || town.words().contains(TOLD));
+}
+
+#[test]
+fn doctor_reports_a_registry_and_settings_that_others_can_write() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let mode = |below: &str, mode| {
+        std::fs::set_permissions(world.room(below), std::fs::Permissions::from_mode(mode)).expect("one's own file");
+    };
+    world.write("settings.toml", "");
+    mode("", 0o755);
+    mode("registry.json", 0o600);
+    mode("settings.toml", 0o644);
+    assert_eq!(world.json(&["doctor"])["findings"], json!([]));
+    for below in ["registry.json", "settings.toml", ""] {
+        mode(below, 0o777);
+        let ran = world.run(&["doctor", "--json"]);
+        assert!(ran.code == 1 && ran.out.contains("others_can_write"), "{below}: {ran:?}");
+        mode(below, 0o700);
+    }
+}
