@@ -133,6 +133,7 @@ fn another_user_below_a_room_of_root_is_refused_too_and_may_trust_it() {
     }
     let town = Town::of(&["alice", "bob"]).quick();
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
+    tool("chmod", ["-R".as_ref(), "a+rX".as_ref(), town.room("").as_os_str()]);
     let program = town.path().join("mailbag");
     copy_program(town.bare(&[]).get_program(), &program);
     let home = town.path().join("home");
