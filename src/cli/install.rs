@@ -157,6 +157,7 @@ pub(super) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
             Change::Made => "made",
             Change::Changed => "changed",
             Change::Removed => "removed",
+            Change::Kept => "kept",
         };
         let path = file.path.display().to_string();
         let kept = file.backup.as_ref().map(|backup| format!(" (as it was: {})", backup.display()));

@@ -9,7 +9,7 @@ use rustix::fs::{Access, AtFlags, Gid, Mode, Uid};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// How many links lead on to others, at most.
 const LINKS: usize = 40;
@@ -54,6 +54,17 @@ impl Outside {
     /// Where it is: behind links.
     pub fn real(&self) -> &Path {
         &self.real
+    }
+
+    /// Where it is, if links lead it out of a directory.
+    pub fn led_out_of(&self, directory: &Path) -> Result<Option<PathBuf>> {
+        let inside = directory.canonicalize().doing("find", directory)?;
+        let there =
+            |above: &Path| Some((above.canonicalize().ok()?, self.real.strip_prefix(above).ok()?.to_path_buf()));
+        // What is not there yet can't lead anywhere, but for the way up.
+        let (above, rest) = self.real.ancestors().find_map(there).unwrap_or_default();
+        let is_inside = above.starts_with(&inside) && !rest.components().any(|part| part == Component::ParentDir);
+        Ok((!is_inside).then(|| if rest.as_os_str().is_empty() { above } else { above.join(rest) }))
     }
 
     /// What it holds, if there is one.

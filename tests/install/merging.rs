@@ -14,9 +14,7 @@ fn called(client: &str, program: &str) -> (&'static [&'static str], String) {
         "codex" => &CODEX,
         _ => &GEMINI,
     };
-    // A program that is gone must not block Gemini CLI's user.
-    let behind = if client == "gemini" { " || exit 0" } else { "" };
-    (events, format!("{program} hook {client}{behind}"))
+    (events, super::line(client, program, &format!("hook {client}")))
 }
 
 /// Everything that was there says the same, if what is ours is left out of account.

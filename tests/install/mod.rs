@@ -7,6 +7,7 @@ mod proving;
 mod refusing;
 mod sections;
 mod standing;
+mod theirs;
 mod user;
 
 use crate::world::{Ran, World};
@@ -116,6 +117,15 @@ impl Desk {
         all.retain(|(path, _)| !own(path));
         all
     }
+}
+
+/// A hook's command: silent where the program is missing, and harmless where it fails and would block its user.
+fn line(client: &str, program: &str, words: &str) -> String {
+    let call = match client {
+        "gemini" => format!("{program} {words} || exit 0"),
+        _ => format!("exec {program} {words}"),
+    };
+    format!("command -v {program} >/dev/null 2>&1 || exit 0; {call}")
 }
 
 /// Which client a fixture is of.

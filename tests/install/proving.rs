@@ -80,10 +80,28 @@ fn a_program_that_is_not_there_is_told_of() {
     let mut desk = Desk::new();
     desk.program = desk.path("nowhere/mailbag").display().to_string();
     let ran = desk.run(&["install", "claude"]);
-    assert!(ran.code == 1 && ran.out.contains("it doesn't start"), "{ran:?}");
+    assert!(ran.code == 1 && ran.out.contains("there is no program "), "{ran:?}");
     let status = desk.json(&["install", "--status"]);
     assert_eq!(status["clients"][0]["executable"], Value::Null);
     assert_eq!(status["clients"][0]["hooks"], "installed");
+}
+
+#[test]
+fn where_the_program_is_missing_the_hooks_say_nothing_and_fail_at_nothing() {
+    let desk = Desk::new();
+    for client in ["claude", "codex", "gemini"] {
+        desk.ok(&["install", client]);
+        let path = if client == "codex" { ".codex/hooks.json".into() } else { format!(".{client}/settings.json") };
+        let settings = super::meaning(&desk.text(&path));
+        let events = settings["hooks"].as_object().expect("hooks").values();
+        for hook in events.flat_map(|groups| groups[0]["hooks"].as_array().expect("hooks")) {
+            let line = hook["command"].as_str().expect("a command").replace(&desk.program, "/nowhere/mailbag");
+            for shell in ["sh", "bash"] {
+                let ran = std::process::Command::new(shell).args(["-c", &line]).output().expect("a shell");
+                assert_eq!((ran.status.code(), ran.stdout.len(), ran.stderr.len()), (Some(0), 0, 0), "{line}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -123,7 +141,10 @@ fn without_a_word_the_hooks_call_this_program_by_name_if_the_path_leads_to_it() 
             super::at_home(&desk.world)(command);
             command.env("PATH", path);
         });
-        assert!(ran.out.contains(&format!("\"command\": \"{called} hook codex\"")), "{ran:?}");
+        assert!(
+            ran.out.contains(&format!("\"command\": \"{}\"", super::line("codex", called, "hook codex"))),
+            "{ran:?}"
+        );
         assert_eq!(ran.err.contains("the PATH doesn't lead to this mailbag"), called != "mailbag", "{ran:?}");
     }
 }

@@ -83,6 +83,53 @@ fn what_is_no_file_or_in_no_directory_is_refused() {
 }
 
 #[test]
+fn a_link_that_leads_out_of_the_project_is_not_followed() {
+    for (link, client) in [
+        ("AGENTS.md", "claude"),
+        ("CLAUDE.md", "claude"),
+        (".claude/settings.json", "claude"),
+        (".mcp.json", "claude"),
+        (".codex", "codex"),
+        ("GEMINI.md", "gemini"),
+        ("AGENTS.md.before-mailbag", "codex"),
+    ] {
+        let desk = Desk::new();
+        let outside = tempfile::tempdir().expect("a directory");
+        let (file, directory) = (outside.path().join(".bashrc"), outside.path().join("dir"));
+        fs::write(&file, "# mine\n").expect("a file");
+        fs::create_dir(&directory).expect("a directory");
+        desk.write("AGENTS.md", "# Rules\n");
+        fs::create_dir_all(desk.path(".claude")).expect("a directory");
+        let target = if link == ".codex" { &directory } else { &file };
+        let _ = fs::remove_file(desk.path(link));
+        std::os::unix::fs::symlink(target, desk.path(link)).expect("a link");
+        let before = desk.files();
+        for more in [&[][..], &["--dry-run"]] {
+            let ran = desk.run(&[&["install", client], more].concat());
+            let real = target.canonicalize().expect("it is there").display().to_string();
+            let wanted = format!("leads out of the project, to {real}");
+            assert!(ran.code == 1 && ran.err.contains(&wanted) && !ran.out.contains("# mine"), "{link}: {ran:?}");
+        }
+        assert!(desk.files() == before, "{link}");
+        assert_eq!(fs::read_to_string(&file).expect("a file"), "# mine\n", "{link}");
+        assert!(fs::read_dir(&directory).expect("a directory").next().is_none(), "{link}");
+        assert!(!desk.is_there("heard.json"), "{link}: the hook was run");
+    }
+}
+
+#[test]
+fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
+    let desk = Desk::new();
+    let outside = tempfile::tempdir().expect("a directory");
+    for target in [outside.path().join("new"), "no/../../../new".into()] {
+        std::os::unix::fs::symlink(&target, desk.path("AGENTS.md")).expect("a link");
+        assert!(desk.fails(1, &["install", "codex"]).contains("leads out of the project"), "{}", target.display());
+        assert!(!target.exists());
+        fs::remove_file(desk.path("AGENTS.md")).expect("a link");
+    }
+}
+
+#[test]
 fn an_agent_has_to_be_registered() {
     let desk = Desk::new();
     let said = desk.fails(3, &["install", "claude", "--agent", "carol"]);
@@ -98,7 +145,7 @@ fn a_display_name_becomes_the_id() {
     let desk = Desk::new();
     desk.world.ok(&["agent", "add", "agent_engineer_1", "--name", "Sintra"]);
     desk.ok(&["install", "claude", "--agent", "sintra"]);
-    assert!(desk.text(".claude/settings.json").contains("[\"hook\", \"claude\", \"--as\", \"agent_engineer_1\"]"));
+    assert!(desk.text(".claude/settings.json").contains("mailbag hook claude --as agent_engineer_1\""));
 }
 
 #[test]

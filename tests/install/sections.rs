@@ -40,6 +40,7 @@ fn it_goes_behind_what_stands_there_and_out_again() {
 fn an_older_section_is_made_what_it_is_now_where_it_stands() {
     let desk = Desk::new();
     let around = |section: &str| format!("# Before\n\n{section}\nBehind.\n");
+    desk.ok(&["install", "codex"]);
     desk.write("AGENTS.md", around("<!-- mailbag:begin -->\nold\n<!-- mailbag:end -->\n"));
     desk.ok(&["install", "codex"]);
     let now = desk.text("AGENTS.md");

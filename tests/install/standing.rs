@@ -61,13 +61,13 @@ fn looking_changes_nothing() {
     assert!(desk.world.everything() == before);
 }
 
-/// What Codex notes of `mailbag hook codex` with five seconds, and three at the end, by event.
+/// What Codex notes of our hook with five seconds, and three at the end, by event.
 const TRUSTED: [(&str, &str); 5] = [
-    ("session_start", "8c2c45592e15497284903edc578e1209a67ceb5985dd5e9ea6c929acc0f89678"),
-    ("user_prompt_submit", "2bb7fe5ff1a36cf7551950aa70cfaa0834efefdad791022132173bcba8df494f"),
-    ("post_tool_use", "49b75cc7e6bffc910742af8ae376b3b4c6ae76927f69a3cd3e6b80466a755262"),
-    ("stop", "4aa32d1d3acb80293a18e2de95abc878edc75889a7331627b2d5cbd627ea6ac0"),
-    ("session_end", "3b6a9db55502fe2e029c72c140a301637c3237ba4888f3ad8a9c4eb41c5651b5"),
+    ("session_start", "8db9258e23b554c5533a0d54dcdd2cb11fc5e1f3e90e2f5e1b06cfb778de505d"),
+    ("user_prompt_submit", "441bdcc61153b614943481f81f73b79933ebb4a3a9f49c1b921c7083ced3c9f2"),
+    ("post_tool_use", "a378e760fcc259d0841a86de57cc6cec1ec46a581b602eb482932ba046466b9a"),
+    ("stop", "90e4aef3e40579fa48e6ca9892a9445e1c8fc1adad620fc2fdbea49a7f3a4f80"),
+    ("session_end", "f3f6a812c94804759a14cf76533a16b17ca2cd2aeaa272d3a3238fb27033a470"),
 ];
 
 #[test]

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// How long Claude Code may let the waiter stand that wakes an idle session, in seconds: a day.
 const WAKE_SECONDS: u64 = 86_400;
 
+/// Behind `command -v` and the program: a colleague who has the settings of a project, but not the program, hears nothing.
+pub(super) const SILENT: &str = " >/dev/null 2>&1 || exit 0; ";
+
 /// Behind the command where a failing one would block the person's prompts and tools, as a program that is gone would.
 const HARMLESS: &str = " || exit 0";
 
@@ -183,21 +186,21 @@ impl Client {
 
     /// A hook as it stands in its settings.
     pub(super) fn handler(self, job: Job, event: &str, wanted: &Wanted) -> Value {
-        let words = self.words(job, wanted);
+        let line = self.line(job, wanted);
         match (self, job) {
             (Client::Claude, Job::Tell) => {
-                json!({"type": "command", "command": wanted.program, "args": words, "timeout": 5})
+                json!({"type": "command", "command": line, "timeout": 5})
             }
             (Client::Claude, Job::Wake) => json!({
-                "type": "command", "command": wanted.program, "args": words, "asyncRewake": true, "timeout": WAKE_SECONDS
+                "type": "command", "command": line, "asyncRewake": true, "timeout": WAKE_SECONDS
             }),
             (Client::Codex, _) => {
                 // It cuts a longer one there, and what it trusts is the one that it cut.
                 let seconds = if event == "SessionEnd" { 3 } else { 5 };
-                json!({"type": "command", "command": self.line(job, wanted), "timeout": seconds})
+                json!({"type": "command", "command": line, "timeout": seconds})
             }
             (Client::Gemini, _) => {
-                json!({"name": "mailbag", "type": "command", "command": self.line(job, wanted), "timeout": 5000})
+                json!({"name": "mailbag", "type": "command", "command": line, "timeout": 5000})
             }
         }
     }
@@ -212,9 +215,21 @@ impl Client {
         words.into_iter().chain(agent).map(str::to_owned).collect()
     }
 
-    /// The whole command as it stands in settings that hold a line for a shell.
+    /// The command as releases before this one wrote it.
+    pub(super) fn earlier(self, job: Job, wanted: &Wanted) -> Value {
+        match self {
+            Client::Claude => json!({"command": wanted.program, "args": self.words(job, wanted)}),
+            Client::Codex | Client::Gemini => {
+                json!({"command": format!("{}{}", self.call(job, wanted), self.behind())})
+            }
+        }
+    }
+
+    /// The whole command, for a shell: nothing where the program is missing.
     pub(super) fn line(self, job: Job, wanted: &Wanted) -> String {
-        format!("{}{}", self.call(job, wanted), self.behind())
+        // What shall be tried behind the call needs the shell.
+        let exec = if self.behind().is_empty() { "exec " } else { "" };
+        format!("command -v {}{SILENT}{exec}{}{}", shell_word(&wanted.program), self.call(job, wanted), self.behind())
     }
 
     /// What stands behind the call.

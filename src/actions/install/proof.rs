@@ -2,6 +2,7 @@
 
 use super::clients::{Job, Wanted};
 use crate::client::Client;
+use crate::disk::machine;
 use crate::limits;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -57,6 +58,10 @@ fn run(client: Client, wanted: &Wanted, from: &Path) -> Result<String, String> {
         "hook_event_name": client.first_event(),
         "source": "startup",
     });
+    if machine::program(&wanted.program).is_none() {
+        // What is in the settings says nothing then.
+        return Err(format!("there is no program {}, or it can't be run", wanted.program));
+    }
     let mut child = start(client, wanted, from).map_err(|e| format!("it doesn't start: {e}"))?;
     let said = listen(child.stdout.take());
     let complained = listen(child.stderr.take());
@@ -81,18 +86,9 @@ fn run(client: Client, wanted: &Wanted, from: &Path) -> Result<String, String> {
 }
 
 fn start(client: Client, wanted: &Wanted, from: &Path) -> std::io::Result<Child> {
-    let mut command = match client {
-        Client::Claude => {
-            let mut command = Command::new(&wanted.program);
-            command.args(client.words(Job::Tell, wanted));
-            command
-        }
-        Client::Codex | Client::Gemini => {
-            let mut command = Command::new("sh");
-            command.arg("-c").arg(client.call(Job::Tell, wanted));
-            command
-        }
-    };
+    let mut command = Command::new("sh");
+    // As it stands in the settings it hides what is wrong with it.
+    command.arg("-c").arg(client.call(Job::Tell, wanted));
     command.current_dir(from).env(TRIED, "1");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }

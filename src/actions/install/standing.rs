@@ -53,9 +53,9 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Does the client call us?
+    /// Does the client call us? A server alone may be a person's own.
     pub fn is_plugged_in(&self) -> bool {
-        self.hooks != Hooks::Absent || self.mcp
+        self.hooks != Hooks::Absent
     }
 }
 

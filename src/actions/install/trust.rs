@@ -1,7 +1,7 @@
 //! Does a client run our hooks? Each has its own way to ask the person first, and keeps the answer in a file that can be
 //! read. Where that doesn't tell, nothing is claimed.
 
-use super::clients::{Homes, Scope, Wanted};
+use super::clients::{Homes, Scope};
 use super::json::{Dialect, Json};
 use super::{hooks, toml};
 use crate::client::Client;
@@ -80,9 +80,7 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
             let told = noted("trusted_hash").filter(|_| noted("enabled").as_deref() != Some("false"));
             all.push(match (told, one.wanted) {
                 (None, _) => Trust::No,
-                (Some(told), Some(wanted))
-                    if told == digest(event, &handler(&json, event, one.group, one.hook), &wanted) =>
-                {
+                (Some(told), Some(_)) if told == digest(event, &handler(&json, event, one.group, one.hook)) => {
                     Trust::Yes
                 }
                 // Trusted once, and changed since; or in a way that this program doesn't know.
@@ -109,10 +107,9 @@ fn handler(json: &Json, event: &str, group: usize, hook: usize) -> Value {
 }
 
 /// The digest of a hook as Codex makes it: of short JSON with sorted names and the defaults filled in.
-fn digest(event: &str, handler: &Value, wanted: &Wanted) -> String {
-    let line = Client::Codex.line(super::clients::Job::Tell, wanted);
+fn digest(event: &str, handler: &Value) -> String {
     let timeout = handler.get("timeout").cloned().unwrap_or_else(|| json!(600));
-    let hook = json!({"async": false, "command": line, "timeout": timeout, "type": "command"});
+    let hook = json!({"async": false, "command": handler["command"], "timeout": timeout, "type": "command"});
     let whole = json!({"event_name": snake(event), "hooks": [hook]});
     format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(whole.to_string())))
 }

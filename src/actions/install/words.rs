@@ -30,6 +30,14 @@ pub(super) fn kept(backup: &Path) -> String {
     format!("the file was changed meanwhile; {} is how it was before, remove it when you like", backup.display())
 }
 
+/// What stays because a person put it there.
+pub(super) fn theirs(path: &Path) -> String {
+    format!(
+        "{} has a mailbag entry that was there before; it stays as it is, and `mailbag uninstall` leaves it there",
+        path.display()
+    )
+}
+
 /// What to know after plugging in.
 pub(super) fn on_install(
     asked: &Asked<'_>,

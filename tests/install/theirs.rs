@@ -1,0 +1,67 @@
+//! What a person put under our name before: it stays, and is there again when ours goes.
+
+use super::{Desk, meaning};
+use serde_json::json;
+
+/// A project whose owner has made use of mailbag by hand.
+fn by_hand() -> Desk {
+    let desk = Desk::new();
+    desk.write(".mcp.json", SERVER);
+    desk.write(
+        ".codex/config.toml",
+        "# Mine.\n[mcp_servers.mailbag]\ncommand = \"mailbag\"\nargs = [\"mcp\", \"-q\"]\n",
+    );
+    desk.write(".gemini/settings.json", SERVER);
+    desk.write("AGENTS.md", SECTION);
+    desk
+}
+
+const SERVER: &str = r#"{ "mcpServers": { "mailbag": {
+  "command": "mailbag", "args": ["mcp", "--quiet"], "env": {"MAILBAG_AGENT": "carol", "MINE": "1"} } } }
+"#;
+const SECTION: &str = "# Rules\n\n<!-- mailbag:begin -->\nWrite to carol only.\n<!-- mailbag:end -->\n";
+const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
+
+#[test]
+fn a_server_and_a_section_that_were_there_before_stay_and_are_there_afterwards() {
+    let desk = by_hand();
+    let before = desk.files();
+    for client in CLIENTS {
+        let ran = desk.run(&["install", client, "--agent", "bob"]);
+        assert!(ran.code == 0 && ran.err.contains("has a mailbag entry that was there before"), "{ran:?}");
+        assert_eq!(desk.json(&["install", client, "--agent", "bob"])["files"], json!([]), "{client}");
+        assert_eq!(desk.text("AGENTS.md"), SECTION, "{client}");
+    }
+    assert_eq!(desk.text(".mcp.json"), SERVER);
+    assert!(desk.text(".codex/config.toml").contains("args = [\"mcp\", \"-q\"]"));
+    let gemini = meaning(&desk.text(".gemini/settings.json"));
+    assert_eq!(gemini["mcpServers"], meaning(SERVER)["mcpServers"]);
+    assert!(gemini["hooks"]["BeforeAgent"].is_array());
+    for client in CLIENTS {
+        desk.ok(&["uninstall", client]);
+    }
+    let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
+    assert!(desk.files() == before, "{left:?}");
+}
+
+#[test]
+fn a_server_that_says_what_ours_would_say_is_its_maker_s_too() {
+    let desk = Desk::new();
+    let text = json!({"mcpServers": {"mailbag": {"command": desk.program, "args": ["mcp"]}}}).to_string();
+    desk.write(".mcp.json", &text);
+    let said = desk.ok(&["install", "claude"]);
+    assert!(said.contains("kept ") && desk.is_there(".mcp.json.before-mailbag"), "{said}");
+    desk.ok(&["uninstall", "claude"]);
+    assert_eq!(desk.text(".mcp.json"), text);
+    assert!(!desk.is_there(".mcp.json.before-mailbag"));
+}
+
+#[test]
+fn what_a_person_changes_beside_it_meanwhile_stays_too() {
+    let desk = by_hand();
+    desk.ok(&["install", "claude"]);
+    let changed = SERVER.replace("carol", "dora");
+    desk.write(".mcp.json", &changed);
+    desk.ok(&["uninstall", "claude"]);
+    assert_eq!(desk.text(".mcp.json"), changed);
+}
