@@ -10,7 +10,7 @@ pub use clients::*;
 pub use packs::*;
 
 use crate::clock::Stamp;
-use crate::limits;
+use crate::{limits, visible};
 use std::path::{Path, PathBuf};
 
 /// The room's directory where nothing else is said.
@@ -342,9 +342,7 @@ fn kept(name: &str) -> String {
 }
 
 fn is_plain(c: char) -> bool {
-    let invisible =
-        matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    !c.is_control() && c != '/' && c != '\u{fffd}' && !invisible
+    !c.is_control() && c != '/' && c != '\u{fffd}' && !visible::is_never_seen(c)
 }
 
 #[cfg(test)]

@@ -223,6 +223,8 @@ pub const SUBJECT: usize = 1000;
 pub const WRONG_LINES: usize = 20;
 /// How many characters of a message `follow` shows in its line.
 pub const FOLDED: usize = 400;
+/// How many characters of a subject or a body the router repeats in a subject of its own.
+pub const TITLE: usize = 80;
 /// How many near misses a refusal names.
 pub const SUGGESTIONS: usize = 3;
 /// How many problems of one message are reported.

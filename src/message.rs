@@ -65,7 +65,7 @@ const CHANNEL_TYPES: &[&str] = &[
     "agent",
     "agent_complete",
 ];
-/// Every field that the schema knows.
+/// Every field that the protocol knows; whatever else a sender writes is data of its own.
 pub const FIELDS: &[&str] = &[
     "id",
     "timestamp",
@@ -89,6 +89,8 @@ pub const FIELDS: &[&str] = &[
     "status",
     "topic",
 ];
+/// What the router writes into the copies it delivers, and a sender may not.
+pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
 /// The channel of a message that names none.
 pub const DEFAULT_CHANNEL: &str = "main";
 /// Every priority, from the lowest.
@@ -203,6 +205,14 @@ impl Message {
 /// May a message of this type name no recipient?
 pub fn may_go_to_channel_alone(kind: &str) -> bool {
     CHANNEL_TYPES.contains(&kind) || kind.contains('.') && TYPES.contains(&kind)
+}
+
+/// What a sender wrote beside the fields that the protocol knows: data of its own, to be shown under one name.
+pub fn unknown(fields: &Map<String, Value>) -> Option<Value> {
+    let is_known = |name: &str| FIELDS.contains(&name) || ROUTERS_OWN.contains(&name);
+    let own = fields.iter().filter(|(name, _)| !is_known(name));
+    let own: Map<String, Value> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    (!own.is_empty()).then_some(Value::Object(own))
 }
 
 /// The addresses in `to`: one, or a list.
@@ -320,6 +330,13 @@ mod tests {
 
     fn hex(bytes: [u8; 32]) -> String {
         bytes.iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    #[test]
+    fn the_known_fields_are_those_of_the_schema() {
+        let schema: Value = serde_json::from_str(include_str!("../schema/message.schema.json")).expect("JSON");
+        let known: Vec<&String> = schema["properties"].as_object().expect("an object").keys().collect();
+        assert_eq!(known, FIELDS);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use crate::error::Problem;
 use crate::id;
-use crate::message::FIELDS;
+use crate::message::{FIELDS, ROUTERS_OWN};
 use serde_json::{Map, Value};
 
 /// How the value of a field is read.
@@ -58,8 +58,6 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("priority", "P2", "normal"),
     ("priority", "P3", "low"),
 ];
-/// What the router writes into the copies it delivers, and a sender may not.
-const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
 /// The words that `routing` may be. They repeat what the recipients say already.
 const ROUTES: &[&str] = &["direct", "role", "broadcast", "topic"];
 /// The fields that `routing` may hold.

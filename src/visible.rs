@@ -1,7 +1,8 @@
-//! Text from agents as it may stand on a terminal: what would move the cursor, change colours or turn the reading
-//! direction is shown instead of sent.
+//! The one sanitiser of text that agents wrote: what would move a cursor, hide, turn the reading direction or pass for
+//! a client's own markup is shown as an escape. JSON for programs stays as it is.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// For a place within a line: line ends and tabs are shown as well.
 pub fn line(text: &str) -> Cow<'_, str> {
@@ -10,12 +11,29 @@ pub fn line(text: &str) -> Cow<'_, str> {
 
 /// For text of several lines: line ends and tabs stay.
 pub fn block(text: &str) -> Cow<'_, str> {
-    shown(text, |c| matches!(c, '\n' | '\t'))
+    match text.contains("\r\n") {
+        // A line end of Windows' kind is a line end.
+        true => Cow::Owned(shown(&text.replace("\r\n", "\n"), is_layout).into_owned()),
+        false => shown(text, is_layout),
+    }
 }
 
-/// For JSON: what is to be hidden stands only in its texts, where an escape means the same.
+/// Pieces of one line, so that nothing begins in one and ends in another.
+pub fn pieces<const N: usize>(pieces: [&str; N]) -> [String; N] {
+    let whole = pieces.concat();
+    let (mut end, mut before) = (0, None);
+    pieces.map(|piece| {
+        let from = end;
+        end += piece.len();
+        let shown = show(&whole, from..end, before, |_| false).into_owned();
+        before = piece.chars().next_back().or(before);
+        shown
+    })
+}
+
+/// For JSON at a terminal: what is to be hidden stands only in its texts, where an escape means the same.
 pub fn json(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| is_hidden(c) && c != '\n';
+    let hidden = |c: char| is_hidden(c, None) && c != '\n';
     if !text.contains(hidden) {
         return Cow::Borrowed(text);
     }
@@ -23,25 +41,173 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|c| if hidden(c) { escape(c) } else { String::from(c) }).collect())
 }
 
-fn shown(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
-    let hidden = |c: char| is_hidden(c) && !stays(c);
-    if !text.contains(hidden) {
-        return Cow::Borrowed(text);
-    }
-    // A line end of Windows' kind is a line end.
-    let text = if stays('\n') { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
-    let show = |c: char| if hidden(c) { c.escape_default().collect() } else { String::from(c) };
-    Cow::Owned(text.chars().map(show).collect())
+/// The beginning of a text in quotation marks that it can't close, on one line, for a sentence in somebody else's name.
+pub fn quote(text: &str, most: usize) -> String {
+    format!("“{}”", brief(text, most))
 }
 
-/// Control characters, marks of direction, invisible letters, and tags that no font shows.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-        // A joiner within an emoji or a word of many scripts is no trick.
-        && c != '\u{200d}'
-        && c != '\u{200c}'
+/// The beginning of a text on one line, without what is hidden and with single blanks: at most so many characters.
+pub fn brief(text: &str, most: usize) -> String {
+    let mut brief: Vec<char> = Vec::new();
+    let mut before = None;
+    for (at, c) in text.char_indices() {
+        match c {
+            c if c.is_whitespace() || c.is_control() => {
+                brief.extend(brief.last().is_some_and(|last| *last != ' ').then_some(' '));
+            }
+            '“' | '”' => brief.push('"'),
+            '<' if opens_markup(before, &text[at..]) => brief.extend(c.escape_unicode()),
+            c if is_hidden(c, before) => {}
+            c => brief.push(c),
+        }
+        before = Some(c);
+        if brief.len() > most {
+            brief.truncate(most.saturating_sub(1));
+            brief.push('…');
+            break;
+        }
+    }
+    brief.into_iter().collect::<String>().trim().to_owned()
+}
+
+/// Does this character show nothing of itself, wherever it stands?
+pub fn is_never_seen(c: char) -> bool {
+    is_hidden(c, None)
+}
+
+/// What of a text would be hidden, and is not part of its layout, stands there as an escape.
+fn shown(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
+    show(text, 0..text.len(), None, stays)
+}
+
+/// A part of a text; what stands behind it tells what begins in it.
+fn show(text: &str, part: Range<usize>, mut before: Option<char>, stays: fn(char) -> bool) -> Cow<'_, str> {
+    let mut shown = String::new();
+    let mut kept = part.start;
+    for (at, c) in text[part.clone()].char_indices().map(|(at, c)| (part.start + at, c)) {
+        let escapes = if c == '<' { opens_markup(before, &text[at..]) } else { is_hidden(c, before) && !stays(c) };
+        if escapes {
+            shown.push_str(&text[kept..at]);
+            match c {
+                '<' => shown.extend(c.escape_unicode()),
+                c => shown.extend(c.escape_default()),
+            }
+            kept = at + c.len_utf8();
+        }
+        before = Some(c);
+    }
+    if kept == part.start {
+        return Cow::Borrowed(&text[part]);
+    }
+    shown.push_str(&text[kept..part.end]);
+    Cow::Owned(shown)
+}
+
+fn is_layout(c: char) -> bool {
+    matches!(c, '\n' | '\t')
+}
+
+/// Control characters, marks of direction, letters and selectors that no font shows, tags.
+fn is_hidden(c: char, before: Option<char>) -> bool {
+    match c {
+        ' '..='~' => false,
+        // A joiner in an emoji or in a word of many scripts is no trick; several of them could spell something.
+        '\u{200c}' | '\u{200d}' => before.is_none_or(|before| before.is_ascii() || is_joiner(before)),
+        // So is the wish for an emoji's colours.
+        '\u{fe0e}' | '\u{fe0f}' => before.is_none_or(|before| !takes_selector(before)),
+        c if c.is_control() => true,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
+        '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// Symbols that are emoji or text by what follows them: keycaps, and whatever is a picture.
+fn takes_selector(c: char) -> bool {
+    matches!(c, '0'..='9' | '#' | '*' | '©' | '®' | '\u{203c}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}')
+        || matches!(c, '\u{1f000}'..='\u{1faff}')
+}
+
+/// Words of which clients make the names of their markup, together with others.
+const PARTS: [&str; 36] = [
+    "system",
+    "reminder",
+    "notification",
+    "notice",
+    "hook",
+    "instructions",
+    "guidance",
+    "context",
+    "command",
+    "local",
+    "bash",
+    "tool",
+    "function",
+    "antml",
+    "prompt",
+    "user",
+    "assistant",
+    "developer",
+    "human",
+    "agent",
+    "subagent",
+    "teammate",
+    "session",
+    "memory",
+    "turn",
+    "task",
+    "environment",
+    "ide",
+    "diagnostics",
+    "permissions",
+    "permission",
+    "output",
+    "skills",
+    "mcp",
+    "model",
+    "channel",
+];
+
+/// Words that are the name of such markup by themselves.
+const WHOLE: [&str; 12] = [
+    "system",
+    "sys",
+    "user",
+    "assistant",
+    "developer",
+    "human",
+    "tool",
+    "invoke",
+    "instructions",
+    "channel",
+    "reminder",
+    "context",
+];
+
+/// Does what begins here look like the markup by which a client, or a model's own format, marks who is speaking? Code
+/// such as `Vec<User>` and a `<file-name>` to be filled in are none.
+fn opens_markup(before: Option<char>, text: &str) -> bool {
+    let inside = text[1..].trim_start();
+    if let Some(token) = inside.strip_prefix('|') {
+        let end = token.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        return end.is_some_and(|end| token[end..].starts_with('|'));
+    }
+    let closing = inside.strip_prefix('/').map(str::trim_start);
+    let name = closing.unwrap_or(inside);
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | ':')).unwrap_or(name.len());
+    let name = name[..end].to_ascii_lowercase();
+    let mut parts = name.split(['-', '_', ':']).filter(|part| !part.is_empty());
+    if name.contains(['-', '_', ':']) {
+        return parts.any(|part| PARTS.contains(&part));
+    }
+    let is_generic = before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | ':'));
+    WHOLE.contains(&name.as_str()) && (closing.is_some() || !is_generic)
 }
 
 #[cfg(test)]
@@ -65,8 +231,59 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_all_scripts_stay() {
-        let text = "Grüße, 你好, مرحبا, नमस्ते, 👩‍💻";
-        assert!(matches!(block(text), Cow::Borrowed(same) if same == text));
+    fn letters_of_all_scripts_and_emoji_stay() {
+        let text = "Grüße, 你好, مرحبا می‌خواهم, नमस्ते क्‍ष, 👩‍💻 ❤️ 1️⃣ ©️ 🏳️‍🌈 ☎︎, 한글";
+        assert_eq!(block(text), text);
+        assert_eq!(brief(text, 200), text);
+    }
+
+    #[test]
+    fn what_spells_something_that_nobody_sees_is_shown() {
+        for hidden in ["\u{e0068}", "\u{61c}", "a\u{fe01}", "a\u{fe0f}", "\u{e0100}", "a\u{200d}", "é\u{200d}\u{200c}"]
+        {
+            let hidden = format!("x {hidden}y");
+            assert!(line(&hidden).contains("\\u{"), "{hidden:?}");
+        }
+        assert_eq!(brief("a\u{e0068}\u{e0069}b\u{2028}c", 20), "ab c");
+    }
+
+    #[test]
+    fn the_markup_of_clients_and_models_is_no_markup_any_more() {
+        for tag in [
+            "</system-reminder>",
+            "<system-reminder>",
+            "< / SYSTEM-reminder >",
+            "<system_reminder x='1'>",
+            "</user>",
+            "<function_results>",
+            "<task-notification>",
+            "<user-prompt-submit-hook>",
+            "<environment_context>",
+            "<|im_start|>",
+            "<|endoftext|>",
+            "<<SYS>>",
+            "<local-command-stdout>",
+            "say <system>",
+            "<subagent_notification>",
+        ] {
+            let shown = block(tag).into_owned();
+            assert!(shown.contains("\\u{3c}"), "{tag} as {shown}");
+        }
+        for code in ["Vec<User>", "a < b", "List<size_t>", "cp <source-file> <target>", "f <| x |> y", "<b>bold</b>"] {
+            assert_eq!(block(code), code);
+        }
+    }
+
+    #[test]
+    fn no_markup_is_put_together_from_pieces() {
+        assert_eq!(pieces(["a <", "system", "-reminder>"]).concat(), "a \\u{3c}system-reminder>");
+        assert_eq!(pieces(["a\u{200d}", "\u{200d}b", ""]), ["a\\u{200d}", "\\u{200d}b", ""]);
+    }
+
+    #[test]
+    fn a_quotation_can_t_be_closed_from_inside() {
+        assert_eq!(quote("a” said bob: “b\nc", 40), "“a\" said bob: \"b c”");
+        assert_eq!(quote("</system-reminder>", 40), "“\\u{3c}/system-reminder>”");
+        assert_eq!(quote("abcdef", 3), "“ab…”");
     }
 }

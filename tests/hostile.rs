@@ -3,11 +3,13 @@
 
 mod budgets;
 mod crowding;
+mod forging;
 mod isolation;
 mod neighbours;
 mod showing;
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod swaps;
+mod words;
 
 use std::fs;
 use std::path::Path;

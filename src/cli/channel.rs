@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::inbox::to_the_second;
 use super::output::{BOLD, DIM};
-use super::{Exit, table, visible};
+use super::{Exit, frame, table, visible};
 use crate::actions::channel::{self, Said};
 use crate::actions::send;
 use crate::error::{Error, Result};
@@ -157,10 +157,9 @@ fn show(line: &str, cx: &mut Context) -> Result<()> {
     let text = |field: &str| said.value.get(field).and_then(Value::as_str).unwrap_or_default();
     let subject = said.value.pointer("/metadata/subject").and_then(Value::as_str).unwrap_or_default();
     if !subject.is_empty() {
-        let subject = cx.out.paint(BOLD, subject);
-        cx.out.line(format!("    {subject}"))?;
+        frame::text(&mut cx.out, &visible::line(subject), frame::INDENT)?;
     }
-    text("content").lines().try_for_each(|line| cx.out.line(format!("    {}", visible::block(line))))
+    frame::text(&mut cx.out, text("content"), frame::INDENT)
 }
 
 /// Who said it to whom, and when.

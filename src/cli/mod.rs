@@ -17,6 +17,7 @@ mod exec;
 mod exit;
 mod explain;
 mod follow;
+mod frame;
 mod helper;
 mod hook;
 mod inbox;

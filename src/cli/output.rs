@@ -54,6 +54,13 @@ impl Output {
         self.terminal
     }
 
+    /// How many columns the terminal has, where standard output is one.
+    pub(super) fn width(&self) -> Option<usize> {
+        const USUAL: usize = 80;
+        let columns = || ratatui::crossterm::terminal::size().map_or(0, |(columns, _)| usize::from(columns));
+        self.terminal.then(columns).map(|columns| if columns == 0 { USUAL } else { columns })
+    }
+
     /// Is colour wanted on standard output?
     pub(super) fn has_colour(&self) -> bool {
         self.colour

@@ -2,13 +2,14 @@
 
 use super::context::Context;
 use super::inbox::to_the_second;
-use super::output::{BOLD, DIM};
-use super::{Exit, visible};
+use super::output::DIM;
+use super::{Exit, frame, visible};
 use crate::actions::inbox::Mail;
 use crate::actions::read::{self, Wanted};
 use crate::actions::send::mailbox;
 use crate::error::Result;
-use serde_json::Value;
+use crate::message::{FIELDS, unknown};
+use serde_json::{Map, Value};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,58 +81,54 @@ pub(super) fn show_each(mails: &[Mail], cx: &mut Context) -> Result<()> {
     Ok(())
 }
 
-/// A message as a letter: what is known about it, line by line, and then its body.
+/// A message as a letter: what is known about it, line by line, and then what its sender wrote, further in.
 fn show(mail: &Mail, cx: &mut Context) -> Result<()> {
-    if let Some(problem) = &mail.problem {
-        let text = format!("{}: {}", mail.file.display(), problem);
-        cx.out.line(visible::line(&text))?;
-        return cx.out.line(visible::block(mail.content.as_str().unwrap_or_default()));
+    let Some(content) = mail.content.as_object().filter(|_| mail.problem.is_none()) else {
+        let problem = mail.problem.as_deref().unwrap_or_default();
+        frame::fact(&mut cx.out, &visible::line(&mail.file.to_string_lossy()), problem)?;
+        return frame::text(&mut cx.out, mail.content.as_str().unwrap_or_default(), frame::INDENT);
+    };
+    for (name, value) in facts(mail, content) {
+        frame::fact(&mut cx.out, name, &value)?;
     }
-    for (name, value) in heads(mail) {
-        let name = cx.out.paint(BOLD, &format!("{name}:"));
-        cx.out.line(format!("{name} {}", visible::line(&value)))?;
-    }
-    if let Some(body) = mail.content.get("body").and_then(Value::as_str) {
+    if let Some(body) = content.get("body").and_then(Value::as_str) {
         cx.out.line("")?;
-        cx.out.line(visible::block(body.trim_end_matches('\n')))?;
+        frame::text(&mut cx.out, body, frame::INDENT)?;
     }
-    for attachment in mail.content.get("attachments").and_then(Value::as_array).into_iter().flatten() {
+    for attachment in content.get("attachments").and_then(Value::as_array).into_iter().flatten() {
         if let (Some(name), Some(content)) = (attachment.get("name"), attachment.get("content").and_then(Value::as_str))
         {
-            let title = cx.out.paint(DIM, &format!("--- {}", name.as_str().unwrap_or_default()));
-            cx.out.line("")?;
-            cx.out.line(title)?;
-            cx.out.line(visible::block(content.trim_end_matches('\n')))?;
+            frame::titled(&mut cx.out, name.as_str().unwrap_or_default(), content)?;
         }
     }
     Ok(())
 }
 
-fn heads(mail: &Mail) -> Vec<(String, String)> {
-    const ELSEWHERE: [&str; 9] =
-        ["id", "from", "to", "type", "subject", "body", "delivery", "addressed_to", "timestamp"];
-    let via = mail.content.get("delivery").and_then(|delivery| delivery.get("via")).and_then(Value::as_str);
-    let to = mail.content.get("addressed_to").or_else(|| mail.content.get("to")).map(text).unwrap_or_default();
+/// Each with a name that the protocol knows: one that a sender chose could be that of another fact.
+fn facts(mail: &Mail, content: &Map<String, Value>) -> Vec<(&'static str, String)> {
+    const ELSEWHERE: [&str; 7] = ["id", "from", "to", "type", "subject", "body", "timestamp"];
+    let via = content.get("delivery").and_then(|delivery| delivery.get("via")).and_then(Value::as_str);
+    let to = content.get("addressed_to").or_else(|| content.get("to")).map(text).unwrap_or_default();
     let to = via.filter(|via| *via != "direct").map(|via| format!("{to} (via {via})")).unwrap_or(to);
     let seq = mail.seq.map(|seq| format!(" (seq {seq})")).unwrap_or_default();
-    let mut heads = vec![
+    let mut facts = vec![
         ("from", mail.from.clone()),
         ("to", to),
         ("at", to_the_second(&mail.accepted_at)),
         ("id", format!("{}{seq}", mail.id)),
         ("type", mail.kind.clone()),
     ];
-    heads.extend(mail.subject.clone().map(|subject| ("subject", subject)));
-    let mut heads: Vec<(String, String)> = heads.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let rest = mail.content.as_object().into_iter().flatten().filter(|(key, _)| !ELSEWHERE.contains(&key.as_str()));
-    for (key, value) in rest {
-        let shown = match (key.as_str(), value) {
-            ("attachments", Value::Array(items)) => items.iter().map(attachment).collect::<Vec<_>>().join(", "),
-            _ => text(value),
-        };
-        heads.push((key.clone(), shown));
+    facts.extend(mail.subject.clone().map(|subject| ("subject", subject)));
+    for name in FIELDS.iter().filter(|name| !ELSEWHERE.contains(name)) {
+        facts.extend(content.get(*name).map(|value| match value {
+            Value::Array(items) if *name == "attachments" => {
+                (*name, items.iter().map(attachment).collect::<Vec<_>>().join(", "))
+            }
+            _ => (*name, text(value)),
+        }));
     }
-    heads
+    facts.extend(unknown(content).map(|own| ("fields", own.to_string())));
+    facts
 }
 
 fn attachment(item: &Value) -> String {

@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::inbox::to_the_second;
-use super::output::{BOLD, DIM, RED};
-use super::{Exit, table, visible};
+use super::output::RED;
+use super::{Exit, frame, table, visible};
 use crate::actions::rejected::{self, Refused, Retried, Which};
 use crate::error::{Doing, Error, Problem, Result};
 use crate::record::Event;
@@ -173,21 +173,17 @@ fn show(name: &str, cx: &mut Context) -> Result<Exit> {
         ("kept as", place.unwrap_or_default()),
     ];
     for (name, value) in heads {
-        let name = cx.out.paint(BOLD, &format!("{name}:"));
-        cx.out.line(format!("{name} {}", visible::line(&value)))?;
+        frame::fact(&mut cx.out, name, &value)?;
     }
     cx.out.line("")?;
     if shown.problems.is_empty() {
-        cx.out.line(visible::line(&one.what))?;
+        frame::text(&mut cx.out, &visible::line(&one.what), "")?;
     }
     problems(&shown.problems, cx)?;
-    let rule = cx.out.paint(DIM, "--- the file");
-    cx.out.line("")?;
-    cx.out.line(rule)?;
     match &shown.text {
-        Some(text) => cx.out.line(visible::block(text.trim_end_matches('\n')))?,
-        None if one.file.is_some() => cx.out.line("(it can't be shown: it is no text, or no file)")?,
-        None => cx.out.line("(it was taken away)")?,
+        Some(text) => frame::titled(&mut cx.out, "the file", text)?,
+        None if one.file.is_some() => cx.out.line("\n(it can't be shown: it is no text, or no file)")?,
+        None => cx.out.line("\n(it was taken away)")?,
     }
     let seq = one.seq;
     cx.out.flush()?;

@@ -1,7 +1,7 @@
 //! `mailbag run`
 
-use super::Exit;
 use super::context::{Context, here};
+use super::{Exit, visible};
 use crate::actions;
 use crate::actions::wake::Waker;
 use crate::daemon::{self, Onlooker, Options, Ready};
@@ -10,7 +10,9 @@ use crate::disk::Readers;
 use crate::error::{Error, Result};
 use crate::room::{self, Room};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
 
@@ -131,6 +133,38 @@ pub(super) fn start_logging(format: Format, cx: &Context) {
     log_from(level, format, cx);
 }
 
+/// Standard error, for lines in which words of agents may stand: file names, reasons, what programs printed.
+struct Tame(Format);
+
+impl Write for Tame {
+    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let line = text.trim_end_matches('\n');
+        let tame = match self.0 {
+            Format::Json => visible::json(line).into_owned(),
+            Format::Text => line.split(COLOUR).enumerate().map(|(n, part)| coloured(n > 0, part)).collect(),
+        };
+        writeln!(std::io::stderr(), "{tame}").map(|()| event.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().flush()
+    }
+}
+
+/// What a change of colour begins with; others' sequences have none of it left.
+const COLOUR: &str = "\u{1b}[";
+
+fn coloured(follows: bool, part: &str) -> String {
+    let is_colour = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m');
+    let before = match follows {
+        true if is_colour => COLOUR.into(),
+        true => visible::line(COLOUR),
+        false => Cow::default(),
+    };
+    format!("{before}{}", visible::line(part))
+}
+
 /// Sends warnings to standard error.
 pub(super) fn log_to_stderr(cx: &Context) {
     log_from(LevelFilter::WARN, Format::Text, cx);
@@ -138,7 +172,7 @@ pub(super) fn log_to_stderr(cx: &Context) {
 
 fn log_from(level: LevelFilter, format: Format, cx: &Context) {
     let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-    let logging = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
+    let logging = tracing_subscriber::fmt().with_max_level(level).with_writer(move || Tame(format)).with_target(false);
     let started = match format {
         Format::Text => logging.with_ansi(colour).try_init(),
         Format::Json => logging.json().flatten_event(true).with_ansi(false).try_init(),

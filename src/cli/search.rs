@@ -88,8 +88,8 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// A message in one line, with the first thing that was found in it.
 fn line(hit: &Hit, cx: &Context) -> String {
     let Some(Match { field, before, text, after }) = hit.matches.first() else { return head(&hit.past) };
-    let [field, before, after] = [field, before, after].map(|part| visible::line(part));
-    format!("{}  {field}: {before}{}{after}", head(&hit.past), cx.out.paint(FOUND, text))
+    let [field, before, text, after] = visible::pieces([&format!("{field}: "), before, text, after]);
+    format!("{}  {field}{before}{}{after}", head(&hit.past), cx.out.paint(FOUND, &text))
 }
 
 /// How far the search has come.

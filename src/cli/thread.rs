@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::list::head;
-use super::output::{BOLD, DIM};
-use super::{Exit, visible};
+use super::output::BOLD;
+use super::{Exit, frame, visible};
 use crate::actions::history::{Eyes, Past};
 use crate::actions::thread::thread;
 use crate::error::Result;
@@ -36,6 +36,9 @@ pub(super) struct Args {
     looker: Option<String>,
 }
 
+/// How far what is said stands from the numbers.
+const INDENT: &str = "        ";
+
 /// A message with all its fields.
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -67,7 +70,7 @@ fn show(past: &Past, all: &[Past], cx: &mut Context) -> Result<()> {
     let head = cx.out.paint(BOLD, &head(past));
     cx.out.line(head)?;
     let waits = if past.requires_response { "  waits for an answer" } else { "" };
-    let mut facts = format!("        {}  {}{waits}", past.kind, past.id);
+    let mut facts = format!("{INDENT}{}  {}{waits}", past.kind, past.id);
     if let Some(reference) = &past.in_reply_to {
         facts += &format!("  answers {reference}");
         let is_here =
@@ -76,24 +79,16 @@ fn show(past: &Past, all: &[Past], cx: &mut Context) -> Result<()> {
             facts += " (not shown here)";
         }
     }
-    let facts = cx.out.paint(DIM, &facts);
-    cx.out.line(facts)?;
+    frame::dim(&mut cx.out, &facts, INDENT)?;
     if let Some(subject) = &past.subject {
-        cx.out.line(indented(&visible::line(subject)))?;
+        frame::text(&mut cx.out, &visible::line(subject), INDENT)?;
     }
     if let Some(body) = past.message.get("body").and_then(Value::as_str) {
-        cx.out.line(indented(&visible::block(body.trim_end_matches('\n'))))?;
+        frame::text(&mut cx.out, body, INDENT)?;
     }
     for attachment in past.message.get("attachments").and_then(Value::as_array).into_iter().flatten() {
         let name = attachment.get("path").or_else(|| attachment.get("name")).and_then(Value::as_str);
-        let text = format!("        attached: {}", name.unwrap_or_default());
-        let text = cx.out.paint(DIM, &text);
-        cx.out.line(text)?;
+        frame::dim(&mut cx.out, &format!("{INDENT}attached: {}", name.unwrap_or_default()), INDENT)?;
     }
     Ok(())
-}
-
-/// Text that can't be taken for the head of a message, whatever it says.
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("        {line}")).collect::<Vec<_>>().join("\n")
 }

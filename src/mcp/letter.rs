@@ -5,25 +5,14 @@ use crate::actions::history::Past;
 use crate::actions::inbox::Mail;
 use crate::error::Result;
 use crate::limits;
-use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
+use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, unknown};
 use crate::room::Room;
 use crate::visible;
 use serde_json::{Map, Value, json};
 
 /// Fields that have a place of their own, or that say nothing to a reader.
-const ELSEWHERE: [&str; 11] = [
-    "id",
-    "from",
-    "to",
-    "type",
-    "subject",
-    "body",
-    "delivery",
-    "addressed_to",
-    "timestamp",
-    "attachments",
-    "requires_response",
-];
+const ELSEWHERE: [&str; 9] =
+    ["id", "from", "to", "type", "subject", "body", "timestamp", "attachments", "requires_response"];
 
 /// A message to be shown.
 pub(super) struct Letter {
@@ -102,8 +91,12 @@ impl Letter {
         let mut body = content.get("body").and_then(Value::as_str).unwrap_or_default().to_owned();
         let attached = attachments(room, content, &mut body)?;
         facts.extend((!attached.is_empty()).then(|| ("attached".to_owned(), json!(attached))));
-        let rest = content.iter().filter(|(field, value)| !ELSEWHERE.contains(&field.as_str()) && says(field, value));
-        facts.extend(rest.map(|(field, value)| (visible::line(field).into_owned(), short(value))));
+        for field in FIELDS.iter().filter(|field| !ELSEWHERE.contains(field)) {
+            let value = content.get(*field).filter(|value| says(field, value));
+            facts.extend(value.map(|value| ((*field).to_owned(), short(value))));
+        }
+        // Whatever a sender calls its own fields, none of them is taken for one of these.
+        facts.extend(unknown(content).map(|own| ("fields".to_owned(), short(&own))));
         Ok(Letter {
             name: name(seq, id),
             seq,

@@ -7,6 +7,7 @@ use super::session::Session;
 use super::wire::Came;
 use crate::error::{Error, nearest};
 use crate::sessions::Caller;
+use crate::visible;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
     ErrorData, Implementation, ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities,
@@ -135,7 +136,7 @@ async fn end(mut ended: watch::Receiver<bool>) {
 
 /// What the model can mend is told to the model; the protocol's own errors may stay with the client.
 fn error(what: &str) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(what)])
+    CallToolResult::error(vec![ContentBlock::text(visible::block(what))])
 }
 
 fn unknown(name: &str) -> ErrorData {

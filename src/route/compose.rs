@@ -7,6 +7,7 @@ use crate::error::Problem;
 use crate::id;
 use crate::message::Message;
 use crate::record::{Act, Hash, Record};
+use crate::visible;
 use serde_json::{Map, Value, json};
 
 /// A message ready to be copied for any number of recipients: what is the same in all copies, pretty-printed once.
@@ -99,7 +100,9 @@ pub(super) fn bounce(
     sent: Option<&str>,
     problems: &[Problem],
 ) -> Message {
-    let what = source.map_or(original.to_owned(), |source| format!("Line {} of {original}", source.line));
+    // A file's name is its sender's to choose, and this is mail in the router's name.
+    let (name, place) = (visible::line(original), visible::line(kept));
+    let what = source.map_or(name.to_string(), |source| format!("Line {} of {name}", source.line));
     let mut body = format!("{what} was not delivered to anyone:\n");
     for problem in problems {
         body += &format!("- {problem}\n");
@@ -108,7 +111,7 @@ pub(super) fn bounce(
         }
     }
     let kind = if source.is_some() { "line is kept in" } else { "file is kept as" };
-    body += &format!("The {kind} {kept}; mend it and drop it again under any name.");
+    body += &format!("The {kind} {place}; mend it and drop it again under any name.");
     let mut more = Map::new();
     if let Some(id) = sent {
         more.insert("in_reply_to".into(), id.into());

@@ -5,7 +5,7 @@ use crate::clock::Stamp;
 use crate::error::Result;
 use crate::fold::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, Timed, Wanted};
 use crate::record::Record;
-use crate::{id, layout, limits, log};
+use crate::{id, layout, limits, log, visible};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -138,12 +138,12 @@ impl Router {
     }
 }
 
-// What it is about, in a few words.
+// What it is about, in a few words of its sender: in quotation marks, since this is mail in the router's name.
 fn title(timed: &Timed, record: Option<Record>) -> String {
     let fields = record.and_then(|record| serde_json::from_str::<Map<String, Value>>(record.message?.get()).ok());
     let text = |field: &str| fields.as_ref()?.get(field)?.as_str()?.lines().next().map(str::to_owned);
-    let title = text("subject").or_else(|| text("body")).unwrap_or_else(|| timed.id.clone());
-    title.chars().take(80).collect()
+    let title = text("subject").or_else(|| text("body"));
+    title.map_or_else(|| timed.id.clone(), |title| visible::quote(&title, limits::TITLE))
 }
 
 fn names(agents: &[Arc<str>]) -> String {

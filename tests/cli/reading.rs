@@ -15,7 +15,7 @@ fn mail_is_listed_read_oldest_first_and_then_seen() {
     assert!(lines[0].ends_with("alice  message  normal  first") && lines[1].ends_with("second"), "{listed}");
     assert_eq!(world.ok(&["inbox", "bob"]), listed, "listing marks nothing as read");
     let shown = world.ok(&["read", "--as", "bob"]);
-    assert!(shown.contains("from: alice") && shown.ends_with("first\nand a second line\n"), "{shown}");
+    assert!(shown.contains("from: alice") && shown.ends_with("\n    first\n    and a second line\n"), "{shown}");
     assert_eq!((world.inbox("bob").len(), world.names("inbox/bob/seen").len()), (1, 1));
     let rest = world.json(&["read", "--all", "--as", "bob"]);
     assert_eq!((rest.as_array().map(Vec::len), rest[0]["subject"].as_str()), (Some(1), Some("second")));

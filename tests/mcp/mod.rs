@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// A client that speaks the protocol by itself, and its server.
-struct Client {
+pub(crate) struct Client {
     server: Child,
     input: Option<ChildStdin>,
     output: Receiver<String>,
@@ -28,7 +28,7 @@ struct Client {
 
 impl Client {
     /// A client of that agent, by `MAILBAG_AGENT`.
-    fn of(world: &World, agent: &str) -> Client {
+    pub(crate) fn of(world: &World, agent: &str) -> Client {
         Client::with(world, &[], &[("MAILBAG_AGENT", agent)])
     }
 
@@ -134,7 +134,7 @@ impl Client {
 
     /// Calls a tool, which must succeed, and gives its text and its data.
     #[track_caller]
-    fn call(&self, tool: &str, arguments: Value) -> (String, Value) {
+    pub(crate) fn call(&self, tool: &str, arguments: Value) -> (String, Value) {
         done(self.request("tools/call", json!({"name": tool, "arguments": arguments})))
     }
 

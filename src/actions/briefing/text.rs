@@ -2,6 +2,7 @@
 
 use crate::actions::inbox::Mail;
 use crate::limits;
+use crate::visible::brief;
 use std::collections::BTreeMap;
 
 /// Room for the digest behind the lines.
@@ -91,11 +92,11 @@ fn alike(mails: &[Mail]) -> Vec<Alike<'_>> {
 fn line(alike: &Alike) -> String {
     let mail = alike.newest;
     if mail.problem.is_some() {
-        return format!("a file that is no message, {}", plain(&mail.file.to_string_lossy(), limits::FILE_NAME));
+        return format!("a file that is no message, {}", brief(&mail.file.to_string_lossy(), limits::FILE_NAME));
     }
     let times = if alike.times > 1 { format!("{} × ", alike.times) } else { String::new() };
-    let priority = if mail.priority == "normal" { String::new() } else { format!("{} ", plain(&mail.priority, 8)) };
-    let (kind, from) = (plain(&mail.kind, limits::NAME), plain(&mail.from, limits::NAME));
+    let priority = if mail.priority == "normal" { String::new() } else { format!("{} ", brief(&mail.priority, 8)) };
+    let (kind, from) = (brief(&mail.kind, limits::NAME), brief(&mail.from, limits::NAME));
     let about = about(mail).map(|about| format!(", “{about}”")).unwrap_or_default();
     let wanted = if mail.requires_response && mail.kind != "question" { ", answer wanted" } else { "" };
     let newest = if alike.times > 1 { "newest " } else { "" };
@@ -106,14 +107,14 @@ fn line(alike: &Alike) -> String {
 fn reference(mail: &Mail) -> String {
     match mail.seq.filter(|_| mail.id.len() > limits::BRIEFING_ID) {
         Some(seq) => format!("msg {seq}"),
-        None => plain(&mail.id, limits::MESSAGE_ID),
+        None => brief(&mail.id, limits::MESSAGE_ID),
     }
 }
 
 /// Its subject, or else the beginning of its body.
 fn about(mail: &Mail) -> Option<String> {
     let about = mail.subject.as_deref().or(mail.preview.as_deref())?;
-    Some(plain(about, limits::BRIEFING_SUBJECT)).filter(|about| !about.is_empty())
+    Some(brief(about, limits::BRIEFING_SUBJECT)).filter(|about| !about.is_empty())
 }
 
 /// Who wrote them, those who wrote most first.
@@ -125,37 +126,9 @@ fn senders(each: &[Alike]) -> String {
     let others = counts.len().saturating_sub(limits::BRIEFING_SENDERS);
     counts.truncate(limits::BRIEFING_SENDERS);
     if let ([(from, _)], 0) = (counts.as_slice(), others) {
-        return format!("from {}", plain(from, limits::DISPLAY_NAME * 2));
+        return format!("from {}", brief(from, limits::DISPLAY_NAME * 2));
     }
-    let named = counts.iter().map(|(from, count)| format!("{count} from {}", plain(from, limits::DISPLAY_NAME * 2)));
+    let named = counts.iter().map(|(from, count)| format!("{count} from {}", brief(from, limits::DISPLAY_NAME * 2)));
     let others = (others > 0).then(|| format!("others from {others}"));
     named.chain(others).collect::<Vec<_>>().join(", ")
-}
-
-/// On one line, without what could end the quotation marks or turn the text around; cut where it is long.
-fn plain(text: &str, most: usize) -> String {
-    let hidden =
-        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    let kept = text.chars().filter(|c| !hidden(*c));
-    let kept = kept.map(|c| {
-        if c.is_control() {
-            ' '
-        } else if matches!(c, '“' | '”') {
-            '"'
-        } else {
-            c
-        }
-    });
-    let mut plain: Vec<char> = Vec::new();
-    for c in kept {
-        if !c.is_whitespace() || plain.last().is_some_and(|last| *last != ' ') {
-            plain.push(if c.is_whitespace() { ' ' } else { c });
-        }
-        if plain.len() > most {
-            plain.truncate(most.saturating_sub(1));
-            plain.push('…');
-            break;
-        }
-    }
-    plain.into_iter().collect::<String>().trim().to_owned()
 }
