@@ -5,6 +5,7 @@ mod known;
 
 pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
+use crate::disk::machine;
 use crate::error::{Error, Result};
 use crate::notice::{Caller, Hint, Notice, Wake};
 use crate::outbox::Patience;
@@ -65,7 +66,7 @@ pub enum Passed {
 
 /// One pass over the room, if no router runs: what every command that sends or reads does first.
 pub fn pass(room: &Room) -> Result<Passed> {
-    let lock = match room.lock(Mode::Pass)? {
+    let lock = match room.lock(Mode::Pass, limits::PASS_WAIT)? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(holder) => return Ok(Passed::RouterRuns(holder)),
     };
@@ -94,7 +95,7 @@ pub fn pass(room: &Room) -> Result<Passed> {
 
 /// Routes until a signal ends it, or once.
 pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
-    let lock = match if options.once { room.lock(Mode::Pass) } else { room.lock_to_run() }? {
+    let lock = match if options.once { room.lock(Mode::Pass, limits::LOCK_WAIT) } else { room.lock_to_run() }? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(holder) => {
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
@@ -339,11 +340,12 @@ fn sweep(router: &mut Router, known: &Known) -> Result<()> {
     known.outboxes.keys().try_for_each(|agent| router.outboxes.sweep(&room, agent))
 }
 
-/// SIGHUP reloads; SIGINT and SIGTERM end cleanly, and a second one at once.
+/// SIGHUP reloads; SIGINT and SIGTERM end cleanly, and a second one at once. SIGHUP and SIGINT that are ignored stay so.
 fn listen_for_signals(router: Caller) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(cannot)?;
+    let mut signals =
+        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM])).map_err(cannot)?;
     let listen = move || {
         let mut asked = false;
         for signal in signals.forever() {

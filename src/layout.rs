@@ -51,6 +51,8 @@ pub const QUARANTINE: &str = "spool/quarantine";
 pub const QUARANTINE_DRAFT: &str = ".tmp-log";
 /// Held by the router.
 pub const LOCK: &str = "spool/lock";
+/// Held, beside the lock, by a router that goes on: its lock, and no number of a process, says that it routes.
+pub const ROUTING: &str = "spool/routing.lock";
 /// Held by a router that is to run, so that one which only routes while it waits for something else hands over.
 pub const WANTED: &str = "spool/wanted";
 /// Held by whoever edits the registry.
@@ -92,6 +94,19 @@ pub fn read_session(name: &std::ffi::OsStr) -> Option<&str> {
 /// Held in `sessions/` by whoever waits behind an agent that has stopped.
 pub fn vigil(agent: &str) -> String {
     format!(".{agent}.vigil")
+}
+
+/// What something of a session holds while it lives, a file each.
+pub const HOLDS: &str = "sessions/holds";
+
+/// The name of the file that something holds for the session of an agent.
+pub fn hold(agent: &str, id: &str) -> String {
+    format!("{agent}~{id}")
+}
+
+/// The agent that a hold's file is about; `None` for another file.
+pub fn read_hold(name: &str) -> Option<&str> {
+    name.split_once('~').map(|(agent, _)| agent)
 }
 
 /// The name of the file that says when a client's hook last ran.

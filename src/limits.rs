@@ -151,12 +151,24 @@ pub const WAITING_FOR: usize = 64;
 
 /// How long a command waits for another that records what a person agreed to.
 pub const TRUST_WAIT: Duration = Duration::from_secs(5);
-/// How long a command waits for another's pass over the room to end.
+/// How long a router that is to run, or a pass that was asked for, waits for others' passes over the room to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How long a command waits for one pass of another: it has something else to do.
+pub const PASS_WAIT: Duration = Duration::from_secs(1);
+const _: () = assert!(PASS_WAIT.as_secs() < LOCK_WAIT.as_secs());
+/// How long whoever changes a session's file waits for another that does: hooks have five seconds in all.
+pub const SESSIONS_WAIT: Duration = Duration::from_secs(2);
+const _: () = assert!(SESSIONS_WAIT.as_secs() * 2 < HOOK_TIME.as_secs());
+/// How long whoever changes the registry, or takes mail from a shared inbox, waits for another that does.
+pub const EDIT_WAIT: Duration = Duration::from_secs(10);
+/// The longest pause between two looks at a lock that somebody else holds.
+pub const LOCK_LOOK: Duration = Duration::from_millis(16);
 /// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.
 pub const LEASE: Duration = Duration::from_secs(10 * 60);
 /// How long a session that makes no calls still holds its agent, where the settings don't say otherwise.
 pub const SESSION_LEASE: Duration = Duration::from_secs(30 * 60);
+/// How many sessions that lost an agent are remembered until they are told.
+pub const LOST: usize = 16;
 /// The longest id of a client's session.
 pub const SESSION_ID: usize = 128;
 /// The largest file that says which session speaks for an agent.

@@ -5,15 +5,19 @@
 
 mod client;
 mod fired;
+mod holds;
+mod losses;
 
-pub use client::{Caller, VARIABLES};
+pub use client::{Caller, IN_GEMINI, VARIABLES};
 pub use fired::{Fired, WAKE, fired, note};
+pub use holds::{Hold, Named, is_held};
+pub use losses::{Loss, Lost, loss, told_of_loss};
 
 use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::disk::machine;
 pub use crate::disk::machine::Process;
-use crate::error::{Doing, Error, Result};
+use crate::error::{Error, Result};
 use crate::room::Room;
 use crate::{layout, limits};
 use serde::{Deserialize, Serialize};
@@ -22,6 +26,12 @@ use std::time::Duration;
 
 /// The client that a command under `mailbag exec` is.
 pub const EXEC: &str = "exec";
+/// The variable that tells a command under `mailbag exec` the hold of it.
+pub const HOLD: &str = "MAILBAG_HOLD";
+/// The call by which a session itself says who it is.
+pub const JOIN: &str = "join";
+/// The call of any other command.
+pub const COMMAND: &str = "command";
 
 /// A session's hold on an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +56,20 @@ pub struct Lease {
     /// What hooks have told it.
     #[serde(default)]
     pub told: Told,
+    /// Has the session itself said who it is? Then nothing else that names an agent overrules that.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub joined: bool,
+    /// Has the session ended? Anybody may take the agent then, and until somebody does, it is the session's again once it
+    /// is taken up again.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub ended: bool,
+    /// Who had the agent before and has to be told that it has it no longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<Lost>,
+}
+
+fn is_not(flag: &bool) -> bool {
+    !flag
 }
 
 /// How many lines hooks have given an agent since the window began.
@@ -69,25 +93,37 @@ pub enum Claim {
 }
 
 impl Lease {
-    /// Is this the session that holds it? By the client's id where both have one, else by the client's process: its
-    /// tool server and its hooks may not know the same.
+    /// Whose it is.
+    pub fn named(&self) -> Named {
+        Named { client: self.client.clone(), session: self.session.clone(), process: self.process }
+    }
+
+    /// Is this the session that holds it?
     pub fn is_of(&self, caller: &Caller) -> bool {
-        match (&self.session, &caller.session) {
-            (Some(held), Some(calling)) => held == calling,
-            _ => self.process.is_some() && self.process == caller.process,
+        self.named().is(&Named::from(caller))
+    }
+
+    /// Does its session still live? It called within `lease`, or something of it holds a lock; and it is not known to be
+    /// gone. Of a command that is what its lock says.
+    pub fn is_live(&self, room: &Dir, lease: Duration) -> bool {
+        let called = || Stamp::parse(&self.last).is_some_and(|last| Stamp::now() < last.after(lease));
+        !self.ended && !self.is_gone(room) && (called() || is_held(room, self))
+    }
+
+    /// Is it known to be gone, whatever it said last?
+    pub fn is_gone(&self, room: &Dir) -> bool {
+        match self.client == EXEC {
+            true => !is_held(room, self),
+            false => self.process.is_some_and(|process| process.lives() == Some(false)),
         }
     }
 
-    /// Does its session still live? It called within `lease`, and its process is not known to be gone.
-    pub fn is_live(&self, lease: Duration) -> bool {
-        let called = Stamp::parse(&self.last).is_some_and(|last| Stamp::now() < last.after(lease));
-        called && self.process.is_none_or(|process| process.lives() != Some(false))
-    }
-
-    /// Is it held by a `mailbag exec` that this process runs inside of?
-    fn is_around_us(&self) -> bool {
-        let above = || machine::ancestors(limits::ANCESTORS).into_iter().map(|(process, _)| process);
-        self.client == EXEC && self.process.is_some_and(|host| above().any(|process| process == host))
+    /// Is it held by a `mailbag exec` that this process runs inside of? By what that has told it, since a sandbox hides the
+    /// processes above; else by these, since some clients start their servers without their environment.
+    fn is_around_us(&self, room: &Dir) -> bool {
+        let told = || holds::is_there(room, &self.agent, &std::env::var(HOLD).unwrap_or_default());
+        let above = || machine::ancestors(limits::ANCESTORS).into_iter().any(|(above, _)| self.process == Some(above));
+        self.client == EXEC && (told() || above())
     }
 
     /// When it last called.
@@ -112,8 +148,7 @@ struct Held {
 impl Held {
     fn open(room: &Room) -> Result<Held> {
         let dir = room.dir.make(layout::SESSIONS)?;
-        let lock = dir.lock_file(layout::SESSIONS_LOCK)?;
-        lock.lock().doing("lock", dir.at(layout::SESSIONS_LOCK))?;
+        let lock = dir.lock_within(layout::SESSIONS_LOCK, limits::SESSIONS_WAIT)?;
         Ok(Held { dir, _lock: lock })
     }
 
@@ -137,11 +172,11 @@ pub fn all(room: &Room) -> Result<Vec<Lease>> {
     }
 }
 
-/// The lease on an agent, whether its session lives or not.
+/// The lease on an agent, whether its session lives or not, but not of one that has said that it ends.
 pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     match room.dir.sub(layout::SESSIONS) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
-        dir => Ok(read(&dir?, agent)),
+        dir => Ok(read(&dir?, agent).filter(|lease| !lease.ended)),
     }
 }
 
@@ -156,18 +191,19 @@ impl Calls {
 
     /// The last call of the session that speaks for this agent.
     pub fn last(&self, agent: &str) -> Option<Stamp> {
-        read(self.0.as_ref()?, agent)?.last()
+        read(self.0.as_ref()?, agent).filter(|lease| !lease.ended)?.last()
     }
 }
 
-/// The lease of the agent that a session speaks for.
+/// The lease of the agent that a session speaks for, or spoke for until it ended: it may have been taken up again.
 pub fn agent_of(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
-    Ok(all(room)?.into_iter().filter(|lease| lease.is_of(caller)).max_by(|a, b| a.last.cmp(&b.last)))
+    let ours = all(room)?.into_iter().filter(|lease| lease.is_of(caller));
+    Ok(ours.max_by(|a, b| (!a.ended, &a.last).cmp(&(!b.ended, &b.last))))
 }
 
 /// The lease of the session that ran in the same process before: a client that empties its context begins a new one.
 pub fn before(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
-    let same = |lease: &Lease| lease.process.is_some() && lease.process == caller.process;
+    let same = |lease: &Lease| !lease.ended && lease.process.is_some() && lease.process == caller.process;
     Ok(all(room)?.into_iter().filter(same).max_by(|a, b| a.last.cmp(&b.last)))
 }
 
@@ -188,39 +224,59 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Claim, event: &str
     let within = room.settings()?.session_lease;
     let held = Held::open(room)?;
     let before = read(&held.dir, agent);
-    if let Some(host) = before.as_ref().filter(|lease| !lease.is_of(caller) && lease.is_around_us()) {
+    let now = Stamp::now().to_string();
+    if let Some(host) = before.as_ref().filter(|lease| !lease.is_of(caller) && lease.is_around_us(&room.dir)) {
         // Whatever client the command is, the agent stays the command's.
-        let lease = Lease { last: Stamp::now().to_string(), event: event.to_owned(), ..host.clone() };
+        let lease = Lease { last: now, event: event.to_owned(), ..host.clone() };
         held.write(&lease)?;
         return Ok(lease);
     }
     let ours = before.as_ref().is_some_and(|lease| lease.is_of(caller));
-    if let Some(other) = before.as_ref().filter(|_| !ours) {
-        let successor = claim == Claim::Successor && other.process.is_some() && other.process == caller.process;
-        if claim != Claim::Force && !successor && other.is_live(within) {
-            return Err(taken(other));
-        }
+    let other = before.as_ref().filter(|_| !ours);
+    let successor = claim == Claim::Successor
+        && other.is_some_and(|other| other.process.is_some() && other.process == caller.process);
+    if let Some(other) = other.filter(|other| claim != Claim::Force && !successor && other.is_live(&room.dir, within)) {
+        return Err(taken(other));
     }
     if !ours {
         for lease in all(room)?.iter().filter(|lease| lease.agent != agent && lease.is_of(caller)) {
             held.dir.remove(layout::session(&lease.agent))?;
         }
+        holds::tidy(&room.dir, agent);
     }
-    let now = Stamp::now().to_string();
-    let kept = before.as_ref().filter(|_| ours);
+    let kept = before.as_ref().filter(|_| ours || successor);
+    let lost = match &before {
+        Some(lease) if ours || successor => lease.lost.clone(),
+        Some(lease) => losses::after(lease, &now),
+        None => Vec::new(),
+    };
+    let named = Named::from(caller);
+    let ours = before.as_ref().filter(|_| ours);
     let lease = Lease {
         agent: agent.to_owned(),
-        client: kept.filter(|_| caller.session.is_none()).map_or(&caller.client, |lease| &lease.client).clone(),
-        session: caller.session.clone().or_else(|| kept?.session.clone()),
-        process: caller.process.or_else(|| kept?.process),
-        since: kept.map_or_else(|| now.clone(), |lease| lease.since.clone()),
+        client: ours.filter(|_| caller.session.is_none()).map_or(&caller.client, |lease| &lease.client).clone(),
+        session: caller.session.clone().or_else(|| ours?.session.clone()),
+        process: process(ours, caller, event),
+        since: ours.map_or_else(|| now.clone(), |lease| lease.since.clone()),
         last: now,
         event: event.to_owned(),
         // The budget is the agent's, whoever speaks for it.
         told: before.as_ref().map(|lease| lease.told).unwrap_or_default(),
+        joined: event == JOIN || kept.is_some_and(|lease| lease.joined),
+        ended: false,
+        lost: lost.into_iter().filter(|lost| !lost.by.is(&named)).collect(),
     };
     held.write(&lease)?;
     Ok(lease)
+}
+
+/// A command may run in a sandbox that hides the client's process behind its own; what the client itself runs knows it.
+fn process(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<Process> {
+    let known = ours.and_then(|lease| lease.process);
+    match (caller.process, known) {
+        (Some(new), Some(old)) if [JOIN, COMMAND].contains(&event) && new.namespace != old.namespace => Some(old),
+        (new, old) => new.or(old),
+    }
 }
 
 /// Counts lines that were told to an agent.
@@ -232,7 +288,16 @@ pub fn told(room: &Room, agent: &str, told: Told) -> Result<()> {
     }
 }
 
-/// Gives up whatever a session holds: it has ended.
+/// Notes that a session has ended: others may have its agent, and until then it gets it back when it is taken up again.
+pub fn end(room: &Room, caller: &Caller) -> Result<()> {
+    let held = Held::open(room)?;
+    for lease in all(room)?.into_iter().filter(|lease| lease.is_of(caller)) {
+        held.write(&Lease { ended: true, ..lease })?;
+    }
+    Ok(())
+}
+
+/// Gives up whatever a session holds that never comes back.
 pub fn release(room: &Room, caller: &Caller) -> Result<()> {
     let held = Held::open(room)?;
     for lease in all(room)?.iter().filter(|lease| lease.is_of(caller)) {

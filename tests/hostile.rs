@@ -5,6 +5,7 @@ mod budgets;
 mod crowding;
 mod forging;
 mod isolation;
+mod locks;
 mod neighbours;
 mod showing;
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]

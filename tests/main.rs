@@ -24,6 +24,7 @@ mod presence;
 mod protocol;
 mod receipts;
 mod router;
+mod sandbox;
 mod sessions;
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod soak;

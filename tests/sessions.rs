@@ -65,7 +65,7 @@ fn a_second_session_is_refused_with_who_holds_the_agent() {
     assert!(err.contains("alice is held by claude session s1") && err.contains("--take-over"), "{err}");
     assert_eq!(in_session(&world, "s2", &["join", "alice", "--take-over"]).0, 0);
     assert_eq!(who_am_i(&world, "s2"), "alice");
-    assert_eq!(in_session(&world, "s1", &["send", "human", "still me?"]).0, 2, "the first is nobody any more");
+    assert_eq!(in_session(&world, "s1", &["send", "human", "still me?"]).0, 75, "the first is nobody any more");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn the_session_of_a_process_that_has_ended_holds_nothing() {
     in_session(&world, "s1", &["join", "alice"]);
     let mut lease = world.read("sessions/alice.json");
     // No process was started before the machine was.
-    lease["process"] = json!({"pid": std::process::id(), "started": 0});
+    lease["process"]["started"] = json!(0);
     world.write("sessions/alice.json", lease.to_string());
     assert_eq!(in_session(&world, "s2", &["join", "alice"]).0, 0);
 }
@@ -113,13 +113,63 @@ fn a_new_agent_is_registered_only_with_its_role() {
 }
 
 #[test]
-fn the_variable_counts_before_the_session_and_joining_says_so() {
+fn what_a_session_joined_as_counts_before_the_variable_and_after_as() {
+    // P99
     let world = room();
-    let mut program = world.program(&["join", "alice", "--session", "s1"]);
-    let output = program.env("MAILBAG_AGENT", "bob").output().expect("the program runs");
-    assert!(output.status.success());
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(err.contains("MAILBAG_AGENT says bob"), "{err}");
+    let said = |args: &[&str]| {
+        let mut program = world.program(args);
+        program.env("MAILBAG_AGENT", "bob").env("CLAUDE_CODE_SESSION_ID", "s1").output().expect("the program runs")
+    };
+    assert!(said(&["send", "human", "as the variable says"]).status.success());
+    let join = said(&["join", "alice"]);
+    let err = String::from_utf8_lossy(&join.stderr).into_owned();
+    assert!(join.status.success() && err.contains("MAILBAG_AGENT says bob"), "{err}");
+    assert!(said(&["send", "human", "as it joined"]).status.success());
+    assert!(said(&["send", "human", "as it says now", "--as", "bob"]).status.success());
+    let from: Vec<String> = world.inbox("human").iter().map(|mail| mail["from"].to_string()).collect();
+    assert_eq!(from, ["\"bob\"", "\"alice\"", "\"bob\""]);
+}
+
+#[test]
+fn a_command_that_runs_as_an_agent_inside_of_a_session_is_that_agent() {
+    let world = World::with(&["alice", "bob", "carol"]);
+    in_session(&world, "s1", &["join", "alice"]);
+    let program = world.bare(&[]).get_program().to_string_lossy().into_owned();
+    let args = ["exec", "--id", "bob", "--", &program, "send", "carol", "who am i"];
+    let (code, _, err) = in_session(&world, "s1", &args);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(world.inbox("carol")[0]["from"], "bob");
+}
+
+#[test]
+fn an_agent_is_not_free_while_something_of_its_session_lives() {
+    // P99
+    let world = room().settings("session_lease = \"1s\"\n");
+    at(&world, "s1", "10:00", &["join", "alice"]);
+    let mut wait = world.bare(&["wait", "--timeout", "1h"]);
+    wait.env("CLAUDE_CODE_SESSION_ID", "s1").env("MAILBAG_TEST_NOW", "2026-01-05T10:00:00Z");
+    let mut wait = wait.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts");
+    let holds = world.room("sessions/holds");
+    world.wait("it waits", || std::fs::read_dir(&holds).is_ok_and(|holds| holds.count() == 1));
+    let (code, _, err) = at(&world, "s2", "11:00", &["join", "alice"]);
+    assert!(code == 75 && err.contains("alice is held by claude session s1"), "{err}");
+    wait.kill().and_then(|()| wait.wait()).expect("it ends");
+    let (code, _, err) = at(&world, "s2", "11:00", &["join", "alice"]);
+    assert_eq!(code, 0, "what was killed holds nothing: {err}");
+    assert_eq!(std::fs::read_dir(&holds).expect("a directory").count(), 0, "and it was cleared away");
+}
+
+#[test]
+fn a_session_whose_agent_was_taken_over_hears_so() {
+    // P99
+    let world = room();
+    in_session(&world, "s1", &["join", "alice"]);
+    in_session(&world, "s2", &["join", "alice", "--take-over"]);
+    let (code, _, err) = in_session(&world, "s1", &["inbox"]);
+    assert_eq!(code, 75, "{err}");
+    assert!(err.contains("no longer alice: claude session s2"), "{err}");
+    in_session(&world, "s1", &["join", "bob"]);
+    assert_eq!(who_am_i(&world, "s1"), "bob");
 }
 
 #[test]

@@ -25,7 +25,9 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/archive.rs", "use std::fs::File;", "holds the lock and reads the packs that disk opened"),
     ("src/archive/artifacts.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/actions/rewake.rs", "use std::fs::{File, TryLockError};", "holds the lock that disk opened"),
-    ("src/room.rs", "use std::fs::{File, TryLockError};", "holds and reads the lock that disk opened"),
+    ("src/room/lock.rs", "use std::fs::{File, TryLockError};", "holds and reads the lock that disk opened"),
+    ("src/sessions/holds.rs", "use std::fs::{File, TryLockError};", "holds the lock that disk opened"),
+    ("src/sessions/holds.rs", "use std::os::unix::fs::FileExt;", "writes what disk opened"),
     ("src/room.rs", "std::fs::read_to_string(directory.join(\".git\"))", "discovery reads outside any room"),
     ("src/room.rs", "std::fs::read_to_string(own.join(\"commondir\"))", "discovery reads outside any room"),
     ("src/cli/output.rs", "rustix::io::", "hands on what another program wrote, unbuffered"),
@@ -34,8 +36,6 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/cli/output.rs", "rustix::event", "asks whether a pipe still has a reader"),
     ("src/cli/man.rs", "std::fs::create_dir_all(&args.dir)", "writes where it is told to, outside any room"),
     ("src/actions/wake/program.rs", "rustix::process::", "ends a program, and touches no file"),
-    ("src/room.rs", "rustix::process::", "asks for a process, not for a file"),
-    ("src/room.rs", "rustix::io::Errno::SRCH", "asks for a process, not for a file"),
 ];
 
 /// Joins of paths outside `layout.rs` and `disk/`.

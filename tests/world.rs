@@ -15,6 +15,21 @@ pub(crate) struct World {
     trust: tempfile::TempDir,
 }
 
+/// Has what tests start hear SIGINT and its like, though whoever runs the tests has them ignored, as `nohup` and a shell
+/// in the background do: a signal that this process catches is the default one in what it starts.
+fn hear_signals() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let signals = [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2];
+        let heard = mailbag::disk::machine::heard(&signals);
+        for ignored in signals.iter().filter(|signal| !heard.contains(signal)) {
+            let caught = std::sync::Arc::<std::sync::atomic::AtomicBool>::default();
+            signal_hook::flag::register(*ignored, caught).expect("a signal that can be caught");
+        }
+    });
+}
+
 /// What a run of the program did.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -78,6 +93,7 @@ impl World {
 
     /// As [`World::program`], to be given pipes and files.
     pub(crate) fn bare(&self, args: &[&str]) -> Command {
+        hear_signals();
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
         command.args(args).current_dir(self.path());
         let foreign = |name: &str| {

@@ -5,7 +5,7 @@ use super::identity::Who;
 use super::status;
 use crate::error::{Doing, Result};
 use crate::room::Room;
-use crate::sessions::{self, Caller, Claim, Lease};
+use crate::sessions::{self, Caller, Claim, Lease, Loss};
 use crate::visible;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -50,6 +50,8 @@ pub struct Reply {
     /// What keeps the session from its mail.
     pub trouble: Option<String>,
     briefing: Option<Briefing>,
+    /// The agent that the session hears that it has lost.
+    lost: Option<(String, Caller)>,
 }
 
 /// Works out what to say. Nothing is said yet: then [`Reply::said`] or [`Reply::unsaid`] has to be called.
@@ -78,12 +80,21 @@ fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Re
             let agent = bind(room, &caller, event, named)?.map(|lease| lease.agent);
             Ok(Reply { agent, ..Reply::default() })
         }
-        Kind::End => sessions::release(room, &caller).map(|()| Reply::default()),
-        Kind::Tell(moment) => match bind(room, &caller, event, named)? {
-            Some(lease) => tell(room, moment, lease),
-            None if matches!(moment, Moment::Start | Moment::Resume) => Ok(how_to_join(room, &caller)),
-            None => Ok(Reply::default()),
-        },
+        Kind::End => sessions::end(room, &caller).map(|()| Reply::default()),
+        Kind::Tell(moment) => {
+            let bound = bind(room, &caller, event, named);
+            if let Ok(Some(lease)) = bound {
+                return tell(room, moment, lease);
+            }
+            if let Some(loss) = sessions::loss(room, &caller)? {
+                return Ok(told_of(loss, caller));
+            }
+            bound?;
+            match moment {
+                Moment::Start | Moment::Resume => Ok(how_to_join(room, &caller)),
+                _ => Ok(Reply::default()),
+            }
+        }
     }
 }
 
@@ -97,12 +108,16 @@ pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&W
     // A client runs one session at a time in a process. The tool server may have taken the agent before under the id of
     // one that never began: that of a session that is taken up again is known late.
     let claim = if begins(event) { Claim::Successor } else { Claim::Free };
-    let agent = match named {
-        Some(who) => Some(who.in_registry(&room.registry()?)?.id.to_string()),
-        None => match sessions::agent_of(room, caller)? {
-            None if event.follows => sessions::before(room, caller)?.map(|lease| lease.agent),
-            lease => lease.map(|lease| lease.agent),
-        },
+    let before = || if event.follows { sessions::before(room, caller) } else { Ok(None) };
+    let ours = match sessions::agent_of(room, caller)? {
+        None => before()?,
+        lease => lease,
+    };
+    // What the session itself has said counts before the name that its hooks were installed with.
+    let agent = match (ours, named) {
+        (Some(lease), _) if lease.joined => Some(lease.agent),
+        (_, Some(who)) => Some(who.in_registry(&room.registry()?)?.id.to_string()),
+        (lease, None) => lease.map(|lease| lease.agent),
     };
     agent.map(|agent| sessions::bind(room, &agent, caller, claim, &event.name)).transpose()
 }
@@ -110,16 +125,26 @@ pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&W
 fn tell(room: &Room, moment: Moment, lease: Lease) -> Result<Reply> {
     let briefing = briefing::brief(room, &lease.agent, moment, lease.told)?;
     let text = briefing.as_ref().map(|briefing| briefing.text.clone());
-    Ok(Reply { agent: Some(lease.agent), text, trouble: None, briefing })
+    Ok(Reply { agent: Some(lease.agent), text, briefing, ..Reply::default() })
+}
+
+fn told_of(loss: Loss, caller: Caller) -> Reply {
+    let text = format!("mailbag: {loss}; {}", join_by(&caller).unwrap_or_default());
+    let text = Some(visible::line(&text).into_owned());
+    Reply { text, trouble: Some(loss.to_string()), lost: Some((loss.agent, caller)), ..Reply::default() }
+}
+
+/// How a session says who it is.
+fn join_by(caller: &Caller) -> Option<String> {
+    let session = caller.session.as_deref()?;
+    Some(format!("`mailbag join NAME --session {session} --client {}` gives it one", caller.client))
 }
 
 fn how_to_join(room: &Room, caller: &Caller) -> Reply {
-    let Some(session) = &caller.session else { return Reply::default() };
+    let Some(how) = join_by(caller) else { return Reply::default() };
     let text = format!(
-        "mailbag: this session has no name yet in {}; `mailbag join NAME --session {session} --client {}` gives it one \
-         (`mailbag agent list` shows them), and its mail.",
+        "mailbag: this session has no name yet in {}; {how} (`mailbag agent list` shows them), and its mail.",
         visible::line(&room.dir.path().to_string_lossy()),
-        caller.client
     );
     Reply { text: Some(text), ..Reply::default() }
 }
@@ -129,6 +154,9 @@ impl Reply {
     pub fn said(&self, room: &Room, client: &str, event: &Event) -> Result<()> {
         if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {
             sessions::told(room, agent, briefing.told)?;
+        }
+        if let Some((agent, caller)) = &self.lost {
+            sessions::told_of_loss(room, caller, agent)?;
         }
         sessions::note(room, client, &event.name, self.agent.as_deref(), self.trouble.clone())?;
         if room.holder()?.is_none() && status::anything_waits(room)? {

@@ -1,12 +1,12 @@
-//! Who is asking: what the command line says, else the environment, else the session it names, else the person at a
-//! terminal.
+//! Who is asking: what the command line says, else what the session has joined as, else the environment, else whoever the
+//! session is otherwise, else the person at a terminal.
 
 use crate::address::quoted;
 use crate::error::{Error, Result};
 use crate::id;
 use crate::registry::{Agent, Registry};
 use crate::room::Room;
-use crate::sessions::{self, Caller, Claim};
+use crate::sessions::{self, Caller, Claim, Loss};
 
 /// The variables that name an agent, the first one that is set counts.
 pub const VARIABLES: [&str; 2] = ["MAILBAG_AGENT", "MAOS_AGENT_ID"];
@@ -23,18 +23,36 @@ pub struct Who {
 /// Who is asking. Only at a terminal is it the human: an agent that forgot to say who it is must not speak for the
 /// person.
 pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal: bool) -> Result<Who> {
-    if let Some(who) = named(asked) {
-        return Ok(who);
+    if let Some(name) = asked {
+        return Ok(as_asked(name));
     }
-    if let Some((caller, room)) = Caller::from_environment().map(|caller| Ok((caller, room()?))).transpose()?
-        && let Some(lease) = sessions::agent_of(&room, &caller)?
-    {
-        // The call renews the lease; that it can't be renewed hinders nobody.
-        if let Err(e) = sessions::bind(&room, &lease.agent, &caller, Claim::Free, "command") {
-            tracing::debug!("{e}");
+    let (by_environment, caller) = (in_environment(), Caller::from_environment());
+    let Some(caller) = caller else { return by_environment.map_or_else(|| by_place(at_terminal), Ok) };
+    let room = match (room(), by_environment.clone()) {
+        (Err(_), Some(who)) => return Ok(who),
+        (room, _) => room?,
+    };
+    let lease = sessions::agent_of(&room, &caller)?.filter(|lease| lease.joined || by_environment.is_none());
+    match (lease, by_environment) {
+        (Some(lease), _) => {
+            // The call renews the lease; that it can't be renewed hinders nobody.
+            if let Err(e) = sessions::bind(&room, &lease.agent, &caller, Claim::Free, sessions::COMMAND) {
+                tracing::debug!("{e}");
+            }
+            Ok(Who { name: lease.agent, source: THE_SESSION })
         }
-        return Ok(Who { name: lease.agent, source: "the session" });
+        (None, Some(who)) => Ok(who),
+        (None, None) => match sessions::loss(&room, &caller)? {
+            Some(loss) => Err(lost(&loss)),
+            None => by_place(at_terminal),
+        },
     }
+}
+
+/// The source of a name that the session says.
+pub const THE_SESSION: &str = "the session";
+
+fn by_place(at_terminal: bool) -> Result<Who> {
     if at_terminal {
         return Ok(Who { name: id::HUMAN.to_owned(), source: "the terminal" });
     }
@@ -44,11 +62,23 @@ pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal
     })
 }
 
+fn lost(loss: &Loss) -> Error {
+    Error::Busy {
+        what: loss.to_string(),
+        cure: "take another name with `mailbag join NAME`, or give --as AGENT".into(),
+    }
+}
+
 /// Who is asking, as far as the command line and the environment name an agent.
 pub fn named(asked: Option<&str>) -> Option<Who> {
-    if let Some(name) = asked {
-        return Some(Who { name: name.to_owned(), source: "--as" });
-    }
+    asked.map(as_asked).or_else(in_environment)
+}
+
+fn as_asked(name: &str) -> Who {
+    Who { name: name.to_owned(), source: "--as" }
+}
+
+fn in_environment() -> Option<Who> {
     let set = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
     VARIABLES.into_iter().find_map(|variable| Some(Who { name: set(variable)?, source: variable }))
 }

@@ -41,7 +41,7 @@ impl Vigil {
             return Ok(None);
         }
         // The hook that binds the session runs beside this one, and may not have come to it.
-        let lease = match sessions::agent_of(room, &caller)? {
+        let lease = match sessions::agent_of(room, &caller)?.filter(|lease| !lease.ended) {
             None => hook::bind(room, &caller, event, named)?,
             held => held,
         };
@@ -54,7 +54,8 @@ impl Vigil {
         // Who waits for a session that another one follows learns of that in a moment, and ends.
         let patience = if hook::begins(event) { limits::VIGIL_HANDOVER } else { Duration::ZERO };
         let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else { return Ok(None) };
-        let waiter = Waiter::new(room, &lease.agent)?;
+        let mut waiter = Waiter::new(room, &lease.agent)?;
+        waiter.holds(&lease.agent, &lease.named());
         Ok(Some(Vigil { room: room.clone(), caller, lease, waiter, burst: None, _only: only }))
     }
 
@@ -70,7 +71,7 @@ impl Vigil {
             let Some(lease) = sessions::of(&self.room, self.agent())?.filter(|lease| lease.is_of(&self.caller)) else {
                 return Ok(Ended::Over);
             };
-            if lease.process.is_some_and(|process| process.lives() == Some(false)) {
+            if lease.is_gone(&self.room.dir) {
                 return Ok(Ended::Over);
             }
             let at_work = at_work(&self.room, &lease, limits::VIGIL_AT_WORK);

@@ -4,6 +4,7 @@ use super::inbox::{self, Mail};
 use super::read::one;
 use crate::address::quoted;
 use crate::clock::Stamp;
+use crate::disk::machine;
 use crate::error::{Error, Problem, Result};
 use crate::inbox::taken::{Lease, Shelf};
 use crate::layout;
@@ -83,8 +84,7 @@ impl Consumer {
     /// Under the name that it gives itself, or else as the process that runs the command.
     pub fn new(name: Option<String>) -> Consumer {
         let named = name.is_some();
-        let parent = || format!("process {}", std::os::unix::process::parent_id());
-        Consumer { name: name.unwrap_or_else(parent), named }
+        Consumer { name: name.unwrap_or_else(machine::parent_name), named }
     }
 }
 

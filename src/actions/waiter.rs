@@ -1,10 +1,12 @@
 //! Waiting for one inbox, by file events; whoever waits routes meanwhile, if nobody else does.
 
 use crate::daemon::{Alongside, alongside};
+use crate::disk::machine;
 use crate::error::{Doing, Error, Result};
 use crate::limits;
 use crate::notice::InboxWatch;
 use crate::room::Room;
+use crate::sessions::{Hold, Named};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -41,16 +43,28 @@ pub struct Waiter {
     /// When to say that something may have come, though nothing was heard.
     next_look: Instant,
     signal: Arc<AtomicI32>,
+    /// What keeps the agent its session's meanwhile.
+    hold: Option<Hold>,
 }
 
 impl Waiter {
-    /// Begins to watch. From now on the first SIGINT or SIGTERM ends the wait rather than the process.
+    /// Begins to watch. From now on the first SIGINT or SIGTERM ends the wait rather than the process; an ignored
+    /// SIGINT stays ignored.
     pub fn new(room: &Room, agent: &str) -> Result<Waiter> {
         let watch = InboxWatch::new(&room.dir, agent)?;
         let signal = Arc::new(AtomicI32::new(0));
         listen(signal.clone(), watch.waker())?;
         let next_look = Instant::now() + limits::SWEEP_TRUSTED;
-        Ok(Waiter { watch, routing: Routing::new(room), next_look, signal })
+        let hold = Hold::of_this_session(room);
+        Ok(Waiter { watch, routing: Routing::new(room), next_look, signal, hold })
+    }
+
+    /// Keeps an agent that of a session while it waits. That it can't hinders nobody from waiting.
+    pub fn holds(&mut self, agent: &str, session: &Named) {
+        match Hold::take(&self.routing.room, agent, session) {
+            Ok(hold) => self.hold = Some(hold),
+            Err(e) => tracing::debug!("{e}"),
+        }
     }
 
     /// Waits until something may have come, or until that instant.
@@ -147,7 +161,8 @@ pub fn deadline(timeout: Duration) -> Option<Instant> {
 }
 
 fn listen(told: Arc<AtomicI32>, wake: impl Fn() + Send + 'static) -> Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).doing("listen to", "signals")?;
+    let mut signals =
+        signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;
     let listen = move || {
         for signal in signals.forever() {
             if told.swap(signal, Ordering::Relaxed) != 0 {

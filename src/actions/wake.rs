@@ -213,7 +213,7 @@ impl Bedside {
 /// taken to be after `most` without a hook, or if nothing is known of it.
 pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
     let within = room.settings().ok()?.session_lease;
-    if RESTING.contains(&lease.event.as_str()) || !lease.is_live(within) {
+    if RESTING.contains(&lease.event.as_str()) || !lease.is_live(&room.dir, within) {
         return None;
     }
     let most = if STARTING.contains(&lease.event.as_str()) { limits::STARTING } else { most };

@@ -136,7 +136,8 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()
 fn listen_for_the_end() -> Result<Receiver<()>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(cannot)?;
+    let mut signals =
+        signal_hook::iterator::Signals::new(crate::disk::machine::heard(&[SIGINT, SIGTERM])).map_err(cannot)?;
     let (end, ends) = channel();
     let listen = move || {
         signals.forever().next();

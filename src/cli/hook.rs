@@ -30,7 +30,7 @@ pub(super) struct Args {
     /// Which client asks
     #[arg(value_name = "CLIENT", value_parser = Client::parse)]
     client: Client,
-    /// Who the session is; else MAILBAG_AGENT, else MAOS_AGENT_ID, else whoever it joined as
+    /// Agent of a session that has not joined as another; else MAILBAG_AGENT, else MAOS_AGENT_ID
     #[arg(long = "as", value_name = "AGENT")]
     agent: Option<String>,
 }

@@ -16,8 +16,9 @@ Examples:
 For agents that run in a client such as Claude Code, Codex or Gemini CLI. Hooks,
 tools and commands of the session then know who it is without --as. The hold is
 a lease: every call renews it, and another session is refused while it lives
-(session_lease in settings.toml, 30 minutes after the last call). MAILBAG_AGENT
-counts before it.";
+(session_lease in settings.toml, 30 minutes after the last call, and as long as
+a waiter, a tool server or a view of the session runs). It counts before
+MAILBAG_AGENT and before the name that `mailbag install --agent` gave.";
 
 /// Say which agent this client's session speaks for
 #[derive(Debug, clap::Args)]
@@ -51,14 +52,18 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         (None, Some(caller)) => caller,
         (None, None) => return Err(no_session()),
     };
-    if let Some(who) = identity::named(None).filter(|who| who.name != args.name) {
-        cx.out.warn(&format!("{} says {}, and counts before what is joined", who.source, visible::line(&who.name)));
-    }
     let claim = if args.take_over { Claim::Force } else { Claim::Free };
     let joined = join::join(&cx.room()?, &args.name, args.role.as_deref(), &caller, claim)?;
     if cx.out.json {
         cx.out.json(&joined)?;
         return Ok(Exit::Ok);
+    }
+    if let Some(who) = identity::named(None).filter(|who| who.name != joined.agent) {
+        let name = visible::line(&who.name);
+        cx.out.note(&format!(
+            "{} says {name}; commands, hooks and tools of this session are {} all the same",
+            who.source, joined.agent
+        ));
     }
     let new = if joined.registered { ", registered just now" } else { "" };
     cx.out.line(format!("this session is {}{new}; {} unread", joined.agent, joined.unread))?;

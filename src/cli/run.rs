@@ -25,7 +25,8 @@ Examples:
 
 Nothing needs it: without it, whoever sends or reads routes. With it, mail
 arrives at once. SIGHUP reads registry.json and settings.toml again; SIGINT and
-SIGTERM end it, a second one at once.";
+SIGTERM end it, a second one at once. SIGINT or SIGHUP that it was started to
+ignore, as in the background of a script or by nohup, stays ignored.";
 
 /// How the router logs.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]

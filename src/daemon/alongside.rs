@@ -2,6 +2,7 @@
 
 use super::{Caller, Life, Notice, Options, Tally, Wake, pass, watch};
 use crate::error::{Doing, Error, Result};
+use crate::limits;
 use crate::outbox::Patience;
 use crate::recover::recover;
 use crate::room::{Lock, Locking, Mode, Room};
@@ -19,7 +20,7 @@ pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
     if room.holder()?.is_some() || room.is_wanted() {
         return Ok(None);
     }
-    let lock = match room.lock(Mode::Alongside)? {
+    let lock = match room.lock(Mode::Alongside, limits::PASS_WAIT)? {
         Locking::Ours(lock) => lock,
         Locking::Theirs(_) => return Ok(None),
     };

@@ -27,7 +27,7 @@ impl Board {
 
     /// Opens the file, making it if there is none, with no space of its own. What it said before stands until it is written.
     pub fn keep(dir: &Dir, name: &str) -> Result<Board> {
-        Ok(Board { file: dir.lock_file(name)?, path: dir.at(Path::new(name)), held: 0 })
+        Ok(Board { file: dir.open_to_rewrite(name)?, path: dir.at(Path::new(name)), held: 0 })
     }
 
     /// Gives it this text, with blanks behind it in the place of a longer one. Survives a kill or not; nobody acts on it.

@@ -3,6 +3,7 @@
 //! Where a system doesn't tell, there is no answer, and nobody takes that for a bad one.
 
 use super::Dir;
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,6 +59,28 @@ pub fn program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|directory| directory.join(name)).find(may_run)
 }
 
+/// The process that holds the lock (flock) on a file, if this one may see it: for people, since nothing follows from it.
+pub fn lock_holder(file: &File) -> Option<u32> {
+    let stat = rustix::fs::fstat(file).ok()?;
+    let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    let locks = std::fs::read_to_string(proc().join("locks")).ok()?;
+    let mut holders = locks.lines().filter_map(|line| flock(line, stat.st_ino));
+    // Some file systems say another device than they list: then the file's number has to do, if no other file has it.
+    let all: Vec<((u32, u32), u32)> = holders.by_ref().collect();
+    let same = all.iter().find(|(of, _)| *of == device).or(all.first().filter(|_| all.len() == 1));
+    same.map(|(_, pid)| *pid)
+}
+
+/// The device and the holder in a line that says that a file of this number is locked: proc_locks(5).
+fn flock(line: &str, inode: u64) -> Option<((u32, u32), u32)> {
+    let mut fields = line.split_whitespace().skip_while(|field| *field != "FLOCK");
+    let (pid, file) = (fields.nth(3)?.parse().ok()?, fields.next()?);
+    let mut parts = file.split(':');
+    let mut hexadecimal = || u32::from_str_radix(parts.next()?, 16).ok();
+    let device = (hexadecimal()?, hexadecimal()?);
+    (parts.next()?.parse() == Ok(inode)).then_some((device, pid))
+}
+
 /// A process, told from a later one of the same number by when it was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Process {
@@ -65,18 +88,25 @@ pub struct Process {
     pub pid: u32,
     /// When it was started, in clock ticks since the machine was.
     pub started: u64,
+    /// The namespace that its number is of, unless that is the machine's own: pid_namespaces(7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<u64>,
 }
 
 impl Process {
     /// This one; `None` where the system doesn't tell.
     pub fn own() -> Option<Process> {
-        ancestry(std::process::id()).map(|own| own.process)
+        own().map(|own| own.process)
     }
 
-    /// Does it still run? `None` where the system doesn't tell.
+    /// Does it still run? `None` where the system doesn't tell, as of a process in another namespace: its number is
+    /// another's here, or nobody's.
     pub fn lives(self) -> Option<bool> {
         let proc = Dir::open(&proc()).ok()?;
         proc.stat("self").ok()??;
+        if !numbers_are_ours() || self.namespace != namespace() {
+            return None;
+        }
         Some(ancestry(self.pid).is_some_and(|there| there.process == self))
     }
 }
@@ -85,8 +115,17 @@ impl Process {
 /// tell.
 pub fn ancestors(most: usize) -> Vec<(Process, String)> {
     let parent = |child: &Ancestry| ancestry(child.parent);
-    let above = std::iter::successors(ancestry(std::process::id()), parent).skip(1).take(most);
+    let above = std::iter::successors(own(), parent).skip(1).take(most);
     above.map(|there| (there.process, there.name)).collect()
+}
+
+/// What the process that has run this one is called. In each namespace other processes have the same numbers, and a
+/// namespace's number may be another's later.
+pub fn parent_name() -> String {
+    let pid = std::os::unix::process::parent_id();
+    let above = namespace().map(|of| (of, ancestors(1).first().map(|(parent, _)| parent.started).unwrap_or_default()));
+    let of = above.map(|(of, started)| format!(" of namespace {of}, started at {started}")).unwrap_or_default();
+    format!("process {pid}{of}")
 }
 
 /// What the system says of a process, living or not yet waited for.
@@ -105,7 +144,28 @@ fn ancestry(pid: u32) -> Option<Ancestry> {
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
-    (state != "Z").then_some(Ancestry { process: Process { pid, started }, parent, name })
+    (state != "Z").then(|| Ancestry { process: Process { pid, started, namespace: namespace() }, parent, name })
+}
+
+fn own() -> Option<Ancestry> {
+    if numbers_are_ours() { ancestry(std::process::id()) } else { None }
+}
+
+/// The machine's own namespace: PROC_PID_INIT_INO of linux/proc_ns.h.
+const OF_THE_MACHINE: u64 = 0xEFFF_FFFC;
+
+/// Which namespace the numbers of processes are of here; `None` for the machine's own, or where nothing says so.
+pub fn namespace() -> Option<u64> {
+    let link = std::fs::read_link(proc().join("self/ns/pid")).ok()?;
+    let number = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()?;
+    Some(number).filter(|number| *number != OF_THE_MACHINE)
+}
+
+/// Does `/proc` have the numbers by which this process knows others? A sandbox may have been given that of the outside.
+fn numbers_are_ours() -> bool {
+    let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.is_none_or(|numbers| numbers.split_whitespace().count() == 1)
 }
 
 /// A process of this user, and what it was started with.
@@ -150,11 +210,18 @@ fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
 }
 
 /// The signals that whoever started this process lets it ignore, such as SIGHUP under `nohup`.
-pub fn ignored_signals() -> Vec<i32> {
+fn ignored_signals() -> Vec<i32> {
     let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     let mask = mask.unwrap_or_default();
     (1..=63).filter(|signal| mask & (1 << (signal - 1)) != 0).collect()
+}
+
+/// Of these signals the ones that a process is to listen to: whoever has it ignore SIGINT or SIGHUP, as a shell in the
+/// background and `nohup` do, wants it to live on. SIGTERM is always listened to, or nothing but a kill would end it.
+pub fn heard(signals: &[i32]) -> Vec<i32> {
+    let ignored = ignored_signals();
+    signals.iter().copied().filter(|signal| *signal == libc::SIGTERM || !ignored.contains(signal)).collect()
 }
 
 /// Has a command end, by SIGTERM, when the thread that starts it ends in whatever way; where the system can do that.

@@ -9,6 +9,7 @@ mod append;
 mod barrier;
 mod board;
 mod draft;
+mod locks;
 pub mod machine;
 mod outside;
 mod own;
@@ -156,6 +157,17 @@ impl Dir {
         Ok(Listing { entries, path: self.path.clone() })
     }
 
+    /// Opens a file to be rewritten in place, making it if there is none.
+    fn open_to_rewrite(&self, name: impl AsRef<Path>) -> Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(
+            rustix::fs::openat(&*self.fd, name.as_ref(), flags, self.access.file()).doing("open", self.at(&name))?,
+        );
+        let done = self.access.complete(file.as_fd(), self.access.file(), self.as_fd());
+        done.doing("set the permissions of", self.at(name))?;
+        Ok(file)
+    }
+
     /// Opens a file in this directory to look at it: never blocks, never follows a link.
     pub fn look(&self, name: impl AsRef<Path>) -> Result<File> {
         let fd = rustix::fs::openat(&*self.fd, name.as_ref(), LOOK, Mode::empty()).doing("open", self.at(name))?;
@@ -289,15 +301,6 @@ impl Dir {
     /// Makes the names in this directory durable.
     pub fn sync(&self) -> Result<()> {
         system::sync_file(self.fd.as_fd()).map_err(|source| Error::Sync { path: self.path.to_path_buf(), source })
-    }
-
-    /// Opens a file for a lock, making it if there is none.
-    pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<File> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), flags, Mode::RUSR | Mode::WUSR);
-        let file = File::from(fd.doing("open", self.at(&name))?);
-        self.own(&file).doing("set the permissions of", self.at(name))?;
-        Ok(file)
     }
 }
 

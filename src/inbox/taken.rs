@@ -7,7 +7,7 @@
 use super::{is_same, set_down};
 use crate::clock::Stamp;
 use crate::disk::Dir;
-use crate::error::{Doing, Result};
+use crate::error::Result;
 use crate::{layout, limits};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
@@ -45,11 +45,10 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Waits for whoever holds it, which takes milliseconds.
+    /// Waits for whoever holds it, which takes milliseconds, and not without end.
     pub fn open(room: &Dir, agent: &str) -> Result<Shelf> {
         let taken = room.make(layout::taken(agent))?;
-        let lock = taken.lock_file(layout::TAKEN_LOCK)?;
-        lock.lock().doing("lock", taken.at(layout::TAKEN_LOCK))?;
+        let lock = taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT)?;
         let inbox = room.sub(layout::inbox(agent))?;
         Ok(Shelf { room: room.clone(), agent: agent.to_owned(), inbox, taken, _lock: lock })
     }

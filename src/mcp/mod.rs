@@ -12,6 +12,7 @@ mod server;
 mod session;
 mod wire;
 
+use crate::disk::machine;
 use crate::error::{Doing, Error, Result};
 use crate::sessions::Caller;
 use receipts::Receipts;
@@ -70,7 +71,8 @@ fn broken(what: &str) -> Error {
 
 /// SIGINT and SIGTERM end it cleanly, a second one at once.
 fn listen(ending: watch::Sender<bool>) -> Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).doing("listen to", "signals")?;
+    let mut signals =
+        signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;
     let listen = move || {
         for signal in signals.forever() {
             if ending.send_replace(true) {

@@ -5,9 +5,9 @@ use crate::actions::join::{self, Joined};
 use crate::error::{Error, Result};
 use crate::id;
 use crate::room::{self, Room};
-use crate::sessions::{self, Caller, Claim, Lease};
+use crate::sessions::{self, Caller, Claim, Hold, Lease, Named};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The name under which this server calls where the client has no other.
 const CLIENT: &str = "mcp";
@@ -17,7 +17,11 @@ pub(super) struct Session {
     asked: Option<PathBuf>,
     from: PathBuf,
     state: Mutex<State>,
+    holds: Holds,
 }
+
+/// What keeps the agents of the client's sessions theirs while the server lives.
+type Holds = Arc<Mutex<Vec<(Caller, String, Hold)>>>;
 
 struct State {
     caller: Caller,
@@ -27,7 +31,7 @@ struct State {
 
 impl Session {
     pub(super) fn new(asked: Option<PathBuf>, from: PathBuf, caller: Caller) -> Session {
-        Session { asked, from, state: Mutex::new(State { caller, agent: None }) }
+        Session { asked, from, state: Mutex::new(State { caller, agent: None }), holds: Holds::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -36,7 +40,21 @@ impl Session {
 
     /// Another session of the same client, which says with each call whose it is.
     pub(super) fn of(&self, caller: Caller) -> Session {
-        Session::new(self.asked.clone(), self.from.clone(), caller)
+        let holds = self.holds.clone();
+        Session { holds, ..Session::new(self.asked.clone(), self.from.clone(), caller) }
+    }
+
+    /// Keeps an agent its session's, which has just called. That it can't hinders nobody.
+    fn hold(&self, room: &Room, agent: &str, caller: &Caller) {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        if holds.iter().any(|(of, held, _)| of == caller && held == agent) {
+            return;
+        }
+        holds.retain(|(of, _, _)| of != caller);
+        match Hold::take(room, agent, &Named::from(caller)) {
+            Ok(hold) => holds.push((caller.clone(), agent.to_owned(), hold)),
+            Err(e) => tracing::debug!("{e}"),
+        }
     }
 
     /// The room, looked for each time: it may be made while the server lives.
@@ -73,7 +91,7 @@ impl Session {
             Err(e @ Error::Busy { .. }) => return Err(e),
             // That the lease can't be written hinders nobody.
             Err(e) => tracing::warn!("{e}"),
-            Ok(_) => {}
+            Ok(_) => self.hold(room, &agent.id, &state.caller),
         }
         state.agent = Some(agent.id.to_string());
         Ok(Who { name: agent.id.to_string(), source: who.source })
@@ -99,7 +117,8 @@ impl Session {
                 cure: "take a name of your own".into(),
             });
         }
-        if let Some(who) = identity::named(None).filter(|who| !is_same(room, &who.name, name)) {
+        let chosen = identity::named(None).and_then(|_| self.state().who(room).ok().flatten());
+        if let Some(who) = chosen.filter(|who| !is_same(room, &who.name, name)) {
             return Err(Error::Usage {
                 what: format!("{} says that you are {}", who.source, who.name),
                 cure: "use that name; whoever started you chose it".into(),
@@ -111,6 +130,7 @@ impl Session {
             _ => state.caller.clone(),
         };
         let joined = join::join(room, name, role, &caller, Claim::Free)?;
+        self.hold(room, &joined.agent, &caller);
         (state.caller, state.agent) = (caller, Some(joined.agent.clone()));
         Ok(joined)
     }
@@ -118,10 +138,14 @@ impl Session {
 
 impl State {
     fn who(&self, room: &Room) -> Result<Option<Who>> {
+        let ours = sessions::agent_of(room, &self.caller)?;
+        // What the session itself has said counts before the name that the server was set up with. But one whose client
+        // says nothing of its sessions may be one of several below one process.
         if let Some(who) = identity::named(None) {
-            return Ok(Some(who));
+            let said = ours.filter(|lease| lease.joined && lease.client != CLIENT);
+            return Ok(Some(said.map_or(who, |lease| Who { name: lease.agent, source: identity::THE_SESSION })));
         }
-        let lease = match (sessions::agent_of(room, &self.caller)?, &self.agent) {
+        let lease = match (ours, &self.agent) {
             // The environment may name another session than the one that hooks and commands speak of.
             (None, None) => sessions::before(room, &self.caller)?.filter(|lease| lease.client == self.caller.client),
             (lease, _) => lease,
@@ -130,7 +154,7 @@ impl State {
         // with a server like this one, looks like one session: they leave each other's agents alone.
         let said = lease.as_ref().filter(|lease| lease.client != CLIENT).map(|lease| lease.agent.clone());
         let name = said.or_else(|| self.agent.clone()).or_else(|| lease.map(|lease| lease.agent));
-        Ok(name.map(|name| Who { name, source: "the session" }))
+        Ok(name.map(|name| Who { name, source: identity::THE_SESSION }))
     }
 
     /// A client may go on under another id, as when its conversation is cleared, while its server stays: then the lease

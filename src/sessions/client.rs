@@ -9,7 +9,7 @@ use crate::limits;
 pub const VARIABLES: [(&str, &str); 3] =
     [("CLAUDE_CODE_SESSION_ID", CLAUDE), ("CODEX_SESSION_ID", CODEX), ("GEMINI_SESSION_ID", GEMINI)];
 /// Set in the shell of Gemini CLI, which doesn't name the session there.
-const IN_GEMINI: &str = "GEMINI_CLI";
+pub const IN_GEMINI: &str = "GEMINI_CLI";
 
 const CLAUDE: &str = "claude";
 const CODEX: &str = "codex";

@@ -14,9 +14,10 @@ fn the_environment_says_who_and_where_it_is() {
     let room = world.room("").canonicalize().expect("a room");
     let room = room.display().to_string();
     let shown: Vec<&str> = out.lines().map(|line| line.split_once('=').expect("a variable").1).collect();
-    let session = shown[6];
+    let (hold, session) = (shown[1], shown[7]);
     let context = format!("{room}/../shared");
-    assert_eq!(shown, ["alice", "engineer", &room, "alice", "engineer", &room, session, &context]);
+    assert_eq!(shown, ["alice", hold, "engineer", &room, "alice", "engineer", &room, session, &context]);
+    assert!(hold.starts_with("alice~"), "{hold}");
     assert_eq!(uuid::Uuid::parse_str(session).expect("an id").get_version_num(), 7);
     assert!(said(&world, "alice").iter().all(|message| message["metadata"]["session_id"] == session));
     let mut command = world.program(&["exec", "--id", "bob", "--", "sh", "-c", print]);

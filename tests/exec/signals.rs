@@ -1,6 +1,7 @@
 //! Signals reach the command, once each.
 
 use super::{Command, words};
+use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
 
@@ -78,6 +79,49 @@ fn what_it_was_started_to_ignore_the_command_ignores_too() {
         command
     };
     assert_eq!(Command::by(&world, nohup).ends(&world, 0), "up\nstill there\n");
+}
+
+/// A command that is started to ignore these signals.
+fn ignoring(world: &World, signals: &str, args: &[&str]) -> std::process::Command {
+    let program = world.bare(args);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &format!("trap '' {signals}; exec \"$@\""), "sh"]);
+    shell.arg(program.get_program()).args(program.get_args()).current_dir(world.path()).env("NO_COLOR", "1");
+    shell
+}
+
+#[test]
+fn an_interrupt_that_is_ignored_ends_neither_the_command_nor_a_wait_and_sigterm_does() {
+    let world = World::with(&["alice"]);
+    let script = "echo up; kill -INT $$; kill -HUP $$; echo still there; exec tail -f /dev/null";
+    let ignored = ignoring(&world, "INT HUP TERM", &["exec", "--id", "bob", "--", "sh", "-c", script]);
+    let mut bob = Command::by(&world, ignored);
+    bob.says(&world, "still there");
+    bob.signal(Signal::INT);
+    bob.signal(Signal::HUP);
+    bob.signal(Signal::TERM);
+    bob.ends(&world, 143);
+    assert_eq!(words(&world, "bob").last().map(String::as_str), Some("blocked: ended by SIGTERM"));
+    let waits = ignoring(&world, "INT HUP", &["exec", "--id", "carol", "--after", "alice", "--", "echo", "begun"]);
+    let mut carol = Command::by(&world, waits);
+    carol.waits(&world, "carol");
+    carol.signal(Signal::INT);
+    carol.signal(Signal::HUP);
+    carol.signal(Signal::TERM);
+    carol.ends(&world, 143);
+    let last = words(&world, "carol").pop().unwrap_or_default();
+    assert_eq!(last, "blocked: ended by SIGTERM before it began");
+}
+
+#[test]
+fn a_router_that_is_started_to_ignore_an_interrupt_ends_by_sigterm_alone() {
+    let mut town = Town::of(&["alice", "bob"]);
+    let ignored = ignoring(&town, "INT HUP TERM", &["run"]);
+    town.start_by(ignored);
+    town.router().signal(Signal::INT);
+    town.router().signal(Signal::HUP);
+    town.is_alive("alice", "bob");
+    town.stop();
 }
 
 /// Runs what its arguments say in a terminal of its own, presses Ctrl-C once `up` appears, goes on until it ends, and

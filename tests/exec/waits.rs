@@ -53,8 +53,12 @@ fn who_was_begun_anew_has_not_completed_though_the_log_does_not_say_so_yet() {
     let world = World::new();
     world.ok(&["exec", "--id", "alice", "--", "true"]);
     let now = chrono::Utc::now().to_rfc3339();
-    let hold = json!({"agent": "alice", "client": "exec", "session": "s1", "since": now, "last": now});
-    world.write("sessions/alice.json", hold.to_string());
+    let lease = json!({"agent": "alice", "client": "exec", "session": "s1", "since": now, "last": now});
+    world.write("sessions/alice.json", lease.to_string());
+    // What says that it lives is the lock that it holds.
+    let session = json!({"client": "exec", "session": "s1"}).to_string();
+    let hold = std::fs::File::open(world.write("sessions/holds/alice~1", session)).expect("a file");
+    hold.lock().expect("nobody else has it");
     let mut bob = after(&world, "bob", &["alice"]);
     bob.waits(&world, "bob");
     world.drop_file("alice", "x.json", json!({"type": "completed", "body": "done"}).to_string());

@@ -106,6 +106,71 @@ fn a_session_that_empties_its_context_keeps_its_name_under_its_new_id() {
 }
 
 #[test]
+fn a_session_that_is_taken_up_again_has_its_name_again() {
+    // P81
+    let world = room();
+    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    told(&world, &of("s1", "SessionEnd-other"));
+    assert!(told(&world, &of("s2", "SessionStart-startup")).contains("has no name yet"), "another is nobody");
+    mail(&world, "meanwhile", &[]);
+    let start = told(&world, &of("s1", "SessionStart-resume"));
+    assert!(start.contains("meanwhile"), "{start}");
+    assert_eq!(world.read("sessions/alice.json")["session"], "s1");
+}
+
+#[test]
+fn a_session_that_is_taken_up_again_hears_who_has_its_name_by_then() {
+    // P99
+    let world = room();
+    world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+    told(&world, &of("s1", "SessionEnd-other"));
+    world.ok(&["join", "alice", "--session", "s2", "--client", "codex"]);
+    let start = told(&world, &of("s1", "SessionStart-resume"));
+    assert!(start.contains("no longer alice: codex session s2"), "{start}");
+    assert!(start.contains("mailbag join NAME --session s1"), "{start}");
+    assert_eq!(told(&world, &of("s1", "UserPromptSubmit")), "", "once");
+}
+
+#[test]
+fn a_session_whose_name_is_taken_over_hears_so_once_whoever_named_it() {
+    // P99
+    for named in [true, false] {
+        let world = room();
+        let args: &[&str] = if named { &["claude", "--as", "alice"] } else { &["claude"] };
+        let hook = |event: &str| run(&world, args, None, &of("s1", event));
+        if !named {
+            world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
+        }
+        hook("SessionStart-startup");
+        world.ok(&["join", "alice", "--session", "s2", "--client", "codex", "--take-over"]);
+        let next = hook("UserPromptSubmit");
+        let text = String::from_utf8_lossy(&next.stdout).into_owned();
+        assert!(text.contains("no longer alice: codex session s2"), "{text}");
+        assert_eq!(hook("UserPromptSubmit").stdout.len(), 0, "once");
+    }
+}
+
+#[test]
+fn what_a_session_joined_as_counts_before_the_name_its_hooks_were_installed_with() {
+    // P99
+    let world = room();
+    let hook = |session: &str, event: &str| {
+        let output = run(&world, &["claude", "--as", "alice"], None, &of(session, event));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    hook("s1", "SessionStart-startup");
+    of_another_process(&world);
+    assert!(hook("s2", "SessionStart-startup").contains("held by claude session s1"));
+    world.ok(&["join", "bob", "--session", "s2", "--client", "claude"]);
+    world.send("alice", "bob", "for bob");
+    mail(&world, "for alice", &[]);
+    let told = hook("s2", "UserPromptSubmit");
+    assert!(told.contains("for bob") && !told.contains("for alice"), "{told}");
+    assert!(hook("s1", "UserPromptSubmit").contains("for alice"), "and the first is alice still");
+    assert_eq!(world.read("sessions/bob.json")["session"], "s2");
+}
+
+#[test]
 fn a_name_that_nobody_has_is_told_at_the_start() {
     let world = room();
     let output = run(&world, &["claude"], Some("alise"), &of("s1", "SessionStart-startup"));

@@ -136,7 +136,12 @@ fn a_client_whose_conversation_was_cleared_keeps_its_agent() {
 fn process_of(pid: u32) -> serde_json::Value {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
     let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
-    json!({"pid": pid, "started": fields.clone().nth(19).and_then(|field| field.parse::<u64>().ok())})
+    let started = fields.clone().nth(19).and_then(|field| field.parse::<u64>().ok());
+    let mut process = json!({"pid": pid, "started": started});
+    if let Some(namespace) = mailbag::disk::machine::namespace() {
+        process["namespace"] = json!(namespace);
+    }
+    process
 }
 
 #[test]
@@ -198,6 +203,33 @@ fn what_the_environment_says_can_not_be_changed() {
     assert!(complaint.contains("carol") && complaint.contains("register_agent"), "{complaint}");
     client.text("register_agent", json!({"name": "carol", "role": "tester"}));
     assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+}
+
+#[test]
+fn what_the_session_joined_counts_before_the_name_that_the_server_was_set_up_with() {
+    // P99
+    let world = World::with(&["alice", "bob"]);
+    let client = Client::with(&world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s1")]);
+    assert!(client.text("list_agents", json!({})).contains("you are alice"));
+    world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
+    client.text("send_message", json!({"to": "alice", "body": "x"}));
+    assert_eq!(world.inbox("alice")[0]["from"], "bob");
+    client.text("register_agent", json!({"name": "bob"}));
+}
+
+#[test]
+fn an_agent_stays_its_session_s_while_the_server_lives() {
+    // P99
+    let world = World::with(&["alice"]).settings("session_lease = \"1s\"\n");
+    let client = Client::session(&world, "s1");
+    client.text("register_agent", json!({"name": "alice"}));
+    let mut lease = world.read("sessions/alice.json");
+    lease["last"] = json!("2026-01-01T00:00:00Z");
+    world.write("sessions/alice.json", lease.to_string());
+    let complaint = world.fails(75, &["join", "alice", "--session", "s2", "--client", "claude"]);
+    assert!(complaint.contains("claude session s1"), "{complaint}");
+    drop(client);
+    world.ok(&["join", "alice", "--session", "s2", "--client", "claude"]);
 }
 
 #[test]

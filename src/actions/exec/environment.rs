@@ -1,6 +1,7 @@
 //! The environment of a command that is an agent: what mailbag and the helpers read.
 
 use crate::id;
+use crate::sessions::{HOLD, IN_GEMINI, VARIABLES};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,8 @@ pub(super) struct Place {
     pub(super) role: Option<String>,
     /// The session.
     pub(super) session: String,
+    /// What tells that this is it, in a sandbox too.
+    pub(super) hold: String,
     /// The directory of shared files.
     pub(super) context: PathBuf,
 }
@@ -24,8 +27,11 @@ impl Place {
         let text = |text: &str| Some(OsString::from(text));
         let path = |path: &Path| Some(path.as_os_str().to_owned());
         let role = self.role.as_deref().map(OsString::from);
-        vec![
+        // The command is a session of its own: what names the client's that runs this is not said to it.
+        let foreign = VARIABLES.iter().map(|(name, _)| *name).chain([IN_GEMINI]).map(|name| (name, None));
+        let own = [
             ("MAILBAG_ROOM", path(&self.room)),
+            (HOLD, text(&self.hold)),
             ("MAILBAG_AGENT", text(&self.agent)),
             ("MAILBAG_ROLE", role.clone()),
             ("MAOS_AGENT_ID", text(&self.agent)),
@@ -33,7 +39,8 @@ impl Place {
             ("MAOS_SESSION_ID", text(&self.session)),
             ("MAOS_MESSAGE_DIR", path(&self.room)),
             ("MAOS_SHARED_CONTEXT", path(&self.context)),
-        ]
+        ];
+        own.into_iter().chain(foreign).collect()
     }
 }
 

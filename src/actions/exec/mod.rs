@@ -133,9 +133,7 @@ impl Happenings {
     fn listen(room: &Room) -> Result<Happenings> {
         let (sender, receiver) = channel();
         let finishing = Arc::new(AtomicBool::new(false));
-        let ignored = machine::ignored_signals();
-        let heard = SIGNALS.iter().filter(|signal| !ignored.contains(signal));
-        let mut signals = SignalsInfo::<WithOrigin>::new(heard).doing("listen to", "signals")?;
+        let mut signals = SignalsInfo::<WithOrigin>::new(machine::heard(&SIGNALS)).doing("listen to", "signals")?;
         let (told, is_finishing) = (sender.clone(), finishing.clone());
         let listen = move || {
             for origin in signals.forever() {
@@ -177,7 +175,7 @@ impl Happenings {
         if let Err(e) = self.routing.tend() {
             hear(Told::Warning(format!("what waits is not routed: {e}")));
         }
-        self.renewal = session.renew(self.renewal);
+        self.renewal = session.renew(self.renewal, hear);
         let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
         match self.receiver.recv_timeout(left.min(limits::TAKE_OVER)) {
             Ok(happening) => Some(happening),

@@ -12,7 +12,7 @@ use crate::address::quoted;
 use crate::error::{Doing, Error, Result};
 use crate::registry::{Agent, Registry, Status};
 use crate::room::Room;
-use crate::sessions::{self, Caller, Claim, Process};
+use crate::sessions::{self, Caller, Claim, Hold, Named, Process};
 use crate::{id, limits};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -36,6 +36,8 @@ pub(super) struct Session {
     /// This process, as who it speaks for the agent.
     caller: Caller,
     every: Duration,
+    /// What tells others, wherever they run, that this lives.
+    _hold: Hold,
 }
 
 impl Session {
@@ -55,6 +57,7 @@ impl Session {
         send::sender_id(&room.registry()?, &settings, &who)?;
         let caller = caller();
         let lease = sessions::bind(room, &id, &caller, Claim::Free, "exec")?;
+        let hold = Hold::take(room, &id, &Named::from(&caller))?;
         if !lease.is_of(&caller) {
             let what = format!("{id} is held by {}, inside of which this runs", lease.holder());
             return Err(Error::Busy { what, cure: "take another name".into() });
@@ -66,12 +69,13 @@ impl Session {
             room: path.canonicalize().doing("find", path)?,
             role: known.map_or(wish.role.clone(), |agent| agent.role.clone()),
             session: environment::session(),
+            hold: hold.name().to_owned(),
             context: std::path::absolute(&context).doing("find", &context)?,
             agent: id,
         };
         let supervisor = known.and_then(|agent| agent.supervisor.clone());
         let every = RENEWED.min(settings.session_lease / 3);
-        Ok(Session { room: room.clone(), place, who, supervisor, caller, every })
+        Ok(Session { room: room.clone(), place, who, supervisor, caller, every, _hold: hold })
     }
 
     /// Its id.
@@ -86,14 +90,18 @@ impl Session {
         sessions::release(&self.room, &self.caller).and(marked)
     }
 
-    /// Says that it still lives, if it is time to, and gives when that is next.
-    pub(super) fn renew(&self, due: Instant) -> Instant {
+    /// Says that it still lives, if it is time to, and gives when that is next. Who was taken over is told, once, and the
+    /// command goes on as what it was started.
+    pub(super) fn renew(&self, due: Instant, hear: &dyn Fn(Told)) -> Instant {
         if Instant::now() < due {
             return due;
         }
-        // Who was taken over is told so by nothing but this; the command goes on as what it was started.
         if let Err(e) = sessions::bind(&self.room, self.id(), &self.caller, Claim::Free, "exec") {
             tracing::debug!("{e}");
+            if let Ok(Some(loss)) = sessions::loss(&self.room, &self.caller) {
+                hear(Told::Warning(loss.to_string()));
+                bear(sessions::told_of_loss(&self.room, &self.caller, &loss.agent), hear);
+            }
         }
         Instant::now() + self.every
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::notice::LogWatch;
 use crate::record::{Event, Record};
 use crate::registry::{Registry, Status};
-use crate::sessions::{self, Lease};
+use crate::sessions;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -158,7 +158,7 @@ impl<'s> Wait<'s> {
     fn is_completed(&self, other: &str) -> bool {
         let Some(doing) = self.graph.doing(other).filter(|doing| doing.is_completed()) else { return false };
         let lease = sessions::of(&self.session.room, other).ok().flatten();
-        let held = lease.filter(|lease| lease.client == sessions::EXEC && !is_dead(lease));
+        let held = lease.filter(|lease| lease.client == sessions::EXEC && !lease.is_gone(&self.session.room.dir));
         let since = held.and_then(|lease| Stamp::parse(&lease.since));
         since.is_none_or(|since| since.micros() <= doing.at)
     }
@@ -203,13 +203,9 @@ impl<'s> Wait<'s> {
         let registry = self.session.room.registry();
         let status = registry.ok().and_then(|registry| registry.agent(agent).map(|agent| agent.status));
         let lease = sessions::of(&self.session.room, agent).ok().flatten();
-        !lease.is_some_and(|lease| is_dead(&lease)) && !matches!(status, Some(Status::Offline | Status::Retired) | None)
+        let is_gone = lease.is_some_and(|lease| lease.is_gone(&self.session.room.dir));
+        !is_gone && !matches!(status, Some(Status::Offline | Status::Retired) | None)
     }
-}
-
-/// Has the process ended that holds the agent?
-fn is_dead(lease: &Lease) -> bool {
-    lease.process.and_then(|process| process.lives()) == Some(false)
 }
 
 fn circle(way: &[String]) -> Error {

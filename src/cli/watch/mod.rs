@@ -11,10 +11,12 @@ use super::Exit;
 use super::context::Context;
 use crate::actions::status::Glance;
 use crate::actions::timeline::{Channels, Timeline};
+use crate::disk::machine;
 use crate::error::{Error, Result};
 use crate::id;
 use crate::notice::LogWatch;
 use crate::room::Room;
+use crate::sessions::Hold;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -71,6 +73,8 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     let plain = args.plain || cx.out.json || dumb || !cx.out.is_terminal() || !std::io::stdin().is_terminal();
     let (wakes, woken) = channel();
+    // Who looks on is there, however long nothing else is heard of the session.
+    let _hold = Hold::of_this_session(&room);
     if plain {
         let keeper = keep_awake(&room, id::HUMAN, &wakes, cx)?;
         let timeline = Timeline::open(&room, channels, args.last)?;
@@ -101,7 +105,8 @@ fn keep_awake(room: &Room, reader: &str, wakes: &Sender<Wake>, cx: &Context) -> 
         Err(e) => cx.out.warn(&format!("{e}; looking every two seconds instead")),
     }
     let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(cannot)?;
+    let mut signals =
+        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM])).map_err(cannot)?;
     let end = wakes.clone();
     std::thread::spawn(move || {
         for _ in signals.forever() {

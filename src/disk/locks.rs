@@ -1,0 +1,97 @@
+//! File locks: only their owner can open them, nobody waits for one without end, and errors say who holds one.
+
+use super::{Dir, machine};
+use crate::error::{Doing, Error, Result};
+use crate::limits;
+use rustix::fs::{Mode, OFlags};
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Whoever can open a file can lock it (flock(2)), so that only its owner may be able to.
+const OWN: Mode = Mode::RUSR.union(Mode::WUSR);
+
+impl Dir {
+    /// Opens a file for a lock, making it if there is none. One that others could open is closed to them.
+    pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(self, name.as_ref(), flags, OWN);
+        let file = File::from(fd.doing("open", self.at(&name))?);
+        self.own(&file).and_then(|()| close(&file)).doing("set the permissions of", self.at(&name))?;
+        Ok(file)
+    }
+
+    /// Holds a lock as long as the file lives, or fails after that time and says who holds it.
+    pub fn lock_within(&self, name: impl AsRef<Path>, within: Duration) -> Result<File> {
+        let file = self.lock_file(&name)?;
+        let (deadline, mut pause) = (Instant::now() + within, Duration::from_millis(1));
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(e)) => return Err(e).doing("lock", self.at(&name)),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Err(self.locked(&name, &file)),
+                // There is no wait with a deadline for a file lock.
+                Err(TryLockError::WouldBlock) => std::thread::sleep(pause),
+            }
+            pause = (pause * 2).min(limits::LOCK_LOOK);
+        }
+    }
+
+    /// The error of somebody who found a lock held.
+    pub fn locked(&self, name: impl AsRef<Path>, file: &File) -> Error {
+        let path = self.at(name);
+        let (who, cure) = match machine::lock_holder(file) {
+            Some(pid) => (format!("process {pid}"), format!("if it hangs, end it: `kill {pid}`")),
+            None => ("another process".to_owned(), "`lslocks` may say which".to_owned()),
+        };
+        Error::Busy { what: format!("{who} holds {}", path.display()), cure: format!("try again later; {cure}") }
+    }
+}
+
+/// Takes from a lock of an older room what it gave to others. Whoever may not do that has not made it.
+fn close(file: &File) -> std::io::Result<()> {
+    match rustix::fs::fstat(file)? {
+        meta if Mode::from_raw_mode(meta.st_mode) & Mode::from_raw_mode(0o077) == Mode::empty() => Ok(()),
+        _ => match rustix::fs::fchmod(file, OWN) {
+            Err(rustix::io::Errno::PERM) => Ok(()),
+            done => Ok(done?),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_lock_can_be_opened_by_its_owner_alone() -> Result<(), Box<dyn std::error::Error>> {
+        let there = tempfile::tempdir()?;
+        let dir = Dir::open(there.path())?;
+        dir.lock_file("new")?;
+        std::fs::write(there.path().join("old"), "")?;
+        std::fs::set_permissions(there.path().join("old"), std::fs::Permissions::from_mode(0o666))?;
+        dir.lock_file("old")?;
+        assert_eq!((mode(&there.path().join("new")), mode(&there.path().join("old"))), (0o600, 0o600));
+        Ok(())
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_gives_up_and_says_who_holds_it() -> Result<(), Box<dyn std::error::Error>> {
+        let there = tempfile::tempdir()?;
+        let dir = Dir::open(there.path())?;
+        let held = dir.lock_within("lock", Duration::ZERO)?;
+        let refused = dir.lock_within("lock", Duration::from_millis(20)).expect_err("it is held").to_string();
+        assert!(refused.contains("lock; try again later"), "{refused}");
+        if cfg!(target_os = "linux") {
+            assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
+        }
+        drop(held);
+        dir.lock_within("lock", Duration::ZERO)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Locks that somebody holds who has no business with them: nobody waits without end, and each says who it is.
+
+use crate::town::is_root;
+use crate::world::{Ran, World};
+use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long a command may take that waits for a lock: its deadline, and what a busy machine adds.
+const BOUND: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_lock_cannot_be_held_by_another_user() {
+    // P98
+    if !is_root("another user") {
+        return;
+    }
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["join", "alice", "--session", "s1"]);
+    world.send("bob", "alice", "work");
+    world.ok(&["take", "--as", "alice"]);
+    world.ok(&["archive", "--older-than", "1d"]);
+    drop(world.router(&[]));
+    std::fs::set_permissions(world.path(), std::fs::Permissions::from_mode(0o755)).expect("its own directory");
+    let locks = [
+        "spool/lock",
+        "spool/routing.lock",
+        "spool/wanted",
+        "spool/registry.lock",
+        "spool/archive.lock",
+        "sessions/.lock",
+        "inbox/alice/taken/.lock",
+    ];
+    for lock in locks {
+        let path = world.room(lock);
+        assert_eq!(path.metadata().expect(lock).permissions().mode() & 0o777, 0o600, "{lock}");
+        let mut other = Command::new("setpriv");
+        other.args(["--reuid=65534", "--regid=65534", "--clear-groups", "flock", "--nonblock"]);
+        let held = other.arg(&path).arg("true").output().expect("setpriv and flock");
+        assert!(!held.status.success(), "{lock}");
+    }
+}
+
+/// Runs the program while this process holds a lock, as another of the same user may.
+#[track_caller]
+fn while_held(world: &World, lock: &str, run: impl FnOnce() -> Ran) -> Ran {
+    let held = File::open(world.room(lock)).expect(lock);
+    held.lock().expect("nobody holds it");
+    let begun = Instant::now();
+    let ran = run();
+    assert!(begun.elapsed() < BOUND, "{lock}: {:?}", begun.elapsed());
+    ran
+}
+
+#[test]
+fn whoever_finds_a_lock_held_gives_up_in_time_and_says_by_whom() {
+    // P98
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["join", "alice", "--session", "s1"]);
+    world.send("bob", "alice", "work");
+    world.ok(&["take", "--as", "alice"]);
+    drop(world.router(&[]));
+    let pid = format!("process {} holds", std::process::id());
+    let cases: [(&str, &[&str]); 5] = [
+        ("spool/registry.lock", &["agent", "add", "carol"]),
+        ("spool/routing.lock", &["run"]),
+        ("sessions/.lock", &["join", "alice", "--session", "s1"]),
+        ("inbox/alice/taken/.lock", &["take", "--as", "alice"]),
+        ("spool/archive.lock", &["archive", "--older-than", "1d"]),
+    ];
+    world.ok(&["archive", "--older-than", "1d"]);
+    for (lock, args) in cases {
+        let complaint = while_held(&world, lock, || world.run(args)).fails(75, args);
+        assert!(complaint.contains(lock), "{lock}: {complaint}");
+        assert!(!cfg!(target_os = "linux") || complaint.contains(&pid), "{lock}: {complaint}");
+    }
+    let input = r#"{"hook_event_name": "UserPromptSubmit", "session_id": "s1"}"#;
+    while_held(&world, "sessions/.lock", || world.pipe(&["hook", "claude"], input)).ok(&["hook"]);
+    let waits = ["wait", "--as", "alice", "--timeout", "100ms"];
+    while_held(&world, "spool/lock", || world.run(&waits)).fails(4, &waits);
+}

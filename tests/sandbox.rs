@@ -1,0 +1,230 @@
+//! Commands in a sandbox: in another PID namespace, where no number of a process outside means anything, and with parts
+//! of the room that can only be read.
+
+use crate::town::Town;
+use crate::world::{Ran, World};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a command may take: a second for the router, and what a busy machine takes to start it.
+const SOON: Duration = Duration::from_secs(8);
+
+/// Can this machine make such a sandbox for this user?
+fn can_be_made() -> bool {
+    let made = Command::new("unshare").args(["--mount", "--pid", "--fork", "--mount-proc", "true"]).output();
+    let can = made.is_ok_and(|made| made.status.success());
+    if !can {
+        println!("skipped: no namespaces can be made here (needs root and `unshare`)");
+    }
+    can
+}
+
+/// The program in a PID namespace of its own, with these directories of the room read-only.
+fn inside(world: &World, read_only: &[&str], args: &[&str]) -> Command {
+    let program = world.bare(args);
+    let mut sandbox = Command::new("unshare");
+    sandbox.args(["--mount", "--pid", "--fork", "--mount-proc", "sh", "-ec"]);
+    sandbox.arg("for d in $READ_ONLY; do mount --bind $d $d; mount -o remount,bind,ro $d; done; \"$@\"; exit $?");
+    sandbox.arg("sh").arg(program.get_program()).args(program.get_args()).current_dir(world.path());
+    let paths: Vec<String> = read_only.iter().map(|below| world.room(below).display().to_string()).collect();
+    sandbox.env("READ_ONLY", paths.join(" ")).env("NO_COLOR", "1").stdin(Stdio::null());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => sandbox.env(name, value),
+            None => sandbox.env_remove(name),
+        };
+    }
+    sandbox
+}
+
+/// Runs it, which must not take long.
+#[track_caller]
+fn run(command: &mut Command) -> Ran {
+    let begun = Instant::now();
+    let output = command.output().expect("the sandbox starts");
+    let took = begun.elapsed();
+    assert!(took < SOON, "it took {took:?}: {output:?}");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ran { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+#[track_caller]
+fn run_inside(world: &World, args: &[&str]) -> Ran {
+    run(&mut inside(world, &[], args))
+}
+
+#[test]
+fn no_command_in_another_namespace_waits_for_a_router_outside_that_routes() {
+    // P97
+    if !can_be_made() {
+        return;
+    }
+    let town = Town::of(&["alice", "bob"]).run();
+    let seq = |mail: &Value| mail["delivery"]["seq"].as_u64().map(|seq| seq.to_string()).unwrap_or_default();
+    let sent = run_inside(&town, &["send", "bob", "from within", "--as", "alice"]);
+    assert_eq!((sent.code, sent.err.as_str()), (0, ""));
+    let mail = town.wait_for_mail("bob", 1).remove(0);
+    for args in [
+        &["inbox", "bob"][..],
+        &["list", "--as", "bob"],
+        &["search", "within", "--as", "bob"],
+        &["thread", &seq(&mail), "--as", "bob"],
+        &["status"],
+        &["run", "--once"],
+        &["read", "--as", "bob"],
+        &["wait", "--as", "bob", "--timeout", "100ms"],
+    ] {
+        let ran = run_inside(&town, args);
+        let wanted = if args[0] == "run" {
+            75
+        } else if args[0] == "wait" {
+            4
+        } else {
+            0
+        };
+        assert_eq!(ran.code, wanted, "{args:?}: {}", ran.err);
+        assert!(!ran.err.contains("not routed"), "{args:?}: {}", ran.err);
+        assert!(args[0] != "read" || ran.out.contains("from within"), "{}", ran.out);
+    }
+    assert_eq!(town.names("inbox/bob/seen").len(), 1, "what was shown was read");
+    town.is_alive("alice", "bob");
+}
+
+#[test]
+fn no_command_outside_waits_for_a_router_in_another_namespace_that_routes() {
+    // P97
+    if !can_be_made() {
+        return;
+    }
+    let mut town = Town::of(&["alice", "bob"]);
+    let router = inside(&town, &[], &["run"]);
+    town.start_by(router);
+    let begun = Instant::now();
+    town.send("alice", "bob", "from outside");
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    town.wait_for_bodies("bob", &["from outside"]);
+    assert_eq!(town.json(&["status"])["router"]["mode"], "run");
+    assert!(town.fails(75, &["run", "--once"]).contains("a router runs"));
+}
+
+#[test]
+fn the_agent_of_a_session_outside_is_not_free_in_another_namespace() {
+    // P80
+    if !can_be_made() {
+        return;
+    }
+    let world = World::with(&["alice"]);
+    let mut join = world.program(&["join", "alice"]);
+    assert!(join.env("CLAUDE_CODE_SESSION_ID", "s1").output().expect("it runs").status.success());
+    assert!(world.read("sessions/alice.json")["process"]["pid"].is_number(), "its process is known");
+    let second = run(inside(&world, &[], &["join", "alice"]).env("CLAUDE_CODE_SESSION_ID", "s2"));
+    assert_eq!(second.code, 75, "{}", second.err);
+    assert!(second.err.contains("held by claude session s1"), "{}", second.err);
+}
+
+#[test]
+fn what_one_took_in_a_namespace_is_not_its_namesake_s_in_another() {
+    if !can_be_made() {
+        return;
+    }
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "work");
+    // In each, the program has the same number, and so has whoever has run it.
+    let take = || run_inside(&world, &["take", "--as", "bob", "--lease", "1ms", "--json"]);
+    let (first, second) = (take(), take());
+    let holder = |ran: &Ran| serde_json::from_str::<Value>(&ran.out).expect("JSON")["lease"]["holder"].clone();
+    assert!(first.code == 0 && second.code == 0 && holder(&first) != holder(&second), "{first:?} {second:?}");
+}
+
+#[test]
+fn where_all_but_its_own_directories_is_read_only_an_agent_has_its_mail() {
+    if !can_be_made() {
+        return;
+    }
+    let own = ["spool", "log", "sent", "sessions"];
+    let mut town = Town::of(&["alice", "bob"]);
+    for below in own {
+        std::fs::create_dir_all(town.room(below)).expect("the room");
+    }
+    town.start(&[]);
+    let sent = run(&mut inside(&town, &own, &["send", "bob", "from within", "--as", "alice"]));
+    assert_eq!((sent.code, sent.err.as_str()), (0, ""));
+    town.wait_for_bodies("bob", &["from within"]);
+    let read = run(&mut inside(&town, &own, &["read", "--as", "bob"]));
+    assert_eq!((read.code, read.err.as_str()), (0, ""));
+    assert!(read.out.contains("from within") && town.count("bob") == 0, "{}", read.out);
+    town.stop();
+    let alone = run(&mut inside(&town, &own, &["send", "bob", "later", "--as", "alice"]));
+    assert_eq!(alone.code, 0, "it is kept: {}", alone.err);
+    assert!(alone.err.contains("mailbag run") && alone.err.contains("nobody else does"), "{}", alone.err);
+    town.start(&[]);
+    town.wait_for_bodies("bob", &["later"]);
+}
+
+#[test]
+fn what_cannot_be_marked_as_read_is_shown_and_stays_unread() {
+    if !can_be_made() {
+        return;
+    }
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hello");
+    let read = run(&mut inside(&world, &["inbox"], &["read", "--as", "bob"]));
+    assert!(read.code != 0 && read.out.contains("hello"), "{read:?}");
+    assert!(read.err.contains("mark as"), "{}", read.err);
+    assert_eq!(world.bodies("bob"), ["hello"]);
+}
+
+#[test]
+fn a_pass_that_does_not_end_keeps_a_command_for_no_longer_than_a_second() {
+    // P97
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "before");
+    let holder = json!({"pid": 1, "mode": "run", "since": "2026-01-01T00:00:00Z"});
+    let held = File::open(world.write("spool/lock", format!("{holder}\n"))).expect("the lock");
+    held.lock().expect("nobody routes");
+    let begun = Instant::now();
+    let read = world.run(&["read", "--as", "bob"]);
+    assert!(begun.elapsed() < SOON && begun.elapsed() > Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(read.code == 0 && read.out.contains("before"), "{read:?}");
+    let hint = if cfg!(target_os = "linux") { format!("process {} holds", std::process::id()) } else { "holds".into() };
+    assert!(read.err.contains("another command is routing") && read.err.contains(&hint), "{}", read.err);
+}
+
+#[test]
+fn what_was_not_printed_is_not_read() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hello");
+    let full = || File::options().write(true).open("/dev/full").expect("a full device").into();
+    let unread = || {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        Stdio::from(writer)
+    };
+    for what in ["a full disk", "a pipe that nobody reads"] {
+        for args in
+            [&["read", "--as", "bob"][..], &["read", "--all", "--json", "--as", "bob"], &["take", "--as", "bob"]]
+        {
+            let mut command = world.bare(args);
+            command.stdout(if what == "a full disk" { full() } else { unread() });
+            let output = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().and_then(|c| c.wait_with_output());
+            output.expect("it runs");
+            assert_eq!(world.bodies("bob"), ["hello"], "{what}: {args:?}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_after_its_client_was_killed_is_not_read() {
+    let world = World::with(&["alice", "bob"]);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut wait = world.bare(&["wait", "--read", "--as", "bob", "--timeout", "1m"]);
+    let mut wait = wait.stdin(Stdio::null()).stdout(writer).stderr(Stdio::null()).spawn().expect("it starts");
+    world.wait("it waits", || world.json(&["status"])["router"]["mode"] == "alongside");
+    drop(reader);
+    world.send("alice", "bob", "hello");
+    world.wait("it ends", || wait.try_wait().expect("a child").is_some());
+    assert_eq!(world.bodies("bob"), ["hello"]);
+    assert!(world.names("inbox/bob/.announced").is_empty(), "and it is told again");
+}
