@@ -10,6 +10,8 @@ use crate::sessions::Caller;
 
 /// Set by Claude Code to `0` where it runs without a terminal, and waits for this hook to end.
 const ATTENDED: &str = "CLAUDE_CODE_SESSION_ATTENDED";
+/// How Claude Code was started: `cli` in a terminal, `sdk-cli` and so on for programs. Older versions set nothing else.
+const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 
 /// Waits until there is mail for the session whose event stands on standard input. Whatever else happens, nobody is
 /// woken, and the status is 0.
@@ -22,7 +24,8 @@ pub(super) fn run(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
 }
 
 fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
-    if std::env::var(ATTENDED).is_ok_and(|attended| attended == "0") {
+    let is_for_a_program = || std::env::var(ENTRYPOINT).is_ok_and(|entrypoint| entrypoint.starts_with("sdk"));
+    if std::env::var(ATTENDED).map_or_else(|_| is_for_a_program(), |attended| attended == "0") {
         return Ok(Exit::Ok);
     }
     let event = hook::read(Client::Claude)?;

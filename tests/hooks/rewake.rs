@@ -241,6 +241,9 @@ fn it_ends_with_its_session_and_when_another_one_has_the_agent() {
 #[test]
 fn it_does_not_hold_up_a_client_that_waits_for_it_or_an_agent_woken_in_another_way() {
     let world = stopped();
+    // As older versions of `claude -p` say it.
+    let started = ended(watch_with(&world, &[("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")]));
+    assert_eq!(started.status.code(), Some(0), "{started:?}");
     let unattended = ended(watch_with(&world, &[("CLAUDE_CODE_SESSION_ATTENDED", "0")]));
     assert_eq!(unattended.status.code(), Some(0));
     world.ok(&["agent", "set", "alice", "--wake", "nobody"]);
