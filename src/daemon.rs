@@ -75,9 +75,13 @@ pub fn pass(room: &Room) -> Result<Passed> {
     let before = router.fold.seq;
     let mut known = Known::default();
     known.look(&mut router, &mut Notice::silent())?;
-    sweep(&mut router, &known)?;
+    sweep(&mut router, &known);
     router.keep_time()?;
     router.look_for_receipts(false)?;
+    while !router.is_idle() {
+        router.route()?;
+    }
+    router.tell_of_strays();
     while !router.is_idle() {
         router.route()?;
     }
@@ -123,7 +127,8 @@ fn watch(room: &Room, options: &Options) -> Notice {
     let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
     let watched = if events { Notice::watch(&room.dir) } else { Ok(Notice::silent()) };
     watched.unwrap_or_else(|e| {
-        tracing::warn!("{e}; looking instead");
+        let e = if matches!(e, Error::Busy { .. }) { e } else { crate::notice::too_many(&e) };
+        tracing::warn!("{e}");
         Notice::silent()
     })
 }
@@ -184,6 +189,7 @@ impl Life {
                 }
             }
             if options.once {
+                self.router.tell_of_strays();
                 tell_of_stale(&mut self.router)?;
                 return self.end();
             }
@@ -252,8 +258,11 @@ impl Life {
 
     fn tend(&mut self) -> Result<()> {
         let now = Instant::now();
-        if self.router.waiting.next_due().is_some_and(|due| due <= now) && self.router.retry()? {
-            self.next_reload = now;
+        if self.router.waiting.next_due().is_some_and(|due| due <= now) {
+            if self.router.retry()? {
+                self.next_reload = now;
+            }
+            self.stale |= !self.known.unwatched.is_empty();
         }
         if now >= self.next_sweep {
             let looked = self.look_around();
@@ -287,7 +296,8 @@ impl Life {
         };
         self.router.waiting.failed(layout::OUTBOXES, temporary(e)?.to_string());
         self.stale = true;
-        self.next_sweep = self.next_sweep.min(Instant::now() + limits::RELOAD);
+        // Not before that, whatever failed: a look at the room that fails at once must not come again at once.
+        self.next_sweep = Instant::now() + limits::RELOAD;
         Ok(())
     }
 
@@ -295,8 +305,9 @@ impl Life {
     fn look_around(&mut self) -> Result<()> {
         self.reload()?;
         self.known.look(&mut self.router, &mut self.notice)?;
-        sweep(&mut self.router, &self.known)?;
+        sweep(&mut self.router, &self.known);
         self.router.keep_time()?;
+        self.router.tell_of_strays();
         self.router.look_for_receipts(true)?;
         self.router.tidy();
         // Also where mail comes without a pause, so that a start after a kill reads little.
@@ -335,9 +346,13 @@ fn tell_of_stale(router: &mut Router) -> Result<()> {
     Ok(())
 }
 
-fn sweep(router: &mut Router, known: &Known) -> Result<()> {
+fn sweep(router: &mut Router, known: &Known) {
     let room = router.room.dir.clone();
-    known.outboxes.keys().try_for_each(|agent| router.outboxes.sweep(&room, agent))
+    for agent in known.outboxes.keys() {
+        if let Err(e) = router.outboxes.sweep(&room, agent) {
+            router.waiting.failed(&layout::outbox(agent).display().to_string(), e.to_string());
+        }
+    }
 }
 
 /// SIGHUP reloads; SIGINT and SIGTERM end cleanly, and a second one at once. SIGHUP and SIGINT that are ignored stay so.

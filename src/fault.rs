@@ -65,6 +65,16 @@ pub fn pack_files() -> usize {
     shrunk("MAILBAG_TEST_PACK_FILES").map_or(crate::limits::PACK_FILES, |n| n as usize)
 }
 
+/// How long a file that will never be taken stands in an outbox before its agent is told; builds for tests may shrink it.
+pub fn stray() -> std::time::Duration {
+    shrunk("MAILBAG_TEST_STRAY_MS").map_or(crate::limits::STRAY, std::time::Duration::from_millis)
+}
+
+/// The most copies of a batch, whatever the disk is like; builds for tests may set it.
+pub fn batch_copies() -> Option<usize> {
+    shrunk("MAILBAG_TEST_BATCH_COPIES").map(|n| n as usize)
+}
+
 fn shrunk(name: &str) -> Option<u64> {
     if cfg!(feature = "faults") { std::env::var(name).ok().and_then(|n| n.parse().ok()) } else { None }
 }

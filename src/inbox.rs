@@ -4,7 +4,7 @@ pub mod taken;
 
 use crate::clock::Stamp;
 use crate::disk::{Barrier, Dir, file_meta};
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
 use crate::fault::{self, Protection};
 use crate::fold::{Delivery, Place};
 use crate::{layout, limits};
@@ -25,7 +25,7 @@ pub fn deliver(
     let directory = place.of(agent);
     let to = match room.make_with(&directory, barrier) {
         Ok(to) => to,
-        Err(e) => return fail_rest(e, deliveries.into_iter()),
+        Err(e) => return Ok(fail_rest(e, deliveries.into_iter())),
     };
     let mut failed = Vec::new();
     let mut rest = deliveries.into_iter();
@@ -36,7 +36,7 @@ pub fn deliver(
             Err(e) if e.errno() == Some(libc::ENOENT) && stage.stat(&delivery.staged)?.is_none() => {}
             Err(e) if e.errno() == Some(libc::EEXIST) => failed.push((delivery, e)),
             Err(e) => {
-                failed.extend(fail_rest(e, std::iter::once(delivery).chain(rest))?);
+                failed.extend(fail_rest(e, std::iter::once(delivery).chain(rest)));
                 break;
             }
         }
@@ -48,15 +48,13 @@ pub fn deliver(
     Ok(failed)
 }
 
-// What keeps one file out of a directory keeps the others out too; each gets the reason without being tried.
-fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Result<Vec<(Delivery, Error)>> {
-    if e.class() != Class::Temporary {
-        return Err(e);
-    }
+// What keeps one file out of a directory keeps the others out too; each gets the reason without being tried. Whatever it
+// is, it is wrong with this agent's directory alone.
+fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Vec<(Delivery, Error)> {
     let what = e.to_string();
     let mut first = Some(e);
     let again = || Error::Busy { what: what.clone(), cure: "the mail waits and is tried again".into() };
-    Ok(deliveries.map(|delivery| (delivery, first.take().unwrap_or_else(again))).collect())
+    deliveries.map(|delivery| (delivery, first.take().unwrap_or_else(again))).collect()
 }
 
 /// The names of an agent's unread mail, oldest first: what it would find by `ls inbox/<agent>/*.json`.

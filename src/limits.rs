@@ -48,16 +48,23 @@ pub const HOOK_SAYS: u64 = 10_000;
 /// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.
 pub const JSON_DEPTH: usize = 128;
 
-/// The most lines of a file that holds a message a line: all of them go into one batch.
+/// The most lines of a file that holds a message a line.
 pub const LINES: usize = 1000;
-const _: () = assert!(LINES <= BATCH_MESSAGES);
 
 /// The most messages in one batch.
 pub const BATCH_MESSAGES: usize = 2048;
 /// A batch takes no further message once this much has been read into it.
 pub const BATCH_BYTES: u64 = 8 << 20;
-/// A batch takes no further message once it has this many copies.
+/// The most copies of one batch, on the fastest disk. One message may have more; then it is a batch of its own.
 pub const BATCH_COPIES: usize = 16_384;
+/// The bound on the copies of a batch never falls below this, on the slowest disk.
+pub const BATCH_COPIES_LEAST: usize = 256;
+/// The bound that a router starts with, before it knows its disk.
+pub const BATCH_COPIES_FIRST: usize = 2048;
+const _: () = assert!(BATCH_COPIES_LEAST <= BATCH_COPIES_FIRST && BATCH_COPIES_FIRST <= BATCH_COPIES);
+/// How long a batch should take. Mail that arrives during one batch is delivered by the next, so the wait is at most two.
+pub const BATCH_TIME: Duration = Duration::from_millis(250);
+const _: () = assert!(BATCH_TIME.as_millis() * 2 < 1000);
 /// How many files of one outbox are claimed before the next outbox has its turn.
 pub const TURN: usize = 64;
 const _: () = assert!(TURN * 16 <= BATCH_MESSAGES);
@@ -114,6 +121,14 @@ pub const RETRY_FIRST: Duration = Duration::from_millis(250);
 /// The longest such wait.
 pub const RETRY_MOST: Duration = Duration::from_secs(15);
 const _: () = assert!(RETRY_MOST.as_millis() < SWEEP_TRUSTED.as_millis());
+/// How long a file that will never be taken stands in an outbox before its agent is told: it may be a draft.
+pub const STRAY: Duration = Duration::from_secs(60);
+/// How many such files of one agent are looked at, and told of at all.
+pub const STRAYS: usize = 20;
+/// How often the router's own log says at most that the same thing waits.
+pub const SAY_AGAIN: Duration = Duration::from_secs(60);
+/// How many things it remembers to have said, before it forgets those of more than a minute ago.
+pub const SAID: usize = 1024;
 /// How often the registry and the settings are looked at when no event came; a valid change takes effect within 2 s.
 pub const RELOAD: Duration = Duration::from_secs(1);
 
@@ -124,6 +139,11 @@ pub const ANSWER_WITHIN: Duration = Duration::from_secs(30 * 60);
 pub const LOOP_HOPS: u32 = 30;
 /// The window in which budgets are counted, where the settings don't say otherwise.
 pub const BUDGET_WINDOW: Duration = Duration::from_secs(60);
+/// How many messages one sender may send in a `budget_window`, where the settings don't say otherwise: 100 a second.
+pub const SENDER_BUDGET: u32 = 6000;
+/// How many copies they may come to: a thousand a second.
+pub const COPIES_BUDGET: u32 = 60_000;
+const _: () = assert!(LINES * 6 <= SENDER_BUDGET as usize && COPIES_BUDGET <= BUDGET_MOST);
 /// The shortest that the settings may give.
 pub const BUDGET_WINDOW_LEAST: Duration = Duration::from_secs(1);
 /// The longest that the settings may give.

@@ -17,7 +17,7 @@ pub use reader::InboxWatch;
 pub use log_watch::LogWatch;
 
 use crate::disk::Dir;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -80,6 +80,11 @@ impl Place {
             Place::Inbox(agent) => layout::inbox(agent),
             Place::Taken(agent) => layout::taken(agent),
         }
+    }
+
+    /// Is it a directory of one agent?
+    fn is_of_an_agent(&self) -> bool {
+        matches!(self, Place::Outbox(_) | Place::Inbox(_) | Place::Taken(_))
     }
 
     /// What it means that a name came into this directory.
@@ -214,15 +219,26 @@ impl Notice {
     }
 
     fn add(&mut self, place: &Place) -> Result<()> {
+        if self.failed {
+            // It was said, and the router looks everywhere in any case.
+            return Ok(());
+        }
         let added = match &mut self.events {
             Events::Silent => Ok(()),
             #[cfg(target_os = "linux")]
             Events::Native(inotify) => inotify.add(place),
             Events::Portable(watcher) => watcher.add(place),
         };
-        // What is gone again needs no watch; whatever else it was, events can't be relied on.
-        self.failed |= added.as_ref().is_err_and(|e| e.errno() != Some(libc::ENOENT));
-        added
+        match added {
+            // What is gone again needs no watch.
+            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
+            Err(e) if is_at_the_limit(&e) || !place.is_of_an_agent() => {
+                self.failed = true;
+                Err(too_many(&e))
+            }
+            // Whatever it is, it is wrong with this directory alone.
+            added => added,
+        }
     }
 
     /// Waits until something wakes, at most this long, and gives all that is there.
@@ -237,6 +253,22 @@ impl Notice {
         woken.extend(self.wakes.try_iter());
         woken
     }
+}
+
+// The portable watcher doesn't always say which error it was.
+fn is_at_the_limit(e: &Error) -> bool {
+    matches!(e.errno(), None | Some(libc::ENOSPC | libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+}
+
+/// The system has no more watches for this user, or no watcher at all: what to raise.
+pub fn too_many(e: &Error) -> Error {
+    let raise = match e.errno() {
+        Some(libc::EMFILE) => "; raise fs.inotify.max_user_instances with sysctl, and start the router again",
+        Some(libc::ENOSPC) | None => "; raise fs.inotify.max_user_watches with sysctl, and start the router again",
+        _ => "",
+    };
+    let what = format!("file events don't reach the whole room: {e}");
+    Error::Busy { what, cure: format!("looking every two seconds instead{raise}") }
 }
 
 /// Builds for tests may ask for the portable watcher, so that it is tried where nobody needs it.

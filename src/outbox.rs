@@ -1,20 +1,21 @@
 //! The outboxes: which files wait in them, whose turn it is, and when a file is ready to be taken.
 
 mod lines;
+mod look;
+mod patience;
+mod strays;
 
-pub use lines::read as read_lines;
+pub use lines::{go_on, read as read_lines};
+pub use look::{Content, Line, Look, Ready, Terms, Whole, look};
+pub use patience::Patience;
+pub use strays::{Stray, cure_beside, stray, strays_in};
 
-use crate::disk::{self, Dir, Lease, Listing, Meta, file_meta};
-use crate::error::{Doing, Problem, Result};
+use crate::disk::{Dir, Listing};
+use crate::error::Result;
 use crate::{layout, limits};
-use rustix::fs::FileType;
-use serde_json::Value;
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// How many names one outbox may have queued before it is scanned instead.
 const QUEUED: usize = 1024;
@@ -36,7 +37,11 @@ struct Outbox {
     /// The directory's time when it was last read, and at the sweep before: equal means that nothing has come since,
     /// however coarse the file system's clock.
     times: [Option<i128>; 2],
+    /// The claim of a file of lines that is routed in several batches: its sender's other files wait behind it.
+    begun: Option<String>,
     in_line: bool,
+    /// Names that will never be taken, a few.
+    strays: Vec<OsString>,
 }
 
 #[derive(Default)]
@@ -78,12 +83,39 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Forgets an outbox.
+    /// Forgets an outbox, though not a file of lines that was begun.
     pub fn forget(&mut self, agent: &str) {
-        if let Some(Outbox { scan: Scan::Open(_), .. }) = self.boxes.remove(agent) {
-            self.scans -= 1;
+        let Some(Outbox { scan, begun, in_line, .. }) = self.boxes.remove(agent) else { return };
+        self.scans -= usize::from(matches!(scan, Scan::Open(_)));
+        if begun.is_some() {
+            self.boxes.insert(agent.into(), Outbox { begun, in_line, ..Outbox::default() });
+        } else {
+            self.turns.retain(|waiting| &**waiting != agent);
         }
-        self.turns.retain(|waiting| &**waiting != agent);
+    }
+
+    /// Says with which claim this sender goes on before its outbox is looked at again.
+    pub fn begin(&mut self, agent: &Arc<str>, claim: Option<String>) {
+        self.boxes.entry(agent.clone()).or_default().begun = claim;
+    }
+
+    /// Lines this sender up, behind the others.
+    pub fn line_up_again(&mut self, agent: &Arc<str>) {
+        let outbox = self.boxes.entry(agent.clone()).or_default();
+        Self::line_up(&mut self.turns, outbox, agent);
+    }
+
+    /// Lines this sender up, in front of the others.
+    pub fn line_up_first(&mut self, agent: &Arc<str>) {
+        let outbox = self.boxes.entry(agent.clone()).or_default();
+        if !std::mem::replace(&mut outbox.in_line, true) {
+            self.turns.push_front(agent.clone());
+        }
+    }
+
+    /// How many senders wait for their turn.
+    pub fn in_line(&self) -> usize {
+        self.turns.len()
     }
 
     /// Does any outbox wait for its turn?
@@ -97,12 +129,15 @@ impl Outboxes {
         let agent = self.turns.pop_front()?;
         let outbox = self.boxes.get_mut(&agent)?;
         outbox.in_line = false;
+        if let Some(claim) = &outbox.begun {
+            return Some((agent, Ok(Turn::Begun(claim.clone()))));
+        }
         let turn = room.sub(layout::outbox(&agent)).and_then(|dir| {
             outbox.fill(&dir, &mut self.scans)?;
             let take = outbox.names.len().min(limits::TURN);
             let names = outbox.names.drain(..take).collect();
             let uid = dir.meta()?.uid;
-            Ok(Turn { dir, names, uid })
+            Ok(Turn::Files(Files { dir, names, uid }))
         });
         if turn.is_ok() && (!outbox.names.is_empty() || !matches!(outbox.scan, Scan::None)) {
             Self::line_up(&mut self.turns, outbox, &agent);
@@ -133,6 +168,16 @@ impl Outboxes {
         }
     }
 
+    /// Outboxes in which something stands that is no mail.
+    pub fn with_strays(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.boxes.iter().filter(|(_, outbox)| !outbox.strays.is_empty()).map(|(agent, _)| agent)
+    }
+
+    /// What stands in this one.
+    pub fn strays(&self, agent: &str) -> Vec<OsString> {
+        self.boxes.get(agent).map(|outbox| outbox.strays.clone()).unwrap_or_default()
+    }
+
     fn line_up(turns: &mut VecDeque<Arc<str>>, outbox: &mut Outbox, agent: &Arc<str>) {
         if !std::mem::replace(&mut outbox.in_line, true) {
             turns.push_back(agent.clone());
@@ -140,8 +185,16 @@ impl Outboxes {
     }
 }
 
+/// What a sender's turn is about.
+pub enum Turn {
+    /// A claim with further lines.
+    Begun(String),
+    /// Its outbox.
+    Files(Files),
+}
+
 /// One outbox's turn.
-pub struct Turn {
+pub struct Files {
     /// The outbox.
     pub dir: Dir,
     /// Names in it that may be messages.
@@ -163,7 +216,10 @@ impl Outbox {
         }
         let mut listing = match std::mem::take(&mut self.scan) {
             Scan::None => return Ok(()),
-            Scan::Wanted => dir.list()?,
+            Scan::Wanted => {
+                self.strays.clear();
+                dir.list()?
+            }
             Scan::Open(listing) => {
                 *open -= 1;
                 listing
@@ -177,6 +233,8 @@ impl Outbox {
             let name = entry?.name;
             if layout::is_message_file(&name) {
                 self.names.push_back(name);
+            } else if self.strays.len() < limits::STRAYS && !self.strays.contains(&name) {
+                self.strays.push(name);
             }
         }
         self.names.make_contiguous().sort_unstable();
@@ -187,207 +245,5 @@ impl Outbox {
             Scan::Wanted
         };
         Ok(())
-    }
-}
-
-/// What a look at a file in an outbox found.
-pub enum Look {
-    /// It can be taken: what it holds, and what it was when it was read.
-    Ready(Box<Ready>),
-    /// Not yet, for this reason; look again after this long, or when an event comes.
-    Later(&'static str, Option<Duration>),
-    /// There is no such file any more.
-    Gone,
-}
-
-/// A file that can be taken.
-pub struct Ready {
-    /// What it holds.
-    pub content: Content,
-    /// How many bytes were read.
-    pub bytes: u64,
-    /// Which file it was, and how it stood; `None` if it couldn't be opened.
-    pub meta: Option<Meta>,
-}
-
-/// What a file holds: JSON, or why it can't be a message.
-pub enum Content {
-    /// One message.
-    One(Result<Value, Problem>),
-    /// A message a line.
-    Lines(Vec<Line>),
-}
-
-/// A line of a file that holds a message a line.
-pub struct Line {
-    /// Its number in the file, from 1.
-    pub number: u32,
-    /// Its text, without the blanks around it.
-    pub text: Vec<u8>,
-    /// What it holds.
-    pub content: Result<Value, Problem>,
-}
-
-/// Is a file whole?
-pub enum Whole {
-    /// It is.
-    Yes(Content),
-    /// It is empty or ends too early: its writer may not be done. Once it has stood still, it holds this.
-    NotYet(Content),
-}
-
-/// What a file has to satisfy.
-pub struct Terms {
-    /// The most bytes.
-    pub most: u64,
-    /// Who owns the outbox, if that is known.
-    pub outbox_uid: Option<u32>,
-    /// Is it a claim? Then its sender has had the time to remove the file's other names.
-    pub claimed: bool,
-    /// Who must own the file, where the registry pins it.
-    pub owner: Option<u32>,
-}
-
-/// Looks at a file: is it one, is it whole, does nobody write it any more? Reads it if so.
-pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> Result<Look> {
-    let mut file = match dir.look(name) {
-        Ok(file) => file,
-        Err(e) => return look_at_unopenable(dir, name, e, patience),
-    };
-    let meta = file_meta(&file).doing("look at", dir.at(name))?;
-    if let Some(problem) = unfit(&meta, terms) {
-        return Ok(ready(Err(problem), meta));
-    }
-    if meta.links > 1 {
-        if let Some(wait) = patience.wait(dir, name, &meta).filter(|_| !terms.claimed) {
-            return Ok(Look::Later("it has another name elsewhere (a hard link)", Some(wait)));
-        }
-        if terms.outbox_uid.is_some_and(|uid| uid != meta.uid) {
-            let problem =
-                Problem::new("hard_link", "the file has another name elsewhere and is not owned by the outbox's owner");
-            return Ok(ready(Err(problem.fix("write a file of your own, or remove the other name")), meta));
-        }
-    }
-    if disk::lease(&file) == Lease::Writer {
-        patience.forget(dir, name);
-        return Ok(Look::Later("a program still holds it open for writing", Some(limits::SWEEP_UNTRUSTED)));
-    }
-    if meta.size > terms.most {
-        return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
-    }
-    let bytes = read_whole(&mut file, meta.size as usize).doing("read", dir.at(name))?;
-    if bytes.len() as u64 != meta.size {
-        return Ok(Look::Later("it is being written", Some(limits::STAND_STILL)));
-    }
-    let whole = if layout::is_lines_file(name) { lines::read(&bytes) } else { lines::one(&bytes) };
-    let content = match whole {
-        Whole::Yes(content) => content,
-        Whole::NotYet(content) => match patience.wait(dir, name, &meta) {
-            Some(wait) => return Ok(Look::Later("it is empty or ends too early", Some(wait))),
-            None => content,
-        },
-    };
-    patience.forget(dir, name);
-    Ok(Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: Some(meta) })))
-}
-
-/// Reads a file of known size, and one byte more if there is one: that it has grown then shows in the length. A read of
-/// a regular file that comes back short has met its end.
-fn read_whole(file: &mut File, size: usize) -> std::io::Result<Vec<u8>> {
-    let mut bytes = vec![0; size + 1];
-    let mut length = 0;
-    while length < size {
-        match file.read(&mut bytes[length..]) {
-            Ok(0) => break,
-            Ok(read) => length += read,
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    bytes.truncate(length);
-    Ok(bytes)
-}
-
-fn ready(content: Result<Value, Problem>, meta: Meta) -> Look {
-    Look::Ready(Box::new(Ready { content: Content::One(content), bytes: meta.size, meta: Some(meta) }))
-}
-
-fn look_at_unopenable(dir: &Dir, name: &OsStr, e: crate::error::Error, patience: &mut Patience) -> Result<Look> {
-    let refuse = |code, what: &str, fix: &str| {
-        let content = Content::One(Err(Problem::new(code, what).fix(fix)));
-        Ok(Look::Ready(Box::new(Ready { content, bytes: 0, meta: None })))
-    };
-    match e.errno() {
-        Some(libc::ENOENT) => Ok(Look::Gone),
-        Some(libc::ELOOP) => refuse("symlink", "the file is a symbolic link", "write a regular file"),
-        Some(libc::ENXIO | libc::EOPNOTSUPP) => {
-            refuse("not_a_file", "it is not a regular file", "write a regular file")
-        }
-        Some(libc::EACCES | libc::EPERM) => {
-            let Some(meta) = dir.stat(name)? else { return Ok(Look::Gone) };
-            match patience.wait(dir, name, &meta) {
-                Some(wait) => Ok(Look::Later("it may not be read (permission denied)", Some(wait))),
-                None => refuse("unreadable", "the router may not read the file", "make it readable: chmod a+r"),
-            }
-        }
-        _ => Err(e),
-    }
-}
-
-fn unfit(meta: &Meta, terms: &Terms) -> Option<Problem> {
-    if meta.kind != FileType::RegularFile {
-        let what = match meta.kind {
-            FileType::Directory => "it is a directory",
-            FileType::Fifo => "it is a FIFO",
-            _ => "it is not a regular file",
-        };
-        return Some(Problem::new("not_a_file", what).fix("write a regular file"));
-    }
-    let owner = terms.owner.filter(|&uid| uid != meta.uid)?;
-    let what = format!("the file belongs to user {}, and this agent's files must belong to user {owner}", meta.uid);
-    Some(Problem::new("wrong_owner", what).fix("write it as that user, or change `uid` in registry.json"))
-}
-
-fn too_large(size: u64, most: u64) -> Problem {
-    Problem::new("too_large", format!("the file has {size} bytes, and a message may have {most}"))
-        .fix("put the bulk into a file under context/ and name it in `attachments`, or raise `message_bytes` in settings.toml")
-}
-
-/// Remembers how files stood that were not ready, and since when they have stood like that.
-pub struct Patience {
-    stood: HashMap<std::path::PathBuf, (Meta, Instant)>,
-    /// What the file system's clock says, for a single pass that can't wait and see.
-    now: Option<i128>,
-}
-
-impl Patience {
-    /// For a router that runs on: by the monotonic clock. For a single pass, by the file system's own clock, given as
-    /// the change time of a file just written there.
-    pub fn new(now: Option<i128>) -> Patience {
-        Patience { stood: HashMap::new(), now }
-    }
-
-    // How long to wait until this file has stood still for long enough; None when it has.
-    fn wait(&mut self, dir: &Dir, name: &OsStr, meta: &Meta) -> Option<Duration> {
-        if let Some(now) = self.now {
-            let stood = u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos);
-            return limits::STAND_STILL.checked_sub(stood).filter(|wait| !wait.is_zero());
-        }
-        let (last, since) = self.stood.entry(dir.at(name)).or_insert_with(|| (*meta, Instant::now()));
-        if last != meta {
-            (*last, *since) = (*meta, Instant::now());
-        }
-        limits::STAND_STILL.checked_sub(since.elapsed()).filter(|wait| !wait.is_zero())
-    }
-
-    fn forget(&mut self, dir: &Dir, name: &OsStr) {
-        if !self.stood.is_empty() {
-            self.stood.remove(&dir.at(name));
-        }
-    }
-
-    /// Forgets files that stopped being waited for.
-    pub fn tidy(&mut self) {
-        self.stood.retain(|_, (_, since)| since.elapsed() < limits::SWEEP_TRUSTED * 4);
     }
 }

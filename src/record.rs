@@ -110,6 +110,9 @@ pub struct Record {
     /// Which line of the claim it was made from, counted from 1, where the claim holds a message a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// Do further lines of its claim follow in a later batch? On the claim's last record in this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
     /// The record that it answers, if its sender got a copy of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<u64>,
@@ -162,6 +165,7 @@ impl Record {
             digest: None,
             to: Vec::new(),
             line: None,
+            more: false,
             answers: None,
             expires_at: None,
             answer_by: None,

@@ -153,9 +153,10 @@ fn refuse_a_strange_room(room: &Room, fold: &Fold) -> Result<()> {
 // A harness may have made the directories; only a router makes these names.
 fn has_retired(dir: &Dir) -> Result<bool> {
     for agent in dir.list()? {
-        let Ok(kept) = dir.sub(agent?.name) else { continue };
-        for entry in kept.list()? {
-            if entry?.name.to_str().is_some_and(|name| layout::read_retired(name).is_some()) {
+        let Ok(kept) = dir.sub(agent?.name).and_then(|dir| dir.list()) else { continue };
+        for entry in kept {
+            let Ok(entry) = entry else { break };
+            if entry.name.to_str().is_some_and(|name| layout::read_retired(name).is_some()) {
                 return Ok(true);
             }
         }
@@ -192,7 +193,7 @@ fn take_up(router: &mut Router) -> Result<()> {
     for name in router.spool.claimed()? {
         let number = layout::read_claim(&name).map_or(0, |claim| claim.number);
         router.next_claim = router.next_claim.max(number + 1);
-        if !recorded.contains(name.as_str()) {
+        if !recorded.contains(name.as_str()) || router.fold.goes_on_behind(&name).is_some() {
             unread.push(name);
         }
     }

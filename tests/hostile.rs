@@ -7,6 +7,8 @@ mod forging;
 mod isolation;
 mod locks;
 mod neighbours;
+#[cfg(target_os = "linux")]
+mod places;
 mod showing;
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod swaps;

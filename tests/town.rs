@@ -64,9 +64,9 @@ impl Town {
         self
     }
 
-    /// In a mode that syncs nothing, for tests that are about many files.
+    /// In a mode that syncs nothing, and without budgets, for tests that are about many files.
     pub(crate) fn quick(self) -> Town {
-        self.settings("durability = \"process\"\n")
+        self.settings("durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n")
     }
 
     /// Writes the registry as a careful editor does.

@@ -1,5 +1,7 @@
 //! How a room stands: who routes, what is unread, what waits and why, and what was refused.
 
+mod strays;
+
 use super::trust::{self, Startable};
 use crate::clock::Stamp;
 use crate::error::Result;
@@ -63,7 +65,7 @@ pub struct Waiting {
 }
 
 /// Something that can't go on, as the router wrote it down.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Blocked {
     /// A file or directory of the room.
     #[serde(default)]
@@ -168,7 +170,7 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
         unread: unread.values().sum(),
         rejected,
         waiting: waiting.iter().map(|waiting| waiting.files).sum(),
-        blocked: blocked(room, "").len() + unregistered.len(),
+        blocked: blocked(room, None, "").len() + strays::strays(room)?.len() + unregistered.len(),
         unrouted: unregistered.iter().map(|outbox| outbox.files).sum(),
     })
 }
@@ -199,7 +201,7 @@ pub fn status(room: &Room) -> Result<Status> {
         room: room.dir.path().to_path_buf(),
         agents: agents.clone().filter(|agent| !agent.is_retired()).count(),
         unread: unread(room)?,
-        blocked: blocked(room, &again),
+        blocked: [blocked(room, registry.as_ref(), &again), strays::strays(room)?].concat(),
         rejected: rejected(room)?,
         stale: stale.unwrap_or_default(),
         not_agreed,
@@ -289,7 +291,7 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
 }
 
 /// What the router wrote down, as far as it still stands there.
-fn blocked(room: &Room, again: &str) -> Vec<Blocked> {
+fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<Blocked> {
     // The router rewrites it in place, and may be in the middle of that.
     let read = || -> Option<Vec<Value>> {
         let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
@@ -300,7 +302,7 @@ fn blocked(room: &Room, again: &str) -> Vec<Blocked> {
     // A name that is no text is shown as best it can be, and can't be looked up like that.
     let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
     let lines = lines.filter(|line| is_lossy(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some()));
-    lines.map(|line| Blocked { cure: again.to_owned(), ..line }).collect()
+    lines.map(|line| Blocked { cure: strays::cure(room, registry, &line.what, again), ..line }).collect()
 }
 
 /// The names of the explanations beside an agent's refused files.

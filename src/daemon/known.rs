@@ -4,11 +4,12 @@ use crate::disk::{Barrier, Dir, Entry};
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::registry::{Agent, Registry};
-use crate::route::{Router, temporary};
+use crate::route::Router;
 use crate::settings::Admission;
 use crate::{id, layout};
 use rustix::fs::FileType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Which outboxes there are, and are watched, each with its identity on the file system.
@@ -18,6 +19,8 @@ pub(super) struct Known {
     parent: Option<u64>,
     /// The inboxes that are watched, each with its identity and that of its `taken/`.
     inboxes: BTreeMap<Arc<str>, (u64, Option<u64>)>,
+    /// Directories that could not be watched, for a reason of their own.
+    pub(super) unwatched: BTreeSet<PathBuf>,
 }
 
 impl Known {
@@ -32,7 +35,7 @@ impl Known {
         let dir = router.room.dir.make(layout::OUTBOXES)?;
         let parent = Some(dir.meta()?.inode);
         if self.parent.is_some() && self.parent != parent {
-            warn(notice.outboxes());
+            notice.outboxes().unwrap_or_else(|e| tracing::warn!("{e}"));
         }
         self.parent = parent;
         let mut there = outboxes(&dir, router)?;
@@ -47,9 +50,10 @@ impl Known {
             admit(router, &there)?;
         }
         for (agent, inode) in &there {
-            if self.outboxes.get(agent) != Some(inode) {
+            let place = layout::outbox(agent);
+            if self.outboxes.get(agent) != Some(inode) || self.unwatched.contains(&place) {
                 // Watched before it is read.
-                warn(notice.outbox(agent));
+                self.watched(router, place, notice.outbox(agent));
                 router.outboxes.scan(agent);
             }
         }
@@ -72,22 +76,35 @@ impl Known {
             there.insert(Arc::from(agent), (inode, taken));
         }
         for (agent, &(inode, taken)) in &there {
-            let known = self.inboxes.get(agent);
-            if known.map(|known| known.0) != Some(inode) {
-                warn(notice.inbox(agent));
+            let known = self.inboxes.get(agent).copied();
+            let place = layout::inbox(agent);
+            if known.map(|known| known.0) != Some(inode) || self.unwatched.contains(&place) {
+                self.watched(router, place, notice.inbox(agent));
             }
-            if taken.is_some() && known.and_then(|known| known.1) != taken {
-                warn(notice.taken(agent));
+            let place = layout::taken(agent);
+            if taken.is_some() && (known.and_then(|known| known.1) != taken || self.unwatched.contains(&place)) {
+                self.watched(router, place, notice.taken(agent));
             }
         }
         self.inboxes = there;
         Ok(())
     }
-}
 
-fn warn(watched: Result<()>) {
-    if let Err(e) = watched {
-        tracing::warn!("{e}; looking every two seconds instead");
+    /// What came of watching a directory. What is wrong with one is that agent's, and tried again.
+    fn watched(&mut self, router: &mut Router, place: PathBuf, watched: Result<()>) {
+        let what = format!("{}/", place.display());
+        match watched {
+            Err(e @ Error::Busy { .. }) => tracing::warn!("{e}"),
+            Err(e) => {
+                router.waiting.failed(&what, e.to_string());
+                self.unwatched.insert(place);
+            }
+            Ok(()) => {
+                if self.unwatched.remove(&place) {
+                    router.waiting.over(&what);
+                }
+            }
+        }
     }
 }
 
@@ -119,7 +136,7 @@ fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> R
             let place = directory.display().to_string();
             match router.room.make_box(&directory, uid, &mut barrier) {
                 Ok(()) => router.waiting.over(&place),
-                Err(e) => router.waiting.failed(&place, temporary(e)?.to_string()),
+                Err(e) => router.waiting.failed(&place, e.to_string()),
             }
         }
     }

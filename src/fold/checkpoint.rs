@@ -4,7 +4,7 @@
 //! fold is made from the whole log.
 
 use super::mailboxes::{Mailboxes, Sizes};
-use super::{Counts, Fold, Ids, Lives, Open, Timed, Timers};
+use super::{Begun, Counts, Fold, Ids, Lives, Open, Timed, Timers};
 use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::Result;
@@ -34,6 +34,8 @@ struct Head {
     channels: BTreeMap<Arc<str>, u64>,
     counts: Counts,
     timers: Vec<Timed>,
+    #[serde(default)]
+    begun: BTreeMap<String, Begun>,
     last: Position,
     end: Position,
     ids: usize,
@@ -66,6 +68,7 @@ impl Fold {
             channels: self.channels.clone(),
             counts: self.counts,
             timers: self.timers.iter().cloned().collect(),
+            begun: self.begun.clone(),
             last: self.last,
             end: self.end,
             ids,
@@ -117,6 +120,7 @@ fn read(file: &[u8]) -> Option<Fold> {
         ids: Ids::from_bytes(ids),
         mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
         timers: Timers::of(head.timers),
+        begun: head.begun,
         last: head.last,
         end: head.end,
     })

@@ -62,6 +62,8 @@ pub struct Fold {
     pub mailboxes: Mailboxes,
     /// What has its time.
     pub timers: Timers,
+    /// Claims whose lines are routed in several batches, and how far each is.
+    pub begun: BTreeMap<String, Begun>,
     /// Where the last line begins.
     pub last: Position,
     /// Where the next line will begin.
@@ -79,6 +81,19 @@ pub struct Counts {
     pub refused: u64,
     /// Messages that came again.
     pub duplicates: u64,
+}
+
+/// How far a claim is whose lines are routed in several batches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// The last line that has a record.
+    pub line: u32,
+    /// Do further lines follow?
+    pub more: bool,
+    /// Was every line so far refused?
+    refused: bool,
+    /// The record of that line.
+    seq: u64,
 }
 
 /// A committed record whose copies or claim may still have to be moved.
@@ -156,6 +171,7 @@ impl Default for Fold {
             ids: Ids::default(),
             mailboxes: Mailboxes::default(),
             timers: Timers::default(),
+            begun: BTreeMap::new(),
             last: crate::log::START,
             end: crate::log::START,
         }
@@ -270,7 +286,26 @@ impl Fold {
         }
     }
 
+    // A claim is begun by a record that says that more lines follow; its later records move it on.
+    fn count_line(&mut self, record: &Record) {
+        let (Some(claim), Some(line)) = (&record.claim, record.line) else { return };
+        let before = self.begun.get(claim).map(|begun| begun.refused);
+        if before.is_none() && !record.more {
+            return;
+        }
+        let open = || self.open.values().rev().take_while(|open| open.claim.as_ref() == Some(claim));
+        let before = before.unwrap_or_else(|| open().all(|open| open.event == Event::Refused));
+        let refused = before && record.event == Event::Refused;
+        self.begun.insert(claim.clone(), Begun { line, more: record.more, refused, seq: record.seq });
+    }
+
+    /// The line behind which a claim goes on, if it was begun and has further lines.
+    pub fn goes_on_behind(&self, claim: &str) -> Option<u32> {
+        self.begun.get(claim).filter(|begun| begun.more).map(|begun| begun.line)
+    }
+
     fn open_up(&mut self, record: Record, at: Stamp, place: Position) {
+        self.count_line(&record);
         if let (Some(from), Some(id)) = (&record.from, record.id.as_ref().filter(|_| record.event != Event::Duplicate))
         {
             self.ids.insert(from, id, place);
@@ -292,9 +327,12 @@ impl Fold {
         self.open.insert(open.seq, open);
     }
 
-    /// Was everything refused that this record's claim holds? The lines of one file stand next to each other, and all
-    /// are open until the first of them is retired.
+    /// Was everything refused that this record's claim holds? Lines that went in one batch stand next to each other, and
+    /// all are open until the first of them is retired.
     pub fn is_all_refused(&self, open: &Open) -> bool {
+        if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
+            return begun.refused;
+        }
         let same = |other: &&Open| other.claim == open.claim;
         let before = self.open.range(..open.seq).rev().map(|(_, open)| open).take_while(same);
         let behind = self.open.range(open.seq..).map(|(_, open)| open).take_while(same);
@@ -304,6 +342,7 @@ impl Fold {
     fn settle(&mut self, from: u64, to: u64) {
         let inside: Vec<u64> = self.open.range(from..=to.max(from)).map(|(&seq, _)| seq).collect();
         inside.iter().for_each(|seq| drop(self.open.remove(seq)));
+        self.begun.retain(|_, begun| begun.more || !(from..=to.max(from)).contains(&begun.seq));
     }
 }
 

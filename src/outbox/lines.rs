@@ -1,14 +1,25 @@
 //! Files that hold a message a line.
 
-use super::{Content, Line, Whole};
-use crate::error::Problem;
+use super::look::{Content, Line, Look, Ready, Terms, Whole, read_whole, ready, too_large, unfit};
+use crate::disk::{self, Dir, Lease, file_meta};
+use crate::error::{Doing, Error, Problem, Result};
 use crate::limits;
 use crate::schema::{self, Parsed};
+use serde_json::Value;
+
+impl Line {
+    /// What it holds: JSON, or why it can't be a message.
+    pub fn content(&self) -> Result<Value, Problem> {
+        match schema::parse(&self.text) {
+            Parsed::Value(value) => Ok(value),
+            Parsed::Bad(problem) | Parsed::Unfinished(problem) => Err(problem),
+        }
+    }
+}
 
 /// Reads the bytes of a file that holds a message a line. Blank lines say nothing.
 pub fn read(bytes: &[u8]) -> Whole {
-    let numbered = bytes.split_inclusive(|&byte| byte == b'\n').zip(1..);
-    let said: Vec<(&[u8], u32)> = numbered.filter(|(line, _)| !line.trim_ascii().is_empty()).collect();
+    let said: Vec<(&[u8], u32)> = numbered(bytes).collect();
     if said.is_empty() {
         return one(bytes);
     }
@@ -19,16 +30,68 @@ pub fn read(bytes: &[u8]) -> Whole {
     if starts_alone && said.len() > 1 {
         // One message over several lines, as printers for people write it.
         match schema::parse(bytes) {
-            Parsed::Value(value) => {
+            Parsed::Value(_) => {
                 let text = bytes.trim_ascii().to_vec();
-                return Whole::Yes(Content::Lines(vec![Line { number: said[0].1, text, content: Ok(value) }]));
+                return Whole::Yes(Content::Lines(vec![Line { number: said[0].1, text }]));
             }
-            Parsed::Unfinished(_) => return Whole::NotYet(Content::Lines(lines(said).0)),
+            Parsed::Unfinished(_) => return Whole::NotYet(Content::Lines(lines(said))),
             Parsed::Bad(_) => {}
         }
     }
-    let (lines, ends_too_early) = lines(said);
-    if ends_too_early { Whole::NotYet(Content::Lines(lines)) } else { Whole::Yes(Content::Lines(lines)) }
+    // A last line without an end may go on.
+    let last = said[said.len() - 1].0;
+    let ends_too_early = !last.ends_with(b"\n") && matches!(schema::parse(last), Parsed::Unfinished(_));
+    let lines = Content::Lines(lines(said));
+    if ends_too_early { Whole::NotYet(lines) } else { Whole::Yes(lines) }
+}
+
+/// Reads a claim again whose first lines are routed: its lines behind this one. That it can no longer be read is what is
+/// wrong with the next of them.
+pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Look> {
+    let mut file = match claims.look(claim) {
+        Ok(file) => file,
+        Err(e) => return look_at_unopenable(e),
+    };
+    let meta = file_meta(&file).doing("look at", claims.at(claim))?;
+    if let Some(problem) = unfit(&meta, terms) {
+        return Ok(ready(Err(problem), meta));
+    }
+    if disk::lease(&file) == Lease::Writer {
+        return Ok(Look::Later("a program still holds it open for writing", Some(limits::SWEEP_UNTRUSTED)));
+    }
+    if meta.size > terms.most {
+        return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
+    }
+    let bytes = read_whole(&mut file, meta.size as usize).doing("read", claims.at(claim))?;
+    let left = lines(numbered(&bytes).filter(|(_, number)| *number > behind).collect());
+    let content = match left.is_empty() {
+        true => Content::One(Err(changed(behind))),
+        false => Content::Lines(left),
+    };
+    Ok(Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: None })))
+}
+
+fn look_at_unopenable(e: Error) -> Result<Look> {
+    match e.errno() {
+        Some(libc::ENOENT) => Ok(Look::Gone),
+        Some(libc::ELOOP | libc::ENXIO | libc::EOPNOTSUPP | libc::EACCES | libc::EPERM) => {
+            let problem = Problem::new("unreadable", format!("the rest of the file can't be read: {e}"));
+            let content = Content::One(Err(problem.fix("drop the missing lines again")));
+            Ok(Look::Ready(Box::new(Ready { content, bytes: 0, meta: None })))
+        }
+        _ => Err(e),
+    }
+}
+
+fn changed(behind: u32) -> Problem {
+    let what = format!("the file was changed while it was routed: nothing is left behind line {behind}");
+    Problem::new("truncated", what).fix("drop the missing lines again, in a new file")
+}
+
+// Every line that says something, with its number.
+fn numbered(bytes: &[u8]) -> impl Iterator<Item = (&[u8], u32)> {
+    let numbered = bytes.split_inclusive(|&byte| byte == b'\n').zip(1..);
+    numbered.filter(|(line, _)| !line.trim_ascii().is_empty())
 }
 
 /// Reads the bytes of a file that is one message.
@@ -40,20 +103,9 @@ pub(super) fn one(bytes: &[u8]) -> Whole {
     }
 }
 
-/// Each line by itself, and whether the last one has no end and may go on.
-fn lines(said: Vec<(&[u8], u32)>) -> (Vec<Line>, bool) {
-    let mut ends_too_early = false;
-    let read = |(bytes, number): (&[u8], u32)| {
-        let parsed = schema::parse(bytes);
-        ends_too_early = matches!(parsed, Parsed::Unfinished(_)) && !bytes.ends_with(b"\n");
-        let content = match parsed {
-            Parsed::Value(value) => Ok(value),
-            Parsed::Bad(problem) | Parsed::Unfinished(problem) => Err(problem),
-        };
-        Line { number, text: bytes.trim_ascii().to_vec(), content }
-    };
-    let lines = said.into_iter().map(read).collect();
-    (lines, ends_too_early)
+/// Each line by itself.
+fn lines(said: Vec<(&[u8], u32)>) -> Vec<Line> {
+    said.into_iter().map(|(bytes, number)| Line { number, text: bytes.trim_ascii().to_vec() }).collect()
 }
 
 fn too_many(lines: usize) -> Problem {
@@ -72,7 +124,7 @@ mod tests {
             Whole::NotYet(content) => (false, content),
         };
         let Content::Lines(lines) = content else { return (whole, Vec::new()) };
-        (whole, lines.iter().map(|line| (line.number, line.content.is_ok())).collect())
+        (whole, lines.iter().map(|line| (line.number, line.content().is_ok())).collect())
     }
 
     #[test]

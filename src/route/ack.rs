@@ -1,6 +1,6 @@
 //! Acks: who may say how far a copy has come, and what follows from a message that was taken back.
 
-use super::{Router, temporary};
+use super::Router;
 use crate::address::quoted;
 use crate::disk::Dir;
 use crate::error::{Problem, Result};
@@ -159,7 +159,7 @@ impl Router {
                 Ok(true)
             }
             Err(e) => {
-                self.waiting.failed(WITHDRAWN, temporary(e)?.to_string());
+                self.waiting.failed(WITHDRAWN, e.to_string());
                 Ok(false)
             }
         }

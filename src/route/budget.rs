@@ -8,7 +8,7 @@
 use super::check::Nobody;
 use super::{Committed, Router};
 use crate::clock::Stamp;
-use crate::outbox::Content;
+use crate::error::Problem;
 use crate::{id, limits, resolve, schema, spelling};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -32,11 +32,10 @@ pub(super) struct Delay {
     pub(super) all: bool,
 }
 
-/// What a message costs its sender.
-#[derive(Default)]
-pub(super) struct Price {
-    messages: u32,
-    copies: u32,
+/// What a sender will have spent once it is paid.
+pub(super) struct Bill {
+    messages: Option<Spent>,
+    copies: Option<Spent>,
     hop: Option<Hop>,
 }
 
@@ -192,55 +191,70 @@ impl Router {
         })
     }
 
-    /// What a file will cost that was looked at, or how long it has to wait. It costs nothing before it is taken. A file
-    /// of many messages costs what they cost together, and waits if one of them would.
-    pub(super) fn price(&self, agent: &Arc<str>, content: &Content) -> Result<Price, Delay> {
-        let contents: Vec<&Value> = match content {
-            Content::One(content) => content.as_ref().ok().into_iter().collect(),
-            Content::Lines(lines) => lines.iter().filter_map(|line| line.content.as_ref().ok()).collect(),
-        };
-        let messages = if let Content::Lines(lines) = content { lines.len() } else { 1 };
-        let (now, mut price) = (Instant::now(), Price { messages: messages as u32, ..Price::default() });
-        if &**agent == id::HUMAN {
-            return Ok(price);
-        }
-        if let Some(pace) = self.pace(self.settings.copies_budget) {
-            price.copies =
-                contents.iter().map(|content| self.count_copies(agent, content)).fold(0, u32::saturating_add);
-            if let Some(wait) = pace.wait(self.budgets.copies.get(agent).copied(), now, price.copies) {
-                let reason = format!("over its budget of {} copies {}", pace.most, per(pace.window));
-                return Err(Delay { reason, wait, all: true });
-            }
-        }
-        let Some(pace) = self.pace(self.settings.loop_hops) else { return Ok(price) };
-        for links in contents.into_iter().filter_map(Links::of) {
-            let before = self.budgets.hops.before(agent, &links);
-            if let Some(wait) = pace.wait(before, now, 1) {
-                let reason = format!("its conversation went to and fro {} times {}", pace.most, per(pace.window));
-                return Err(Delay { reason, wait, all: false });
-            }
-            let hop = Hop { spent: pace.spend(before, now, 1), thread: links.thread };
-            if price.hop.as_ref().is_none_or(|longest| hop.spent.0 > longest.spent.0) {
-                price.hop = Some(hop);
-            }
-        }
-        Ok(price)
+    /// What this sender has spent.
+    pub(super) fn bill(&self, agent: &Arc<str>) -> Bill {
+        let Budgets { messages, copies, .. } = &self.budgets;
+        Bill { messages: messages.get(agent).copied(), copies: copies.get(agent).copied(), hop: None }
     }
 
-    /// A message was taken.
-    pub(super) fn pay(&mut self, agent: &Arc<str>, claim: &str, price: Price) {
-        let (now, window) = (Instant::now(), self.settings.budget_window);
+    /// Puts one message more on the bill, or says how long it has to wait. Nothing is spent before it is taken.
+    pub(super) fn charge(
+        &self,
+        agent: &Arc<str>,
+        bill: &mut Bill,
+        copies: usize,
+        content: &Result<Value, Problem>,
+    ) -> Result<(), Delay> {
+        if &**agent == id::HUMAN {
+            return Ok(());
+        }
+        let (now, copies) = (Instant::now(), u32::try_from(copies).unwrap_or(u32::MAX));
+        let over = |pace: Pace, wait, what: &str| Delay {
+            reason: format!("over its budget of {} {what} {}", pace.most, per(pace.window)),
+            wait,
+            all: true,
+        };
+        let of_messages = self.pace(self.settings.sender_budget);
+        if let Some((pace, wait)) = of_messages.and_then(|pace| Some((pace, pace.wait(bill.messages, now, 1)?))) {
+            return Err(over(pace, wait, "messages"));
+        }
+        let of_copies = self.pace(self.settings.copies_budget);
+        if let Some((pace, wait)) = of_copies.and_then(|pace| Some((pace, pace.wait(bill.copies, now, copies)?))) {
+            return Err(over(pace, wait, "copies"));
+        }
+        if let Some(hop) = self.hop(agent, content, now)?
+            && bill.hop.as_ref().is_none_or(|longest| hop.spent.0 > longest.spent.0)
+        {
+            bill.hop = Some(hop);
+        }
+        bill.messages = of_messages.map(|pace| pace.spend(bill.messages, now, 1));
+        bill.copies = of_copies.map(|pace| pace.spend(bill.copies, now, copies));
+        Ok(())
+    }
+
+    // Where it stands on the way of its conversation, or how long that has to wait.
+    fn hop(&self, agent: &str, content: &Result<Value, Problem>, now: Instant) -> Result<Option<Hop>, Delay> {
+        let Some(pace) = self.pace(self.settings.loop_hops) else { return Ok(None) };
+        let Some(links) = content.as_ref().ok().and_then(Links::of) else { return Ok(None) };
+        let before = self.budgets.hops.before(agent, &links);
+        if let Some(wait) = pace.wait(before, now, 1) {
+            let reason = format!("its conversation went to and fro {} times {}", pace.most, per(pace.window));
+            return Err(Delay { reason, wait, all: false });
+        }
+        Ok(Some(Hop { spent: pace.spend(before, now, 1), thread: links.thread }))
+    }
+
+    /// What is on the bill was taken.
+    pub(super) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: Bill) {
         let Budgets { messages, copies, hops } = &mut self.budgets;
-        let spent = [
-            (messages, self.settings.sender_budget, price.messages),
-            (copies, self.settings.copies_budget, price.copies),
-        ];
-        for (account, most, cost) in spent {
-            if let Some(pace) = Pace::of(most, window).filter(|_| cost > 0 && &**agent != id::HUMAN) {
-                account.insert(agent.clone(), pace.spend(account.get(agent).copied(), now, cost));
+        for (account, spent) in [(messages, bill.messages), (copies, bill.copies)] {
+            match (account.get_mut(agent), spent) {
+                (Some(known), Some(spent)) => *known = spent,
+                (None, Some(spent)) => drop(account.insert(agent.clone(), spent)),
+                (_, None) => {}
             }
         }
-        if let Some(hop) = price.hop {
+        if let Some(hop) = bill.hop {
             if hops.taken.len() >= limits::HOPS {
                 hops.taken.clear();
             }
@@ -269,14 +283,28 @@ impl Router {
         }
     }
 
-    // It is worked out again when it is accepted; a refusal makes one copy, the bounce.
-    fn count_copies(&self, agent: &str, content: &Value) -> u32 {
+    /// How many copies a message makes. It is worked out again when it is accepted; a refusal makes one, the bounce.
+    pub(super) fn count_copies(&self, agent: &str, content: &Result<Value, Problem>) -> usize {
+        let Ok(content) = content else { return 1 };
+        self.count_named(content).unwrap_or_else(|| self.count_resolved(agent, content)).max(1)
+    }
+
+    // Most messages name their recipients by their ids, and need no look at anything else.
+    fn count_named(&self, content: &Value) -> Option<usize> {
+        let known = |to: &Value| self.registry.agent(to.as_str()?).map(|_| 1);
+        match content.get("to")? {
+            Value::Array(many) => many.iter().map(known).sum(),
+            one => known(one),
+        }
+    }
+
+    fn count_resolved(&self, agent: &str, content: &Value) -> usize {
         let name = self.registry.agent(agent).and_then(|agent| agent.name.as_deref());
         let checked = schema::check_as(content.clone(), agent, name.as_slice(), Stamp::now()).ok();
         let recipients = checked.and_then(|message| {
             resolve::resolve(&self.registry, agent, message.addresses(), message.by_mention(), &mut Nobody).ok()
         });
-        recipients.map_or(1, |recipients| u32::try_from(recipients.len()).unwrap_or(u32::MAX))
+        recipients.map_or(1, |recipients| recipients.len())
     }
 
     /// Says that something is held back, also while mail comes without end.

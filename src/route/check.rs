@@ -31,6 +31,8 @@ pub(super) struct Letter {
 pub(super) struct Source {
     pub(super) line: u32,
     pub(super) text: Vec<u8>,
+    /// Do further lines of the claim follow in a later batch?
+    pub(super) more: bool,
 }
 
 /// What the check found.
@@ -57,27 +59,19 @@ pub(super) enum Ruling {
 
 impl Router {
     /// Step 4: spelling, schema, rules. All problems of a message are found, not the first.
-    pub(super) fn check(&mut self, Letters(letters): Letters) -> Vec<Checked> {
+    pub(super) fn check(&self, Letters(letters): Letters) -> Vec<Checked> {
         let now = Stamp::now();
-        let check = |letter: Letter| check_one(letter, &self.registry, now);
-        let checked: Vec<Checked> = letters.into_iter().map(check).collect();
-        std::mem::take(&mut self.backlog).into_iter().chain(checked).collect()
+        letters.into_iter().map(|letter| check_one(letter, &self.registry, now)).collect()
     }
 
-    /// Step 5: the recipients, worked out once; who joins later doesn't get it. When the batch has its bound of
-    /// copies, the rest waits for the next.
+    /// Step 5: the recipients, worked out once; who joins later doesn't get it.
     pub(super) fn resolve(&mut self, checked: Vec<Checked>) -> Result<Addressed> {
         let registry = self.registry.clone();
         let mut standing = Crowd { router: self, taken: HashMap::new(), claimed: HashMap::new() };
-        let (mut ruled, mut copies) = (Vec::with_capacity(checked.len()), 0);
+        let mut ruled = Vec::with_capacity(checked.len());
         let mut ids = lines::Ids::default();
-        let mut checked = checked.into_iter().peekable();
         let (mut put_back, mut unknown) = (Vec::new(), Vec::new());
-        // The lines of one file stay together.
-        let fits = |next: &Checked, ruled: &[Ruled], copies| {
-            copies < limits::BATCH_COPIES || ruled.last().is_some_and(|last| last.claim.as_ref() == Some(&next.0.claim))
-        };
-        while let Some(Checked(letter, verdict)) = checked.next_if(|next| fits(next, &ruled, copies)) {
+        for Checked(letter, verdict) in checked {
             let ruling = match verdict {
                 Verdict::Problems { problems, id, ack } => Ruling::Refuse { problems, id, ack },
                 Verdict::Message(message, digest) => {
@@ -105,13 +99,9 @@ impl Router {
                     ruling
                 }
             };
-            if let Ruling::Accept { to, .. } = &ruling {
-                copies += to.iter().map(|group| group.agents.len()).sum::<usize>();
-            }
             let Letter { claim, agent, original, source, .. } = letter;
             ruled.push(Ruled { claim: Some(claim), agent, original, source, ruling });
         }
-        self.backlog.extend(checked);
         self.claims.extend(put_back);
         ruled.retain(|ruled: &Ruled| unknown.iter().all(|(claim, _)| ruled.claim.as_ref() != Some(claim)));
         unknown.into_iter().for_each(|(claim, e)| self.put_back(Some(claim), &e));

@@ -140,7 +140,7 @@ pub(super) fn explanation(
         "refused_at": at.to_string(),
         "problems": problems,
     });
-    if let Some(Source { line, text }) = source {
+    if let Some(Source { line, text, .. }) = source {
         (explained["line"], explained["text"]) = ((*line).into(), String::from_utf8_lossy(text).into());
     }
     (pretty(&explained) + "\n").into_bytes()

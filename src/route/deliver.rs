@@ -1,16 +1,13 @@
 //! Steps 8 and 10: into the inboxes, and the original to where it is kept.
 
-use super::{Committed, Delivered, Projected, Router, temporary};
-use crate::error::{Error, Result};
+use super::{Committed, Delivered, Projected, Router};
+use crate::error::Result;
 use crate::fold::{Delivery, Place};
 use crate::inbox;
 use crate::layout;
 use crate::registry::Agent;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-
-/// What waits when originals can't be moved to where they are kept.
-const KEPT: &str = "sent";
 
 /// One of an agent's directories.
 type Directory = (Place, Arc<str>);
@@ -64,28 +61,35 @@ impl Router {
     /// S5 → S6: retired = -claim +sent
     pub(crate) fn retire(&mut self, Projected(seqs): Projected) -> Result<bool> {
         let mut kept = crate::spool::Kept::default();
-        let nothing_stuck = self.stuck.is_empty();
         for &seq in &seqs {
             let Some(open) = self.fold.open.get(&seq) else { continue };
+            // The claim of a file of lines goes with the last of them.
+            if open.claim.as_ref().is_some_and(|claim| self.fold.goes_on_behind(claim).is_some()) {
+                self.done.insert(seq);
+                continue;
+            }
             let refused = self.fold.is_all_refused(open);
-            match self.spool.retire(open, refused, &mut kept, &mut self.barrier) {
+            let done = self.spool.retire(open, refused, &mut kept, &mut self.barrier);
+            if done.is_ok() && self.waiting.is_empty() {
+                self.done.insert(seq);
+                continue;
+            }
+            // Where originals are kept is their sender's, and so is what is wrong with it.
+            let place = open.retires_to(refused).map_or_else(String::new, |(place, _)| place.display().to_string());
+            match done {
                 Ok(()) => {
                     self.done.insert(seq);
+                    self.waiting.over(&place);
                 }
-                Err(e) => self.retire_later(seq, temporary(e)?),
+                Err(e) => {
+                    self.stuck.insert(seq);
+                    self.waiting.failed(&place, e.to_string());
+                }
             }
-        }
-        if nothing_stuck && self.stuck.is_empty() && !seqs.is_empty() {
-            self.waiting.over(KEPT);
         }
         if !seqs.is_empty() && !self.stuck.is_empty() {
             tracing::debug!(stuck = self.stuck.len(), "records with undelivered copies stay open");
         }
         Ok(!seqs.is_empty())
-    }
-
-    fn retire_later(&mut self, seq: u64, e: Error) {
-        self.stuck.insert(seq);
-        self.waiting.failed(KEPT, e.to_string());
     }
 }

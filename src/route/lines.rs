@@ -1,4 +1,5 @@
-//! What is special about a file that holds a message a line: its lines go through a batch together, or wait together.
+//! What is special about a file that holds a message a line: those of its lines that are in a batch go together, or wait
+//! together.
 
 use super::Router;
 use super::check::{Letter, Ruling};
@@ -70,7 +71,7 @@ pub(super) fn not_found() -> Error {
 }
 
 impl Router {
-    /// One line of a file can't be staged: what was staged for the others goes, and the file waits as a whole.
+    /// One line of a file can't be staged: what was staged for the others goes, and they wait together.
     pub(super) fn unstage_lines(&mut self, claim: Option<&str>, entries: &mut Vec<Entry>) {
         while let Some(entry) = entries.pop_if(|entry| claim.is_some() && entry.record.claim.as_deref() == claim) {
             self.spool.unstage(entry.staged.iter().map(String::as_str));

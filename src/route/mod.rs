@@ -17,7 +17,9 @@ mod presence;
 mod print;
 mod project;
 mod reload;
+mod share;
 mod stage;
+mod strays;
 mod take;
 mod timing;
 mod waiting;
@@ -38,6 +40,7 @@ use crate::settings::Settings;
 use crate::spool::Spool;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The router of one room: everything that the steps need. Only who holds the room's lock can have one.
 pub struct Router {
@@ -77,17 +80,21 @@ pub struct Router {
     held: Vec<Notice>,
     /// Did a message change the registry since the last `settled`?
     pub(crate) acted: bool,
-    /// Messages read but left out of the last batch, because it had grown to its bound.
-    backlog: VecDeque<Checked>,
+    /// How much a batch takes.
+    share: share::Share,
+    /// How many copies this batch has.
+    copies: usize,
+    /// Files of lines that are in this batch.
+    sliced: Vec<take::Sliced>,
     /// Where the last checkpoint was made.
     checkpointed: Option<crate::log::Position>,
     seen: reload::Seen,
     /// How `spool/room` stood when it was last read, and fitted the log.
     room_id: Option<crate::disk::Meta>,
     /// Files of people that could not be read, as they stood, and since when.
-    bad: std::collections::BTreeMap<&'static str, (reload::Seen, std::time::Instant)>,
+    bad: std::collections::BTreeMap<&'static str, (reload::Seen, Instant)>,
     /// When to look again at what is due, after something stood in its way.
-    time_again: Option<std::time::Instant>,
+    time_again: Option<Instant>,
     /// Who got mail since this was last taken, and is woken by a program.
     pub woken: BTreeSet<Arc<str>>,
     tally: Tally,
@@ -191,7 +198,9 @@ impl Router {
             notices: Vec::new(),
             held: Vec::new(),
             acted: false,
-            backlog: VecDeque::new(),
+            share: share::Share::default(),
+            copies: 0,
+            sliced: Vec::new(),
             checkpointed: None,
             seen: reload::Seen::default(),
             room_id: None,
@@ -205,6 +214,7 @@ impl Router {
 
     /// Routes one batch of what is there. `false` when there was nothing to do.
     pub fn route(&mut self) -> Result<bool> {
+        let begun = Instant::now();
         let claimed = self.claim()?;
         let letters = self.read(claimed);
         let checked = self.check(letters);
@@ -212,14 +222,17 @@ impl Router {
         let staged = self.stage(addressed);
         let committed = self.commit(staged)?;
         self.remember_hops(&committed);
+        self.line_up_sliced();
         let delivered = self.deliver(committed)?;
         let projected = self.project(delivered)?;
-        self.retire(projected)
+        let routed = self.retire(projected)?;
+        self.share.measured(self.copies, begun.elapsed());
+        Ok(routed)
     }
 
     /// Is there nothing left to do right now?
     pub fn is_idle(&self) -> bool {
-        self.outboxes.is_idle() && self.claims.is_empty() && self.backlog.is_empty() && self.notices.is_empty()
+        self.outboxes.is_idle() && self.claims.is_empty() && self.notices.is_empty()
     }
 
     /// Records durably that everything delivered so far is settled, and what left inboxes. For when nothing has happened
@@ -264,7 +277,7 @@ impl Router {
             match what.split_once('/') {
                 Some((layout::OUTBOXES, file)) => match file.split_once('/') {
                     // A name that is no text is only shown; the directory has it as it is.
-                    Some((agent, name)) if name.contains(char::REPLACEMENT_CHARACTER) => {
+                    Some((agent, name)) if name.is_empty() || name.contains(char::REPLACEMENT_CHARACTER) => {
                         self.outboxes.scan(&agent.into());
                     }
                     Some((agent, name)) => self.outboxes.hint(&agent.into(), name.into()),

@@ -1,7 +1,7 @@
 //! Receipts: what left an inbox was seen. The router notices it by events, and by looking, also for what happened while
 //! none ran; the next batch's barrier makes the leaving durable before the log says so.
 
-use super::{Router, temporary};
+use super::Router;
 use crate::clock::Stamp;
 use crate::error::Result;
 use crate::ladder::{Climb, Rung};
@@ -93,23 +93,28 @@ impl Router {
         let recent = (self.fold.at.micros() - limits::CLOCKS_APART.as_micros() as i64) as i128 * 1000;
         let now = Stamp::now().micros() as i128 * 1000;
         for agent in agents {
-            let place = layout::inbox(&agent).display().to_string();
+            // Not what waits when it can't be delivered to.
+            let place = format!("{}/", layout::inbox(&agent).display());
             let meta = match self.room.dir.stat(layout::inbox(&agent)) {
                 Ok(Some(meta)) => meta,
                 Ok(None) => continue,
                 Err(e) => {
-                    self.waiting.failed(&place, temporary(e)?.to_string());
+                    self.waiting.failed(&place, e.to_string());
                     continue;
                 }
             };
             if self.observed.times.get(&agent) == Some(&meta.changed) || (!all && meta.changed < recent) {
                 continue;
             }
-            match self.look_into(&agent) {
+            let looked = self.look_into(&agent);
+            if looked.is_ok() {
+                self.waiting.over(&place);
+            }
+            match looked {
                 // A file system's clock is coarse: what changed just now may change again at the same time.
                 Ok(()) if now - meta.changed < RECENT => {}
                 Ok(()) => drop(self.observed.times.insert(agent, meta.changed)),
-                Err(e) => self.waiting.failed(&place, temporary(e)?.to_string()),
+                Err(e) => self.waiting.failed(&place, e.to_string()),
             }
         }
         Ok(())

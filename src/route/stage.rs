@@ -90,6 +90,7 @@ impl Router {
         let mut entry = Entry { record: Record::new(Event::Accepted), staged: Vec::new(), shown: None };
         (entry.record.seq, entry.record.at, entry.record.claim) = (seq, at.to_string(), one.claim);
         entry.record.line = one.source.as_ref().map(|source| source.line);
+        entry.record.more = one.source.as_ref().is_some_and(|source| source.more);
         let written = match one.ruling {
             Ruling::Duplicate { of, id, digest } => {
                 entry.record.event = Event::Duplicate;

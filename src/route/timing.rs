@@ -1,6 +1,6 @@
 //! Time: unread mail that expires, and questions that nobody answers.
 
-use super::{Notice, Router, temporary};
+use super::{Notice, Router};
 use crate::clock::Stamp;
 use crate::error::Result;
 use crate::fold::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, Timed, Wanted};
@@ -33,7 +33,7 @@ impl Router {
         for timed in self.fold.timers.due(now) {
             let kept = self.keep(&timed, now);
             if let Err(e) = kept {
-                self.waiting.failed(EXPIRED_MAIL, temporary(e)?.to_string());
+                self.waiting.failed(EXPIRED_MAIL, e.to_string());
             }
         }
         // Until the log has it, it stays due.

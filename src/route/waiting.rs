@@ -14,6 +14,13 @@ pub struct Waiting {
     changed: bool,
     board: Option<Board>,
     told: Option<Instant>,
+    said: BTreeMap<String, Said>,
+}
+
+/// When the router's own log last had that this waits, and how many times it was left out since.
+struct Said {
+    at: Instant,
+    left_out: u32,
 }
 
 struct Thing {
@@ -31,14 +38,35 @@ struct Line<'a> {
 }
 
 impl Waiting {
-    /// This can't go on for this reason; it is tried again later and later. Says it in the router's own log once.
+    /// This can't go on for this reason; it is tried again later and later. Says it in the router's own log, at most once a
+    /// minute, however often it comes and goes.
     pub fn failed(&mut self, what: &str, reason: String) {
         let failures = self.things.get(what).map_or(0, |thing| thing.failures);
         let wait = (limits::RETRY_FIRST * 2u32.saturating_pow(failures.min(16))).min(limits::RETRY_MOST);
         if failures == 0 {
-            tracing::warn!(what, "waits: {reason}");
+            self.say(what, &reason);
         }
         self.put(what, reason, Some(Instant::now() + wait), failures + 1);
+    }
+
+    fn say(&mut self, what: &str, reason: &str) {
+        let now = Instant::now();
+        let left_out = match self.said.get_mut(what) {
+            Some(said) if now - said.at < limits::SAY_AGAIN => {
+                said.left_out = said.left_out.saturating_add(1);
+                return;
+            }
+            Some(said) => said.left_out,
+            None => 0,
+        };
+        match left_out {
+            0 => tracing::warn!(what, "waits: {reason}"),
+            n => tracing::warn!(what, "waits: {reason} (and {n} times more since this was last said)"),
+        }
+        if self.said.len() >= limits::SAID {
+            self.said.retain(|_, said| now - said.at < limits::SAY_AGAIN);
+        }
+        self.said.insert(what.to_owned(), Said { at: now, left_out: 0 });
     }
 
     /// This isn't ready for this reason; look again after this long, or only when an event comes.
@@ -97,6 +125,11 @@ impl Waiting {
             what.clone()
         })
         .collect()
+    }
+
+    /// Does this wait?
+    pub fn is_there(&self, what: &str) -> bool {
+        self.things.contains_key(what)
     }
 
     /// How many things wait.

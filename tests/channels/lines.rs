@@ -1,7 +1,7 @@
 //! Files in an outbox that hold a message a line.
 
 use super::{conversation, once, said};
-use crate::town::Town;
+use crate::town::{Town, listing};
 use crate::world::World;
 use serde_json::json;
 use std::fs;
@@ -170,6 +170,73 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
     once(&world);
     assert_eq!((world.bodies("bob").len(), world.inbox("alice").len(), said(&world, "main").len()), (2, 1, 2));
     assert!(world.room("sent/alice/2~x.ndjson").exists() && world.names("spool/claim").is_empty());
+}
+
+#[test]
+fn a_file_over_its_sender_s_budget_goes_a_few_lines_at_a_time_and_each_line_once() {
+    // P111, P73
+    let world = World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+    let said: Vec<String> =
+        ["1", "2", "3", "4", "5"].iter().map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}")).collect();
+    let text = lines(&said.iter().map(String::as_str).collect::<Vec<_>>());
+    world.drop_file("alice", "a.ndjson", &text);
+    world.drop_file("alice", "b.json", r#"{"to":"bob","body":"behind"}"#);
+    for sofar in [2, 4] {
+        // Each pass begins with what a router that was killed would leave.
+        once(&world);
+        assert_eq!(
+            (world.bodies("bob").len(), listing(&world.room("spool/claim"))),
+            (sofar, vec!["1~alice~a.ndjson".into()])
+        );
+        assert!(world.room("outbox/alice/b.json").exists(), "what is behind a file that was begun waits");
+        let blocked = &world.json(&["status"])["blocked"];
+        assert!(blocked.to_string().contains("over its budget of 2 messages an hour"), "{blocked}");
+        world.ok(&["log", "verify"]);
+    }
+    once(&world);
+    assert_eq!(world.bodies("bob"), ["1", "2", "3", "4", "5", "behind"]);
+    assert_eq!(said_in_main(&world), ["1", "2", "3", "4", "5", "behind"]);
+    assert!(listing(&world.room("spool/claim")).is_empty() && listing(&world.room("spool/stage")).is_empty());
+    let sent = listing(&world.room("sent/alice"));
+    assert!(sent[0].ends_with("~a.ndjson") || sent[1].ends_with("~a.ndjson"), "{sent:?}");
+    world.ok(&["log", "verify"]);
+    assert_eq!(world.json(&["status"])["blocked"], json!([]));
+    once(&world);
+    assert_eq!(world.bodies("bob").len(), 6);
+}
+
+fn said_in_main(world: &World) -> Vec<String> {
+    said(world, "main")
+}
+
+#[test]
+fn a_file_of_bad_lines_that_goes_in_several_batches_is_rejected_and_one_good_line_makes_it_sent() {
+    // P56, P111
+    for (last, kept) in [("no", "rejected"), (r#"{"to":"bob","body":"good"}"#, "sent")] {
+        let world = World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+        world.drop_file("alice", "x.ndjson", lines(&["no", "no", "no", "no", last]));
+        (0..3).for_each(|_| once(&world));
+        let names = listing(&world.room(&format!("{kept}/alice")));
+        assert!(names.iter().any(|name| name.ends_with("~x.ndjson")), "{kept}: {names:?}");
+        let explained = world.names("rejected/alice").into_iter().filter(|name| name.ends_with(".error.json"));
+        assert_eq!(explained.count(), if kept == "sent" { 4 } else { 5 });
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_short_while_it_is_routed_is_told_of_and_comes_to_its_end() {
+    // P111
+    let world = World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+    let said = [r#"{"to":"bob","body":"1"}"#, r#"{"to":"bob","body":"2"}"#, r#"{"to":"bob","body":"3"}"#];
+    world.drop_file("alice", "x.ndjson", lines(&said));
+    once(&world);
+    fs::write(world.room("spool/claim/1~alice~x.ndjson"), lines(&said[..1])).expect("another name of the file");
+    once(&world);
+    let explained = world.names("rejected/alice");
+    assert!(explained[0].ends_with("~x.line3.error.json"), "{explained:?}");
+    assert_eq!(world.read(&format!("rejected/alice/{}", explained[0]))["code"], "truncated");
+    assert_eq!((world.bodies("bob").len(), listing(&world.room("spool/claim")).len()), (2, 0));
+    world.ok(&["log", "verify"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Too many files, too many refusals, patterns made to be slow: one sender holds up nobody else.
 
-use crate::town::Town;
+use crate::town::{Town, listing};
 use mailbag::registry::Registry;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -114,5 +114,59 @@ fn everybody_writing_to_everybody_at_once_comes_to_its_end_and_a_single_message_
         let single = usize::from(id == "a7");
         assert_eq!((names.len(), senders_and_ids.len()), (all + single, all + single), "{id}");
     }
+    town.verify();
+}
+
+/// A town of so many agents, of whom `mallory` sends a file of lines to all.
+fn crowd(agents: usize, lines: usize) -> Town {
+    let mut ids: Vec<String> = (0..agents).map(|n| format!("a{n}")).collect();
+    ids.push("mallory".into());
+    let town = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    let text: String = (0..lines).map(|n| format!("{{\"to\":\"all\",\"body\":\"{n}\"}}\n")).collect();
+    town.drop_file("mallory", "flood.ndjson", text);
+    town
+}
+
+// P111
+#[test]
+fn a_file_of_many_lines_to_everybody_lets_others_mail_through_between_its_slices() {
+    let town = crowd(30, 300).settings("durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n");
+    town.mail("a1", "x.json", json!({"to": "a2", "body": "single", "id": "single"}));
+    let town = town.run();
+    let find = || town.names("inbox/a2").into_iter().find(|name| name.ends_with("-a1-single.json"));
+    town.wait("the single message arrives", || find().is_some());
+    let single = town.read(&format!("inbox/a2/{}", find().expect("it came")));
+    let before = single["delivery"]["seq"].as_u64().expect("a number");
+    assert!(before < 100, "{before} records came before it: more than a slice of the flood");
+    town.wait("all of it arrives", || listing(&town.room("sent/mallory")).len() == 1);
+    town.wait("nothing is staged", || listing(&town.room("spool/stage")).is_empty());
+    assert_eq!(town.count("a7"), 300);
+    let bodies: Vec<String> = (0..300).map(|n| n.to_string()).collect();
+    assert!(town.bodies("a7") == bodies, "each once, in order");
+    let log = std::fs::read_to_string(town.room("log/00000001.ndjson")).expect("the log");
+    assert!(log.matches(r#""more":true"#).count() >= 3, "300 lines of 30 copies are several batches");
+    town.verify();
+}
+
+// P112
+#[test]
+fn messages_to_a_whole_crowd_let_others_mail_through_between_them() {
+    let ids: Vec<String> = (0..3000).map(|n| format!("a{n}")).collect();
+    let mut agents: Vec<&str> = ids.iter().map(String::as_str).collect();
+    agents.extend(["mallory", "mallet", "alice", "bob"]);
+    let role = |id: &&str| if id.len() > 1 && id[1..].parse::<u32>().is_ok() { "crowd" } else { "other" };
+    let registry: Vec<Value> = agents.iter().map(|id| json!({"id": id, "role": role(id)})).collect();
+    let town = Town::with(&registry).quick();
+    for sender in ["mallory", "mallet"] {
+        for n in 0..2 {
+            town.mail(sender, &format!("{n}.json"), json!({"to": "all_crowd", "body": "to all of you"}));
+        }
+    }
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "single"}));
+    let town = town.run();
+    let mail = town.wait_for_mail("bob", 1);
+    let before = mail[0]["delivery"]["seq"].as_u64().expect("a number");
+    assert!(before <= 5, "{before} records came before it: more than one such message");
+    town.wait("all of it arrives", || town.count("a2999") == 4);
     town.verify();
 }

@@ -8,7 +8,9 @@ use super::scenario::{Setting, World};
 use super::story::{Ground, Power, Strike, count};
 use super::sweeps::{Done, full, green, sweep};
 use super::tracer::{End, Plan, Tracer};
-use libc::{EACCES, EDQUOT, EEXIST, EINTR, EIO, EMFILE, ENOSPC, EXDEV};
+use libc::{
+    EACCES, EDQUOT, EEXIST, EINTR, EIO, EMFILE, ENODEV, ENOSPC, ENOTCONN, EREMOTEIO, ESTALE, ETIMEDOUT, EUCLEAN, EXDEV,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -46,6 +48,42 @@ fn no_file_that_can_t_be_opened_at_the_start_spoils_the_log() -> Done {
     let fail = |nth| Plan::Fail { name: "openat", nth, errno: EMFILE, lasting: false };
     let stories = (1..=100).map(|nth| vec![Strike { plan: fail(nth), power: Power::On }]).collect();
     green("files that can't be opened at the start", &sweep(Ground::directory, &setting, stories)?)
+}
+
+/// What a file system says that is broken in one of many ways.
+const ANY: [i32; 8] = [EIO, ESTALE, ENODEV, ENOTCONN, ETIMEDOUT, EREMOTEIO, EACCES, EUCLEAN];
+
+// P113
+#[test]
+fn whatever_goes_wrong_in_one_agent_s_directories_is_that_agent_s() -> Done {
+    let mut figures = Figures::default();
+    for (n, place) in ["outbox/rita", "inbox/rita", "sent/rita", "rejected/rita"].into_iter().enumerate() {
+        let chosen = if full() { ANY.to_vec() } else { vec![ANY[n * 2], ANY[n * 2 + 1]] };
+        for errno in chosen {
+            figures.add(with_one_broken(place, errno)?);
+        }
+    }
+    assert!(figures.reached > 4, "nothing was broken: {figures}");
+    green("errors in one agent's directories", &figures)
+}
+
+/// A pass in which one directory fails in this way, and then clean ones.
+fn with_one_broken(place: &'static str, errno: i32) -> io::Result<Figures> {
+    let home = TempDir::new()?;
+    let mut world = World::new(&home.path().join("room"), Setting { seed: 23, ..Setting::default() })?;
+    fs::create_dir_all(world.room().join(place))?;
+    let (command, room) = (world.command(), world.room().to_path_buf());
+    let acting = RefCell::new(&mut world);
+    let outcome = Tracer::new(&room)?.at_call(|call| acting.borrow_mut().act(call)).run(command, Plan::FailIn { place, errno })?;
+    if outcome.end != End::Exited(0) {
+        world.complain(format!("with error {errno} in {place}: {:?}, {}", outcome.end, outcome.stderr));
+    }
+    let others = fs::read_dir(room.join("sent/bob")).map_or(0, Iterator::count);
+    if others == 0 {
+        world.complain(format!("with error {errno} in {place} nobody else's mail was routed"));
+    }
+    world.settle()?;
+    Ok(Figures { points: 1, reached: usize::from(outcome.failed > 0), ..world.figures()? })
 }
 
 /// Every call in a full run; else for each error one call that fails alone and one with which it begins.

@@ -1,7 +1,7 @@
 //! The promise, at every point: killed or unplugged, each recipient gets each letter exactly once, whole.
 
 use super::ledger::Figures;
-use super::scenario::{PROGRAM, Setting, World};
+use super::scenario::{BATCH_COPIES, PROGRAM, Setting, World};
 use super::story::Ground;
 use super::sweeps::{Done, Points, cuts, devices, full, green, kills, kills_in_a_row, sides, sweep, unordered_cuts};
 use super::tracer::{End, Plan, Tracer};
@@ -36,6 +36,24 @@ fn killed_while_the_log_rotates() -> Done {
     let setting = Setting { seed: 4, stays: true, env, ..Setting::default() };
     let points = Points::count(&setting)?.choose(40, 4);
     green("kills with a log that rotates", &sweep(Ground::directory, &setting, kills_in_a_row(&points, 4))?)
+}
+
+// P111
+#[test]
+fn killed_while_files_of_lines_go_in_several_batches() -> Done {
+    let env = vec![(BATCH_COPIES, "3".to_owned())];
+    let setting = Setting { seed: 9, stays: true, env, ..Setting::default() };
+    let points = Points::count(&setting)?.choose(80, 9);
+    green("kills between the lines of a file", &sweep(Ground::directory, &setting, kills(&points))?)?;
+    green("kills in a row between them", &sweep(Ground::directory, &setting, kills_in_a_row(&points[..20], 9))?)
+}
+
+#[test]
+fn the_power_cut_while_files_of_lines_go_in_several_batches() -> Done {
+    let env = vec![(BATCH_COPIES, "3".to_owned())];
+    let setting = Setting { seed: 9, stays: true, power: true, unordered: true, env, ..Setting::default() };
+    let points = Points::count(&setting)?.choose(40, 9);
+    green("unordered power cuts between them", &sweep(Ground::directory, &setting, unordered_cuts(&points, 9))?)
 }
 
 #[test]

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mailbag");
+/// Makes batches so small that the lines of a file don't fit into one.
+pub(crate) const BATCH_COPIES: &str = "MAILBAG_TEST_BATCH_COPIES";
 /// A run without a tracer ends in milliseconds; one that doesn't is hung.
 const HUNG: Duration = Duration::from_secs(60);
 /// So many clean runs have to be enough.
@@ -310,6 +312,7 @@ impl World {
             figures.lost("a file that somebody else had put into an inbox".into());
         }
         self.check_sent(&mut figures)?;
+        shown::check_batches(&self.log, &self.setting, &mut figures)?;
         shown::check(&self.room, &self.letters, &mut figures)?;
         Ok(figures)
     }

@@ -2,6 +2,7 @@
 
 use super::ledger::Figures;
 use super::letters::Letter;
+use super::scenario::{BATCH_COPIES, Setting};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
@@ -31,6 +32,17 @@ pub(crate) fn check(room: &Path, letters: &[Letter], figures: &mut Figures) -> i
     shown.keys().for_each(|token| figures.damaged(format!("the conversation shows {token:?}, which nobody wrote")));
     if room.join("rejected/human").exists() {
         figures.damaged("a line of the router's was taken for somebody else's".into());
+    }
+    Ok(())
+}
+
+/// Where batches are small, files of lines have to come in several of them: else nothing was tried.
+pub(crate) fn check_batches(log: &Path, setting: &Setting, figures: &mut Figures) -> io::Result<()> {
+    let small = cfg!(feature = "faults") && setting.env.iter().any(|(name, _)| *name == BATCH_COPIES);
+    let first = log.join("00000001.ndjson");
+    let read = || fs::read_to_string(&first).map_err(|e| io::Error::other(format!("{}: {e}", first.display())));
+    if small && !read()?.contains(r#""more":true"#) {
+        figures.damaged("no file of lines was routed in several batches".into());
     }
     Ok(())
 }

@@ -28,6 +28,8 @@ pub(crate) enum Plan {
     Kill { call: usize, moment: Moment },
     /// Make its N-th call of that name fail, from 1, and with `lasting` all those after it too.
     Fail { name: &'static str, nth: usize, errno: i32, lasting: bool },
+    /// Make all its calls fail on what stands in this directory of the room, but for syncs.
+    FailIn { place: &'static str, errno: i32 },
 }
 
 /// Which side of the call the kill falls on.
@@ -264,6 +266,11 @@ impl<'t, 'a> Run<'t, 'a> {
             Plan::Fail { name, nth, errno, lasting } if name == decoded.name => {
                 self.named += 1;
                 let hit = self.named == nth || lasting && self.named > nth;
+                if hit && ptrace::cancel(pid).is_ok() { AtExit::Fail(errno) } else { AtExit::Nothing }
+            }
+            Plan::FailIn { place, errno } if !decoded.name.contains("sync") => {
+                let place = self.tracer.room.join(place);
+                let hit = decoded.paths.iter().any(|path| path.starts_with(&place));
                 if hit && ptrace::cancel(pid).is_ok() { AtExit::Fail(errno) } else { AtExit::Nothing }
             }
             _ => AtExit::Nothing,

@@ -10,7 +10,13 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     unrouted(room, &status, findings);
     for blocked in &status.blocked {
         let what = format!("{} can't go on: {} (since {})", blocked.what, blocked.reason, blocked.since);
-        findings.push(again("blocked", Severity::Warning, what, &status));
+        findings.push(match &blocked.cure {
+            cure if cure.starts_with("mv ") || cure.starts_with("ls ") => {
+                let cure = format!("(cd {} && {cure})", shell(room.dir.path()));
+                Finding::new("blocked", Severity::Warning, what, cure)
+            }
+            _ => again("blocked", Severity::Warning, what, &status),
+        });
     }
     if let Some(first) = status.undelivered.first() {
         let copies = count(status.undelivered.len(), "accepted message");
