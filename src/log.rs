@@ -32,6 +32,8 @@ pub struct Log {
     segment: u32,
     append: Append,
     note: committed::Note,
+    /// Is the segment's name durable?
+    named: bool,
 }
 
 impl Log {
@@ -42,7 +44,8 @@ impl Log {
         let append = Append::open(&dir, &layout::segment(end.segment), Some(end.offset))?;
         let note = committed::Note::open(room);
         note.write(end);
-        Ok(Log { dir, segment: end.segment, append, note })
+        // What stands in it was made durable together with its name.
+        Ok(Log { dir, segment: end.segment, append, note, named: end.offset > 0 })
     }
 
     /// Where the next batch will begin. Goes on to a new segment when this one has grown past its bound, and makes
@@ -51,7 +54,7 @@ impl Log {
         if self.append.length() >= fault::segment_bytes() {
             let append = Append::open(&self.dir, &layout::segment(self.segment + 1), None)?;
             self.dir.sync()?;
-            (self.segment, self.append) = (self.segment + 1, append);
+            (self.segment, self.append, self.named) = (self.segment + 1, append, true);
         }
         Ok(Position { segment: self.segment, offset: self.append.length() })
     }
@@ -62,9 +65,13 @@ impl Log {
     }
 
     /// Makes what was appended durable, where that is wanted: the commit point of a batch. Then readers are told of it.
-    pub fn commit(&self, durably: bool) -> Result<()> {
+    pub fn commit(&mut self, durably: bool) -> Result<()> {
         if durably {
             self.append.sync()?;
+            if !self.named {
+                self.dir.sync()?;
+                self.named = true;
+            }
         }
         self.note.write(Position { segment: self.segment, offset: self.append.length() });
         Ok(())

@@ -29,7 +29,7 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
         return None;
     }
     let outbox = layout::outbox(agent);
-    let meta = room.stat(outbox.join(name)).ok().flatten()?;
+    let meta = room.sub(&outbox).ok()?.stat(name).ok().flatten()?;
     let since = Stamp::from_micros((meta.changed / 1000) as i64);
     if since.after(age) > Stamp::now() {
         return None;

@@ -9,6 +9,7 @@ use super::check::Nobody;
 use super::{Committed, Router};
 use crate::clock::Stamp;
 use crate::error::Problem;
+use crate::settings::Settings;
 use crate::{id, limits, resolve, schema, spelling};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -305,6 +306,15 @@ impl Router {
             resolve::resolve(&self.registry, agent, message.addresses(), message.by_mention(), &mut Nobody).ok()
         });
         recipients.map_or(1, |recipients| recipients.len())
+    }
+
+    /// What was spent counts in parts of a budget: with another one it means nothing, and everybody begins anew.
+    pub(super) fn forget_spent_if_changed(&mut self, settings: &Settings) {
+        let budgets = |of: &Settings| (of.sender_budget, of.copies_budget, of.budget_window);
+        if budgets(settings) != budgets(&self.settings) {
+            self.budgets.messages.clear();
+            self.budgets.copies.clear();
+        }
     }
 
     /// Says that something is held back, also while mail comes without end.

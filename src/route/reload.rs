@@ -46,6 +46,7 @@ impl Router {
                     self.barrier = Barrier::new(settings.durability, self.room.dir.clone());
                     self.barrier.everything();
                 }
+                self.forget_spent_if_changed(&settings);
                 self.settings = settings;
                 self.waiting.over(layout::SETTINGS);
                 self.bad.remove(layout::SETTINGS);

@@ -312,8 +312,7 @@ impl World {
             figures.lost("a file that somebody else had put into an inbox".into());
         }
         self.check_sent(&mut figures)?;
-        shown::check_batches(&self.log, &self.setting, &mut figures)?;
-        shown::check(&self.room, &self.letters, &mut figures)?;
+        shown::check(&self.room, &self.letters, &self.setting, &mut figures)?;
         Ok(figures)
     }
 

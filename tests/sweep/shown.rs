@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 /// Counts what stands in the conversation of a room in which nothing waits any more.
-pub(crate) fn check(room: &Path, letters: &[Letter], figures: &mut Figures) -> io::Result<()> {
+pub(crate) fn check(room: &Path, letters: &[Letter], setting: &Setting, figures: &mut Figures) -> io::Result<()> {
     let text = fs::read_to_string(room.join("channels/main/messages.ndjson"))?;
     let (mut shown, mut before): (HashMap<String, usize>, u64) = (HashMap::new(), 0);
     for line in text.split_inclusive('\n') {
@@ -33,16 +33,14 @@ pub(crate) fn check(room: &Path, letters: &[Letter], figures: &mut Figures) -> i
     if room.join("rejected/human").exists() {
         figures.damaged("a line of the router's was taken for somebody else's".into());
     }
+    check_batches(&room.join("log"), setting, figures);
     Ok(())
 }
 
 /// Where batches are small, files of lines have to come in several of them: else nothing was tried.
-pub(crate) fn check_batches(log: &Path, setting: &Setting, figures: &mut Figures) -> io::Result<()> {
+fn check_batches(log: &Path, setting: &Setting, figures: &mut Figures) {
     let small = cfg!(feature = "faults") && setting.env.iter().any(|(name, _)| *name == BATCH_COPIES);
-    let first = log.join("00000001.ndjson");
-    let read = || fs::read_to_string(&first).map_err(|e| io::Error::other(format!("{}: {e}", first.display())));
-    if small && !read()?.contains(r#""more":true"#) {
+    if small && !fs::read_to_string(log.join("00000001.ndjson")).is_ok_and(|log| log.contains(r#""more":true"#)) {
         figures.damaged("no file of lines was routed in several batches".into());
     }
-    Ok(())
 }
