@@ -78,7 +78,7 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
     Ok(match outbox::read_lines(&bytes) {
         Whole::Yes(Content::One(content)) | Whole::NotYet(Content::One(content)) => vec![tell(None, judged(content))],
         Whole::Yes(Content::Lines(lines)) | Whole::NotYet(Content::Lines(lines)) => {
-            lines.into_iter().map(|line| tell(Some(line.number), judged(line.content()))).collect()
+            lines.into_iter().map(|line| tell(Some(line.number), judged((&line).into()))).collect()
         }
     })
 }

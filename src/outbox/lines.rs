@@ -7,10 +7,10 @@ use crate::limits;
 use crate::schema::{self, Parsed};
 use serde_json::Value;
 
-impl Line {
-    /// What it holds: JSON, or why it can't be a message.
-    pub fn content(&self) -> Result<Value, Problem> {
-        match schema::parse(&self.text) {
+/// What a line holds: JSON, or why it can't be a message.
+impl From<&Line> for Result<Value, Problem> {
+    fn from(line: &Line) -> Result<Value, Problem> {
+        match schema::parse(&line.text) {
             Parsed::Value(value) => Ok(value),
             Parsed::Bad(problem) | Parsed::Unfinished(problem) => Err(problem),
         }
@@ -124,7 +124,7 @@ mod tests {
             Whole::NotYet(content) => (false, content),
         };
         let Content::Lines(lines) = content else { return (whole, Vec::new()) };
-        (whole, lines.iter().map(|line| (line.number, line.content().is_ok())).collect())
+        (whole, lines.iter().map(|line| (line.number, Result::from(line).is_ok())).collect())
     }
 
     #[test]

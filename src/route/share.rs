@@ -124,7 +124,7 @@ impl Piece {
             Piece::One(content, bytes) => ((None, content), bytes),
             Piece::Wrong(line, problem) => ((Some(line), Err(problem)), 0),
             Piece::Line(line) => {
-                let (content, bytes) = (line.content(), line.text.len() as u64);
+                let (content, bytes) = ((&line).into(), line.text.len() as u64);
                 ((Some(line), content), bytes)
             }
         }
