@@ -393,7 +393,11 @@ def _room(asked: Union[str, Path, None]) -> Path:
     for directory in (here, *here.parents):
         for base in (_main_worktree(directory), directory):
             if base is not None and (base / ".mailbag" / "spool").is_dir():
-                return base / ".mailbag"
+                found = base / ".mailbag"
+                # Whoever put it there may want mail that is not meant for them.
+                if found.stat().st_uid != os.geteuid():
+                    raise MailbagError(f"the room {found} belongs to another user; to use it, set MAILBAG_ROOM to it")
+                return found
     raise MailbagError(f"no room: there is no .mailbag in {here} or above it; make one with `mailbag init`")
 
 

@@ -38,6 +38,17 @@
 # is your id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID goes into the metadata of what you send, as session_id, where
 # you give no metadata; MAOS_SHARED_CONTEXT is the directory of shared files, else what the room's settings say.
 
+# zsh splits no words, and takes another file's name for its own: there the functions are read, and run, as sh has them.
+if [ -n "${ZSH_VERSION:-}" ] && [ "$(emulate)" != sh ]; then
+    eval 'mailbag_file=${(%):-%x}'
+    case $mailbag_file in */*) ;; *) mailbag_file=./$mailbag_file ;; esac
+    # $0 doesn't tell there whether this is a program or part of one.
+    case ${ZSH_EVAL_CONTEXT:-} in *:file*) mailbag_sourced=yes ;; esac
+    emulate sh -c '. "$mailbag_file"'
+    unset mailbag_file mailbag_sourced
+    return
+fi
+
 # Every function is a subshell, so that it has variables of its own and may end by exit.
 
 mailbag_fail() {
@@ -56,7 +67,12 @@ mailbag_room() (
     while :; do
         main=$(mailbag_main_worktree "$at")
         for base in "$main" "$at"; do
-            [ -n "$base" ] && [ -d "${base%/}/.mailbag/spool" ] && printf '%s\n' "${base%/}/.mailbag" && exit
+            [ -n "$base" ] && [ -d "${base%/}/.mailbag/spool" ] || continue
+            # Whoever put it there may want mail that is not meant for them.
+            [ -O "${base%/}/.mailbag" ] ||
+                mailbag_fail 1 "the room ${base%/}/.mailbag belongs to another user; to use it, set MAILBAG_ROOM to it"
+            printf '%s\n' "${base%/}/.mailbag"
+            exit
         done
         [ "$at" != / ] || break
         at=${at%/*}
@@ -341,9 +357,21 @@ $list
 EOF
 )
 
+# A number of seconds. Shells evaluate whatever stands in arithmetic, and take a leading zero for octal.
+mailbag_seconds() (
+    number=$1
+    case $number in '' | *[!0-9]*) mailbag_fail 2 "$number is no number of seconds" ;; esac
+    while [ "$number" != "${number#0}" ] && [ "$number" != 0 ]; do number=${number#0}; done
+    [ ${#number} -le 9 ] || number=999999999
+    printf '%s\n' "$number"
+)
+
 mailbag_wait() (
     seconds=${1:-} program=
-    case $seconds in '' | *[!0-9]*) seconds= ;; *) shift ;; esac
+    case $seconds in
+    '' | *[!0-9]*) seconds= ;;
+    *) shift && seconds=$(mailbag_seconds "$seconds") || exit ;;
+    esac
     if [ "${1:-}" = --program ]; then
         program=yes
         shift
@@ -453,9 +481,10 @@ mailbag_broadcast_to_role() (
 
 mailbag_request_from_role() (
     [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_request_from_role ROLE BODY [SECONDS]"
+    seconds=$(mailbag_seconds "${3:-300}") || exit
     role=$(mailbag_role "$1") && me=$(mailbag_me) || exit
     id=$(mailbag_send "any_$role" "$2" type=request requires_response:=true) || exit
-    until=$(($(date +%s) + ${3:-300}))
+    until=$(($(date +%s) + seconds))
     while :; do
         list=$(mailbag_inbox) || exit
         while IFS= read -r file; do
@@ -471,7 +500,7 @@ mailbag_request_from_role() (
         done <<EOF
 $list
 EOF
-        [ "$(date +%s)" -lt "$until" ] || mailbag_fail 4 "nobody answered $id within ${3:-300} s"
+        [ "$(date +%s)" -lt "$until" ] || mailbag_fail 4 "nobody answered $id within $seconds s"
         sleep 0.2
     done
 )
@@ -587,7 +616,7 @@ mailbag_route() (
     room=$(mailbag_room) && mailbag --room "$room" run --once -q >/dev/null
 )
 
-if [ "${0##*/}" = mailbag.sh ]; then
+if [ "${0##*/}" = mailbag.sh ] && [ -z "${mailbag_sourced:-}" ]; then
     case ${1:-} in
     send | reply | inbox | each | done | text | field | wait | ack | share_artifact | broadcast_to_role | \
         request_from_role | drop | route)

@@ -432,7 +432,13 @@ function findRoom(asked: string | undefined): string {
   const here = process.cwd();
   for (let at = here; ; at = path.dirname(at)) {
     for (const base of [mainWorktree(at), at]) {
-      if (base !== undefined && isDirectory(path.join(base, ".mailbag", "spool"))) return path.join(base, ".mailbag");
+      if (base === undefined || !isDirectory(path.join(base, ".mailbag", "spool"))) continue;
+      const found = path.join(base, ".mailbag");
+      // Whoever put it there may want mail that is not meant for them.
+      if (fs.statSync(found).uid !== process.geteuid?.()) {
+        throw new MailbagError(`the room ${found} belongs to another user; to use it, set MAILBAG_ROOM to it`);
+      }
+      return found;
     }
     if (at === path.dirname(at)) break;
   }

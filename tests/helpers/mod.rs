@@ -3,6 +3,7 @@
 
 mod fixtures;
 mod reading;
+mod shells;
 mod sharing;
 mod talking;
 mod tongue;

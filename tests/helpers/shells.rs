@@ -1,0 +1,91 @@
+//! The shell helper in the shells that people have: bash, dash and zsh.
+
+use crate::town::Town;
+use crate::world::World;
+use std::process::{Command, Output};
+
+const SHELLS: [&str; 3] = ["bash", "dash", "zsh"];
+
+/// A room with the helper beside it.
+fn town() -> Town {
+    let town = Town::with(&[serde_json::json!({"id": "alice"}), serde_json::json!({"id": "bob", "role": "tester"})]);
+    town.ok(&["helper", "shell", "-o", &town.path().join("mailbag.sh").display().to_string()]);
+    town
+}
+
+/// Runs a script in a shell; `None`, with a line that says so, where there is no such shell.
+fn run(world: &World, shell: &str, args: &[&str]) -> Option<Output> {
+    let mut command = Command::new(shell);
+    command.args(args).current_dir(world.path()).env("MAILBAG_AGENT", "alice").env_remove("MAILBAG_ROOM");
+    command.env_remove("MAOS_MESSAGE_DIR").env_remove("MAOS_SESSION_ID");
+    command.output().map_err(|e| println!("skipped: no {shell} here: {e}")).ok()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn an_argument_is_never_run() {
+    let town = town();
+    for shell in SHELLS {
+        for seconds in ["x[$(touch run)]", "a=1,$(touch run)", "1 + 1", "-1", "1s"] {
+            let script = format!(". ./mailbag.sh; mailbag_request_from_role tester hello '{seconds}'; echo ended $?");
+            let Some(output) = run(&town, shell, &["-c", &script]) else { break };
+            assert!(!town.path().join("run").exists(), "{shell} ran {seconds:?}");
+            let said = text(&output.stderr);
+            let refused = said.contains("no number of seconds") && text(&output.stdout).contains("ended 2");
+            assert!(refused, "{shell} {seconds:?}: {said}");
+            assert_eq!(town.names("outbox/alice").len(), 0, "{shell} {seconds:?}: nothing is sent first");
+        }
+    }
+}
+
+#[test]
+fn a_number_of_seconds_is_read_as_people_write_it() {
+    let town = town();
+    for shell in SHELLS {
+        for seconds in ["0", "00"] {
+            let script = format!(". ./mailbag.sh; mailbag_wait {seconds} from=nobody; echo ended $?");
+            let Some(output) = run(&town, shell, &["-c", &script]) else { break };
+            assert!(text(&output.stdout).contains("ended 4"), "{shell} {seconds}: {output:?}");
+        }
+        let Some(output) = run(&town, shell, &["-c", ". ./mailbag.sh; mailbag_seconds 0012"]) else { continue };
+        assert_eq!(text(&output.stdout), "12\n", "{shell}: {output:?}");
+    }
+}
+
+#[test]
+fn sourced_it_leaves_the_shell_as_it_is_and_its_functions_work() {
+    let town = town();
+    for shell in SHELLS {
+        for source in ["./mailbag.sh", "\"$PWD/mailbag.sh\""] {
+            let body = "two words * and ünï \\\\ code";
+            let script = format!(
+                ". {source}; echo still here; mailbag_send bob '{body}' type=question; list='a b'; \
+                 for word in $list; do echo \"[$word]\"; done"
+            );
+            let Some(output) = run(&town, shell, &["-c", &script]) else { break };
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            assert!(output.status.success() && out.contains("still here") && err.is_empty(), "{shell}: {out} {err}");
+            // zsh splits no words, also afterwards.
+            assert_eq!(out.contains("[a b]"), shell == "zsh", "{shell}: {out}");
+            town.ok(&["run", "--once"]);
+            let mail = town.inbox("bob").pop().expect("mail");
+            assert_eq!((mail["body"].as_str(), mail["type"].as_str()), (Some(body), Some("question")), "{shell}");
+        }
+    }
+}
+
+#[test]
+fn run_as_a_program_it_does_what_it_is_told() {
+    let town = town();
+    for shell in SHELLS {
+        let Some(output) = run(&town, shell, &["mailbag.sh", "send", "bob", shell]) else { continue };
+        assert!(output.status.success(), "{shell}: {output:?}");
+        town.ok(&["run", "--once"]);
+        assert_eq!(town.bodies("bob").pop().as_deref(), Some(shell));
+        let wrong = run(&town, shell, &["mailbag.sh", "sing"]).expect("it was there");
+        assert_eq!(wrong.status.code(), Some(2), "{shell}: {wrong:?}");
+    }
+}
