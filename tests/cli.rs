@@ -7,6 +7,7 @@ mod reading;
 mod refused;
 mod sending;
 mod sharing;
+mod spoken;
 
 use crate::world::World;
 

@@ -39,6 +39,7 @@ mod search;
 mod send;
 mod settings;
 mod share;
+mod spoken;
 mod status;
 mod table;
 mod take;
@@ -65,7 +66,7 @@ pub fn main() -> ExitCode {
     if completing::answer() {
         return Exit::Ok.into();
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(spoken::understood(std::env::args_os())) {
         Ok(cli) => cli,
         Err(e) => {
             output::usage(&e, std::env::args_os().any(|word| word == "--json"));

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::{Exit, table, visible};
-use crate::actions::who;
+use crate::actions::{channel, who};
 use crate::clock::Stamp;
 use crate::error::Result;
 use crate::projections::roster::{Doing, Present};
@@ -29,11 +29,18 @@ roster.json in the room.";
 /// Show who is there, what each does, and how much it has not read
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// A channel, whose roster is the room's: what `mailbag channel roster NAME` is read as
+    #[arg(long, value_name = "CHANNEL", hide = true)]
+    channel: Option<String>,
+}
 
-pub(super) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
+pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     cx.route(&room);
+    if let Some(name) = &args.channel {
+        channel::find(&room, name)?;
+    }
     let roster = who::who(&room)?;
     if cx.out.json {
         cx.out.json(&roster)?;

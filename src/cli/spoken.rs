@@ -1,0 +1,33 @@
+//! Commands as people write them who come from other mail programs: `mailbag message send`, `mailbag channel roster`.
+
+use std::ffi::OsString;
+
+/// What may stand behind `message`, which is left out.
+const OF_MESSAGES: [&str; 8] = ["send", "inbox", "list", "read", "reply", "search", "thread", "trace"];
+
+/// The command line with such spellings replaced by mailbag's own.
+pub(super) fn understood(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let Some(at) = command(&words) else { return words };
+    let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
+    match (word(at), word(at + 1)) {
+        ("message" | "messages", verb) if OF_MESSAGES.contains(&verb) => drop(words.remove(at)),
+        ("roster", _) => words[at] = "who".into(),
+        ("channel", "roster") => drop(words.splice(at..at + 2, ["who", "--channel"].map(OsString::from))),
+        _ => {}
+    }
+    words
+}
+
+/// Where the command stands, behind the options that every command takes.
+fn command(words: &[OsString]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        match words.get(at)?.to_str() {
+            Some("--room") => at += 2,
+            Some("--") => return None,
+            Some(option) if option.starts_with('-') => at += 1,
+            _ => return Some(at),
+        }
+    }
+}
