@@ -278,6 +278,12 @@ pub const THREAD_BODY_SHOWN: usize = 1000;
 pub const TOOL_MESSAGES: usize = 50;
 /// How many agents it lists.
 pub const TOOL_AGENTS: usize = 100;
+/// How many calls of its `wait_for_message` may wait at once: each holds a thread, and one of the 128 watchers that most
+/// systems allow a user.
+pub const TOOL_WAITS: usize = 64;
+/// How many threads it may have for calls of tools.
+pub const TOOL_THREADS: usize = 512;
+const _: () = assert!(TOOL_WAITS * 2 <= TOOL_THREADS);
 /// How long its `wait_for_message` waits where nothing else is said.
 pub const TOOL_WAIT: Duration = Duration::from_secs(30);
 /// The longest that it waits: clients give up on a tool after a minute.

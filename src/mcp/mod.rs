@@ -14,6 +14,7 @@ mod wire;
 
 use crate::disk::machine;
 use crate::error::{Doing, Error, Result};
+use crate::limits;
 use crate::sessions::Caller;
 use receipts::Receipts;
 use rmcp::ServiceExt;
@@ -44,7 +45,8 @@ pub fn serve(options: Options) -> Result<()> {
     let receipts = Arc::new(Receipts::default());
     session.begin();
     let keeper = keeper::start(session.clone())?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(limits::TOOL_THREADS).build();
     let runtime = runtime.doing("start", "the runtime of the MCP server")?;
     let served = runtime.block_on(async {
         let wire = wire::Wire::new(receipts.clone(), ending);

@@ -6,6 +6,7 @@ use super::receipts::Receipts;
 use super::session::Session;
 use super::wire::Came;
 use crate::error::{Error, nearest};
+use crate::limits;
 use crate::sessions::Caller;
 use crate::visible;
 use rmcp::model::{
@@ -16,7 +17,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::{Arc, LazyLock};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
+
+/// The tool whose calls wait.
+const WAITING: &str = "wait_for_message";
 
 const INSTRUCTIONS: &str = "Mail between agents, and with the human. Unless MAILBAG_AGENT says who you are, call \
                             register_agent first. Messages are named by #seq. Use wait_for_message rather than polling.";
@@ -31,6 +35,8 @@ pub(super) struct Server {
     receipts: Arc<Receipts>,
     ended: watch::Receiver<bool>,
     text: bool,
+    /// How many calls may wait for mail besides those that do.
+    waits: Arc<Semaphore>,
 }
 
 impl Server {
@@ -40,7 +46,7 @@ impl Server {
         ended: watch::Receiver<bool>,
         text: bool,
     ) -> Server {
-        Server { session, receipts, ended, text }
+        Server { session, receipts, ended, text, waits: Arc::new(Semaphore::new(limits::TOOL_WAITS)) }
     }
 
     /// Clients show their model either the text or the structured content (Claude Code and Codex the latter, many others
@@ -93,11 +99,21 @@ impl ServerHandler for Server {
             return Err(unknown(&request.name));
         };
         let came = context.extensions.get::<Came>().copied().unwrap_or_default().0;
+        // A call that waits for a thread is not answered, whatever it is for.
+        let place = match tool.name == WAITING {
+            true => Some(self.waits.clone().try_acquire_owned().map_err(|_| too_many())),
+            false => None,
+        };
+        let place = match place.transpose() {
+            Ok(place) => place,
+            Err(e) => return Ok(error(&e.to_string()).into()),
+        };
         let stop = Arc::new(Stop::default());
         let session = of_codex(&context.meta).map_or_else(|| self.session.clone(), |of| Arc::new(self.session.of(of)));
         let (receipts, asked) = (self.receipts.clone(), stop.clone());
         let id = context.id.clone();
         let call = move || {
+            let _place = place;
             let arguments = Arguments::new(tool, request.arguments.unwrap_or_default())?;
             let request = id;
             calls::call(
@@ -137,6 +153,13 @@ async fn end(mut ended: watch::Receiver<bool>) {
 /// What the model can mend is told to the model; the protocol's own errors may stay with the client.
 fn error(what: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(visible::block(what))])
+}
+
+fn too_many() -> Error {
+    Error::Busy {
+        what: format!("{} calls of {WAITING} wait already", limits::TOOL_WAITS),
+        cure: "one call can wait for several senders and types; call again once others have ended".into(),
+    }
 }
 
 fn unknown(name: &str) -> ErrorData {
