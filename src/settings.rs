@@ -64,6 +64,8 @@ pub struct Settings {
     pub context: String,
     /// The largest message file.
     pub message_bytes: u64,
+    /// Directories below which files may be attached that a command's output or a model names.
+    pub attach_from: Vec<String>,
     /// Display names to hand out, in order.
     pub names: Vec<String>,
     /// How long a question, or an urgent message, may stay without an answer before somebody else is told.
@@ -139,6 +141,7 @@ impl Default for Settings {
             admission: Admission::default(),
             context: "context".into(),
             message_bytes: limits::MESSAGE_BYTES,
+            attach_from: Vec::new(),
             names: NAMES.map(String::from).to_vec(),
             answer_within: AnswerWithin::default(),
             stale_after: limits::STALE_AFTER,

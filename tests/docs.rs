@@ -204,13 +204,15 @@ fn blocks(markdown: &str) -> Vec<(usize, String, Option<String>)> {
 fn shell(script: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_mailbag"));
     let room = tempfile::tempdir().expect("a directory");
+    // A home directory is no repository.
+    let home = tempfile::tempdir().expect("a directory");
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", program.parent().expect("a directory").display());
     let output = Command::new("bash")
         .args(["-c", &format!("set -eu\nexec 2>&1\n{script}")])
         .current_dir(room.path())
         .env("PATH", path)
-        .env("HOME", room.path())
+        .env("HOME", home.path())
         .env("LC_ALL", "C.UTF-8")
         .env_remove("MAILBAG_ROOM")
         .env_remove("MAILBAG_AGENT")

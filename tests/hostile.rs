@@ -5,6 +5,7 @@ mod budgets;
 mod crowding;
 mod forging;
 mod isolation;
+mod leaving;
 mod locks;
 mod neighbours;
 #[cfg(target_os = "linux")]

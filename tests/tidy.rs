@@ -18,6 +18,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/projections/channels/mod.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/projections/channels/tail.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/actions/share.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/actions/confined.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/actions/channel.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/inbox.rs", "use std::fs::{File, TryLockError};", "holds the lock on what disk opened"),
     ("src/inbox/taken.rs", "use std::fs::File;", "holds the lock that disk opened"),

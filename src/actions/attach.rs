@@ -1,5 +1,6 @@
 //! Files that go with a message: named, if everybody can find them in the room's context, else copied in.
 
+use super::confined::{self, Confined};
 use crate::disk::Dir;
 use crate::error::{Doing, Error, Result};
 use crate::limits;
@@ -11,6 +12,9 @@ use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+/// What to do with a file that a message can't hold.
+const FROM_CONTEXT: &str = "put it below the room's context/ and attach it from there";
+
 /// The attachment for a file: `{path, sha256}` if it stands below the room's context, `{name, content}` otherwise.
 pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
     let whole = find(file)?;
@@ -18,6 +22,25 @@ pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
     match context.ok().and_then(|context| whole.strip_prefix(context).map(PathBuf::from).ok()) {
         Some(path) => named(&whole, &path),
         None => copied(&whole, file),
+    }
+}
+
+/// As [`attach`], for a file that words name which somebody else may have written.
+pub fn attach_confined(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
+    let Confined { name, path, in_context, file: opened } = confined::open(room, settings, file)?;
+    match in_context.as_deref().map(Path::to_str) {
+        Some(Some(below)) => Ok(json!({"path": below, "sha256": hex(&hash(opened).doing("read", &path)?)})),
+        Some(None) => Err(not_a_text(file, "has a name that is not UTF-8")),
+        None => {
+            let mut bytes = Vec::new();
+            opened.take(limits::ATTACH_BYTES + 1).read_to_end(&mut bytes).doing("read", &path)?;
+            if bytes.len() as u64 > limits::ATTACH_BYTES {
+                return Err(too_large(file, "is larger than it may be"));
+            }
+            let content = String::from_utf8(bytes);
+            let content = content.map_err(|_| not_a_text(file, &format!("is not a text in UTF-8; {FROM_CONTEXT}")))?;
+            Ok(json!({"name": name, "content": content}))
+        }
     }
 }
 
@@ -73,19 +96,20 @@ pub fn copy(mut file: impl Read, mut to: impl Write) -> std::io::Result<Hash> {
 }
 
 fn copied(whole: &Path, file: &Path) -> Result<Value> {
-    let cure = "put it below the room's context/ and attach it from there";
     let bytes = read(whole, limits::ATTACH_BYTES).map_err(|e| match e {
-        Error::State { what, .. } => {
-            let what = format!("{} can't be copied into a message: it {what}", file.display());
-            Error::Usage { what: format!("{what} ({} KiB at most)", limits::ATTACH_BYTES >> 10), cure: cure.into() }
-        }
+        Error::State { what, .. } => too_large(file, &what),
         other => other,
     })?;
     let name = whole.file_name().and_then(|name| name.to_str());
     match (name, String::from_utf8(bytes)) {
         (Some(name), Ok(content)) => Ok(json!({"name": name, "content": content})),
-        _ => Err(not_a_text(file, &format!("is not a text in UTF-8; {cure}"))),
+        _ => Err(not_a_text(file, &format!("is not a text in UTF-8; {FROM_CONTEXT}"))),
     }
+}
+
+fn too_large(file: &Path, what: &str) -> Error {
+    let what = format!("{} can't be copied into a message: it {what}", file.display());
+    Error::Usage { what: format!("{what} ({} KiB at most)", limits::ATTACH_BYTES >> 10), cure: FROM_CONTEXT.into() }
 }
 
 fn not_a_text(file: &Path, what: &str) -> Error {

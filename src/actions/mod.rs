@@ -9,6 +9,7 @@ pub mod attach;
 pub mod briefing;
 pub mod channel;
 pub mod check;
+pub mod confined;
 pub mod demo;
 pub mod doctor;
 pub mod exec;

@@ -47,6 +47,8 @@ pub struct Draft {
     pub status: Option<String>,
     /// Files that go with it.
     pub attachments: Vec<PathBuf>,
+    /// Did words name them that somebody else may have written, such as a model's?
+    pub confined: bool,
     /// The same as they are to be written.
     pub raw_attachments: Vec<Value>,
     /// When it is of no use any more.
@@ -74,6 +76,9 @@ pub struct Sent {
     pub file: PathBuf,
     /// Who it is for, as the registry stood when it was written.
     pub recipients: Vec<Recipient>,
+    /// The names of the files whose content went into it.
+    #[serde(skip)]
+    pub copied: Vec<String>,
 }
 
 /// Writes a message into the outbox of its sender. Once this has returned, a power cut doesn't lose it. The message that it
@@ -113,6 +118,7 @@ fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
     }
     let id = id::mint();
     let (fields, answers) = compose(room, &settings, &sender, &id, draft)?;
+    let copied = copied(&fields);
     let text = serde_json::to_string_pretty(&fields).unwrap_or_default() + "\n";
     if text.len() as u64 > settings.message_bytes {
         return Err(Error::Refused(vec![too_large(text.len() as u64, settings.message_bytes)]));
@@ -121,8 +127,14 @@ fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
     let (_, recipients) = checked.map_err(Error::Refused)?;
     let outbox = layout::outbox(&sender);
     let file = outbox.join(format!("{id}.json"));
-    let sent = Sent { id, file, recipients: recipients.unwrap_or_default() };
+    let sent = Sent { id, file, recipients: recipients.unwrap_or_default(), copied };
     Ok(Prepared { sent, text, sender, answers })
+}
+
+fn copied(fields: &Map<String, Value>) -> Vec<String> {
+    let attached = fields.get("attachments").and_then(Value::as_array).into_iter().flatten();
+    let copied = attached.filter(|attachment| attachment.get("content").is_some());
+    copied.filter_map(|attachment| Some(attachment.get("name")?.as_str()?.to_owned())).collect()
 }
 
 /// Routes what waits, unless a router runs and does it.
@@ -211,7 +223,8 @@ fn compose(
         None => (draft.in_reply_to, draft.answers),
     };
     refs.extend(draft.raw_refs);
-    let named = draft.attachments.iter().map(|file| attach::attach(room, settings, file));
+    let attach = if draft.confined { attach::attach_confined } else { attach::attach };
+    let named = draft.attachments.iter().map(|file| attach(room, settings, file));
     let attachments: Vec<Value> = draft.raw_attachments.into_iter().map(Ok).chain(named).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;
     let mut metadata = draft.raw_metadata;

@@ -50,14 +50,20 @@ pub struct Artifact {
 
 /// Puts a file into the context and announces it. Nothing is put there if the announcement would be refused.
 pub fn share(room: &Room, who: &Who, wish: Wish) -> Result<(Artifact, Sent)> {
-    let Wish { file, category, to, note, media_type } = wish;
+    let opened = open(&wish.file)?;
+    share_opened(room, who, wish, opened)
+}
+
+/// As [`share`], for a file that was opened before, with its name.
+pub fn share_opened(room: &Room, who: &Who, wish: Wish, opened: (String, File)) -> Result<(Artifact, Sent)> {
+    let Wish { category, to, note, media_type, .. } = wish;
     if !id::is_name(&category) {
         return Err(Error::Usage {
             what: format!("{} can't be a category", quoted(&category)),
             cure: "take a name such as research: letters, digits, `.`, `_` and `-`, 64 at most".into(),
         });
     }
-    let (name, source) = open(&file)?;
+    let (name, source) = opened;
     let draft = Draft {
         to: if to.is_empty() { vec!["all".into()] } else { to },
         kind: Some("announcement".into()),
@@ -108,6 +114,7 @@ fn open(file: &Path) -> Result<(String, File)> {
 fn put(room: &Room, settings: &Settings, category: &str, name: &str, source: File) -> Result<Artifact> {
     let dir = context(room, settings)?.make(category)?;
     let mut draft = disk::Draft::new(&dir, &shared_draft(&id::mint()))?;
+    draft.narrow(file_meta(&source).doing("look at", draft.path())?.mode)?;
     let digest = attach::copy(source, &mut draft).doing("copy into", draft.path())?;
     draft.sync()?;
     let mut number = 1;

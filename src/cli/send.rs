@@ -100,6 +100,9 @@ pub(super) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
         cx.out.line(&sent.id)?;
         cx.out.flush()?;
     }
+    if !sent.copied.is_empty() {
+        cx.out.note(&format!("copied into the message: {}", sent.copied.join(", ")));
+    }
     let routed = send::route(room);
     if cx.out.json {
         cx.out.json(&sent)?;

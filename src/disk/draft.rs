@@ -24,6 +24,13 @@ impl Draft {
         Ok(Draft { dir: dir.clone(), file, name: name.to_owned(), written: 0, placed: false })
     }
 
+    /// Takes from everybody what this mode does not allow: a copy is no more open than what it is of.
+    pub fn narrow(&self, mode: u32) -> Result<()> {
+        let own = super::file_meta(&self.file).doing("look at", self.path())?.mode & 0o777;
+        let mode = rustix::fs::Mode::from_raw_mode((own & mode) as _);
+        rustix::fs::fchmod(&self.file, mode).doing("set the permissions of", self.path())
+    }
+
     /// How many bytes were written.
     pub fn written(&self) -> u64 {
         self.written

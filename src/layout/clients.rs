@@ -44,7 +44,10 @@ pub fn trust_file(directory: &Path) -> PathBuf {
     directory.join(TRUST)
 }
 
+/// What the top of a git repository has, a directory or a file.
+pub const REPOSITORY: &str = ".git";
+
 /// Is this the top of a project: a git repository's, or a directory with a room?
 pub fn is_project(directory: &Path) -> bool {
-    directory.join(".git").exists() || directory.join(super::ROOM).is_dir()
+    directory.join(REPOSITORY).exists() || directory.join(super::ROOM).is_dir()
 }

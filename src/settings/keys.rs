@@ -67,6 +67,23 @@ pub(super) const KEYS: &[Key] = &[
         show: |settings| shown(&settings.context),
     },
     Key {
+        key: "attach_from",
+        doc: "directories, by absolute path, below which a command's output (`mailbag exec`) and a model (MCP) may attach \
+              files, beside the repository and the context",
+        read: |value, settings| {
+            let one = |item: &toml::Spanned<DeValue<'_>>| {
+                let path = item.get_ref().as_str()?;
+                (path.starts_with('/') && path != "/" && !path.contains('\0')).then(|| path.to_owned())
+            };
+            let all: Option<Vec<String>> = value.as_array().and_then(|items| items.iter().map(one).collect());
+            settings.attach_from = all.ok_or("an array of absolute paths, none of them \"/\"")?;
+            Ok(())
+        },
+        show: |settings| {
+            format!("[{}]", settings.attach_from.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", "))
+        },
+    },
+    Key {
         key: "message_bytes",
         doc: "the largest message file in bytes; anything larger is refused",
         read: |value, settings| {

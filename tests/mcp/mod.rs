@@ -1,11 +1,13 @@
 //! The MCP server, spoken to by the test itself line by line, and by the official Python client.
 
+mod attaching;
 mod cost;
 mod identity;
 mod protocol;
 mod python;
 mod receipts;
 mod tools;
+mod waits;
 
 use crate::town::{PATIENCE, so_within};
 use crate::world::World;

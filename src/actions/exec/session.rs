@@ -6,8 +6,8 @@ use super::{Told, Wish};
 use crate::actions::agent::{self, Fields};
 use crate::actions::identity::Who;
 use crate::actions::send::{self, Draft, Sent};
-use crate::actions::share::{self, share};
-use crate::actions::{attach, identity};
+use crate::actions::share::{self, share_opened};
+use crate::actions::{attach, confined, identity};
 use crate::address::quoted;
 use crate::error::{Doing, Error, Result};
 use crate::registry::{Agent, Registry, Status};
@@ -169,18 +169,18 @@ impl Session {
 
     /// Announces a file, which is copied into the context if it isn't there.
     fn offer(&self, file: &Path, category: String, note: Option<String>) -> Result<()> {
-        let whole = attach::find(file)?;
-        let context = self.place.context.canonicalize().ok();
-        let Some(below) = context.and_then(|context| whole.strip_prefix(context).map(Path::to_path_buf).ok()) else {
+        let confined = confined::open(&self.room, &self.room.settings()?, file)?;
+        let Some(below) = confined.in_context else {
             let wish = share::Wish { file: file.to_path_buf(), category, note, ..share::Wish::default() };
-            return share(&self.room, &self.who, wish).map(drop);
+            return share_opened(&self.room, &self.who, wish, (confined.name, confined.file)).map(drop);
         };
         let subject = below.to_string_lossy().replace('/', ": ");
         self.send(Draft {
             to: vec!["all".into()],
             kind: Some("announcement".into()),
             body: note,
-            attachments: vec![whole],
+            attachments: vec![confined.path],
+            confined: true,
             ..self.draft(&subject, Map::new())
         })
         .map(drop)

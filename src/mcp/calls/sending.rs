@@ -25,6 +25,7 @@ pub(super) fn send(mut call: Call<'_>) -> Result<Shown> {
         priority: arguments.text("priority")?,
         thread: arguments.text("thread")?,
         attachments: paths(arguments.texts("attach")?),
+        confined: true,
         ..Draft::default()
     };
     let room = call.session.room()?;
@@ -39,6 +40,7 @@ pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
         body: Some(arguments.needed("body")?),
         kind: arguments.text("type")?,
         attachments: paths(arguments.texts("attach")?),
+        confined: true,
         ..Draft::default()
     };
     let all = arguments.flag("all")?;

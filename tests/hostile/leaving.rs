@@ -1,0 +1,123 @@
+//! Files leave the repository only where a person says so: not because a command's output or a model names them.
+
+use crate::town::Town;
+use crate::world::{Ran, World};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+const SECRET: &str = "a key that nobody else may have";
+
+/// A room in a repository, and a secret in a directory beside it, readable by its owner alone.
+fn repository() -> (Town, tempfile::TempDir, PathBuf) {
+    let town = Town::of(&["alice", "bob"]).quick();
+    fs::create_dir(town.path().join(".git")).expect("a directory");
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let secret = elsewhere.path().join("id_ed25519");
+    fs::write(&secret, SECRET).expect("a file");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).expect("one's own file");
+    (town, elsewhere, secret)
+}
+
+/// A command that names this file as its artifact.
+fn offer(world: &World, path: &str) -> Ran {
+    let line = json!({"type": "artifact", "path": path}).to_string();
+    world.run(&["exec", "--id", "carol", "--", "printf", "%s\\n", &line])
+}
+
+/// Is the secret in anything below the room?
+fn leaked(world: &World) -> Vec<PathBuf> {
+    let holds = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
+    let files = world.everything().into_iter().filter(|(path, _)| path.starts_with(world.room("")));
+    files.filter(|(_, bytes)| holds(bytes)).map(|(path, _)| path).collect()
+}
+
+fn announced(world: &World) -> Vec<Value> {
+    world.inbox("bob").into_iter().filter(|mail| mail["type"] == "announcement").collect()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+#[test]
+fn a_file_outside_of_the_repository_that_output_names_stays_where_it_is() {
+    // P110
+    let (town, elsewhere, secret) = repository();
+    symlink(&secret, town.path().join("notes.md")).expect("a link");
+    symlink(elsewhere.path(), town.path().join("docs")).expect("a link");
+    fs::write(town.path().join(".git/config"), SECRET).expect("a file");
+    let climbing = format!("../{}/id_ed25519", elsewhere.path().file_name().expect("a name").to_string_lossy());
+    let room = town.room("settings.toml");
+    for path in
+        [&*secret.to_string_lossy(), "notes.md", "docs/id_ed25519", &climbing, ".git/config", &room.to_string_lossy()]
+    {
+        let ran = offer(&town, path);
+        assert!(ran.code == 0 && ran.err.contains("outside of the repository"), "{path}: {ran:?}");
+    }
+    assert!(leaked(&town).is_empty() && announced(&town).is_empty(), "{:?}", leaked(&town));
+    assert_eq!(mode(&secret), 0o600);
+}
+
+#[test]
+fn a_file_of_the_repository_is_shared_and_no_more_open_than_it_was() {
+    // P110
+    let (town, _elsewhere, _) = repository();
+    tool_chmod(&town.room(""), 0o2750);
+    for (name, wanted) in [("private.md", 0o600), ("open.md", 0o644)] {
+        let file = town.path().join(name);
+        fs::write(&file, "found").expect("a file");
+        fs::set_permissions(&file, fs::Permissions::from_mode(wanted)).expect("one's own file");
+        let ran = offer(&town, name);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+        let copy = town.room("context/artifacts").join(name);
+        assert_eq!(fs::read_to_string(&copy).expect("shared"), "found");
+        assert_eq!(mode(&copy) & !wanted, 0, "{name} is {:o}", mode(&copy));
+    }
+    assert_eq!(announced(&town).len(), 2);
+}
+
+fn tool_chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("one's own directory");
+}
+
+#[test]
+fn the_settings_name_further_directories() {
+    // P110
+    let (town, elsewhere, secret) = repository();
+    let directory = elsewhere.path().canonicalize().expect("a directory");
+    town.write("settings.toml", format!("durability = \"process\"\nattach_from = [{directory:?}]\n"));
+    let ran = offer(&town, &secret.to_string_lossy());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+    assert_eq!(announced(&town).len(), 1);
+    assert_eq!(mode(&town.room("context/artifacts/id_ed25519")), 0o600);
+    for wrong in [r#"["/"]"#, r#"["keys"]"#, r#""/srv""#] {
+        town.write("settings.toml", format!("attach_from = {wrong}\n"));
+        assert!(town.fails(1, &["settings"]).contains("an array of absolute paths"), "{wrong}");
+    }
+}
+
+#[test]
+fn a_home_directory_with_a_room_in_it_is_no_repository() {
+    // P110
+    let town = Town::of(&["alice", "bob"]).quick();
+    fs::create_dir(town.path().join(".ssh")).expect("a directory");
+    fs::write(town.path().join(".ssh/id_ed25519"), SECRET).expect("a file");
+    let line = json!({"type": "artifact", "path": ".ssh/id_ed25519"}).to_string();
+    let ran = town.run_with(&["exec", "--id", "carol", "--", "printf", "%s\\n", &line], |command| {
+        command.env("HOME", town.path());
+    });
+    assert!(ran.err.contains("outside of the repository"), "{ran:?}");
+    assert!(leaked(&town).is_empty());
+}
+
+#[test]
+fn a_person_may_attach_any_file_and_is_told_what_was_copied() {
+    let (town, _elsewhere, secret) = repository();
+    let ran = town.pipe(&["send", "bob", "--attach", &secret.to_string_lossy(), "--as", "alice"], "");
+    assert!(ran.code == 0 && ran.err.contains("copied into the message: id_ed25519"), "{ran:?}");
+    assert_eq!(town.inbox("bob")[0]["attachments"][0]["content"], SECRET);
+    town.ok(&["share", &secret.to_string_lossy(), "--category", "keys", "--as", "alice"]);
+    assert_eq!(mode(&town.room("context/keys/id_ed25519")), 0o600);
+}
