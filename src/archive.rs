@@ -145,6 +145,8 @@ impl Archive {
             Some(below) => {
                 let weight = pack::weigh(&mut &file, &mut |_| Ok(())).doing("read", logs.at(&live))?;
                 self.compare(&below, weight, &logs.at(&live))?;
+                // That run may have ended before the name was durable.
+                self.make_name_durable(&below)?;
                 let size = self.room.stat(&below)?.map_or(0, |meta| meta.size);
                 (below, weight, size)
             }
@@ -172,6 +174,13 @@ impl Archive {
         self.barrier.dir(&logs);
         self.barrier.pass()?;
         Ok(Packed { path: Some(below), files: 1, bytes: weight.1, packed_bytes, left })
+    }
+
+    fn make_name_durable(&mut self, below: &Path) -> Result<()> {
+        if let Some((directory, _)) = layout::split(below) {
+            self.barrier.dir(&self.room.sub(directory)?);
+        }
+        self.barrier.pass()
     }
 
     /// The archived segment in its place is the segment in `log/`.
@@ -245,6 +254,7 @@ impl Archive {
         if let Some((month, name)) = text.strip_suffix('\n').and_then(layout::read_pack)
             && let Some(pack) = self.look(&layout::archive(month), name)?
         {
+            self.make_name_durable(&layout::archived(month, name))?;
             let room = self.room.clone();
             let barrier = &mut self.barrier;
             pack::each_entry(pack, &room.at(layout::archived(month, name)), &mut |entry| {

@@ -1,22 +1,33 @@
 //! What time it is, and how a time is written.
 
+use crate::limits;
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// An instant in UTC, in whole microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Stamp(i64);
 
 impl Stamp {
-    /// Now. A build for tests reads `MAILBAG_TEST_NOW` (RFC 3339) instead, where it is set.
+    /// Now, in [`limits::CLOCK`]: a clock that is set to another time is taken for the nearest in it. A build for tests reads
+    /// `MAILBAG_TEST_NOW` (RFC 3339) instead, where it is set.
     pub fn now() -> Stamp {
         if cfg!(any(debug_assertions, feature = "faults"))
             && let Some(fixed) = std::env::var("MAILBAG_TEST_NOW").ok().and_then(|t| Stamp::parse(&t))
         {
-            return fixed;
+            return fixed.within();
         }
-        Stamp(Utc::now().timestamp_micros())
+        Stamp::of(SystemTime::now())
+    }
+
+    fn of(time: SystemTime) -> Stamp {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Stamp(since.as_micros().try_into().unwrap_or(i64::MAX)).within()
+    }
+
+    fn within(self) -> Stamp {
+        Stamp(self.0.clamp(*limits::CLOCK.start(), *limits::CLOCK.end()))
     }
 
     /// Now, or one microsecond after `self` if the clock stands or went back: strictly increasing.
@@ -116,6 +127,18 @@ mod tests {
         let stamp = Stamp::parse("2026-11-21T10:30:00.123456Z").expect("a stamp");
         assert_eq!(Stamp::read_file_name(&stamp.file_name()), Some(stamp));
         assert_eq!(Stamp::read_file_name("20261121T103000.123456"), None);
+    }
+
+    #[test]
+    fn a_clock_before_1970_or_after_9999_still_gives_names_in_order() {
+        let year = Duration::from_secs(366 * 86_400);
+        let times = [SystemTime::UNIX_EPOCH - year, SystemTime::UNIX_EPOCH, SystemTime::now()];
+        let [before, first, now] = times.map(Stamp::of);
+        let after = Stamp::of(SystemTime::UNIX_EPOCH + 9000 * year);
+        assert_eq!(before, first);
+        let late = after.next();
+        let names = [before, before.next(), now, after, Stamp(late.0.max(after.0 + 1))].map(Stamp::file_name);
+        assert!(names.is_sorted() && names.iter().all(|name| name.len() == limits::STAMP), "{names:?}");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::disk::machine;
 use crate::error::{Error, Result};
 use crate::notice::{Caller, Hint, Notice, Wake};
 use crate::outbox::Patience;
-use crate::recover::{file_system_time, recover};
-use crate::room::{Holder, Locking, Mode, Room};
+use crate::recover::{file_system_time, note_failed_sync, recover};
+use crate::room::{Holder, Lock, Locking, Mode, Room};
 pub use crate::route::Tally;
 use crate::route::{Router, temporary};
 use crate::{layout, limits};
@@ -66,10 +66,13 @@ pub enum Passed {
 
 /// One pass over the room, if no router runs: what every command that sends or reads does first.
 pub fn pass(room: &Room) -> Result<Passed> {
-    let lock = match room.lock(Mode::Pass, limits::PASS_WAIT)? {
-        Locking::Ours(lock) => lock,
-        Locking::Theirs(holder) => return Ok(Passed::RouterRuns(holder)),
-    };
+    match room.lock(Mode::Pass, limits::PASS_WAIT)? {
+        Locking::Ours(lock) => note_failed_sync(&room.dir, pass_with(room, lock)).map(Passed::Routed),
+        Locking::Theirs(holder) => Ok(Passed::RouterRuns(holder)),
+    }
+}
+
+fn pass_with(room: &Room, lock: Lock) -> Result<Tally> {
     let patience = Patience::new(Some(file_system_time(room)?));
     let mut router = recover(room.clone(), lock, patience)?;
     let before = router.fold.seq;
@@ -94,7 +97,7 @@ pub fn pass(room: &Room) -> Result<Passed> {
         router.show_roster();
     }
     router.waiting.write(&router.room.dir);
-    Ok(Passed::Routed(router.tally()))
+    Ok(router.tally())
 }
 
 /// Routes until a signal ends it, or once.
@@ -106,6 +109,10 @@ pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Resul
             return Err(Error::Busy { what, cure: "one is enough; it does the work".into() });
         }
     };
+    note_failed_sync(&room.dir, run_with(room, lock, options, onlooker))
+}
+
+fn run_with(room: &Room, lock: Lock, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
     let now = if options.once { Some(file_system_time(room)?) } else { None };
     let router = recover(room.clone(), lock, Patience::new(now))?;
     let notice = watch(room, options);

@@ -10,6 +10,10 @@ pub enum Protection {
     SettledBarrier,
     /// The sync of everything that recovery is about to read.
     RecoveryBarrier,
+    /// The rewrite of the last batch of the log before recovery acts on it.
+    Rewrite,
+    /// The note that a sync failed, which makes the next recovery look for holes in the conversations.
+    SyncNote,
     /// The look-up of (sender, id).
     DuplicateCheck,
     /// Renames that never go over another file.
@@ -29,6 +33,8 @@ impl Protection {
             Protection::StageSync => "stage-sync",
             Protection::SettledBarrier => "settled-barrier",
             Protection::RecoveryBarrier => "recovery-barrier",
+            Protection::Rewrite => "rewrite",
+            Protection::SyncNote => "sync-note",
             Protection::DuplicateCheck => "duplicate-check",
             Protection::NoReplace => "no-replace",
             Protection::Claim => "claim",

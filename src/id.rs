@@ -1,6 +1,9 @@
 //! Names and message ids: what they may look like, and where new ids come from.
 
+use crate::clock::Stamp;
 use crate::limits;
+use std::sync::Mutex;
+use uuid::{ContextV7, Timestamp, Uuid};
 
 /// The name of the person; always registered.
 pub const HUMAN: &str = "human";
@@ -19,7 +22,11 @@ pub fn is_message_id(text: &str) -> bool {
 
 /// A new message id: a UUID v7, so that ids made later sort later.
 pub fn mint() -> String {
-    uuid::Uuid::now_v7().to_string()
+    static CONTEXT: Mutex<ContextV7> = Mutex::new(ContextV7::new());
+    // `Uuid::now_v7` panics where the clock is before 1970.
+    let micros = Stamp::now().micros() as u64;
+    let time = Timestamp::from_unix(&CONTEXT, micros / 1_000_000, (micros % 1_000_000 * 1_000) as u32);
+    Uuid::new_v7(time).to_string()
 }
 
 fn is_word(text: &str, most: usize) -> bool {

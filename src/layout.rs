@@ -63,6 +63,8 @@ pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
 pub const COMMITTED: &str = "spool/committed";
 /// The room's id, as in the log.
 pub const ROOM_ID: &str = "spool/room";
+/// Stands after a sync failed, until the conversations were looked through for holes.
+pub const SUSPECT: &str = "spool/suspect";
 /// A cache of the fold over the log.
 pub const CHECKPOINT: &str = "spool/checkpoint";
 /// A checkpoint that the cleanup job is writing.

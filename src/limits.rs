@@ -16,6 +16,10 @@ pub const DISPLAY_NAME: usize = 12;
 /// `20261121T103000.123456Z`: how the accept time stands in a file name.
 pub const STAMP: usize = 23;
 
+/// The accept times that the clock may give, in microseconds since 1970: a millisecond behind the first, and a year before
+/// the last that stands in a file name in its order, which leaves room to count on from it.
+pub const CLOCK: std::ops::RangeInclusive<i64> = 1_000..=253_370_764_800_000_000;
+
 /// `<accepted-at>-<from>-<id>.json`, the name of a delivered file.
 const DELIVERED_NAME: usize = STAMP + 1 + NAME + 1 + MESSAGE_ID + ".json".len();
 const _: () = assert!(DELIVERED_NAME <= FILE_NAME);

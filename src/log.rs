@@ -6,7 +6,7 @@ mod stands;
 pub use committed::{Committed, committed, lines};
 pub use stands::{archived, live, path};
 
-use crate::disk::{Append, Dir};
+use crate::disk::{self, Append, Dir};
 use crate::error::Result;
 use crate::record::{Hash, hash_line};
 use crate::{fault, layout, limits};
@@ -76,6 +76,11 @@ impl Log {
         self.note.write(Position { segment: self.segment, offset: self.append.length() });
         Ok(())
     }
+}
+
+/// Writes a batch that ends the log once more, from where it begins to `end`, and makes it durable.
+pub fn rewrite(room: &Dir, from: Position, end: Position) -> Result<()> {
+    disk::rewrite(&room.sub(layout::LOG)?, &layout::segment(from.segment), from.offset..end.offset)
 }
 
 /// A line of the log as it stands there, newline included.

@@ -1,36 +1,46 @@
 //! Recovery: the same ten steps, entered in the middle, from whatever a kill or a power cut left on disk.
 
+mod damage;
+
+pub use damage::{last_retired, refuse_to_set_aside_what_was_committed};
+
 use crate::disk::{Barrier, Dir};
 use crate::error::{Doing, Error, Result};
 use crate::fault::{self, Protection};
-use crate::fold::{self, Damage, Fold, Replayed};
+use crate::fold::{self, Fold, Last, Replayed};
 use crate::log::{self, Log};
 use crate::outbox::Patience;
-use crate::record::Record;
 use crate::room::{Lock, Room};
 use crate::route::{Committed, Router};
 use crate::settings::Durability;
 use crate::spool::Spool;
 use crate::{layout, limits};
 use std::collections::HashSet;
-use std::path::Path;
 
 /// Brings the room from any state that a crash can leave to one where only new mail is left to route.
 ///
 /// What was committed is delivered; what was staged without a record goes, because its claim still stands and is read
-/// again; a last batch that is not whole was never committed and is set aside.
+/// again; a last batch that is not whole was never committed and is set aside. All that makes it refuse comes before the
+/// first change.
 pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let settings = room.settings()?;
     let spool = Spool::open(&room.dir)?;
-    if settings.durability == Durability::Power && fault::on(Protection::RecoveryBarrier) {
-        make_durable(&room, &spool)?;
+    let replayed = fold::replay(&room.dir)?;
+    refuse_a_strange_room(&room, &replayed.fold)?;
+    // In the mode `process` a power cut may take from the log what the checkpoint was made from.
+    if let Some(seq) = replayed.rolled_back_from().filter(|_| settings.durability == Durability::Power) {
+        return Err(rolled_back(&room, replayed.fold.seq, seq));
     }
-    let Replayed { fold, damage, read } = fold::replay(&room.dir)?;
+    let Replayed { fold, damage, read, last, .. } = replayed;
     if let Some(damage) = &damage {
-        refuse_to_set_aside_what_was_committed(&room.dir, damage)?;
-        set_aside(&room.dir, damage)?;
+        refuse_to_set_aside_what_was_committed(&room.dir, &fold, damage)?;
     }
-    refuse_a_strange_room(&room, &fold)?;
+    if settings.durability == Durability::Power {
+        make_durable(&room, &spool, &fold, last)?;
+    }
+    if let Some(damage) = &damage {
+        damage::set_aside(&room.dir, damage)?;
+    }
     clear_stage(&spool, &fold)?;
     if read > limits::CHECKPOINT_BYTES / 16 && damage.is_none() {
         // It is a cache: without room for it the next start reads as much again.
@@ -39,19 +49,70 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let log = Log::open(&room.dir, fold.end)?;
     let mut router = Router::new(room, lock, log, spool, fold, patience)?;
     take_up(&mut router)?;
+    let suspect = router.room.dir.stat(layout::SUSPECT)?.is_some();
+    if suspect {
+        router.channels.suspect()?;
+    }
     router.look_at_channels();
+    if suspect {
+        router.room.dir.remove(layout::SUSPECT)?;
+    }
     Ok(router)
 }
 
-/// What is about to be read may be in memory only: acted upon and then lost in a power cut, it would be acted upon
-/// twice.
-fn make_durable(room: &Room, spool: &Spool) -> Result<()> {
+/// Notes that a sync failed, for the next recovery: any file that was not durable may have lost what was written to it.
+/// Of what counts that is the log's last batch alone, which every recovery writes again. The conversations are too large
+/// for that, so it happens only where there is this note.
+pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
+    if matches!(done, Err(Error::Sync { .. })) && fault::on(Protection::SyncNote) {
+        let noted = room.lock_file(layout::SUSPECT).and_then(|file| {
+            file.sync_all().doing("sync", room.at(layout::SUSPECT))?;
+            room.sub(layout::SPOOL)?.sync()
+        });
+        if let Err(e) = noted {
+            tracing::debug!("{e}; a conversation may show a hole after the next boot");
+        }
+    }
+    done
+}
+
+/// What was read may be in memory only: acted upon and then lost in a power cut, it would be acted upon twice.
+///
+/// A sync alone does so for what nobody has tried to sync before. The sync of the log's last batch may have failed: then
+/// the system no longer knows that it is not on the disk, and only writing it again gets it there. Every earlier batch was
+/// durable before the next was begun, and so were the staged files of every batch before its records.
+fn make_durable(room: &Room, spool: &Spool, fold: &Fold, last: Option<Last>) -> Result<()> {
+    if let Some(last) = last.filter(|_| fault::on(Protection::Rewrite))
+        && !is_acted_upon(spool, fold, last)?
+    {
+        log::rewrite(&room.dir, last.from, fold.end)?;
+    }
+    if !fault::on(Protection::RecoveryBarrier) {
+        return Ok(());
+    }
     let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
     barrier.everything();
     if cfg!(not(target_os = "linux")) {
         collect_by_hand(room, spool, &mut barrier)?;
     }
     barrier.pass()
+}
+
+/// Nobody acts on a batch before it is durable, so a claim or a copy that was moved shows that it is.
+fn is_acted_upon(spool: &Spool, fold: &Fold, last: Last) -> Result<bool> {
+    for open in fold.open.range(last.seq..).map(|(_, open)| open) {
+        if let Some(claim) = &open.claim
+            && spool.claims.stat(claim)?.is_none()
+        {
+            return Ok(true);
+        }
+        for delivery in open.deliveries() {
+            if !spool.stands(&delivery)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 // Where no call syncs a whole file system: everything that recovery reads, one by one.
@@ -74,45 +135,6 @@ fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<
     }
     dirs.iter().for_each(|dir| barrier.dir(dir));
     Ok(())
-}
-
-/// A batch that was never committed has all its claims: they are durable before it is written. If one is gone, the
-/// batch was committed, and it is somebody's edit that damaged it.
-pub fn refuse_to_set_aside_what_was_committed(room: &Dir, damage: &Damage) -> Result<()> {
-    let claims = room.sub(layout::CLAIM)?;
-    for line in log::read(room, damage.from)? {
-        let line = line?;
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
-        let Some(claim) = record.claim else { continue };
-        if claims.stat(&claim)?.is_none() {
-            return Err(Error::State {
-                path: log::path(room, line.at.segment),
-                line: None,
-                what: format!("damaged at byte {}, in a batch that was committed: {}", damage.from.offset, damage.what),
-                cure: "restore the segment from a copy, or mend the line; nothing was changed".into(),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Copies what stands behind the last whole batch into the quarantine, and cuts it off the log.
-fn set_aside(room: &Dir, damage: &Damage) -> Result<()> {
-    let quarantine = room.make(layout::QUARANTINE)?;
-    let logs = room.make(layout::LOG)?;
-    let mut tail = Vec::new();
-    for line in log::read(room, damage.from)? {
-        tail.extend(line?.bytes);
-    }
-    let name = format!("log-{}-{}-{}", damage.from.segment, damage.from.offset, crate::id::mint());
-    // A kill in the middle of it leaves the log as it is: the next recovery comes here again, and uses the same name.
-    quarantine.replace_by(Path::new(&name), Path::new(layout::QUARANTINE_DRAFT), &tail)?;
-    tracing::warn!("{}; set aside {} bytes of the log as {}", damage.what, tail.len(), quarantine.at(&name).display());
-    for segment in log::live(room)?.into_iter().filter(|&number| number > damage.from.segment) {
-        logs.remove(layout::segment(segment))?;
-    }
-    drop(Log::open(room, damage.from)?);
-    logs.sync()
 }
 
 /// A log without its spool, or a spool without its log, is somebody's half-removed room: going on would number
@@ -148,6 +170,16 @@ fn refuse_a_strange_room(room: &Room, fold: &Fold) -> Result<()> {
         });
     }
     Ok(())
+}
+
+fn rolled_back(room: &Room, ends: u64, held: u64) -> Error {
+    let checkpoint = room.dir.at(layout::CHECKPOINT);
+    Error::Moved {
+        what: format!("the log ends with record {ends}, and {} was made from record {held}", checkpoint.display()),
+        cure: "restore log/ from a copy that holds it, or, to continue without these records, remove the checkpoint; \
+               nothing was changed"
+            .into(),
+    }
 }
 
 // A harness may have made the directories; only a router makes these names.

@@ -23,11 +23,13 @@ mod outputs;
 mod presence;
 mod protocol;
 mod receipts;
+mod recovery;
 mod router;
 mod sandbox;
 mod sessions;
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod soak;
+mod surroundings;
 mod sweep;
 mod tidy;
 mod town;

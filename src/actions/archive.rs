@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::fold::{self, Fold};
 use crate::log::{self, Position, START};
 use crate::record::{Hash, Record, hex};
+use crate::recover::note_failed_sync;
 use crate::room::Room;
 use crate::{fault, find, layout, limits};
 use serde::Serialize;
@@ -64,7 +65,7 @@ pub struct Progress {
 pub fn archive(room: &Room, bound: Stamp, dry_run: bool, told: &mut dyn FnMut(Progress)) -> (Report, Result<()>) {
     let report = Report { before: bound.to_string(), dry_run, ..Report::default() };
     let mut run = Run { room, bound, archive: None, report, told, read: 0 };
-    let done = run.run();
+    let done = note_failed_sync(&room.dir, run.run());
     (run.report, done)
 }
 
@@ -269,14 +270,15 @@ fn open_in(fold: &Fold, first: &Record, next: &Record) -> Option<u64> {
     fold.open.range(first.seq..next.seq.max(first.seq)).next().map(|(&seq, _)| seq)
 }
 
-/// What the log amounts to. A batch that its router is just writing can look like damage with more behind it; read
-/// again, it doesn't.
+/// What the log amounts to, as far as it is surely durable: the checkpoint that the archiver writes must not count a batch
+/// that a power cut takes away. A batch that its router is just writing can look like damage with more behind it; read again,
+/// it doesn't.
 fn replay(room: &Room) -> Result<Fold> {
     let mut tries = 0;
     loop {
-        match fold::replay(&room.dir) {
+        match fold::replay_durable(&room.dir) {
             Err(Error::State { .. }) if tries < TRIES && room.holder()?.is_some() => tries += 1,
-            replayed => return replayed.map(|replayed| replayed.fold),
+            fold => return fold,
         }
     }
 }

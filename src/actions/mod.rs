@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod exec;
 pub mod explain;
 pub mod fate;
+pub mod head;
 pub mod helper;
 pub mod history;
 pub mod hook;

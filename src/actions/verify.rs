@@ -1,10 +1,14 @@
-//! Verifying the log: every line chained to the one before, numbered, in whole batches, and with digests that fit.
+//! Verifying the log: every line chained to the one before, numbered, in whole batches, and with digests that fit; and that
+//! it holds what the checkpoint, the routed originals and a kept head say that it held.
 
+use super::head::Head;
 use crate::error::{Error, Problem, Result};
-use crate::fold::check_line;
+use crate::fold::{self, check_line};
+use crate::layout;
 use crate::log::{self, Line};
 use crate::message::Message;
 use crate::record::{Event, Hash, NO_HASH, Record, hex};
+use crate::recover;
 use crate::room::Room;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -38,20 +42,33 @@ struct Bad {
     what: String,
     /// Is it the end of the log, which somebody may just be writing?
     is_end: bool,
+    /// Does the log lack what it held?
+    is_rolled_back: bool,
+}
+
+/// Something that says of a record that the log held it.
+#[derive(Debug, Clone)]
+struct Witness {
+    seq: u64,
+    /// The hash of its line, where that is known.
+    hash: Option<Hash>,
+    says: String,
 }
 
 /// Reads the whole log. The first bad line is the error.
 pub fn verify(room: &Room) -> Result<Verified> {
-    verify_telling(room, &mut |_| {})
+    verify_telling(room, None, &mut |_| {})
 }
 
-/// As [`verify`], and tells after each line how many bytes were read.
-pub fn verify_telling(room: &Room, told: &mut dyn FnMut(u64)) -> Result<Verified> {
+/// As [`verify`], also against a head that was kept, and tells after each line how many bytes were read.
+pub fn verify_telling(room: &Room, kept: Option<&Head>, told: &mut dyn FnMut(u64)) -> Result<Verified> {
+    // Looked at before the log, which a router may go on writing.
+    let witnesses = witnesses(room, kept)?;
     // A batch that is just being written looks like one that was cut short; once more shows which it is.
-    let first = read(room, told)?.filter_end(room)?;
+    let first = read(room, &witnesses, told)?.filter_end(room)?;
     match first {
         Some(verified) => Ok(verified),
-        None => read(room, told)?.verified.map_err(|bad| refused(room, &bad)),
+        None => read(room, &witnesses, told)?.verified.map_err(|bad| refused(room, &bad)),
     }
 }
 
@@ -73,9 +90,32 @@ impl Found {
     }
 }
 
-fn read(room: &Room, told: &mut dyn FnMut(u64)) -> Result<Found> {
+fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
+    let mut witnesses = Vec::new();
+    let id = room.id()?;
+    if let Some(head) = kept {
+        if id.as_ref() != Some(&head.room) {
+            let is = id.as_deref().unwrap_or("nothing");
+            let problem =
+                Problem::new("other_room", format!("the head is of room {}, and this room is {is}", head.room));
+            return Err(Error::Refused(vec![problem.fix("name the room with --room, or give the head of this one")]));
+        }
+        let says = "the head that you gave names it".into();
+        witnesses.push(Witness { seq: head.seq, hash: head.hash(), says });
+    }
+    if let Some((seq, path)) = recover::last_retired(&room.dir)? {
+        witnesses.push(Witness { seq, hash: None, says: format!("{} follows from it", path.display()) });
+    }
+    if let Some(fold) = fold::saved(&room.dir).filter(|fold| fold.room == id && fold.seq > 0) {
+        let says = format!("{} was made from it", layout::CHECKPOINT);
+        witnesses.push(Witness { seq: fold.seq, hash: Some(fold.prev), says });
+    }
+    Ok(witnesses)
+}
+
+fn read(room: &Room, witnesses: &[Witness], told: &mut dyn FnMut(u64)) -> Result<Found> {
     let mut read = 0;
-    let mut verifier = Verifier { room: room.id()?, ..Verifier::default() };
+    let mut verifier = Verifier { room: room.id()?, witnesses, ..Verifier::default() };
     let (segments, live) = (log::segments(&room.dir)?, log::live(&room.dir)?);
     verifier.verified.segments = segments.len();
     verifier.verified.archived = segments.iter().filter(|&number| live.binary_search(number).is_err()).count();
@@ -94,12 +134,19 @@ fn read(room: &Room, told: &mut dyn FnMut(u64)) -> Result<Found> {
         let bad = verifier.bad(format!("the last batch lacks {} of its records", verifier.missing), true);
         return Ok(Found { verified: Err(bad), before: verifier.verified });
     }
+    let records = verifier.verified.records;
+    if let Some(witness) = witnesses.iter().find(|witness| witness.seq > records) {
+        let what = format!("the log ends with record {records} and held record {}: {}", witness.seq, witness.says);
+        let bad = Bad { is_rolled_back: true, ..verifier.bad(what, false) };
+        return Ok(Found { verified: Err(bad), before: verifier.verified });
+    }
     Ok(Found { verified: Ok(verifier.verified), before: Verified::default() })
 }
 
 #[derive(Default)]
-struct Verifier {
+struct Verifier<'a> {
     room: Option<String>,
+    witnesses: &'a [Witness],
     verified: Verified,
     before: Hash,
     segment: u32,
@@ -108,7 +155,7 @@ struct Verifier {
     missing: u32,
 }
 
-impl Verifier {
+impl Verifier<'_> {
     fn place(&mut self, line: &Line) {
         self.line = if self.segment == line.at.segment { self.line + 1 } else { 1 };
         self.segment = line.at.segment;
@@ -121,6 +168,10 @@ impl Verifier {
         self.check_room(&record)?;
         self.check_digest(&record)?;
         self.before = line.hash();
+        let of_this = self.witnesses.iter().filter(|witness| witness.seq == record.seq);
+        if let Some(other) = of_this.into_iter().find(|witness| witness.hash.is_some_and(|hash| hash != self.before)) {
+            return Err(format!("it is not the record {} that the log held: {}", record.seq, other.says));
+        }
         self.verified.records += 1;
         *self.verified.events.entry(record.event.as_str()).or_default() += 1;
         Ok(())
@@ -171,11 +222,15 @@ impl Verifier {
     }
 
     fn bad(&self, what: String, is_end: bool) -> Bad {
-        Bad { segment: self.segment, line: self.line, what, is_end }
+        Bad { segment: self.segment, line: self.line, what, is_end, is_rolled_back: false }
     }
 }
 
 fn refused(room: &Room, bad: &Bad) -> Error {
+    if bad.is_rolled_back {
+        let fix = "restore log/ from a copy that holds it; a file that came from another room, move away";
+        return Error::Refused(vec![Problem::new("rolled_back", &bad.what).at(layout::LOG).fix(fix)]);
+    }
     let path = log::path(&room.dir, bad.segment);
     let place = format!("{} line {}", path.strip_prefix(room.dir.path()).unwrap_or(&path).display(), bad.line);
     let fix = "restore the segment from a copy; if it is the last batch after a crash, the next pass sets it aside";

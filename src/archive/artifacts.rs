@@ -118,6 +118,12 @@ impl Archive {
                 {
                     return Ok(left("another file has its name with .zst behind it"));
                 }
+                // Whoever wrote it may not have made it durable, and a read does not tell.
+                if self.power {
+                    let size = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
+                    disk::rewrite(dir, &compressed, 0..size)?;
+                    dir.sync()?;
+                }
                 weight
             }
             None => {

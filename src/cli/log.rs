@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::inbox::to_the_second;
 use super::{Exit, visible};
+use crate::actions::head::{self, Head};
 use crate::actions::log::{self, EVENTS, Filter};
 use crate::actions::{time, verify};
 use crate::error::Result;
@@ -27,12 +28,23 @@ With --json, the lines of log/*.ndjson as they stand there, and of segments that
 `mailbag archive` packed.";
 
 const VERIFY_HELP: &str = "\
-Example:
-  mailbag log verify --json
+Examples:
+  mailbag log verify
+  mailbag log verify --head \"$(cat kept-head)\"
 
 Every line carries the SHA-256 of the line before: `sha256sum` over line 5 of a
 segment gives the \"prev\" of its line 6. With exit status 65 the first bad line
-is named. Archived segments are read where they stand.";
+is named. Archived segments are read where they stand. A log that is shorter than
+it was is refused too: spool/checkpoint, sent/ and rejected/ say what it held, and
+a head that you kept elsewhere says so even if all of the room was replaced.";
+
+const HEAD_HELP: &str = "\
+Examples:
+  mailbag log head > ~/kept-head
+  mailbag log verify --head \"$(cat ~/kept-head)\"
+
+Keep the line where nobody who writes to the room can change it. Since each record
+carries the hash of the one before, it stands for the whole log up to this record.";
 
 /// Show the log, or verify it
 #[derive(Debug, clap::Args)]
@@ -50,15 +62,31 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Check the chain, the numbers, the batches and every digest
+    /// Check the log against itself, the room and a kept head
     #[command(after_help = VERIFY_HELP)]
-    Verify,
+    Verify {
+        /// Head of the log as `mailbag log head` printed it
+        #[arg(long, value_name = "HEAD")]
+        head: Option<String>,
+    },
+    /// Print the last record's number, its hash and the room id
+    #[command(after_help = HEAD_HELP)]
+    Head,
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
-    if args.verb.is_some() {
-        let verified = verified(&room, cx)?;
+    if let Some(Verb::Head) = args.verb {
+        let head = head::head(&room)?;
+        match cx.out.json {
+            true => cx.out.json(&head)?,
+            false => cx.out.line(head.to_string())?,
+        }
+        return Ok(Exit::Ok);
+    }
+    if let Some(Verb::Verify { head }) = &args.verb {
+        let head = head.as_deref().map(Head::parse).transpose()?;
+        let verified = verified(&room, head.as_ref(), cx)?;
         if cx.out.json {
             cx.out.json(&verified)?;
             return Ok(Exit::Ok);
@@ -83,9 +111,9 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Verifies, and says how far it is where that takes long.
-fn verified(room: &Room, cx: &Context) -> Result<verify::Verified> {
+fn verified(room: &Room, head: Option<&Head>, cx: &Context) -> Result<verify::Verified> {
     let mut due = Instant::now() + PATIENCE;
-    let verified = verify::verify_telling(room, &mut |read| {
+    let verified = verify::verify_telling(room, head, &mut |read| {
         if Instant::now() >= due {
             cx.out.progress(&format!("verified {} MiB so far", read >> 20));
             due = Instant::now() + OFTEN;

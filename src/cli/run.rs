@@ -174,6 +174,8 @@ pub(super) fn log_to_stderr(cx: &Context) {
 fn log_from(level: LevelFilter, format: Format, cx: &Context) {
     let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let logging = tracing_subscriber::fmt().with_max_level(level).with_writer(move || Tame(format)).with_target(false);
+    // It would tell of a line that it can't write by another one, and panic where that can't be written either.
+    let logging = logging.log_internal_errors(false);
     let started = match format {
         Format::Text => logging.with_ansi(colour).try_init(),
         Format::Json => logging.json().flatten_event(true).with_ansi(false).try_init(),

@@ -4,7 +4,7 @@ use super::{Caller, Life, Notice, Options, Tally, Wake, pass, watch};
 use crate::error::{Doing, Error, Result};
 use crate::limits;
 use crate::outbox::Patience;
-use crate::recover::recover;
+use crate::recover::{note_failed_sync, recover};
 use crate::room::{Lock, Locking, Mode, Room};
 use std::thread::JoinHandle;
 
@@ -26,7 +26,7 @@ pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
     };
     let notice = watch(room, &Options::default());
     let (router, there) = (notice.caller(), room.clone());
-    let live = move || route(&there, lock, notice);
+    let live = move || note_failed_sync(&there.dir, route(&there, lock, notice));
     let thread = std::thread::Builder::new().name("router".into()).spawn(live);
     let thread = thread.doing("start a router for", room.dir.path())?;
     Ok(Some(Alongside { router, thread: Some(thread) }))

@@ -5,7 +5,9 @@ use crate::error::{Doing, Error, Result};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// An open file of known length that is only appended to.
@@ -78,4 +80,39 @@ impl Append {
     pub fn length(&self) -> u64 {
         self.length
     }
+}
+
+/// Writes the bytes of a range of a file once more, in place, and makes them durable.
+///
+/// After a write-back that failed, the system keeps the bytes in memory and counts them as written: reads find them, and
+/// the next sync succeeds without them. On ext4 not even writing them again helps, while they are in memory: the blocks
+/// stay marked as never written. So memory gives them up first. A kill or a power cut in the middle of it leaves each byte
+/// as it was on the disk or as it is here.
+pub fn rewrite(dir: &Dir, name: &str, range: Range<u64>) -> Result<()> {
+    let file = open_in_place(dir, name)?;
+    let mut bytes = vec![0; (range.end - range.start) as usize];
+    file.read_exact_at(&mut bytes, range.start).doing("read", dir.at(name))?;
+    forget_content(&file, dir, name)?;
+    file.write_all_at(&bytes, range.start).doing("rewrite", dir.at(name))?;
+    sync(&file, dir, name)
+}
+
+/// Makes memory give up what it holds of a file, so that the next read finds what is on the disk, where the system can.
+pub fn forget(dir: &Dir, name: &str) -> Result<()> {
+    forget_content(&open_in_place(dir, name)?, dir, name)
+}
+
+fn open_in_place(dir: &Dir, name: &str) -> Result<File> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(rustix::fs::openat(dir.as_fd(), name, flags, rustix::fs::Mode::empty()).doing("open", dir.at(name))?.into())
+}
+
+// What nobody tried to write yet can't be given up, so it is written first.
+fn forget_content(file: &File, dir: &Dir, name: &str) -> Result<()> {
+    sync(file, dir, name)?;
+    system::forget(file.as_fd()).doing("read anew", dir.at(name))
+}
+
+fn sync(file: &File, dir: &Dir, name: &str) -> Result<()> {
+    system::sync_data(file.as_fd()).map_err(|source| Error::Sync { path: dir.at(name), source })
 }

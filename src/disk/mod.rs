@@ -16,7 +16,7 @@ mod own;
 mod system;
 
 pub use access::{Readers, may_give};
-pub use append::Append;
+pub use append::{Append, forget, rewrite};
 pub use barrier::{Barrier, Durability};
 pub use board::Board;
 pub use draft::Draft;

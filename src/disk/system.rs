@@ -78,6 +78,17 @@ pub(super) fn sync_data(fd: BorrowedFd<'_>) -> std::io::Result<()> {
     Ok(done?)
 }
 
+/// Drops a file's pages from memory, but for those that are not written yet or in use. Other systems have no such call.
+pub(super) fn forget(fd: BorrowedFd<'_>) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    return rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = fd;
+        Ok(())
+    }
+}
+
 /// Makes everything on the file system of `fd` durable; `None` where the system has no such call.
 pub(super) fn sync_all(fd: BorrowedFd<'_>) -> Option<std::io::Result<()>> {
     #[cfg(target_os = "linux")]

@@ -84,13 +84,18 @@ impl Fold {
     }
 }
 
-/// The fold as of the checkpoint, if there is one that is whole and fits the log.
-pub(super) fn load(room: &Dir) -> Result<Option<Fold>> {
-    let Ok(Some(file)) = room.read(layout::CHECKPOINT, limits::CHECKPOINT_MOST) else { return Ok(None) };
-    let Some(fold) = read(&file) else { return Ok(None) };
+/// The fold as of the checkpoint, if there is one that is whole. Whether it fits the log is not asked.
+pub fn saved(room: &Dir) -> Option<Fold> {
+    let file = room.read(layout::CHECKPOINT, limits::CHECKPOINT_MOST).ok()??;
+    read(&file)
+}
+
+/// The fold as of the checkpoint, if there is one that is whole; and whether it fits the log.
+pub(super) fn load(room: &Dir) -> Result<Option<(Fold, bool)>> {
+    let Some(fold) = saved(room) else { return Ok(None) };
     let last = log::read_one(room, fold.last)?;
     let fits = last.is_some_and(|line| line.hash() == fold.prev && line.end() == fold.end);
-    Ok(fits.then_some(fold))
+    Ok(Some((fold, fits)))
 }
 
 fn read(file: &[u8]) -> Option<Fold> {

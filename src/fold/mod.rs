@@ -7,10 +7,11 @@ mod mailboxes;
 mod replay;
 mod timers;
 
+pub use checkpoint::saved;
 pub use ids::Ids;
 pub use lives::{DOING, Doing, Lives};
 pub use mailboxes::Mailboxes;
-pub use replay::{Damage, Replayed, check_line, committed, replay};
+pub use replay::{Damage, Last, Replayed, check_line, committed, replay, replay_durable};
 pub use timers::{Timed, Timers, Wanted};
 
 use crate::clock::Stamp;

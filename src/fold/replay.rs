@@ -14,6 +14,27 @@ pub struct Replayed {
     pub damage: Option<Damage>,
     /// How many bytes of log were read, from the checkpoint on.
     pub read: u64,
+    /// The last whole batch; `None` where the checkpoint has it, which is written behind its sync.
+    pub last: Option<Last>,
+    /// The room and the last record of a checkpoint that does not fit the log.
+    ahead: Option<(Option<String>, u64)>,
+}
+
+impl Replayed {
+    /// The last record that the log held when the checkpoint was made, if the log ends before it now.
+    pub fn rolled_back_from(&self) -> Option<u64> {
+        let (room, seq) = self.ahead.as_ref()?;
+        (*seq > self.fold.seq && (*room == self.fold.room || self.fold.seq == 0)).then_some(*seq)
+    }
+}
+
+/// The last whole batch of the log. Its sync may have failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Last {
+    /// Where it begins.
+    pub from: Position,
+    /// The number of its first record.
+    pub seq: u64,
 }
 
 /// Where a last batch begins that is not whole, and why it isn't.
@@ -39,11 +60,24 @@ pub fn committed(room: &Dir) -> Result<Fold> {
     replay_until(room, Some(end)).map(|replayed| replayed.fold)
 }
 
+/// The state that a later batch, or a checkpoint, shows to be durable. The last batch is left out: its sync may have
+/// failed, and a read does not tell, because it may find in memory what never reached the disk.
+pub fn replay_durable(room: &Dir) -> Result<Fold> {
+    match replay(room)? {
+        Replayed { last: Some(last), .. } => replay_until(room, Some(last.from)).map(|replayed| replayed.fold),
+        Replayed { fold, .. } => Ok(fold),
+    }
+}
+
 fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
-    let mut fold = checkpoint::load(room)?.unwrap_or_default();
+    let (mut fold, ahead) = match checkpoint::load(room)? {
+        Some((fold, true)) => (fold, None),
+        Some((fold, false)) => (Fold::default(), Some((fold.room, fold.seq))),
+        None => (Fold::default(), None),
+    };
     let start = fold.end;
     let mut batch: Vec<(Line, Record)> = Vec::new();
-    let mut read = 0;
+    let (mut read, mut last) = (0, None);
     let mut lines = if start == log::START { log::read_whole(room)? } else { log::read(room, start)? };
     while let Some(line) = lines.next() {
         let line = line?;
@@ -55,11 +89,22 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
         match check_line(&line, before, fold.seq + batch.len() as u64 + 1) {
             Ok(record) => match fits_batch(&record, &fold, &batch) {
                 Ok(()) => batch.push((line, record)),
-                Err(what) => return damaged(room, fold, &batch, &line, what, lines, read),
+                Err(what) => {
+                    return damaged(
+                        room,
+                        Replayed { fold, damage: None, read, last, ahead },
+                        &batch,
+                        (&line, what),
+                        lines,
+                    );
+                }
             },
-            Err(what) => return damaged(room, fold, &batch, &line, what, lines, read),
+            Err(what) => {
+                return damaged(room, Replayed { fold, damage: None, read, last, ahead }, &batch, (&line, what), lines);
+            }
         }
         if batch.first().and_then(|(_, first)| first.count) == Some(batch.len() as u32) {
+            last = batch.first().map(|(line, first)| Last { from: line.at, seq: first.seq });
             for (line, record) in batch.drain(..) {
                 let hash = line.hash();
                 fold.apply(record, line.at, line.bytes.len() as u64, hash);
@@ -71,7 +116,7 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
         what: format!("the last batch has {} of {} records", batch.len(), first.count.unwrap_or(0)),
     });
     fold.forget_archived_ids(room)?;
-    Ok(Replayed { fold, damage, read })
+    Ok(Replayed { fold, damage, read, last, ahead })
 }
 
 /// Checks a line by itself and against the line before: it is whole, it is a record, its number follows, and it
@@ -105,18 +150,16 @@ fn fits_batch(record: &Record, fold: &Fold, batch: &[(Line, Record)]) -> Result<
 /// in any order, but no later batch is begun before this one is whole.
 fn damaged(
     room: &Dir,
-    fold: Fold,
+    before: Replayed,
     batch: &[(Line, Record)],
-    line: &Line,
-    what: String,
+    (line, what): (&Line, String),
     rest: log::Lines,
-    read: u64,
 ) -> Result<Replayed> {
     for later in std::iter::once(Ok(None)).chain(rest.map(|line| line.map(Some))) {
         let later = later?;
         let bytes = later.as_ref().map_or(&line.bytes, |line| &line.bytes);
         let number = serde_json::from_slice::<Record>(bytes).map(|record| record.batch);
-        if number.is_ok_and(|number| number > fold.batch + 1) {
+        if number.is_ok_and(|number| number > before.fold.batch + 1) {
             return Err(Error::State {
                 path: log::path(room, line.at.segment),
                 line: None,
@@ -126,5 +169,5 @@ fn damaged(
         }
     }
     let from = batch.first().map_or(line.at, |(first, _)| first.at);
-    Ok(Replayed { fold, damage: Some(Damage { from, what }), read })
+    Ok(Replayed { damage: Some(Damage { from, what }), ..before })
 }

@@ -12,7 +12,7 @@ macro_rules! outputs {
 pub const OUTPUTS: &[(&str, &str)] = outputs! {
     "ack" "agent-add" "agent-list" "agent-remove" "agent-retire" "agent-roles" "agent-set" "agent-show" "archive" "ask"
     "channel-list" "channel-show" "channel-watch" "check" "demo" "doctor" "done" "error" "explain" "follow" "inbox"
-    "init" "install" "join" "list" "log" "log-verify" "read" "rejected-drop" "rejected-list" "rejected-retry" "rejected-show" "reply"
+    "init" "install" "join" "list" "log" "log-head" "log-verify" "read" "rejected-drop" "rejected-list" "rejected-retry" "rejected-show" "reply"
     "run" "search" "send" "settings" "share" "status" "take" "thread" "topic-list" "topic-subscribe" "topic-unsubscribe" "trace" "trust"
     "uninstall" "wait" "watch" "who"
 };

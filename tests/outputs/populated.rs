@@ -226,6 +226,7 @@ fn looking(run: &mut Run<'_>) {
     run.ok("settings", &[]);
     run.lines("log", &[]);
     run.ok("log-verify", &[]);
+    run.ok("log-head", &[]);
     run.ok("demo", &[]);
     plugging_in(run);
 }

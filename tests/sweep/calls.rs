@@ -26,6 +26,8 @@ pub(crate) struct Call {
     pub(crate) paths: Vec<PathBuf>,
     /// How many bytes it was asked to write or copy.
     pub(crate) bytes: Option<u64>,
+    /// Where it writes, if it says so, or the length to which it cuts a file.
+    pub(crate) at: Option<u64>,
     /// What the program got for it: negative for an error, `None` if it did not live to see it, or only looked.
     pub(crate) result: Option<i64>,
 }
@@ -44,6 +46,7 @@ pub(crate) struct Decoded {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) changes: bool,
     pub(crate) bytes: Option<u64>,
+    pub(crate) at: Option<u64>,
     length: Length,
     args: [u64; 6],
 }
@@ -102,7 +105,12 @@ pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], room: &Path) ->
         Length::Argument(at) => Some(args[at]),
         Length::Buffers => Some(buffers(pid, &args).iter().map(|(_, length)| length).sum()),
     };
-    Some(Decoded { name, paths, changes, bytes, length, args })
+    let at = match name {
+        "pwrite64" => Some(args[3]),
+        "ftruncate" => Some(args[1]),
+        _ => Option::None,
+    };
+    Some(Decoded { name, paths, changes, bytes, at, length, args })
 }
 
 impl Decoded {
@@ -160,6 +168,7 @@ fn rule(number: c_long) -> Option<Rule> {
         libc::SYS_fsync => Rule("fsync", Fd(0), Changes, None),
         libc::SYS_fdatasync => Rule("fdatasync", Fd(0), Changes, None),
         libc::SYS_sync_file_range => Rule("sync_file_range", Fd(0), Changes, None),
+        libc::SYS_fadvise64 => Rule("fadvise64", Fd(0), Changes, None),
         libc::SYS_syncfs => Rule("syncfs", Fd(0), Changes, None),
         libc::SYS_sync => Rule("sync", All, Changes, None),
         libc::SYS_fchmod => Rule("fchmod", Fd(0), Changes, None),

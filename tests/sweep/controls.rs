@@ -7,6 +7,7 @@ use super::device::Kind;
 use super::ledger::Figures;
 use super::scenario::Setting;
 use super::story::{Ground, Power, Strike};
+use super::{broken, passing};
 use super::sweeps::{Done, Points, after_the_log_grew, cuts, green, kills, sweep, sweep_until, unordered_cuts};
 use super::tracer::Plan;
 use std::io;
@@ -92,10 +93,30 @@ fn without_the_barrier_before_settled() -> Done {
 
 #[test]
 fn without_the_first_barrier_of_recovery() -> Done {
-    red("recovery-barrier", unordered(16), |setting| {
+    // The rewrite of the log's last batch syncs it as well, so what is noticed is that both are missing.
+    red("recovery-barrier,rewrite", unordered(16), |setting| {
         until_red(setting, after_the_log_grew(&Points::count(setting)?, 16, false))
     })?;
-    red_on_ext4("recovery-barrier", powered(16), |setting| {
+    red_on_ext4("recovery-barrier,rewrite", powered(16), |setting| {
         Ok(after_the_log_grew(&Points::count(setting)?, 16, true))
     })
+}
+
+#[test]
+fn without_the_rewrite_of_the_log_s_last_batch() -> Done {
+    red("rewrite", powered(31), passing::until_red)?;
+    let env = vec![("MAILBAG_FAULT", "rewrite".to_owned())];
+    if !cfg!(feature = "faults") {
+        return Ok(());
+    }
+    for (kind, figures) in broken::until_red(&Setting { env, ..powered(31) })? {
+        println!("control rewrite on {kind}: {figures}");
+        println!("  {}", figures.complaints.first().ok_or_else(|| format!("{kind} does not notice that it is off"))?);
+    }
+    Ok(())
+}
+
+#[test]
+fn without_the_note_that_a_sync_failed() -> Done {
+    red("sync-note", powered(31), passing::until_red)
 }

@@ -26,4 +26,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { archive calls controls device device_itself errors ledger letters promise ptrace receipts scenario shown story sweeps tracer tracer_itself weak weak_itself }
+on_traceable_machines! { archive broken cache calls controls device device_itself errors ledger letters passing promise ptrace receipts scenario shown story sweeps tracer tracer_itself weak weak_itself }

@@ -68,7 +68,7 @@ impl Ground {
         Ok(Ground::Device(PowerDevice::new(kind)?))
     }
 
-    fn room(&self) -> PathBuf {
+    pub(crate) fn room(&self) -> PathBuf {
         match self {
             Ground::Directory(directory) => directory.path().join("room"),
             Ground::Device(device) => device.path().join("room"),

@@ -255,8 +255,8 @@ impl<'t, 'a> Run<'t, 'a> {
             self.changes += 1;
         }
         let number = decoded.changes.then_some(self.changes);
-        let (name, paths, bytes) = (decoded.name, decoded.paths.clone(), decoded.bytes);
-        let call = Call { number, thread: pid, name, paths, bytes, result: None };
+        let (name, paths, bytes, at) = (decoded.name, decoded.paths.clone(), decoded.bytes, decoded.at);
+        let call = Call { number, thread: pid, name, paths, bytes, at, result: None };
         if let Some(act) = self.tracer.at_call.as_mut().filter(|_| decoded.changes) {
             act(&call);
         }

@@ -57,7 +57,7 @@ pub(super) fn log_end(patient: &Patient<'_>, findings: &mut Vec<Finding>) -> Res
     let Some(Replayed { fold, damage, .. }) = &patient.replayed else { return Ok(()) };
     let held = patient.room.holder()?.is_some();
     if let Some(damage) = damage.as_ref().filter(|_| !held) {
-        if let Err(e) = recover::refuse_to_set_aside_what_was_committed(&patient.room.dir, damage) {
+        if let Err(e) = recover::refuse_to_set_aside_what_was_committed(&patient.room.dir, fold, damage) {
             findings.push(Finding::new("log_damaged", Severity::Problem, e.to_string(), "mailbag log verify"));
             return Ok(());
         }

@@ -50,9 +50,10 @@ impl<'a> Foreign<'a> {
         Foreign { room, channel: channel.into(), behind, find, held: BTreeMap::new(), size: 0, cut: Vec::new() }
     }
 
-    /// Takes a line. Blank ones say nothing, and blanks of a power cut neither.
+    /// Takes a line. Blank ones say nothing, and what is left of a line beside a hole neither: no message has a zero
+    /// byte in it.
     pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
-        if line.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0) {
+        if line.iter().all(u8::is_ascii_whitespace) || line.contains(&0) {
             return Ok(());
         }
         let writer = writer(line).and_then(|name| (self.find)(name.strip_prefix('@').unwrap_or(&name)));

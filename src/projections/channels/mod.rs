@@ -6,6 +6,7 @@
 
 mod behind;
 mod foreign;
+mod holes;
 mod line;
 mod tail;
 
@@ -33,7 +34,6 @@ use tail::{Judge, Known};
 const OPEN: usize = 32;
 /// So much is gathered before it is written, where much is missing.
 const GATHERED: usize = 8 << 20;
-
 /// How often it is looked again for what somebody else wrote meanwhile.
 const PATIENCE: usize = 16;
 
@@ -49,6 +49,8 @@ pub struct Channels {
     queued: BTreeMap<Arc<str>, Vec<u8>>,
     /// Those that could not be written to; they are tried again when everything is looked at.
     broken: BTreeSet<Arc<str>>,
+    /// May there be holes anywhere in a file?
+    suspect: bool,
 }
 
 /// A line that was made for a batch.
@@ -97,8 +99,8 @@ impl Left {
 impl Channels {
     /// Of this room; nothing is known about any file yet.
     pub fn new(room: Dir) -> Channels {
-        let (left, open) = (BTreeMap::new(), BTreeMap::new());
-        Channels { room, left, open, staged: Vec::new(), queued: BTreeMap::new(), broken: BTreeSet::new() }
+        let (left, open, queued, broken) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Channels { room, left, open, staged: Vec::new(), queued, broken, suspect: false }
     }
 
     /// Makes the line of a message that is about to be committed.
@@ -260,6 +262,7 @@ impl Channels {
             Some(left) if left.is_same_file(&meta) && meta.size >= left.size => left.size,
             // Replaced, or cut: anything may have become of any of its lines.
             Some(_) => 0,
+            None if self.suspect => tail::first_blank(&mut file, &path)?.unwrap_or(meta.size),
             None => meta.size,
         };
         let judge = Judge::new(&self.room, fold, channel);

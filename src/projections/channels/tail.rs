@@ -152,6 +152,20 @@ fn is_in_order(lines: &[u8]) -> bool {
     seqs.iter().all(Option::is_some) && seqs.is_sorted_by(|a, b| a < b)
 }
 
+/// Where the first blank of a hole stands.
+pub(super) fn first_blank(file: &mut File, path: &Path) -> Result<Option<u64>> {
+    file.seek(SeekFrom::Start(0)).doing("read", path)?;
+    let (mut at, mut piece) = (0, vec![0; 1 << 20]);
+    loop {
+        let read = file.read(&mut piece).doing("read", path)?;
+        match piece[..read].iter().position(|&byte| byte == 0) {
+            Some(blank) => return Ok(Some(at + blank as u64)),
+            None if read == 0 => return Ok(None),
+            None => at += read as u64,
+        }
+    }
+}
+
 /// Hands every line from `from` on to `each`; returns where the file ended.
 pub(super) fn lines_from(
     file: &mut File,

@@ -1,0 +1,166 @@
+//! What recovery refuses to do: nothing that was committed is set aside, and whoever says that nothing was changed has
+//! changed nothing.
+
+use crate::world::World;
+use std::fs;
+
+/// A room in which three messages were routed, one after the other.
+fn used() -> World {
+    let world = World::with(&["alice", "bob"]);
+    for n in 0..3 {
+        world.send("alice", "bob", &format!("number {n}"));
+    }
+    world
+}
+
+/// What a disk shows that never wrote the end of the log: nothing, in the place of the last line.
+fn lose_the_end(world: &World) {
+    let path = world.room("log/00000001.ndjson");
+    let mut bytes = fs::read(&path).expect("the log");
+    let text = String::from_utf8(bytes.clone()).expect("text");
+    let last = text.rmatch_indices("\"count\":").next().map(|(at, _)| at).expect("a batch");
+    let begin = text[..last].rfind('\n').map_or(0, |at| at + 1);
+    bytes[begin..].fill(0);
+    fs::write(path, bytes).expect("written");
+    let _ = fs::remove_file(world.room("spool/checkpoint"));
+}
+
+/// The room's files but for those in which a router says who it is and what waits.
+fn all_that_counts(world: &World) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut all = world.everything();
+    all.retain(|(path, _)| !path.ends_with("spool/lock") && !path.is_dir());
+    all
+}
+
+#[test]
+fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_set_aside() {
+    // P89
+    let world = used();
+    lose_the_end(&world);
+    let before = all_that_counts(&world);
+    let said = world.fails(1, &["run", "--once"]);
+    assert!(
+        said.contains("sent/alice/") && said.contains("committed") && said.contains("nothing was changed"),
+        "{said}"
+    );
+    assert_eq!(all_that_counts(&world), before);
+    // Whoever takes the file away says that the records may go, and nothing comes twice.
+    let kept = fs::read_dir(world.room("sent/alice")).expect("a directory").flatten().map(|entry| entry.path());
+    let last = kept.max().expect("an original");
+    fs::rename(&last, world.path().join("aside")).expect("moved");
+    let said = world.fails(1, &["run", "--once"]);
+    assert!(said.contains("inbox/bob/"), "{said}");
+    fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
+    world.ok(&["run", "--once"]);
+    assert!(world.inbox("bob").is_empty());
+    assert!(fs::read_dir(world.room("spool/quarantine")).expect("a directory").count() == 1);
+}
+
+#[test]
+fn an_end_of_the_log_that_nothing_follows_from_is_set_aside() {
+    let world = used();
+    world.drop_file("alice", "x.json", r#"{"to":"bob","body":"last"}"#);
+    let log = world.room("log/00000001.ndjson");
+    let mut bytes = fs::read(&log).expect("the log");
+    bytes.extend([0; 500]);
+    fs::write(&log, bytes).expect("written");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["number 0", "number 1", "number 2", "last"]);
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn a_room_that_is_refused_keeps_its_damaged_log_where_it_stands() {
+    let world = used();
+    fs::write(world.room("log/00000001.ndjson"), "{\"seq\":1").expect("written");
+    let _ = fs::remove_file(world.room("spool/checkpoint"));
+    let before = all_that_counts(&world);
+    let said = world.fails(1, &["run", "--once"]);
+    assert!(said.contains("nothing was changed"), "{said}");
+    assert_eq!(all_that_counts(&world), before);
+}
+
+/// Checks that verifying fails and names both ends.
+#[track_caller]
+fn is_rolled_back(world: &World, args: &[&str], names: &str) {
+    let said = world.fails(65, &[&["log", "verify"], args].concat());
+    assert!(said.contains("the log ends with record") && said.contains(names), "{said}");
+}
+
+#[test]
+fn a_log_that_was_emptied_removed_or_rolled_back_is_not_whole() {
+    // P90
+    let log = |world: &World| world.room("log/00000001.ndjson");
+    let world = used();
+    world.ok(&["log", "verify"]);
+    let whole = fs::read_to_string(log(&world)).expect("the log");
+    fs::write(log(&world), "").expect("written");
+    is_rolled_back(&world, &[], "sent/alice/");
+    fs::remove_dir_all(world.room("log")).expect("removed");
+    is_rolled_back(&world, &[], "sent/alice/");
+    // The first batch alone is a log in itself: only what followed from the others tells.
+    fs::create_dir(world.room("log")).expect("a directory");
+    let second = whole.match_indices("\"count\":").nth(1).map(|(at, _)| at).expect("two batches");
+    let rolled = &whole[..whole[..second].rfind('\n').expect("a line") + 1];
+    fs::write(log(&world), rolled).expect("written");
+    is_rolled_back(&world, &[], "sent/alice/");
+    let json = world.run(&["log", "verify", "--json"]);
+    assert!(json.err.contains("\"rolled_back\""), "{json:?}");
+    fs::write(log(&world), &whole).expect("written");
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
+    // P90
+    let world = used();
+    let early = world.ok(&["log", "head"]);
+    let words: Vec<&str> = early.split_whitespace().collect();
+    let json = world.json(&["log", "head"]);
+    assert_eq!((words[0], words[1]), (&*json["seq"].to_string(), json["hash"].as_str().expect("a hash")));
+    assert_eq!(words[2], fs::read_to_string(world.room("spool/room")).expect("an id").trim());
+    world.send("alice", "bob", "more");
+    let head = world.ok(&["log", "head"]);
+    for kept in [&early, &head, &json.to_string()] {
+        world.ok(&["log", "verify", "--head", kept]);
+    }
+    // All that the room itself would tell it by is gone.
+    let path = world.room("log/00000001.ndjson");
+    let text = fs::read_to_string(&path).expect("the log");
+    let seq: usize = words[0].parse().expect("a number");
+    let rolled: String = text.split_inclusive('\n').take(seq).collect();
+    fs::write(&path, rolled).expect("written");
+    fs::remove_dir_all(world.room("sent")).expect("removed");
+    world.ok(&["log", "verify"]);
+    world.ok(&["log", "verify", "--head", &early]);
+    is_rolled_back(&world, &["--head", &head], "the head that you gave");
+    let other = format!("{} {} {}", words[0], "0".repeat(64), words[2]);
+    let said = world.fails(65, &["log", "verify", "--head", &other]);
+    assert!(said.contains("it is not the record"), "{said}");
+    let said = used().fails(65, &["log", "verify", "--head", &head]);
+    assert!(said.contains("the head is of room"), "{said}");
+    assert!(world.fails(65, &["log", "verify", "--head", "x"]).contains("mailbag log head"));
+}
+
+#[test]
+fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
+    // P90
+    let world = used();
+    let path = world.room("log/00000001.ndjson");
+    let early = fs::read_to_string(&path).expect("the log");
+    let bodies = "x".repeat(200_000);
+    for n in 0..8 {
+        world.drop_file("alice", &format!("{n}.json"), format!(r#"{{"to":"bob","body":"{bodies}"}}"#));
+    }
+    world.ok(&["run", "--once"]);
+    // Reading that much makes the next start write one.
+    world.ok(&["run", "--once"]);
+    assert!(world.room("spool/checkpoint").exists());
+    fs::remove_dir_all(world.room("sent")).expect("removed");
+    fs::write(&path, early).expect("written");
+    is_rolled_back(&world, &[], "spool/checkpoint");
+    let before = all_that_counts(&world);
+    let said = world.fails(1, &["run", "--once"]);
+    assert!(said.contains("spool/checkpoint was made from record") && said.contains("nothing was changed"), "{said}");
+    assert_eq!(all_that_counts(&world), before);
+}
