@@ -6,41 +6,65 @@ use crate::id;
 /// nobody has is left for whoever resolves them to ignore.
 pub fn mentions(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    if !text.contains('@') {
-        return found;
-    }
-    for prose in outside_fences(text) {
-        for name in in_prose(&outside_spans(prose)) {
-            if !found.iter().any(|f| f[1..] == *name) {
-                found.push(format!("@{name}"));
-            }
+    for (at, end) in places(text) {
+        if !found.iter().any(|f| f[1..] == text[at + 1..end]) {
+            found.push(text[at..end].to_owned());
         }
     }
     found
 }
 
-/// The stretches of `text` that are not in a fenced code block. A fence that is never closed runs to the end.
-fn outside_fences(text: &str) -> Vec<&str> {
+/// What a text says beside its mentions: each is taken out with the blanks behind it.
+pub fn without_mentions(text: &str) -> String {
+    let (mut kept, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, end) in places(text) {
+        kept.push_str(&text[from..at]);
+        from = end + (text[end..].len() - text[end..].trim_start_matches(' ').len());
+    }
+    kept.push_str(&text[from..]);
+    kept.trim().to_owned()
+}
+
+/// Where each mention begins, at its `@`, and ends.
+fn places(text: &str) -> Vec<(usize, usize)> {
+    if !text.contains('@') {
+        return Vec::new();
+    }
+    in_prose(&without_code(text))
+}
+
+/// `text` with a backtick in the place of each byte of code, so that every place in it stays where it is.
+fn without_code(text: &str) -> String {
+    let mut prose = String::with_capacity(text.len());
+    for (stretch, is_code) in stretches(text) {
+        match is_code {
+            true => prose.extend(std::iter::repeat_n('`', stretch.len())),
+            false => blank_spans(stretch, &mut prose),
+        }
+    }
+    prose
+}
+
+/// The stretches of `text` inside and outside of fenced code blocks. A fence that is never closed runs to the end.
+fn stretches(text: &str) -> Vec<(&str, bool)> {
     let (mut stretches, mut start, mut at) = (Vec::new(), 0, 0);
     let mut open: Option<(u8, usize)> = None;
     for line in text.split_inclusive('\n') {
         let next = at + line.len();
         match (open, fence(line)) {
             (None, Some((mark, length, _))) => {
-                stretches.push(&text[start..at]);
-                open = Some((mark, length));
+                stretches.push((&text[start..at], false));
+                (open, start) = (Some((mark, length)), at);
             }
             (Some((mark, length)), Some((m, l, true))) if m == mark && l >= length => {
-                open = None;
-                start = next;
+                stretches.push((&text[start..next], true));
+                (open, start) = (None, next);
             }
             _ => {}
         }
         at = next;
     }
-    if open.is_none() {
-        stretches.push(&text[start..]);
-    }
+    stretches.push((&text[start..], open.is_some()));
     stretches
 }
 
@@ -59,27 +83,18 @@ fn fence(line: &str) -> Option<(u8, usize, bool)> {
     is_fence.then(|| (mark, length, rest.trim().is_empty()))
 }
 
-/// `text` with its code spans cut out, a blank in the place of each. A run of backticks is closed by a run as long.
-fn outside_spans(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
+/// Adds `text` with each code span blanked out. A run of backticks is closed by a run as long.
+fn blank_spans(text: &str, kept: &mut String) {
     let mut rest = text;
     while let Some(tick) = rest.find('`') {
         let run = rest[tick..].bytes().take_while(|b| *b == b'`').count();
         let after = &rest[tick + run..];
         kept.push_str(&rest[..tick]);
-        match closing(after, run) {
-            Some(end) => {
-                kept.push('`');
-                rest = &after[end..];
-            }
-            None => {
-                kept.push_str(&rest[tick..tick + run]);
-                rest = after;
-            }
-        }
+        let end = closing(after, run).unwrap_or_default();
+        kept.extend(std::iter::repeat_n('`', run + end));
+        rest = &after[end..];
     }
     kept.push_str(rest);
-    kept
 }
 
 /// Where the code ends that a run of `length` backticks opened, or `None` if nothing closes it.
@@ -95,9 +110,9 @@ fn closing(text: &str, length: usize) -> Option<usize> {
     None
 }
 
-fn in_prose(text: &str) -> Vec<&str> {
+fn in_prose(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
-    let (mut names, mut last_end) = (Vec::new(), 0);
+    let (mut places, mut last_end) = (Vec::new(), 0);
     for (at, _) in text.match_indices('@') {
         // `@a/@b` names two; `https://host/@user` names nobody.
         let follows_mention = at >= 1 && bytes[at - 1] == b'/' && last_end == at - 1 && last_end > 0;
@@ -108,11 +123,11 @@ fn in_prose(text: &str) -> Vec<&str> {
         let name = text[at + 1..at + 1 + run].trim_end_matches(['.', '-']);
         let end = at + 1 + name.len();
         if id::is_name(name) && !goes_on(&text[end..]) {
-            names.push(name);
+            places.push((at, end));
             last_end = end;
         }
     }
-    names
+    places
 }
 
 /// Does a character before an `@` make it part of a mail address, a path or another word?
@@ -132,7 +147,7 @@ fn goes_on(rest: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::mentions;
+    use super::{mentions, without_mentions};
 
     #[test]
     fn names_are_found_once_and_in_order() {
@@ -150,6 +165,22 @@ mod tests {
             mentions("user@host, a.b+c@d.example, https://x.example/@user, @types/node, @u@host, @, @-x, @é")
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn what_is_left_is_the_text_without_its_mentions() {
+        let cases = [
+            ("@bob please look", "please look"),
+            ("please @bob and @carol look", "please and look"),
+            ("all of it, @bob", "all of it,"),
+            ("`@a` @b ünï x@y", "`@a` ünï x@y"),
+            ("```\n@a\n```\n@b ok", "```\n@a\n```\nok"),
+            ("@bob", ""),
+            ("nobody", "nobody"),
+        ];
+        for (text, left) in cases {
+            assert_eq!(without_mentions(text), left, "{text:?}");
+        }
     }
 
     #[test]

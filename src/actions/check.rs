@@ -2,7 +2,7 @@
 
 use super::standing::{Nobody, Seen};
 use super::{attach, identity};
-use crate::address::quoted;
+use crate::address::{Address, quoted};
 use crate::clock::Stamp;
 use crate::error::{Error, Problem, Result};
 use crate::message::{self, Message};
@@ -11,7 +11,7 @@ use crate::registry::Registry;
 use crate::resolve::{self, Recipient, Standing};
 use crate::room::Room;
 use crate::schema::{self, Parsed};
-use crate::{id, layout, limits};
+use crate::{id, layout, limits, mentions};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,29 @@ pub struct Checked {
     /// Who would get it, if that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipients: Option<Vec<Recipient>>,
+    /// What its body and its addresses say, if it would be accepted.
+    #[serde(flatten)]
+    pub said: Option<Said>,
+}
+
+/// Who a message speaks to, as far as its own words tell.
+#[derive(Debug, Serialize)]
+pub struct Said {
+    /// Whom its body mentions, each once.
+    pub mentions: Vec<String>,
+    /// Its body without them.
+    pub text: String,
+    /// Is it for everybody, or for everybody of a role?
+    pub broadcast: bool,
+}
+
+impl Said {
+    fn of(message: &Message) -> Said {
+        let body = message.text("body").unwrap_or_default();
+        let is_broad = |to: &String| matches!(Address::parse(to), Ok(Address::All | Address::Role(_)));
+        let broadcast = message.addresses().iter().any(is_broad);
+        Said { mentions: mentions::mentions(body), text: mentions::without_mentions(body), broadcast }
+    }
 }
 
 /// Something to check.
@@ -64,8 +87,11 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
         false => Ok(bytes),
     });
     let tell = |line, found| match found {
-        Ok((_, recipients)) => Checked { file: file.clone(), line, ok: true, problems: Vec::new(), recipients },
-        Err(problems) => Checked { file: file.clone(), line, ok: false, problems, recipients: None },
+        Ok((message, recipients)) => {
+            let said = Some(Said::of(&message));
+            Checked { file: file.clone(), line, ok: true, problems: Vec::new(), recipients, said }
+        }
+        Err(problems) => Checked { file: file.clone(), line, ok: false, problems, recipients: None, said: None },
     };
     let bytes = match bytes {
         Ok(bytes) => bytes,

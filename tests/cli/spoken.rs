@@ -1,6 +1,7 @@
 //! Spellings that people bring from other mail programs are understood.
 
 use crate::world::World;
+use serde_json::json;
 
 #[test]
 fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
@@ -25,4 +26,23 @@ fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
     world.ok(&["send", "bob", "roster", "--as", "alice"]);
     world.ok(&["send", "bob", "--as", "alice", "message"]);
     assert_eq!(world.bodies("bob"), ["hello", "roster", "message"]);
+}
+
+#[test]
+fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all() {
+    let world = World::with(&["alice", "bob"]).agent("carol", &["--role", "tester"]);
+    let check = |message: serde_json::Value| {
+        let ran = world.pipe(&["check", "-", "--as", "alice", "--json"], message.to_string());
+        let checked: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+        checked[0].clone()
+    };
+    let one = check(json!({"body": "@bob please look at `@code`"}));
+    assert_eq!((&one["mentions"], &one["text"]), (&json!(["@bob"]), &json!("please look at `@code`")));
+    assert_eq!(one["broadcast"], false);
+    for to in [json!("all"), json!(["bob", "all_tester"]), json!("@channel")] {
+        assert_eq!(check(json!({"to": to, "body": "hello"}))["broadcast"], true, "{to}");
+    }
+    assert_eq!(check(json!({"body": "@all: stop"}))["broadcast"], true);
+    assert_eq!(check(json!({"to": "any_tester", "body": "hello"}))["broadcast"], false);
+    assert_eq!(check(json!({"to": "nobody-here", "body": "hello"})).get("text"), None);
 }
