@@ -9,7 +9,7 @@ use serde_json::json;
 #[test]
 fn the_environment_says_who_and_where_it_is() {
     let world = World::new().settings("context = \"../shared\"\n");
-    let print = "env | grep -E '^(MAILBAG|MAOS)_' | grep -v TEST | sort";
+    let print = "env | grep -E '^(MAILBAG|MAOS)_' | grep -v -e TEST -e TRUST | sort";
     let out = world.ok(&["exec", "--id", "alice", "--role", "engineer", "--", "sh", "-c", print]);
     let room = world.room("").canonicalize().expect("a room");
     let room = room.display().to_string();

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::notice::LogWatch;
 use crate::record::{Event, Record};
 use crate::registry::{Registry, Status};
-use crate::sessions;
+use crate::sessions::{self, Lease};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -198,12 +198,15 @@ impl<'s> Wait<'s> {
         Ok(())
     }
 
-    /// Who has gone waits for nobody any more, whatever it said last.
+    /// Who has gone, or was begun anew since, waits for nobody any more, whatever it said last.
     fn is_there(&self, agent: &str) -> bool {
         let registry = self.session.room.registry();
         let status = registry.ok().and_then(|registry| registry.agent(agent).map(|agent| agent.status));
         let lease = sessions::of(&self.session.room, agent).ok().flatten();
-        let is_gone = lease.is_some_and(|lease| lease.is_gone(&self.session.room.dir));
+        let said = self.graph.doing(agent).map_or(i64::MAX, |doing| doing.at);
+        let is_anew = |lease: &Lease| Stamp::parse(&lease.since).is_some_and(|since| since.micros() > said);
+        let is_other = |lease: &Lease| lease.client == sessions::EXEC && is_anew(lease);
+        let is_gone = lease.is_some_and(|lease| lease.is_gone(&self.session.room.dir) || is_other(&lease));
         !is_gone && !matches!(status, Some(Status::Offline | Status::Retired) | None)
     }
 }
