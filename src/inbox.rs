@@ -9,7 +9,8 @@ use crate::fault::{self, Protection};
 use crate::fold::{Delivery, Place};
 use crate::{layout, limits};
 use rustix::fs::FileType;
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 
@@ -59,21 +60,31 @@ fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Vec<(Deliv
 
 /// The names of an agent's unread mail, oldest first: what it would find by `ls inbox/<agent>/*.json`.
 pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
-    let mut names = Vec::new();
-    match room.sub(layout::inbox(agent)) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(names),
-        Err(e) => return Err(e),
-        Ok(dir) => {
-            for entry in dir.list()? {
-                let entry = entry?;
-                if entry.kind != FileType::Directory && layout::is_mail_file(&entry.name) {
-                    names.push(entry.name);
-                }
-            }
+    newest(room, agent, usize::MAX).map(|(names, _)| names)
+}
+
+/// The newest names of an agent's unread mail, oldest first, and how many there are in all. Costs no more memory than
+/// what is asked for.
+pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, usize)> {
+    let (mut newest, mut count) = (BinaryHeap::new(), 0);
+    let dir = match room.sub(layout::inbox(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok((Vec::new(), 0)),
+        dir => dir?,
+    };
+    for entry in dir.list()? {
+        let entry = entry?;
+        if entry.kind == FileType::Directory || !layout::is_mail_file(&entry.name) {
+            continue;
+        }
+        count += 1;
+        newest.push(Reverse(entry.name));
+        if newest.len() > most {
+            newest.pop();
         }
     }
+    let mut names: Vec<OsString> = newest.into_iter().map(|Reverse(name)| name).collect();
     names.sort_unstable();
-    Ok(names)
+    Ok((names, count))
 }
 
 /// Moves a read message to `seen/`. One that is gone was moved by somebody else.
@@ -169,13 +180,17 @@ pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     }
 }
 
-/// The names of the messages that an agent was, or is being, told of.
-pub fn announced(room: &Dir, agent: &str) -> Result<HashSet<OsString>> {
-    match room.sub(layout::announced(agent)) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(HashSet::new()),
-        Err(e) => Err(e),
-        Ok(markers) => markers.list()?.map(|entry| Ok(entry?.name)).collect(),
+/// Which of these messages an agent was, or is being, told of.
+pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<OsString>> {
+    let markers = match room.sub(layout::announced(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(HashSet::new()),
+        markers => markers?,
+    };
+    let mut told = HashSet::new();
+    for name in names {
+        told.extend(markers.stat(name)?.map(|_| name.clone()));
     }
+    Ok(told)
 }
 
 /// The name under which the copy accepted at this instant stands in an inbox, if it does.

@@ -73,6 +73,11 @@ pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 pub const WAITING: &str = "spool/waiting.json";
 /// Which session of which client speaks for each agent, a file each.
 pub const SESSIONS: &str = "sessions";
+/// In `sessions/`, how an agent's inbox stood when a hook had nothing to tell.
+pub fn looked(agent: &str) -> String {
+    format!(".{agent}.looked")
+}
+
 /// Held in `sessions/` by whoever changes one of its files.
 pub const SESSIONS_LOCK: &str = ".lock";
 /// When each client's hooks last ran, a file each.

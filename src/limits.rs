@@ -215,6 +215,9 @@ pub const BRIEFING_NEWEST: usize = 5;
 pub const BRIEFING_SENDERS: usize = 5;
 /// How many of the newest unread messages a hook looks into.
 pub const BRIEFING_LOOK: usize = 500;
+/// In an inbox with more unread mail than this, hooks look again only once something has changed there.
+pub const LISTED_AGAIN: usize = 1000;
+const _: () = assert!(BRIEFING_LOOK <= LISTED_AGAIN);
 /// The largest input of a hook: what a client's tools gave back stands in it.
 pub const HOOK_BYTES: u64 = 64 << 20;
 /// How often whoever waits behind a session looks whether it still lives.
@@ -261,6 +264,10 @@ pub const WRONG_LINES: usize = 20;
 pub const FOLDED: usize = 400;
 /// How many characters of a subject or a body the router repeats in a subject of its own.
 pub const TITLE: usize = 80;
+/// How much of a delivered file a listing reads: all its short fields, and the beginning of its body.
+pub const HEAD_BYTES: u64 = 32 << 10;
+/// How many messages `inbox` shows where nothing else is said: the newest.
+pub const INBOX_SHOWN: usize = 50;
 /// How many near misses a refusal names.
 pub const SUGGESTIONS: usize = 3;
 /// How many problems of one message are reported.

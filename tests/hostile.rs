@@ -7,6 +7,7 @@ mod forging;
 mod isolation;
 mod leaving;
 mod locks;
+mod many;
 mod neighbours;
 #[cfg(target_os = "linux")]
 mod places;

@@ -1,7 +1,7 @@
 //! Asking: a message that wants an answer, and which mail is one.
 
 use super::identity::Who;
-use super::inbox::Mail;
+use super::inbox::{self, Mail};
 use super::send::{self, Draft, Sent};
 use super::wait::Newcomers;
 use crate::error::{Error, Problem, Result};
@@ -74,7 +74,12 @@ impl Question {
         if !mails.is_empty() && self.seq.is_none() {
             self.find_record(room)?;
         }
-        Ok(mails.into_iter().filter_map(|mail| self.reply(mail)).collect())
+        let heads: Vec<Mail> = mails.into_iter().filter(|mail| self.may_reply(mail)).collect();
+        Ok(inbox::whole(room, &heads)?.into_iter().filter_map(|mail| self.reply(mail)).collect())
+    }
+
+    fn may_reply(&self, mail: &Mail) -> bool {
+        mail.from == id::MAILBAG || self.asked.contains(mail.from.as_str())
     }
 
     fn reply(&self, mail: Mail) -> Option<Reply> {

@@ -2,6 +2,7 @@
 //!
 //! Mail of low priority, acks, and what the agent wrote itself are not told of. Nothing is marked as read.
 
+mod look;
 mod text;
 
 use super::inbox::{self as mailbox, Mail};
@@ -11,8 +12,9 @@ use crate::room::Room;
 use crate::sessions::Told;
 use crate::settings::Settings;
 use crate::{inbox, limits};
+use look::Look;
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// At which moment of a session an agent is told.
@@ -101,17 +103,20 @@ struct Found {
 
 /// The newest of an agent's unread mail that is worth telling, where it was not told of it yet, or also `again`.
 fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
-    let names = inbox::unread(&room.dir, agent)?;
-    if names.is_empty() {
+    let look = Look::at(room, agent)?;
+    if !again && look.as_ref().is_some_and(|look| look.is_the_last(room, agent)) {
         return Ok(None);
     }
-    let announced = inbox::announced(&room.dir, agent)?;
-    let first = names.len().saturating_sub(limits::BRIEFING_LOOK);
-    let newest: HashSet<&OsStr> = names[first..].iter().map(OsString::as_os_str).collect();
-    let wanted = &mut |name: &OsStr| newest.contains(name) && (again || !announced.contains(name));
-    let mut mails = mailbox::list_those(room, agent, wanted)?;
+    let (mut names, unread) = inbox::newest(&room.dir, agent, limits::BRIEFING_LOOK)?;
+    let announced = inbox::announced(&room.dir, agent, &names)?;
+    names.retain(|name| again || !announced.contains(name));
+    let mut mails: Vec<Mail> = mailbox::heads(room, agent, &names)?.collect();
+    let unfinished = mails.iter().any(|mail| mail.unfinished);
     mails.retain(|mail| is_worth_telling(mail, agent));
-    let found = Found { unread: names.len(), announced, mails };
+    if mails.is_empty() && !unfinished && unread > limits::LISTED_AGAIN {
+        look.iter().for_each(|look| look.keep(room, agent));
+    }
+    let found = Found { unread, announced, mails };
     Ok(Some(found).filter(|found| !found.mails.is_empty()))
 }
 

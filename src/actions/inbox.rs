@@ -1,5 +1,7 @@
 //! What is unread, and what a delivered file says.
 
+mod head;
+
 use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::Result;
@@ -9,7 +11,7 @@ use rustix::fs::FileType;
 use serde::Serialize;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One delivered message.
 #[derive(Debug, Clone, Serialize)]
@@ -64,6 +66,31 @@ pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bo
     names.retain(|name| wanted(name));
     let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
     Ok(names.iter().filter_map(|name| load(&dir, &layout::inbox(agent), name, false)).collect())
+}
+
+/// The newest unread mail of an agent, oldest first, and how much there is in all. Of each only the head is read: the
+/// body ends early, and what comes behind it is missing.
+pub fn newest(room: &Room, agent: &str, most: usize) -> Result<(Vec<Mail>, usize)> {
+    let (names, unread) = inbox::newest(&room.dir, agent, most)?;
+    Ok((heads(room, agent, &names)?.collect(), unread))
+}
+
+/// The heads of unread messages of these names, one by one. Those that are gone are left out.
+pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<impl Iterator<Item = Mail>> {
+    let dir = open(room, layout::inbox(agent))?;
+    let heads = move |name: &OsString| head(dir.as_ref()?, &layout::inbox(agent), name);
+    Ok(names.iter().filter_map(heads))
+}
+
+/// The whole messages of which only the heads were read. Those that are gone are left out.
+pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
+    let mut mails = Vec::new();
+    for head in heads {
+        let directory = head.file.parent().unwrap_or(&head.file).to_path_buf();
+        let dir = open(room, directory.clone())?;
+        mails.extend(dir.and_then(|dir| load(&dir, &directory, &head.name, head.seen)));
+    }
+    Ok(mails)
 }
 
 /// Up to `most` unread messages of an agent, oldest first, that nobody else is just showing, each held for the caller.
@@ -133,43 +160,65 @@ fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
     }
 }
 
-/// A file of an inbox, which is its owner's to fill as it likes: what is no message is shown as what it is. `None` if
-/// it is gone.
-fn load(dir: &Dir, directory: &std::path::Path, name: &OsStr, seen: bool) -> Option<Mail> {
-    let mut unfinished = false;
-    let (content, problem) = match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
+/// The head of a message: what its bounded beginning says.
+fn head(dir: &Dir, directory: &Path, name: &OsStr) -> Option<Mail> {
+    let mail = match dir.read_head(name, limits::HEAD_BYTES) {
         Ok(None) => return None,
-        Ok(Some(bytes)) => match serde_json::from_slice::<Value>(&bytes) {
-            Ok(value @ Value::Object(_)) => (value, None),
-            Err(e) if e.is_eof() && is_fresh(dir, name) => {
-                unfinished = true;
-                (Value::from(String::from_utf8_lossy(&bytes)), Some("it is not finished".to_owned()))
-            }
-            _ => (Value::from(String::from_utf8_lossy(&bytes)), Some("it is not a message".to_owned())),
+        Ok(Some((bytes, true))) => parse(dir, directory, name, &bytes),
+        // The router puts what is short in front of the body; in what others put there it may stand behind.
+        Ok(Some((bytes, false))) => match head::fields(&bytes).filter(|fields| fields.contains_key("delivery")) {
+            Some(fields) => Mail::new(directory, name, Value::Object(fields)),
+            None => load(dir, directory, name, false)?,
         },
-        Err(e) => (Value::Null, Some(e.to_string())),
+        Err(_) => load(dir, directory, name, false)?,
     };
-    let text = |field: &str| content.get(field).and_then(Value::as_str).map(str::to_owned);
-    let delivery = |field: &str| content.get("delivery").and_then(|delivery| delivery.get(field));
-    let first_line = |body: String| body.lines().map(str::trim).find(|l| !l.is_empty()).map(str::to_owned);
-    Some(Mail {
-        id: text("id").unwrap_or_default(),
-        seq: delivery("seq").and_then(Value::as_u64),
-        accepted_at: delivery("accepted_at").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        from: text("from").unwrap_or_default(),
-        kind: text("type").unwrap_or_else(|| "message".into()),
-        priority: text("priority").unwrap_or_else(|| crate::message::DEFAULT_PRIORITY.into()),
-        subject: text("subject"),
-        preview: text("body").and_then(first_line),
-        thread_id: text("thread_id"),
-        requires_response: content.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
-        file: directory.join(name),
-        seen,
-        problem,
-        unfinished,
-        name: name.to_owned(),
-        content,
-    })
+    Some(Mail { content: Value::Null, ..mail })
+}
+
+/// A file of an inbox. `None` if it is gone.
+fn load(dir: &Dir, directory: &Path, name: &OsStr, seen: bool) -> Option<Mail> {
+    let mail = match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
+        Ok(bytes) => parse(dir, directory, name, &bytes?),
+        Err(e) => Mail { problem: Some(e.to_string()), ..Mail::new(directory, name, Value::Null) },
+    };
+    Some(Mail { seen, ..mail })
+}
+
+/// A file of an inbox, which is its owner's to fill as it likes: what is no message is shown as what it is.
+fn parse(dir: &Dir, directory: &Path, name: &OsStr, bytes: &[u8]) -> Mail {
+    let (problem, unfinished) = match serde_json::from_slice::<Value>(bytes) {
+        Ok(value @ Value::Object(_)) => return Mail::new(directory, name, value),
+        Err(e) if e.is_eof() && is_fresh(dir, name) => ("it is not finished", true),
+        _ => ("it is not a message", false),
+    };
+    let text = Value::from(String::from_utf8_lossy(bytes));
+    Mail { problem: Some(problem.into()), unfinished, ..Mail::new(directory, name, text) }
+}
+
+impl Mail {
+    fn new(directory: &Path, name: &OsStr, content: Value) -> Mail {
+        let text = |field: &str| content.get(field).and_then(Value::as_str).map(str::to_owned);
+        let delivery = |field: &str| content.get("delivery").and_then(|delivery| delivery.get(field));
+        let first_line = |body: String| body.lines().map(str::trim).find(|l| !l.is_empty()).map(str::to_owned);
+        Mail {
+            id: text("id").unwrap_or_default(),
+            seq: delivery("seq").and_then(Value::as_u64),
+            accepted_at: delivery("accepted_at").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            from: text("from").unwrap_or_default(),
+            kind: text("type").unwrap_or_else(|| "message".into()),
+            priority: text("priority").unwrap_or_else(|| crate::message::DEFAULT_PRIORITY.into()),
+            subject: text("subject"),
+            preview: text("body").and_then(first_line),
+            thread_id: text("thread_id"),
+            requires_response: content.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
+            file: directory.join(name),
+            seen: false,
+            problem: None,
+            unfinished: false,
+            name: name.to_owned(),
+            content,
+        }
+    }
 }
 
 fn is_fresh(dir: &Dir, name: &OsStr) -> bool {

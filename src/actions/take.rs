@@ -93,10 +93,12 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
     let shelf = Shelf::open(&room.dir, agent)?;
     let (lapsed, next) = give_back_lapsed(&shelf)?;
     shelf.tidy()?;
-    let mut mails = inbox::list(room, agent)?;
-    mails.retain(|mail| !mail.unfinished);
-    mails.sort_by_key(|mail| rank(&mail.priority));
-    for mut mail in mails {
+    let names = crate::inbox::unread(&room.dir, agent)?;
+    let mut heads: Vec<Mail> = inbox::heads(room, agent, &names)?.collect();
+    heads.retain(|mail| !mail.unfinished);
+    heads.sort_by_key(|mail| rank(&mail.priority));
+    for head in heads {
+        let Some(mut mail) = inbox::whole(room, &[head])?.pop() else { continue };
         let before = shelf.lease(&mail.name).map_or(0, |lease| lease.times);
         let lease = Lease { times: before.saturating_add(1), ..new_lease(consumer, lease) };
         if shelf.take(&mail.name, &lease)? {

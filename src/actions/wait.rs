@@ -67,9 +67,11 @@ pub struct Newcomers {
 }
 
 impl Newcomers {
-    /// What has come since the last look, oldest first.
+    /// What has come since the last look, oldest first; of each the head.
     pub fn look(&mut self, room: &Room, agent: &str) -> Result<Vec<Mail>> {
-        let mut mails = inbox::list_those(room, agent, &mut |name| !self.told.contains(name))?;
+        let mut names = crate::inbox::unread(&room.dir, agent)?;
+        names.retain(|name| !self.told.contains(name));
+        let mut mails: Vec<Mail> = inbox::heads(room, agent, &names)?.collect();
         // What somebody writes by hand is told once it is a message, or doesn't become one.
         mails.retain(|mail| !mail.unfinished);
         self.told.extend(mails.iter().map(|mail| mail.name.clone()));

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::inbox::to_the_second;
 use super::{Exit, visible, waiting};
 use crate::actions::announce;
-use crate::actions::inbox::Mail;
+use crate::actions::inbox::{self, Mail};
 use crate::actions::send::mailbox;
 use crate::actions::wait::Newcomers;
 use crate::actions::waiter::{Waiter, Woke, deadline};
@@ -48,9 +48,11 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let mut newcomers = Newcomers::default();
     let mut until = patience();
     loop {
-        for mail in newcomers.look(&room, &agent)? {
-            let mails = std::slice::from_ref(&mail);
-            announce::telling(&room, &agent, mails, || print(&mail, cx))?;
+        for head in newcomers.look(&room, &agent)? {
+            for mail in inbox::whole(&room, &[head])? {
+                let mails = std::slice::from_ref(&mail);
+                announce::telling(&room, &agent, mails, || print(&mail, cx))?;
+            }
             until = patience();
         }
         // Now and then, so that one that nobody reads any more doesn't stay for good.

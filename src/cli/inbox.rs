@@ -1,19 +1,23 @@
 //! `mailbag inbox`
 
 use super::context::Context;
+use super::row::Row;
 use super::{Exit, table, visible};
 use crate::actions::inbox::{self, Mail};
 use crate::actions::send::mailbox;
 use crate::error::Result;
+use crate::{inbox as inboxes, limits};
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag inbox bob
+  mailbag inbox bob --limit 5           the five newest
   MAILBAG_AGENT=bob mailbag inbox --json
 
-Each line: when it was accepted (UTC), seq, id, sender, type, priority, and
-its subject or the first line of its body; the oldest first. Nothing is marked
-as read.";
+The oldest first, and of many the newest 50. At a terminal, each line is the
+message's number, the local time, who it is from, its type, and its subject or
+the first line of its body. In a pipe: when it was accepted (UTC), seq, id,
+sender, type, priority, subject. JSON has all. Nothing is marked as read.";
 
 /// List unread mail
 #[derive(Debug, clap::Args)]
@@ -21,6 +25,12 @@ as read.";
 pub(super) struct Args {
     /// Whose; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human's
     agent: Option<String>,
+    /// Show at most N messages, the newest
+    #[arg(long, value_name = "N", conflicts_with = "all")]
+    limit: Option<usize>,
+    /// Show all messages
+    #[arg(long)]
+    all: bool,
 }
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
@@ -29,19 +39,31 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let registry = room.registry()?;
     let agent = mailbox(&room, &registry, &who.name, args.agent.is_none().then_some(who.source))?;
     cx.route(&room);
-    let mail = inbox::list(&room, &agent)?;
+    let usual = if args.all || cx.out.json { usize::MAX } else { limits::INBOX_SHOWN };
+    let (names, unread) = inboxes::newest(&room.dir, &agent, args.limit.unwrap_or(usual))?;
+    let mails = inbox::heads(&room, &agent, &names)?;
     if cx.out.json {
-        cx.out.json(&mail)?;
+        cx.out.json_list(mails.map(Ok))?;
         return Ok(Exit::Ok);
     }
-    if mail.is_empty() {
+    let mails: Vec<Mail> = mails.collect();
+    if mails.is_empty() && unread == 0 {
         cx.out.note(&format!("{agent} has no unread mail"));
     }
-    table::print(&mut cx.out, &mail.iter().map(row).collect::<Vec<_>>())?;
+    if cx.out.is_terminal() {
+        mails.iter().try_for_each(|mail| Row::of_mail(mail).print(&mut cx.out))?;
+    } else {
+        table::print(&mut cx.out, &mails.iter().map(row).collect::<Vec<_>>())?;
+    }
+    if names.len() < unread {
+        // What is talk comes after the data, also where both go to one place.
+        cx.out.flush()?;
+        cx.out.note(&format!("showing the newest {} of {unread} unread messages; --all shows all", names.len()));
+    }
     Ok(Exit::Ok)
 }
 
-/// A message in one line.
+/// A message in one line, for a pipe.
 pub(super) fn row(mail: &Mail) -> Vec<String> {
     if let Some(problem) = &mail.problem {
         let file = mail.file.to_string_lossy();

@@ -33,6 +33,7 @@ mod read;
 mod rejected;
 mod reply;
 mod rewake;
+mod row;
 mod run;
 mod schema;
 mod search;

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::{Exit, read, rewake, waiting};
-use crate::actions::inbox::Mail;
+use crate::actions::inbox::{self, Mail};
 use crate::actions::send::mailbox;
 use crate::actions::wait::{Filter, Newcomers};
 use crate::actions::waiter::{Waited, Waiter, deadline};
@@ -77,6 +77,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             return Err(waiting::too_late(&what, args.timeout, "wait again, or longer with --timeout"));
         }
     };
+    let mails = inbox::whole(&room, &mails)?;
     announce::telling(&room, &agent, &mails, || read::print(&agent, &mails, cx))?;
     if args.read {
         reading::mark_seen(&room, &agent, &mails)?;

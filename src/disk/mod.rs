@@ -9,6 +9,7 @@ mod append;
 mod barrier;
 mod board;
 mod draft;
+mod head;
 mod locks;
 pub mod machine;
 mod outside;

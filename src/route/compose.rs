@@ -5,7 +5,7 @@ use super::print::pretty;
 use crate::clock::Stamp;
 use crate::error::Problem;
 use crate::id;
-use crate::message::Message;
+use crate::message::{FIELDS, Message};
 use crate::record::{Act, Hash, Record};
 use crate::visible;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,12 @@ use serde_json::{Map, Value, json};
 pub(super) struct Copies {
     before_to: String,
     before_via: String,
+    behind: String,
 }
+
+/// Fields without a bound that lets a reader find what is behind them in the beginning of a file. The body comes first
+/// of them: its beginning is of use.
+const LONG: [&str; 6] = ["body", "addressed_to", "refs", "context", "attachments", "metadata"];
 
 impl Copies {
     /// `at` fills in for a timestamp that the sender left out.
@@ -26,20 +31,28 @@ impl Copies {
             head.insert(name.into(), value.unwrap_or_else(|| at.into()));
         }
         fields.shift_remove("to");
-        fields.shift_insert(0, "addressed_to".into(), addressed_to.clone());
-        let before_to = format!("{{\n{},\n  \"to\": ", inner(&head));
-        let before_via = format!(
-            ",\n{},\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n    \"via\": ",
-            inner(&fields)
-        );
-        Copies { before_to, before_via }
+        fields.insert("addressed_to".into(), addressed_to.clone());
+        let mut rest = Map::new();
+        let short = FIELDS.iter().filter(|name| !LONG.contains(name));
+        for name in short.chain(&LONG) {
+            rest.extend(fields.shift_remove(*name).map(|value| ((*name).to_owned(), value)));
+        }
+        rest.extend(fields);
+        Copies {
+            before_to: format!("{{\n{},\n  \"to\": ", inner(&head)),
+            before_via: format!(
+                ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n    \"via\": "
+            ),
+            behind: format!("\n  }},\n{}\n}}\n", inner(&rest)),
+        }
     }
 
     /// The copy for one recipient. Neither an agent's name nor `via` needs escaping.
     pub(super) fn copy(&self, agent: &str, via: &str) -> Vec<u8> {
-        let Copies { before_to, before_via } = self;
-        let mut text = String::with_capacity(before_to.len() + before_via.len() + agent.len() + via.len() + 16);
-        for part in [before_to, "\"", agent, "\"", before_via, "\"", via, "\"\n  }\n}\n"] {
+        let Copies { before_to, before_via, behind } = self;
+        let length = before_to.len() + before_via.len() + behind.len() + agent.len() + via.len() + 4;
+        let mut text = String::with_capacity(length);
+        for part in [before_to, "\"", agent, "\"", before_via, "\"", via, "\"", behind] {
             text.push_str(part);
         }
         text.into_bytes()

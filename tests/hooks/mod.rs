@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Output;
 
 /// A client's input, as it was recorded.
-fn recorded(client: &str, event: &str) -> String {
+pub(crate) fn recorded(client: &str, event: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/hooks/{client}/{event}.json"));
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
@@ -27,7 +27,7 @@ fn run(world: &World, args: &[&str], agent: Option<&str>, input: &str) -> Output
 
 /// What a hook prints for alice; it must end well and say nothing else.
 #[track_caller]
-fn fire(world: &World, client: &str, event: &str) -> String {
+pub(crate) fn fire(world: &World, client: &str, event: &str) -> String {
     let output = run(world, &[client], Some("alice"), &recorded(client, event));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{client} {event}");
     assert_eq!(output.status.code(), Some(0), "{client} {event}");

@@ -12,7 +12,14 @@ pub(super) struct Terminal<'w> {
 impl Terminal<'_> {
     /// Runs the program in a window of that size, below a line that was there before; what it leaves of the terminal is
     /// shown behind it. `None`, with a line that says so, where there is no tmux.
-    pub(super) fn run<'w>(world: &'w World, (columns, rows): (u16, u16), args: &[&str]) -> Option<Terminal<'w>> {
+    pub(super) fn run<'w>(world: &'w World, size: (u16, u16), args: &[&str]) -> Option<Terminal<'w>> {
+        let terminal = Terminal::open(world, size, args)?;
+        terminal.wait("the view is drawn", |screen| screen.contains("rejected "));
+        Some(terminal)
+    }
+
+    /// The same with a command that shows something and ends.
+    pub(super) fn open<'w>(world: &'w World, (columns, rows): (u16, u16), args: &[&str]) -> Option<Terminal<'w>> {
         let program = world.bare(args);
         let words = std::iter::once(program.get_program()).chain(program.get_args());
         let words: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
@@ -34,9 +41,7 @@ impl Terminal<'_> {
         let output = command.output().map_err(|e| println!("skipped: no tmux here to look at a terminal with: {e}"));
         let output = output.ok()?;
         assert!(output.status.success(), "{output:?}");
-        let terminal = Terminal { world, socket };
-        terminal.wait("the view is drawn", |screen| screen.contains("rejected "));
-        Some(terminal)
+        Some(Terminal { world, socket })
     }
 
     fn tmux(&self, args: &[&str]) -> Output {

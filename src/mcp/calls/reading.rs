@@ -65,9 +65,11 @@ pub(super) fn wait(mut call: Call<'_>) -> Result<Shown> {
     let mut newcomers = Newcomers::default();
     loop {
         let mails = newcomers.look(&room, &agent)?;
-        if let Some(mail) = mails.into_iter().find(|mail| filter.fits(mail)) {
+        let fitting: Vec<Mail> = mails.into_iter().find(|mail| filter.fits(mail)).into_iter().collect();
+        let fitting = inbox::whole(&room, &fitting)?;
+        if !fitting.is_empty() {
             let part = Part { from: 0, most: limits::BODY_SHOWN };
-            return hand(&call, &room, &agent, (vec![mail], 0), part, trouble);
+            return hand(&call, &room, &agent, (fitting, 0), part, trouble);
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || call.stop.is_asked() {

@@ -1,0 +1,27 @@
+//! The beginning of a file, for whoever lists many.
+
+use super::{Dir, file_meta};
+use crate::error::{Doing, Error, Result};
+use rustix::fs::FileType;
+use std::io::Read;
+use std::path::Path;
+
+impl Dir {
+    /// The first `most` bytes of a regular file, and whether they are all of it; `None` if there is no such file.
+    pub fn read_head(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<(Vec<u8>, bool)>> {
+        let name = name.as_ref();
+        let file = match self.look(name) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
+            file => file?,
+        };
+        let meta = file_meta(&file).doing("look at", self.at(name))?;
+        if meta.kind != FileType::RegularFile {
+            let (what, cure) = ("is not a regular file".into(), "move it away".into());
+            return Err(Error::State { path: self.at(name), line: None, what, cure });
+        }
+        let mut bytes = Vec::with_capacity(meta.size.min(most) as usize + 1);
+        file.take(most).read_to_end(&mut bytes).doing("read", self.at(name))?;
+        let whole = meta.size <= bytes.len() as u64;
+        Ok(Some((bytes, whole)))
+    }
+}

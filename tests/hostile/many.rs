@@ -1,0 +1,133 @@
+//! Unread mail without end: what lists it, tells of it or takes one of it reads heads, and stays small.
+
+use crate::hooks::{fire, recorded};
+use crate::world::{Ran, World};
+use serde_json::{Value, json};
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+/// The most memory of its own, in KiB, that a command may have here: far less than the mail that it looks through.
+const MOST: u32 = 32 << 10;
+
+/// Puts as many copies of a delivered message into an inbox.
+fn multiply(world: &World, agent: &str, times: usize) {
+    let name = world.names(&format!("inbox/{agent}")).remove(0);
+    let (stamp, rest) = name.split_at(16);
+    let bytes = fs::read(world.room(&format!("inbox/{agent}/{name}"))).expect("a copy");
+    for n in 0..times {
+        let name = format!("{stamp}{n:06}{}", &rest[6..]);
+        fs::write(world.room(&format!("inbox/{agent}/{name}")), &bytes).expect("room for it");
+    }
+}
+
+/// Runs the program where it can't have more memory than that.
+fn small(world: &World, args: &[&str], input: &str) -> Ran {
+    let program = world.bare(args);
+    let mut shell = assert_cmd::Command::new("sh");
+    shell
+        .arg("-c")
+        .arg(format!("ulimit -d {MOST}; exec \"$0\" \"$@\""))
+        .arg(program.get_program())
+        .args(program.get_args());
+    shell.current_dir(world.path()).env("MAILBAG_AGENT", "alice").env("NO_COLOR", "1").write_stdin(input);
+    let output = shell.output().expect("a shell");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn a_hundred_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
+    let world = World::with(&["alice", "bob"]);
+    let body = "the beginning\n".to_owned() + &"x".repeat(1_000_000);
+    world.drop_file("bob", "m.json", json!({"to": "alice", "body": body, "subject": "large"}).to_string());
+    world.ok(&["run", "--once"]);
+    multiply(&world, "alice", 100);
+    let listed = small(&world, &["inbox"], "").ok(&["inbox"]);
+    assert_eq!(listed.lines().filter(|line| line.ends_with("large")).count(), 50, "{listed}");
+    let told = small(&world, &["hook", "claude"], &recorded("claude", "SessionStart-startup")).ok(&["hook"]);
+    assert!(told.contains("101 unread") && told.contains("“large”"), "{told}");
+    let waited = small(&world, &["wait", "--type", "message", "--json"], "").ok(&["wait"]);
+    assert!(waited.len() > 1_000_000, "the one that is shown is whole: {}", waited.len());
+    let taken = small(&world, &["take", "--json"], "").ok(&["take"]);
+    assert!(taken.len() > 1_000_000, "{}", taken.len());
+}
+
+#[test]
+fn what_is_short_stands_in_front_of_the_body_in_each_copy() {
+    // P104
+    let world = World::with(&["alice", "bob"]);
+    let long = "y".repeat(150_000);
+    let mail = json!({
+        "mood": &long, "metadata": {"m": &long}, "context": {"c": &long}, "refs": [], "body": format!("begin\n{long}"),
+        "to": ["alice", "bob"], "type": "question", "priority": "high", "requires_response": true, "subject": "last",
+    });
+    world.drop_file("bob", "m.json", mail.to_string());
+    world.ok(&["run", "--once"]);
+    let copy =
+        fs::read_to_string(world.room(&format!("inbox/alice/{}", world.names("inbox/alice")[0]))).expect("a copy");
+    let fields: serde_json::Map<String, Value> = serde_json::from_str(&copy).expect("JSON");
+    let body = copy.find("\"body\"").expect("a body");
+    for name in ["delivery", "type", "priority", "requires_response", "subject", "from", "id"] {
+        assert!(copy.find(&format!("\"{name}\"")).is_some_and(|at| at < body && at < 4096), "{name}");
+    }
+    assert_eq!((&fields["mood"], &fields["metadata"]["m"]), (&json!(long), &json!(long)));
+    let listed = world.json(&["inbox", "alice"])[0].clone();
+    let facts = ["type", "priority", "subject", "preview", "requires_response"].map(|name| listed[name].clone());
+    assert_eq!(facts, [json!("question"), json!("high"), json!("last"), json!("begin"), json!(true)]);
+    assert_eq!(listed["seq"], fields["delivery"]["seq"]);
+}
+
+#[test]
+fn a_large_file_that_somebody_put_into_an_inbox_by_hand_is_listed_whatever_its_order() {
+    let world = World::with(&["alice", "bob"]);
+    let body = "x".repeat(300_000);
+    let text = format!(r#"{{"body": "{body}", "id": "m-1", "from": "bob", "type": "task", "subject": "behind"}}"#);
+    world.write("inbox/alice/20260101T000000.000000Z-bob-m-1.json", text);
+    world.write("inbox/alice/20260101T000000.000001Z-bob-m-2.json", format!("{{\"body\": \"{body}"));
+    let listed = world.json(&["inbox", "alice"]);
+    assert_eq!((&listed[0]["subject"], &listed[0]["type"]), (&json!("behind"), &json!("task")));
+    assert!(listed[1]["problem"].is_string(), "{listed}");
+}
+
+#[test]
+fn hooks_look_through_a_full_inbox_again_only_once_something_has_changed() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("bob", "alice", "the same");
+    multiply(&world, "alice", 1200);
+    assert!(fire(&world, "claude", "UserPromptSubmit").contains("unread"));
+    let looked = world.room("sessions/.alice.looked");
+    assert_eq!(
+        (fire(&world, "claude", "UserPromptSubmit").as_str(), looked.exists()),
+        ("", false),
+        "it has just changed"
+    );
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    for directory in ["inbox/alice", "inbox/alice/.announced"] {
+        let times = fs::FileTimes::new().set_modified(long_ago);
+        fs::File::open(world.room(directory)).and_then(|dir| dir.set_times(times)).expect("its own directory");
+    }
+    assert_eq!((fire(&world, "claude", "UserPromptSubmit").as_str(), looked.exists()), ("", true));
+    assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
+    world.send("bob", "alice", "news");
+    assert!(fire(&world, "claude", "UserPromptSubmit").contains("“news”"));
+    assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
+    // A session that knows nothing hears of what is unread all the same.
+    assert!(fire(&world, "claude", "SessionStart-startup").contains("1202 unread"));
+}
+
+#[test]
+fn of_very_many_the_newest_are_listed_and_it_says_so() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["send", "alice", "x", "--subject", "many", "--as", "bob"]);
+    multiply(&world, "alice", 300);
+    let ran = world.run(&["inbox", "alice"]);
+    assert_eq!(ran.out.lines().count(), 50);
+    assert!(ran.err.contains("newest 50 of 301 unread messages; --all shows all"), "{}", ran.err);
+    assert_eq!(world.run(&["inbox", "alice", "-q"]).err, "");
+    let ran = world.run(&["inbox", "alice", "--limit", "3"]);
+    assert!(ran.out.lines().count() == 3 && ran.err.contains("newest 3 of 301"), "{ran:?}");
+    let ran = world.run(&["inbox", "alice", "--all"]);
+    assert_eq!((ran.out.lines().count(), ran.err.as_str()), (301, ""));
+    assert_eq!(world.json(&["inbox", "alice"]).as_array().map(Vec::len), Some(301), "data is whole");
+    assert_eq!(world.json(&["inbox", "alice", "--limit", "2"]).as_array().map(Vec::len), Some(2));
+}
