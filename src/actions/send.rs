@@ -116,6 +116,7 @@ fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
     if draft.body_is_last_word {
         refuse_address_as_body(&registry, &draft)?;
     }
+    let words = draft.body.clone().filter(|_| draft.body_is_last_word).map(|body| (draft.to.clone(), body));
     let id = id::mint();
     let (fields, answers) = compose(room, &settings, &sender, &id, draft)?;
     let copied = copied(&fields);
@@ -124,7 +125,7 @@ fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
         return Err(Error::Refused(vec![too_large(text.len() as u64, settings.message_bytes)]));
     }
     let checked = Judge::of(room, &registry, &sender).value(Value::Object(fields));
-    let (_, recipients) = checked.map_err(Error::Refused)?;
+    let (_, recipients) = checked.map_err(|problems| Error::Refused(unquoted(problems, words)))?;
     let outbox = layout::outbox(&sender);
     let file = outbox.join(format!("{id}.json"));
     let sent = Sent { id, file, recipients: recipients.unwrap_or_default(), copied };
@@ -179,6 +180,22 @@ fn wrong_owner(agent: &Agent) -> Option<Problem> {
 }
 
 /// Refuses `send bob carol`, where carol may be the second recipient of a body that was forgotten.
+/// Adds, where an address behind the first is none: that it may be the beginning of a body without quotation marks.
+fn unquoted(mut problems: Vec<Problem>, words: Option<(Vec<String>, String)>) -> Vec<Problem> {
+    let Some((to, body)) = words else { return problems };
+    let place = |problem: &Problem| problem.place.strip_prefix("/to/")?.parse::<usize>().ok();
+    let first = problems.iter().filter_map(place).min().filter(|first| (1..to.len()).contains(first));
+    let Some(first) = first else { return problems };
+    let (to, body) = (to[..first].join(" "), [&to[first..], &[body]].concat().join(" "));
+    let whole = format!("mailbag send {to} '{}'", body.replace('\'', r"'\''"));
+    if let Some(problem) = problems.iter_mut().find(|problem| place(problem) == Some(first)) {
+        let other = std::mem::take(&mut problem.fix);
+        problem.fix = format!("if {} is the body, put it in quotation marks: `{whole}`", quoted(&body));
+        problem.fix += &if other.is_empty() { other } else { format!("; else {other}") };
+    }
+    problems
+}
+
 fn refuse_address_as_body(registry: &Registry, draft: &Draft) -> Result<()> {
     let body = draft.body.as_deref().unwrap_or_default();
     let names_somebody = match Address::parse(body) {

@@ -146,7 +146,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             } else {
                 for agent in &added {
                     let name = agent.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-                    cx.out.line(format!("added {}{name}", agent.id))?;
+                    cx.out.done(format!("added {}{name}", agent.id))?;
                 }
             }
         }
@@ -220,7 +220,7 @@ fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
 fn changed(verb: &str, agent: &Agent, cx: &mut Context) -> Result<()> {
     match cx.out.json {
         true => cx.out.json(agent),
-        false => cx.out.line(format!("{verb} {}", agent.id)),
+        false => cx.out.done(format!("{verb} {}", agent.id)),
     }
 }
 

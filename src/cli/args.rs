@@ -51,7 +51,7 @@ pub(super) struct Global {
     /// Say more (twice: everything)
     #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
     pub(super) verbose: u8,
-    /// Say nothing but data and errors
+    /// Print only data and errors
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
 }

@@ -38,7 +38,7 @@ fn offer(command: Command) -> Command {
 fn offer_values(command: &str, arg: Arg) -> Arg {
     let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.to_string()).unwrap_or_default();
     let candidates: fn() -> Vec<String> = match (value.as_str(), arg.get_id().as_str(), command) {
-        ("AGENT", ..) => agents,
+        ("AGENT", ..) | (_, "id", "show" | "set" | "retire" | "remove") | (_, "name", "join") => agents,
         ("ADDRESS" | "ADDRESS... BODY", ..) => addresses,
         ("ID" | "ID|THREAD", ..) => messages,
         ("SEQ|NAME", ..) => refused,

@@ -63,6 +63,6 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         State::Renewed => "renewed",
         State::GivenBack => "given back",
     };
-    cx.out.line(format!("{}: {said}", visible::line(&mail.id)))?;
+    cx.out.done(format!("{}: {said}", visible::line(&mail.id)))?;
     Ok(Exit::Ok)
 }

@@ -39,10 +39,10 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let place = init.room.display().to_string();
     let place = visible::line(&place);
     if !init.made {
-        cx.out.line(format!("already there: {place}"))?;
+        cx.out.done(format!("already there: {place}"))?;
         return Ok(Exit::Ok);
     }
-    cx.out.line(format!("made the room {place}"))?;
+    cx.out.done(format!("made the room {place}"))?;
     cx.out.flush()?;
     cx.out.note("next: `mailbag agent add alice bob`, then `mailbag send bob 'hello' --as alice`");
     Ok(Exit::Ok)

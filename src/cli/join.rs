@@ -66,7 +66,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         ));
     }
     let new = if joined.registered { ", registered just now" } else { "" };
-    cx.out.line(format!("this session is {}{new}; {} unread", joined.agent, joined.unread))?;
+    cx.out.done(format!("this session is {}{new}; {} unread", joined.agent, joined.unread))?;
     Ok(Exit::Ok)
 }
 

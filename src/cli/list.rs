@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::inbox::to_the_second;
+use super::row::Row;
 use super::{Exit, visible};
 use crate::actions::history::{Asked, Filter, Past};
 use crate::actions::{list, time};
@@ -13,12 +14,16 @@ use crate::room::Room;
 const EXAMPLES: &str = "\
 Examples:
   mailbag list --since 1h --as bob          what bob sent or got in the last hour
+  mailbag list --since yesterday --until 12:00
   mailbag list --from alice --type question --last 10
   mailbag list --unread --to bob --json
 
-Each line: seq, when it was accepted (UTC), sender and recipients, type, id,
-and the subject or the first line of the body; the oldest first. A ? behind
-the type says that the sender waits for an answer.
+At a terminal, each line is the message's number, the local time, who wrote to
+whom, the type, and the subject or the first line of the body. In a pipe: seq,
+when it was accepted (UTC), sender and recipients, type, id, subject. The oldest
+first. A ? behind the type says that the sender waits for an answer.
+
+A time is 1h, 7d, today, yesterday, a weekday, a date, 14:30, or an instant.
 
 An agent sees what it sent and what it got. The human, and whoever looks
 without a name, sees all. Nothing is marked as read.";
@@ -49,10 +54,10 @@ pub(super) struct Filters {
     /// In this channel
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
-    /// Accepted since: 1h, 7d or an instant
+    /// Accepted since: 1h, yesterday, a date, a time or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Accepted before: 1h, 7d or an instant
+    /// Accepted before: 1h, yesterday, a date, a time or an instant
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Still in the inbox of --to, or of whoever looks
@@ -97,7 +102,11 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let mut any = false;
     messages.try_for_each(|past| {
         any = true;
-        cx.out.line(line(&past?))
+        let past = past?;
+        match cx.out.is_terminal() {
+            true => Row::of_past(&past, &to(&past)).print(&mut cx.out),
+            false => cx.out.line(line(&past)),
+        }
     })?;
     if !any {
         cx.out.note("no message fits");
@@ -114,13 +123,17 @@ fn line(past: &Past) -> String {
 
 /// Which message it is, when, from whom and to whom.
 pub(super) fn head(past: &Past) -> String {
+    let text = format!("{:>6}  {}  {} → {}", past.seq, to_the_second(&past.accepted_at), past.from, to(past));
+    visible::line(&text).into_owned()
+}
+
+/// Who got it, the first few.
+fn to(past: &Past) -> String {
     let to = past.recipients.iter().take(3).map(|agent| &**agent).collect::<Vec<_>>().join(", ");
-    let to = match past.recipients.len() {
+    match past.recipients.len() {
         0 if ROUTER_TYPES.contains(&past.kind.as_str()) => id::MAILBAG.to_owned(),
         0 => format!("#{}", past.channel),
         more @ 4.. => format!("{to} and {} more", more - 3),
         _ => to,
-    };
-    let text = format!("{:>6}  {}  {} → {to}", past.seq, to_the_second(&past.accepted_at), past.from);
-    visible::line(&text).into_owned()
+    }
 }

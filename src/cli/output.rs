@@ -72,6 +72,11 @@ impl Output {
         self.bytes(text.as_bytes()).and_then(|()| self.bytes(b"\n"))
     }
 
+    /// That something was done, which whoever asked for quiet takes for granted.
+    pub(super) fn done(&mut self, text: impl AsRef<str>) -> Result<()> {
+        if self.quiet { Ok(()) } else { self.line(text) }
+    }
+
     /// Data as one JSON document: indented for a person, short for a program.
     pub(super) fn json(&mut self, data: &impl Serialize) -> Result<()> {
         let text = match self.terminal {

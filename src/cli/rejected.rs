@@ -255,8 +255,8 @@ fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
     }
     match meant.len() {
         0 => cx.out.note("no refused file stands there"),
-        1 => cx.out.line("removed 1 refused file")?,
-        many => cx.out.line(format!("removed {many} refused files"))?,
+        1 => cx.out.done("removed 1 refused file")?,
+        many => cx.out.done(format!("removed {many} refused files"))?,
     }
     Ok(Exit::Ok)
 }

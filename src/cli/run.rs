@@ -70,7 +70,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             "waiting": tally.waiting,
         }))?;
     } else {
-        cx.out.line(format!(
+        cx.out.done(format!(
             "{} accepted, {} copies, {} refused, {} duplicates, {} waiting",
             tally.accepted, tally.copies, tally.refused, tally.duplicates, tally.waiting
         ))?;

@@ -17,6 +17,15 @@ fn offered(world: &World, words: &[&str]) -> Vec<String> {
 fn agents_addresses_and_unread_messages_are_offered() {
     let world = World::with(&["alice", "bob"]).agent("betty", &["--role", "builder", "--topic", "release"]);
     assert_eq!(offered(&world, &["read", "--as", "b"]), ["bob", "betty"]);
+    for words in [
+        &["agent", "show", "b"][..],
+        &["agent", "set", "b"],
+        &["agent", "retire", "b"],
+        &["join", "b"],
+        &["inbox", "b"],
+    ] {
+        assert_eq!(offered(&world, words), ["bob", "betty"], "{words:?}");
+    }
     assert_eq!(offered(&world, &["send", "all_"]), ["all_builder"]);
     assert_eq!(offered(&world, &["send", "#"]), ["#release"]);
     let id = world.send("alice", "bob", "hello");

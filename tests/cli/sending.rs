@@ -68,6 +68,10 @@ fn the_body_is_the_last_word_or_comes_from_a_pipe() {
     // An address where the body stands is asked about, since nobody would hear of the mistake.
     let said = world.fails(2, &["send", "bob", "carol", "--as", "alice"]);
     assert!(said.contains("mailbag send bob carol BODY"), "{said}");
+    let said = world.fails(65, &["send", "bob", "it's", "done", "now", "--as", "alice"]);
+    assert!(said.contains(r"put it in quotation marks: `mailbag send bob 'it'\''s done now'`"), "{said}");
+    let said = world.fails(65, &["send", "bbo", "hello", "--as", "alice"]);
+    assert!(!said.contains("quotation marks"), "{said}");
     world.pipe(&["send", "bob", "-", "--as", "alice"], "carol").ok(&["the word itself"]);
     world.ok(&["send", "bob", "carol", "", "--subject", "no body", "--as", "alice"]);
     assert_eq!(world.inbox("carol")[1]["subject"], "no body");

@@ -51,10 +51,12 @@ fn filters_narrow_what_is_listed() {
     assert_eq!(ids(&world, &["--last", "1", "--from", "bob"]), ["m2"]);
     assert_eq!(ids(&world, &["--since", "1h"]).len(), 6);
     assert_eq!(ids(&world, &["--until", "1h"]), [""; 0]);
+    assert_eq!(ids(&world, &["--since", "yesterday"]).len(), 6);
+    assert_eq!(ids(&world, &["--until", "2020-01-31"]), [""; 0]);
     let third = world.json(&["list", "--from", "carol"])[0]["accepted_at"].as_str().expect("a time").to_owned();
     assert_eq!(ids(&world, &["--since", &third]), ["m3", "m4", "m5", "bounce"]);
     assert_eq!(ids(&world, &["--until", &third, "--last", "1"]), ["m2"]);
-    assert!(world.fails(2, &["list", "--since", "yesterday"]).contains("1h"));
+    assert!(world.fails(2, &["list", "--since", "whenever"]).contains("1h"));
     assert!(world.fails(2, &["list", "--type", "qestion"]).contains("question"));
     assert!(world.fails(3, &["list", "--to", "bbo"]).contains("did you mean bob?"));
 }
