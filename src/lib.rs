@@ -13,6 +13,7 @@ pub mod clock;
 
 // Words: no I/O.
 pub mod id;
+pub mod reference;
 pub mod client;
 pub mod address;
 pub mod visible;
@@ -37,6 +38,7 @@ pub mod room;
 pub mod log;
 pub mod find;
 pub mod fold;
+pub mod lookup;
 pub mod outbox;
 pub mod spool;
 pub mod inbox;

@@ -97,6 +97,8 @@ pub const SYNC_ONE_BY_ONE: usize = 12;
 
 /// The most that the router's note of the committed log holds.
 pub const NOTE_BYTES: u64 = 4 << 10;
+/// So many messages whose ids begin alike are looked up, to say that a reference is ambiguous.
+pub const BEGINNINGS: usize = 64;
 /// How far back a reader of the log's end looks at first.
 pub const TAIL_LOOK: u64 = 64 << 10;
 /// How far back the end of the committed log is first looked for in a room without that note.

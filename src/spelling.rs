@@ -5,8 +5,8 @@
 //! in every known field, since many programs write all fields of a record; but `to_agent: null` is everybody.
 
 use crate::error::Problem;
-use crate::id;
 use crate::message::{FIELDS, ROUTERS_OWN};
+use crate::reference::Reference;
 use serde_json::{Map, Value};
 
 /// How the value of a field is read.
@@ -340,12 +340,9 @@ fn is_text_block(block: &Map<String, Value>) -> bool {
     block.get("text").is_some_and(Value::is_string) && block.keys().all(|key| key == "text" || key == "type")
 }
 
-/// Is this `<id>`, `<sender>/<id>` or a sequence number?
+/// Can this name a message?
 fn is_reference(text: &str) -> bool {
-    match text.split_once('/') {
-        Some((sender, id)) => id::is_name(sender) && id::is_message_id(id),
-        None => id::is_message_id(text),
-    }
+    Reference::parse(text).is_some()
 }
 
 fn pointer_segment(key: &str) -> String {

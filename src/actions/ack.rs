@@ -3,9 +3,12 @@
 use super::identity::Who;
 use super::send::{self, Draft, Sent};
 use crate::error::{Error, Result};
-use crate::fold;
+use crate::fold::{self, Fold};
 use crate::ladder::Rung;
+use crate::log;
+use crate::lookup::{self, Eyes, Pace, Past};
 use crate::message::Message;
+use crate::reference::{Fit, Reference};
 use crate::room::Room;
 use crate::route::{AckClaims, judge_ack};
 use serde_json::{Map, json};
@@ -13,7 +16,7 @@ use serde_json::{Map, json};
 /// What an ack says.
 #[derive(Debug)]
 pub struct Ack {
-    /// The messages: each an id, `<sender>/<id>` or a seq.
+    /// The messages, each by any name that a message has.
     pub refs: Vec<String>,
     /// How far they have come.
     pub rung: Rung,
@@ -21,24 +24,56 @@ pub struct Ack {
     pub note: Option<String>,
 }
 
+/// An ack that stands in its sender's outbox.
+#[derive(Debug)]
+pub struct Acked {
+    /// The ack.
+    pub sent: Sent,
+    /// The messages that it names.
+    pub messages: Vec<Past>,
+}
+
 /// Drops the ack into its sender's outbox, refused beforehand if the router would refuse it. Once this has returned, a
 /// power cut doesn't lose it.
-pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Sent> {
+pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let registry = room.registry()?;
     let agent = who.in_registry(&registry)?.id.clone();
-    let status = ack.rung.as_str();
-    let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": ack.refs, "status": status});
-    let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     let fold = fold::committed(&room.dir)?;
+    let (messages, refs) = look_up(room, &fold, &agent, ack.refs)?;
+    let status = ack.rung.as_str();
+    let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
+    let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     if let Some(message) = judged {
-        judge_ack(&room.dir, &fold, &agent, &message, &mut AckClaims::new())?.map_err(Error::Refused)?;
+        let judged = judge_ack(&room.dir, &fold, &agent, &message, &mut AckClaims::new(), &mut Pace::default())?;
+        judged.map_err(Error::Refused)?;
     }
     let draft = Draft {
         kind: Some("ack".into()),
         body: ack.note,
-        raw_refs: ack.refs,
+        raw_refs: refs,
         status: Some(status.into()),
         ..Draft::default()
     };
-    send::send(room, who, draft)
+    Ok(Acked { sent: send::send(room, who, draft)?, messages })
+}
+
+/// The messages, and how the router finds each at once: as it was named where that is enough, else by its number. All that
+/// are missing or ambiguous are told together.
+fn look_up(room: &Room, fold: &Fold, agent: &str, refs: Vec<String>) -> Result<(Vec<Past>, Vec<String>)> {
+    let eyes = Eyes::only(agent);
+    let live = log::live(&room.dir)?;
+    let found = lookup::find(&room.dir, Some(fold), &eyes, &refs, &mut Pace::default())?;
+    let (mut messages, mut names, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    for (n, (text, found)) in refs.into_iter().zip(found).enumerate() {
+        match found {
+            Ok((past, place)) => {
+                let fit = Reference::parse(&text).and_then(|one| one.fit(&past.from, &past.id, None));
+                let is_enough = fit == Some(Fit::Whole) && live.contains(&place.segment);
+                names.push(if is_enough { text } else { format!("#{}", past.seq) });
+                messages.push(past);
+            }
+            Err(unclear) => problems.push(unclear.problem(&eyes, &text).at(format!("/refs/{n}"))),
+        }
+    }
+    if problems.is_empty() { Ok((messages, names)) } else { Err(Error::Refused(problems)) }
 }

@@ -1,117 +1,19 @@
 //! Messages as the log has them, for whoever may look at them: what list, thread, search and reply work on.
 
+pub use crate::lookup::{Eyes, Past};
+
 use super::send::mailbox;
 use crate::address::quoted;
 use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::{Error, Result, nearest};
 use crate::log::{Position, START};
-use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, TYPES};
-use crate::record::{Event, Record};
+use crate::message::TYPES;
 use crate::registry::Registry;
 use crate::room::Room;
 use crate::{find, id, inbox, layout};
-use serde::Serialize;
-use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::sync::Arc;
-
-/// A message that was accepted, or that the router wrote itself.
-#[derive(Debug, Clone, Serialize)]
-pub struct Past {
-    /// The number of its record in the log.
-    pub seq: u64,
-    /// When it was accepted.
-    pub accepted_at: String,
-    /// Its id.
-    pub id: String,
-    /// Who wrote it.
-    pub from: Arc<str>,
-    /// The agents that got a copy.
-    pub recipients: Vec<Arc<str>>,
-    /// Its type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its priority.
-    pub priority: String,
-    /// Its channel.
-    pub channel: String,
-    /// What it is about.
-    pub subject: Option<String>,
-    /// The first line of its body.
-    pub preview: Option<String>,
-    /// Its conversation.
-    pub thread_id: Option<String>,
-    /// The message that it answers.
-    pub in_reply_to: Option<String>,
-    /// Does its sender wait for an answer?
-    pub requires_response: bool,
-    /// Every field, as it was sent.
-    #[serde(skip)]
-    pub message: Map<String, Value>,
-}
-
-impl Past {
-    /// The message of a line of the log; `None` if the line is about none.
-    pub fn read(line: &[u8]) -> Option<Past> {
-        Past::of(serde_json::from_slice(line).ok()?)
-    }
-
-    fn of(record: Record) -> Option<Past> {
-        if !matches!(record.event, Event::Accepted | Event::Refused | Event::Notice) {
-            return None;
-        }
-        let message: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
-        let text = |field: &str| message.get(field).and_then(Value::as_str).map(str::to_owned);
-        let first_line = |body: String| body.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
-        Some(Past {
-            seq: record.seq,
-            recipients: record.recipients().map(|(agent, _)| agent.clone()).collect(),
-            accepted_at: record.at,
-            id: record.id?,
-            from: record.from.unwrap_or_else(|| id::MAILBAG.into()),
-            kind: text("type").unwrap_or_else(|| "message".into()),
-            priority: text("priority").unwrap_or_else(|| DEFAULT_PRIORITY.into()),
-            channel: text("channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
-            subject: text("subject"),
-            preview: text("body").and_then(first_line),
-            thread_id: text("thread_id"),
-            in_reply_to: text("in_reply_to"),
-            requires_response: message.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
-            message,
-        })
-    }
-
-    /// Did this agent send it or get a copy?
-    pub fn concerns(&self, agent: &str) -> bool {
-        &*self.from == agent || self.recipients.iter().any(|recipient| &**recipient == agent)
-    }
-
-    /// `<sender>/<id>`
-    pub fn name(&self) -> String {
-        format!("{}/{}", self.from, self.id)
-    }
-}
-
-/// Who looks: an agent sees what it sent and what it got; the human, and whoever looks without a name, sees all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Eyes(Option<String>);
-
-impl Eyes {
-    /// Of nobody in particular.
-    pub const ALL: Eyes = Eyes(None);
-
-    /// Of that agent or of the human.
-    pub fn of(agent: &str) -> Eyes {
-        Eyes(Some(agent.to_owned()).filter(|agent| agent != id::HUMAN))
-    }
-
-    /// Is it for them?
-    pub fn see(&self, past: &Past) -> bool {
-        self.0.as_ref().is_none_or(|agent| past.concerns(agent))
-    }
-}
 
 /// Which messages are wanted, as it was asked.
 #[derive(Debug, Clone, Default)]
@@ -193,7 +95,7 @@ impl Filter {
         let agent = agent.or_else(|| self.to.as_ref().map(|to| format!("\"{to}\"")));
         let kind = || self.kind.as_ref().map(|kind| format!("\"type\":\"{kind}\""));
         let asked = || self.requires_response.then(|| "\"requires_response\":true".to_owned());
-        let own = || self.eyes.0.as_ref().map(|agent| format!("\"{agent}\""));
+        let own = || self.eyes.only_of().map(|agent| format!("\"{agent}\""));
         asked().or(agent).or_else(own).or_else(kind)
     }
 

@@ -5,11 +5,12 @@ mod head;
 use crate::clock::Stamp;
 use crate::disk::Dir;
 use crate::error::Result;
+use crate::lookup::Past;
 use crate::room::Room;
 use crate::{inbox, layout, limits};
 use rustix::fs::FileType;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,35 @@ pub struct Mail {
     /// The whole message, or the text of a file that is none.
     #[serde(skip)]
     pub content: Value,
+}
+
+impl Mail {
+    /// A message that an agent got, as the log has it: its own copy is archived, or was taken away.
+    pub fn of_past(agent: &str, past: Past) -> Mail {
+        let name = layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id);
+        let mut content = past.message;
+        let to = content.insert("to".into(), agent.into());
+        content.extend(to.map(|to| ("addressed_to".to_owned(), to)));
+        content.insert("delivery".into(), json!({"seq": past.seq, "accepted_at": past.accepted_at}));
+        Mail {
+            id: past.id,
+            seq: Some(past.seq),
+            accepted_at: past.accepted_at,
+            from: past.from.to_string(),
+            kind: past.kind,
+            priority: past.priority,
+            subject: past.subject,
+            preview: past.preview,
+            thread_id: past.thread_id,
+            requires_response: past.requires_response,
+            file: layout::below(&layout::seen(agent), name.as_ref()),
+            seen: true,
+            problem: None,
+            unfinished: false,
+            name: name.into(),
+            content: content.into(),
+        }
+    }
 }
 
 /// The unread mail of an agent, oldest first.

@@ -27,7 +27,6 @@ pub mod join;
 pub mod list;
 pub mod log;
 pub mod read;
-pub mod reference;
 pub mod rejected;
 pub mod reply;
 pub mod search;

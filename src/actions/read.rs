@@ -3,7 +3,8 @@
 use super::inbox::{self, Holding, Mail};
 use crate::address::quoted;
 use crate::error::{Error, Result};
-use crate::limits;
+use crate::lookup::{self, Eyes};
+use crate::reference::{Chosen, Fit, Reference, choose};
 use crate::room::Room;
 
 /// Which messages to read.
@@ -12,7 +13,7 @@ pub enum Wanted {
     Oldest,
     /// Everything that is unread.
     All,
-    /// These: each an id, the unique beginning of one, `<sender>/<id>` or a seq.
+    /// These, each by any name that a message has.
     Named(Vec<String>),
 }
 
@@ -27,30 +28,38 @@ pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Holding> {
     }
 }
 
-/// The messages of these names, read before or not.
+/// The messages of these names, read before or not. What is neither unread nor in `seen/` is shown as the log has it.
 pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
     let unread = inbox::list(room, agent)?;
     let mut seen = None;
     let mut found: Vec<Mail> = Vec::new();
     for name in names {
-        let mail = match one(&unread, name)? {
-            Some(mail) => Some(mail.clone()),
-            None => {
-                if seen.is_none() {
-                    seen = Some(inbox::seen(room, agent)?);
-                }
-                one(seen.as_deref().unwrap_or_default(), name)?.cloned()
-            }
+        let is_whole = |mail: &Mail| fit(mail, name) == Some(Fit::Whole);
+        if seen.is_none() && !unread.iter().any(is_whole) {
+            seen = Some(inbox::seen(room, agent)?);
+        }
+        let mail = match one(unread.iter().chain(seen.iter().flatten()), name)? {
+            Some(mail) => mail.clone(),
+            None => archived(room, agent, name)?,
         };
-        let mail = mail.ok_or_else(|| Error::NotFound {
-            what: format!("{agent} has no message {}", quoted(name)),
-            cure: format!("`mailbag inbox {agent}` shows what is unread"),
-        })?;
-        if !found.iter().any(|other| other.file == mail.file) {
+        if !found.iter().any(|other| other.name == mail.name) {
             found.push(mail);
         }
     }
     Ok(found)
+}
+
+/// A message that the agent got, as the log has it.
+fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
+    let eyes = Eyes::only(agent);
+    let past = lookup::one_of(&room.dir, &eyes, name)?;
+    match past.recipients.iter().any(|recipient| **recipient == *agent) {
+        true => Ok(Mail::of_past(agent, past)),
+        false => Err(Error::NotFound {
+            what: format!("{agent} sent {} and got no copy of it", past.name()),
+            cure: format!("`mailbag thread '#{}'` shows it", past.seq),
+        }),
+    }
 }
 
 /// Moves what was shown to `seen/`. What its reader took away meanwhile is fine; what can't be moved keeps no other from it.
@@ -59,26 +68,29 @@ pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
     crate::inbox::mark_all_seen(&room.dir, agent, unread.map(|mail| &*mail.name))
 }
 
-/// The one message that a name means: a whole id before a seq, and a seq before the beginning of an id.
-pub(super) fn one<'m>(mails: &'m [Mail], name: &str) -> Result<Option<&'m Mail>> {
-    let whole = |mail: &&Mail| mail.id == name || format!("{}/{}", mail.from, mail.id) == name;
-    let seq = |mail: &&Mail| mail.seq.is_some() && mail.seq == name.parse().ok();
-    let beginning = |mail: &&Mail| mail.id.starts_with(name);
-    let rules: [&dyn Fn(&&Mail) -> bool; 3] = [&whole, &seq, &beginning];
-    for rule in rules {
-        let found: Vec<&Mail> = mails.iter().filter(rule).collect();
-        match found.as_slice() {
-            [] => {}
-            [one] => return Ok(Some(one)),
-            many => {
-                let list: Vec<String> =
-                    many.iter().take(limits::PROBLEMS).map(|m| format!("{}/{}", m.from, m.id)).collect();
-                return Err(Error::Usage {
-                    what: format!("{} means several messages", quoted(name)),
-                    cure: format!("write one of {}", list.join(", ")),
-                });
-            }
+/// The one message that a name means.
+pub(super) fn one<'m>(mails: impl Iterator<Item = &'m Mail>, name: &str) -> Result<Option<&'m Mail>> {
+    let mut fitting: Vec<(Fit, &Mail)> = Vec::new();
+    for mail in mails {
+        // One message may stand in two directories.
+        let is_new = !fitting.iter().any(|(_, other)| other.name == mail.name);
+        fitting.extend(fit(mail, name).filter(|_| is_new).map(|fit| (fit, mail)));
+    }
+    match choose(fitting) {
+        Chosen::One(mail) => Ok(Some(mail)),
+        Chosen::None => Ok(None),
+        Chosen::Several(many) => {
+            let called = |mail: &&Mail| match mail.seq {
+                Some(seq) => format!("#{seq} ({}/{})", mail.from, mail.id),
+                None => mail.file.display().to_string(),
+            };
+            let (what, cure) = lookup::several(&quoted(name), many.iter().map(called));
+            Err(Error::Usage { what, cure })
         }
     }
-    Ok(None)
+}
+
+fn fit(mail: &Mail, name: &str) -> Option<Fit> {
+    let by_hand = || (mail.id == name && !name.is_empty()).then_some(Fit::Whole);
+    Reference::parse(name).and_then(|reference| reference.fit(&mail.from, &mail.id, mail.seq)).or_else(by_hand)
 }

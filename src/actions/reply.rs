@@ -1,11 +1,10 @@
 //! Replying: a draft for those who had the message that is answered, with what ties it to the conversation.
 
-use super::history::Past;
 use super::identity::Who;
-use super::reference;
 use super::send::{Draft, sender_id};
 use crate::clock::Stamp;
 use crate::error::{Error, Problem, Result};
+use crate::lookup::{self, Eyes, Past};
 use crate::registry::Registry;
 use crate::room::Room;
 use crate::{id, limits};
@@ -18,6 +17,8 @@ pub struct Reply {
     pub draft: Draft,
     /// Those who had the message and can't be written to any more.
     pub left_out: Vec<String>,
+    /// The message that is answered.
+    pub answered: Past,
 }
 
 /// Makes of a draft, whose own fields win, a reply to the message that is named: to its sender, and with `all` to its
@@ -25,7 +26,7 @@ pub struct Reply {
 pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Result<Reply> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let own = sender_id(&registry, &settings, who)?;
-    let past = reference::one(room, &own, name)?;
+    let past = lookup::one_of(&room.dir, &Eyes::of(&own), name)?;
     if &*past.from == id::MAILBAG {
         return Err(Error::Refused(vec![by_mailbag(&past)]));
     }
@@ -46,7 +47,7 @@ pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Res
         in_reply_to: Some(if name == past.id { past.id.clone() } else { past.name() }),
         ..draft
     };
-    Ok(Reply { draft, left_out })
+    Ok(Reply { draft, left_out, answered: past })
 }
 
 /// Who gets the reply, and who would but is gone. The sender is never left out in silence: that is for `send` to refuse.

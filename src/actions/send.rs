@@ -2,11 +2,12 @@
 
 use super::check::{Judge, too_large};
 use super::identity::{self, Who};
-use super::{attach, reference, status, time};
+use super::{attach, status, time};
 use crate::address::{Address, quoted};
 use crate::clock::Stamp;
 use crate::daemon::{self, Passed};
 use crate::error::{Error, Problem, Result};
+use crate::lookup::{self, Eyes, Pace, Past, Unclear};
 use crate::registry::{Agent, Registry};
 use crate::resolve::Recipient;
 use crate::room::Room;
@@ -232,7 +233,7 @@ fn compose(
 ) -> Result<(Map<String, Value>, Option<Stamp>)> {
     let mut wanted = draft.refs.clone();
     wanted.extend(draft.reply_to.clone());
-    let mut found = reference::resolve(room, sender, &wanted)?;
+    let mut found = resolve(room, sender, &wanted)?;
     let answered = draft.reply_to.and_then(|_| found.pop());
     let mut refs: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
     let (in_reply_to, answers) = match answered {
@@ -275,6 +276,17 @@ fn compose(
     ];
     let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
     Ok((fields, answers))
+}
+
+/// What to write into `in_reply_to` or `refs` for each reference, and the message that it means.
+fn resolve(room: &Room, sender: &str, references: &[String]) -> Result<Vec<(String, Past)>> {
+    let eyes = Eyes::of(sender);
+    let found = lookup::find(&room.dir, None, &eyes, references, &mut Pace::default())?;
+    let named = |(text, found): (&String, std::result::Result<lookup::Placed, Unclear>)| {
+        let (past, _) = found.map_err(|unclear| unclear.error(&eyes, text))?;
+        Ok((if text.contains('/') { past.name() } else { past.id.clone() }, past))
+    };
+    references.iter().zip(found).map(named).collect()
 }
 
 /// The id of whose mail is meant: somebody registered, or somebody who once was and left an inbox.

@@ -118,7 +118,7 @@ pub fn put_back(room: &Room, agent: &str, name: &OsStr) -> Result<()> {
 pub fn say(room: &Room, agent: &str, id: &str, consumer: &Consumer, word: Word) -> Result<(Mail, State)> {
     let shelf = Shelf::open(&room.dir, agent)?;
     let taken = inbox::in_directory(room, layout::taken(agent), false)?;
-    if let Some(mail) = one(&taken, id)? {
+    if let Some(mail) = one(taken.iter(), id)? {
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
         let state = match word {
             Word::Done => shelf.done(&mail.name, true).map(|()| State::Done)?,
@@ -134,7 +134,7 @@ pub fn say(room: &Room, agent: &str, id: &str, consumer: &Consumer, word: Word) 
     // What was given back still has the lease of whoever had it last.
     let mut back = inbox::list(room, agent)?;
     back.retain(|mail| shelf.lease(&mail.name).is_some());
-    if let Some(mail) = one(&back, id)? {
+    if let Some(mail) = one(back.iter(), id)? {
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
         let state = match word {
             Word::Done => shelf.done(&mail.name, false).map(|()| State::DoneLate)?,
@@ -143,7 +143,7 @@ pub fn say(room: &Room, agent: &str, id: &str, consumer: &Consumer, word: Word) 
         };
         return Ok((mail.clone(), state));
     }
-    match one(&inbox::seen(room, agent)?, id)? {
+    match one(inbox::seen(room, agent)?.iter(), id)? {
         Some(mail) => Ok((mail.clone(), State::DoneBefore)),
         None => Err(Error::NotFound {
             what: format!("no message {} is taken from {agent}", quoted(id)),
@@ -208,7 +208,7 @@ fn lapsed(mail: &Mail) -> Error {
 
 /// How a message is called in a sentence.
 fn called(mail: &Mail) -> String {
-    mail.seq.map_or_else(|| mail.id.clone(), |seq| format!("{} (seq {seq})", mail.id))
+    mail.seq.map_or_else(|| mail.id.clone(), |seq| format!("#{seq} ({})", mail.id))
 }
 
 fn rank(priority: &str) -> u8 {

@@ -1,11 +1,11 @@
 //! A conversation: the messages that share a thread, and those that answer each other, in the order of the log.
 
-use super::history::{Eyes, Past};
-use super::reference::{self, bare, is_by_id};
 use crate::address::quoted;
 use crate::error::{Error, Result};
 use crate::find;
 use crate::log::{self, Position, START};
+use crate::lookup::{self, Eyes, Past, Placed, Unclear};
+use crate::reference::{Fit, Reference, bare};
 use crate::room::Room;
 use regex::bytes::Regex;
 use serde::Deserialize;
@@ -13,16 +13,35 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The whole conversation of a message, or of a thread by its name, as far as these eyes see it.
-pub fn thread(room: &Room, eyes: &Eyes, asker: &str, name: &str, last: Option<usize>) -> Result<Vec<Past>> {
-    let mut talk = Talk::begin(room, eyes, asker, name)?;
+pub fn thread(room: &Room, eyes: &Eyes, name: &str, last: Option<usize>) -> Result<Vec<Past>> {
+    let mut talk = begin(room, eyes, name)?;
     while talk.grow(room)? {}
     let mut all: Vec<Past> = talk.members.into_values().map(|(past, _)| past).filter(|past| eyes.see(past)).collect();
     let first = last.map_or(0, |last| all.len().saturating_sub(last));
     Ok(all.split_off(first))
 }
 
-/// A message, and where its line begins.
-type Placed = (Past, Position);
+/// The conversation of a message by any name that it has, or of a thread.
+fn begin(room: &Room, eyes: &Eyes, name: &str) -> Result<Talk> {
+    if name.starts_with('#') {
+        return found(room, eyes, &lookup::one_of(&room.dir, eyes, name)?.name());
+    }
+    match Talk::begin(room, eyes, name)? {
+        Some(talk) => Ok(talk),
+        // No thread, and no whole name of a message: it may be the beginning of one.
+        None => match lookup::one_of(&room.dir, eyes, name) {
+            Ok(past) => found(room, eyes, &past.name()),
+            Err(Error::NotFound { what, cure }) => {
+                Err(Error::NotFound { what: format!("{what}, nor one of such a thread"), cure })
+            }
+            Err(e) => Err(e),
+        },
+    }
+}
+
+fn found(room: &Room, eyes: &Eyes, name: &str) -> Result<Talk> {
+    Talk::begin(room, eyes, name)?.ok_or_else(|| Unclear::Missing.error(eyes, name))
+}
 
 /// After so many passes over the log, what answers what is kept in memory: a chain of answers may be long.
 const PASSES: usize = 4;
@@ -56,22 +75,24 @@ enum Name {
 
 impl Talk {
     /// Finds the message or the thread that is meant; on the way, all that has this name as its thread or answers it.
-    fn begin(room: &Room, eyes: &Eyes, asker: &str, name: &str) -> Result<Talk> {
+    /// `None` if there is neither.
+    fn begin(room: &Room, eyes: &Eyes, name: &str) -> Result<Option<Talk>> {
         let wanted = Wanted { thread: Some(name.to_owned()), ids: [bare(name).to_owned()].into(), ..Wanted::default() };
         let found = wanted.find(room, START)?;
-        let by_seq = name.parse().ok().map(|seq| by_seq(room, seq)).transpose()?.flatten();
+        let seq = Reference::parse(name).and_then(|reference| reference.seq());
+        let by_seq = seq.map(|seq| by_seq(room, seq)).transpose()?.flatten();
         let visible = |(past, _): &&Placed| eyes.see(past);
         let meant: Vec<&Placed> = found.iter().filter(visible).filter(|(past, _)| is_by_id(past, name)).collect();
         let of_thread: Vec<&Placed> = found.iter().filter(visible).filter(|(past, _)| is_in(past, name)).collect();
         let message = match (meant.as_slice(), by_seq.as_ref().filter(visible)) {
             ([], Some(by_seq)) if of_thread.is_empty() => Some(by_seq.clone()),
             ([], Some((past, _))) => return Err(thread_or_seq(name, past, &of_thread[0].0)),
-            ([], None) if of_thread.is_empty() => return Err(missing(eyes, asker, name)),
+            ([], None) if of_thread.is_empty() => return Ok(None),
             ([], None) => None,
-            ([one], _) => Some((*one).clone()),
-            (many, _) => {
-                let many: Vec<Past> = many.iter().map(|(past, _)| past.clone()).collect();
-                return Err(reference::several(name, &many));
+            ([one], by_seq) if by_seq.is_none_or(|(past, _)| past.seq == one.0.seq) => Some((*one).clone()),
+            (many, by_seq) => {
+                let many = many.iter().copied().chain(by_seq).map(|(past, _)| past.clone()).collect();
+                return Err(Unclear::Several(many).error(eyes, name));
             }
         };
         let is_a_thread = !of_thread.is_empty();
@@ -96,7 +117,7 @@ impl Talk {
             talk.name = Name::Gathered(name.to_owned());
         }
         talk.take_in(found);
-        Ok(talk)
+        Ok(Some(talk))
     }
 
     fn add(&mut self, found: impl IntoIterator<Item = Placed>) {
@@ -118,7 +139,7 @@ impl Talk {
     fn answered_by(&self, past: &Past) -> Option<u64> {
         let reference = past.in_reply_to.as_deref()?;
         let by_id = self.by_id.get(bare(reference)).into_iter().flatten().copied();
-        let meant = by_id.chain(reference.parse().ok()).filter(|&seq| seq < past.seq);
+        let meant = by_id.chain(bare(reference).parse().ok()).filter(|&seq| seq < past.seq);
         meant.filter(|seq| self.members.get(seq).is_some_and(|(member, _)| answers(past, member))).max()
     }
 
@@ -211,6 +232,12 @@ impl Talk {
     }
 }
 
+/// Is it what the reference names, if that is no number?
+fn is_by_id(past: &Past, reference: &str) -> bool {
+    let fit = Reference::parse(reference).and_then(|one| one.fit(&past.from, &past.id, None));
+    fit == Some(Fit::Whole)
+}
+
 /// Is it in the thread of that name?
 fn is_in(past: &Past, thread: &str) -> bool {
     past.thread_id.as_deref() == Some(thread)
@@ -224,8 +251,8 @@ fn by_seq(room: &Room, seq: u64) -> Result<Option<Placed>> {
 /// Does one answer the other? A bare id means a message that the answer's sender wrote or got.
 fn answers(answer: &Past, to: &Past) -> bool {
     answer.in_reply_to.as_deref().is_some_and(|reference| {
-        let is_meant = is_by_id(to, reference) || reference.parse() == Ok(to.seq);
-        is_meant && answer.seq != to.seq && (reference.contains('/') || to.concerns(&answer.from))
+        let fit = Reference::parse(reference).and_then(|one| one.fit(&to.from, &to.id, Some(to.seq)));
+        fit == Some(Fit::Whole) && answer.seq != to.seq && (reference.contains('/') || to.concerns(&answer.from))
     })
 }
 
@@ -304,7 +331,7 @@ impl Wanted {
         };
         let id = |text: &String| match text.len() > ENOUGH && text.is_ascii() {
             true => vec![format!("{}\"", &text[text.len() - ENOUGH..])],
-            false => vec![format!("\"{text}\""), format!("/{text}\"")],
+            false => ["\"", "/", "#"].map(|before| format!("{before}{text}\"")).into(),
         };
         let few = self.answers.len() + self.ids.len() <= FEW;
         let named = self.ids.iter().chain(self.answers.iter().filter(|_| few));
@@ -332,16 +359,15 @@ impl Wanted {
     }
 }
 
-fn missing(eyes: &Eyes, asker: &str, name: &str) -> Error {
-    match reference::missing(eyes, asker, name) {
-        Error::NotFound { what, cure } => Error::NotFound { what: format!("{what}, nor one of such a thread"), cure },
-        other => other,
-    }
-}
-
 fn thread_or_seq(name: &str, by_seq: &Past, of_thread: &Past) -> Error {
     Error::Usage {
-        what: format!("{} is a thread, and a message has it as its seq", quoted(name)),
-        cure: format!("write {} for the message, or {} for the thread", by_seq.name(), of_thread.name()),
+        what: format!("{} is a thread, and the number of a message", quoted(name)),
+        cure: format!(
+            "write #{} ({}) for the message, or #{} ({}) for the thread",
+            by_seq.seq,
+            by_seq.name(),
+            of_thread.seq,
+            of_thread.name()
+        ),
     }
 }

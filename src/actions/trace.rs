@@ -5,10 +5,12 @@ use crate::disk::Meta;
 use crate::error::{Error, Result};
 use crate::fold::{self, EXPIRED, Fold, OVERDUE, OVERDUE_AT_LAST};
 use crate::ladder::{Climb, Rung};
+use crate::layout;
+use crate::log::{self, Position};
+use crate::lookup::{self, Eyes, Pace, Past, Unclear};
 use crate::record::{Act, Event, Record};
+use crate::reference::{Fit, Reference};
 use crate::room::Room;
-use crate::route::{self, Meant};
-use crate::{layout, log};
 use regex::bytes::Regex;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -94,19 +96,19 @@ pub struct Told {
 /// Traces the message that a reference means, among what the asker sent or received; without an asker, among all.
 pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
     let fold = fold::committed(&room.dir)?;
-    let meant = route::meant(&room.dir, &fold, asker, reference)?;
-    let meant = meant.map_err(|problem| match problem.code.as_str() {
-        "unknown_reference" => Error::NotFound { what: problem.what, cure: problem.fix },
-        _ => Error::Usage { what: problem.what, cure: problem.fix },
-    })?;
-    let mut tracing = Tracing::new(room, &meant);
+    let eyes = asker.map_or(Eyes::ALL, Eyes::of);
+    let found = lookup::find(&room.dir, Some(&fold), &eyes, &[reference.to_owned()], &mut Pace::default())?.pop();
+    let found = found.unwrap_or(Err(Unclear::Missing));
+    let (meant, place) = found.map_err(|unclear| unclear.error(&eyes, reference))?;
+    let mut tracing = Tracing::new(room, &meant, place);
     tracing.read()?;
     tracing.finish(&fold)
 }
 
 struct Tracing<'a> {
     room: &'a Room,
-    meant: &'a Meant,
+    meant: &'a Past,
+    place: Position,
     record: Option<Record>,
     steps: BTreeMap<String, Vec<Step>>,
     settled: Option<String>,
@@ -115,21 +117,21 @@ struct Tracing<'a> {
 }
 
 impl<'a> Tracing<'a> {
-    fn new(room: &'a Room, meant: &'a Meant) -> Tracing<'a> {
+    fn new(room: &'a Room, meant: &'a Past, place: Position) -> Tracing<'a> {
         let (steps, answers, told) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Tracing { room, meant, record: None, steps, settled: None, answers, told }
+        Tracing { room, meant, place, record: None, steps, settled: None, answers, told }
     }
 
     /// Reads the log from the message on; only lines that may concern it are parsed.
     fn read(&mut self) -> Result<()> {
-        let id = regex::escape(&self.meant.id);
+        let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern =
-            format!(r#"^\{{"seq":{},|"rungs":\[|"settled":\[|"act":\{{"ack"|"about":"|"{id}"|/{id}""#, self.meant.seq);
+            format!(r##"^\{{"seq":{seq},|"rungs":\[|"settled":\[|"act":\{{"ack"|"about":"|"{id}"|/{id}"|"#?{seq}""##);
         let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
             what: format!("this id can't be looked for: {e}"),
             cure: "give its seq".into(),
         })?;
-        for line in log::lines(&self.room.dir, self.meant.place)? {
+        for line in log::lines(&self.room.dir, self.place)? {
             let line = line?;
             if !concerns.is_match(&line.bytes) {
                 continue;
@@ -174,9 +176,10 @@ impl<'a> Tracing<'a> {
     }
 
     fn is_answered_by(&self, record: &Record) -> bool {
-        let Meant { seq, from, id, .. } = self.meant;
+        let Past { seq, from, id, .. } = self.meant;
         let reply = text(record, "in_reply_to");
-        let by_name = || reply.is_some_and(|reply| reply == *id || reply == format!("{from}/{id}"));
+        let reference = reply.as_deref().and_then(Reference::parse);
+        let by_name = || reference.is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(Fit::Whole));
         let is_between = record.recipients().any(|(to, _)| to == from);
         record.answers == Some(*seq) || (is_between && by_name())
     }

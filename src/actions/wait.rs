@@ -5,6 +5,7 @@ use super::inbox::{self, Mail};
 use crate::address::quoted;
 use crate::error::{Error, Result, nearest};
 use crate::id;
+use crate::lookup::{self, Eyes};
 use crate::message::TYPES;
 use crate::room::Room;
 use crate::settings::Admission;
@@ -23,8 +24,15 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Refuses senders and types that don't exist, since their mail would never come.
-    pub fn new(room: &Room, from: &[String], thread: Option<String>, kinds: Vec<String>) -> Result<Filter> {
+    /// Refuses senders and types that don't exist, since their mail would never come. A thread may be named by the number of
+    /// a message in it that the agent can see.
+    pub fn new(
+        room: &Room,
+        agent: &str,
+        from: &[String],
+        thread: Option<String>,
+        kinds: Vec<String>,
+    ) -> Result<Filter> {
         let registry = room.registry()?;
         let open = !from.is_empty() && room.settings()?.admission == Admission::Open;
         let sender = |name: &String| match identity::registered(&registry, name, Some("--from")) {
@@ -35,7 +43,8 @@ impl Filter {
         };
         let from = from.iter().map(sender).collect::<Result<_>>()?;
         kinds.iter().try_for_each(|kind| check_type(kind))?;
-        Ok(Filter { from, thread, kinds })
+        let named = |thread: String| lookup::thread_name(&room.dir, &Eyes::of(agent), &thread);
+        Ok(Filter { from, thread: thread.map(named).transpose()?, kinds })
     }
 
     /// Is it such mail?

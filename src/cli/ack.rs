@@ -24,7 +24,7 @@ says the same.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Which: an id, SENDER/ID or a seq
+    /// Message, as #12, 12, ID or SENDER/ID
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     /// How far
@@ -48,7 +48,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     // What the acker was told just now may not be in the log yet.
     cx.route(&room);
     let rung = Rung::of_ack(&args.state).unwrap_or(Rung::Acknowledged);
-    let sent = ack::ack(&room, &who, Ack { refs: args.ids, rung, note: args.note })?;
+    let sent = ack::ack(&room, &who, Ack { refs: args.ids, rung, note: args.note })?.sent;
     cx.route(&room);
     if cx.out.json {
         cx.out.json(&sent)?;

@@ -170,7 +170,7 @@ fn head(said: &Said, cx: &Context) -> String {
     let addressed: Vec<&str> =
         said.value.get("addressed").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let to = if addressed.is_empty() { String::new() } else { format!(" → {}", addressed.join(", ")) };
-    let seq = said.seq().map(|seq| format!("(seq {seq})")).unwrap_or_default();
+    let seq = said.seq().map(|seq| format!("#{seq}")).unwrap_or_default();
     let (at, sender, seq) = (cx.out.paint(DIM, &at), cx.out.paint(BOLD, text("sender")), cx.out.paint(DIM, &seq));
     format!("{at}  {sender}{}  {}  {seq}", visible::line(&to), visible::line(text("type")))
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag done 42 --as builders                by seq, or by the beginning of an id
+  mailbag done 42 --as builders                by number, or by the beginning of an id
   mailbag done 42 --renew --lease 1h           mine for an hour from now on
   mailbag done 42 --give-back                  somebody else may have it at once
 
@@ -22,7 +22,7 @@ that took it with --holder NAME says its name here too.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Which: an id or the beginning of one, SENDER/ID or a seq
+    /// Message, as #12, 12, ID or SENDER/ID
     #[arg(value_name = "ID")]
     id: String,
     /// Whose inbox; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human's

@@ -14,18 +14,19 @@ use serde_json::{Map, Value};
 const EXAMPLES: &str = "\
 Examples:
   mailbag read --as bob                 the oldest unread message
-  mailbag read 42 0192f3 --as bob       by seq, by the beginning of an id
+  mailbag read 42 0192f3 --as bob       by number, by the beginning of an id
   mailbag read --all --json             all of it, as a JSON array
 
 What was shown is moved to inbox/AGENT/seen/ once the output is written; if it
 can't be written, nothing is moved. A message that was read before can be read
-again by its id or seq.";
+again by its name, also once it is archived. In a shell #12 is written '#12',
+or 12.";
 
 /// Show messages, and mark them as read
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Which: an id or the beginning of one, SENDER/ID or a seq; else the oldest unread
+    /// Message, as #12, 12, ID or SENDER/ID; else the oldest unread
     #[arg(value_name = "ID", conflicts_with = "all")]
     ids: Vec<String>,
     /// Everything that is unread
@@ -110,7 +111,7 @@ fn facts(mail: &Mail, content: &Map<String, Value>) -> Vec<(&'static str, String
     let via = content.get("delivery").and_then(|delivery| delivery.get("via")).and_then(Value::as_str);
     let to = content.get("addressed_to").or_else(|| content.get("to")).map(text).unwrap_or_default();
     let to = via.filter(|via| *via != "direct").map(|via| format!("{to} (via {via})")).unwrap_or(to);
-    let seq = mail.seq.map(|seq| format!(" (seq {seq})")).unwrap_or_default();
+    let seq = mail.seq.map(|seq| format!(" (#{seq})")).unwrap_or_default();
     let mut facts = vec![
         ("from", mail.from.clone()),
         ("to", to),

@@ -12,8 +12,8 @@ Examples:
   mailbag reply 0192f3-… --all 'agreed' --as bob
   make test 2>&1 | mailbag reply 42 - --type error --as bob
 
-ID is the id of a message that you got or sent, SENDER/ID, or its seq. The
-reply goes to its sender, with --all to its other recipients too; to its
+A message that you got or sent is named by its number, its id, the beginning
+of its id, or SENDER/ID. The reply goes to its sender, with --all to its other recipients too; to its
 recipients if you sent it yourself. It belongs to the same conversation and
 channel, and has the same subject with \"Re: \" before it. Its type is answer
 if the message is a question or waits for a response, else message.
@@ -25,7 +25,7 @@ reply is printed.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// The message to answer: an id, SENDER/ID or a seq
+    /// Message to answer, as #12, 12, ID or SENDER/ID
     id: String,
     /// The text
     #[arg(value_name = "BODY|-")]
@@ -45,7 +45,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let draft = args.fields.draft(args.body, "write the body behind the id, or pipe it")?;
     cx.route_waiting(&room);
-    let Reply { draft, left_out } = reply(&room, &who, &args.id, args.all, draft)?;
+    let Reply { draft, left_out, .. } = reply(&room, &who, &args.id, args.all, draft)?;
     if !left_out.is_empty() {
         cx.out.warn(&format!("not to {}, who can't be written to any more", left_out.join(", ")));
     }

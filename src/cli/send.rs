@@ -44,7 +44,7 @@ pub(super) struct Args {
     /// The conversation it belongs to
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
-    /// The message it answers: an id, SENDER/ID or a seq
+    /// Message it answers, as #12, 12, ID or SENDER/ID
     #[arg(long, value_name = "ID")]
     reply_to: Option<String>,
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub(super) struct Fields {
     /// What its recipients are asked to do, in a word or a line
     #[arg(long, value_name = "TEXT")]
     action: Option<String>,
-    /// A message it is related to: an id, SENDER/ID or a seq; may be repeated
+    /// Related message, as #12, 12, ID or SENDER/ID; may be repeated
     #[arg(long = "ref", value_name = "ID")]
     refs: Vec<String>,
     /// A file: named if it is below the room's context/, else copied in if it is a small text; may be repeated

@@ -25,7 +25,7 @@ agent sees what it sent and what it got. Nothing is marked as read.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// A message, by id, SENDER/ID or seq, or a thread by its name
+    /// Message, as #12, 12, ID or SENDER/ID, or name of a thread
     #[arg(value_name = "ID|THREAD")]
     name: String,
     /// Only so many of the newest
@@ -52,7 +52,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let looker = cx.looker(args.looker.as_deref(), &room)?;
     cx.route_waiting(&room);
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
-    let messages = thread(&room, &Eyes::of(asker), asker, &args.name, args.last)?;
+    let messages = thread(&room, &Eyes::of(asker), &args.name, args.last)?;
     if cx.out.json {
         cx.out.json_list(messages.iter().map(|past| Ok(Whole { past, message: &past.message })))?;
         return Ok(Exit::Ok);

@@ -21,7 +21,7 @@ shown when it was observed: `seen` means that the file left the inbox.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Which: an id, SENDER/ID or a seq
+    /// Message, as #12, 12, ID or SENDER/ID
     #[arg(value_name = "ID")]
     id: String,
     /// Who asks; else MAILBAG_AGENT, else MAOS_AGENT_ID. The human, and who is nobody, may ask for every message
@@ -50,7 +50,7 @@ fn show(trace: &Trace, cx: &mut Context) -> Result<()> {
     let about = trace.subject.as_deref().unwrap_or_default();
     let name = cx.out.paint(BOLD, &format!("{}/{}", trace.from, trace.id));
     let at = to_the_second(&trace.accepted_at);
-    let head = format!("{name}  seq {}  {}  {at}  {}", trace.seq, visible::line(&trace.kind), visible::line(about));
+    let head = format!("{name}  #{}  {}  {at}  {}", trace.seq, visible::line(&trace.kind), visible::line(about));
     cx.out.line(head)?;
     if let Some(sent) = &trace.sent {
         cx.out.line(format!("kept as {}", visible::line(&sent.to_string_lossy())))?;
@@ -59,7 +59,7 @@ fn show(trace: &Trace, cx: &mut Context) -> Result<()> {
         show_recipient(recipient, cx)?;
     }
     for answer in &trace.answers {
-        let text = format!("answered by {}/{}  seq {}", answer.from, answer.id, answer.seq);
+        let text = format!("answered by {}/{}  #{}", answer.from, answer.id, answer.seq);
         cx.out.line(format!("{}  {}", to_the_second(&answer.at), visible::line(&text)))?;
     }
     for told in &trace.told {

@@ -31,7 +31,7 @@ pub(super) struct Args {
     /// Only mail of this sender; may be repeated
     #[arg(long, value_name = "AGENT")]
     from: Vec<String>,
-    /// Only mail of this conversation
+    /// Only mail of this conversation: its name, or #12, a message in it
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
     /// Only mail of this type; may be repeated
@@ -59,7 +59,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = cx.who(args.reader.as_deref())?;
     let room = cx.room()?;
     let agent = mailbox(&room, &room.registry()?, &who.name, Some(who.source))?;
-    let filter = Filter::new(&room, &args.from, args.thread, args.kinds)?;
+    let filter = Filter::new(&room, &agent, &args.from, args.thread, args.kinds)?;
     let mut waiter = Waiter::new(&room, &agent)?;
     cx.route(&room);
     let mut newcomers = Newcomers::default();

@@ -5,6 +5,7 @@
 use crate::clock::Stamp;
 use crate::ladder::Rung;
 use crate::log::Position;
+use crate::reference::{Fit, Reference};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -89,19 +90,16 @@ impl Timers {
         seqs.iter().filter_map(|seq| self.timed.get(seq)).cloned().collect()
     }
 
-    /// The message that a reference means, if `asker` is waited for there: `<id>` or `<sender>/<id>`.
+    /// The message that a reference means, if `asker` is waited for there.
     pub fn meant(&self, reference: &str, asker: &str) -> Option<u64> {
-        let (sender, id) = match reference.split_once('/') {
-            Some((sender, id)) => (Some(sender), id),
-            None => (None, reference),
-        };
+        let reference = Reference::parse(reference)?;
         let is_meant = |timed: &&Timed| {
-            sender.is_none_or(|sender| *timed.from == *sender)
+            reference.fit(&timed.from, &timed.id, Some(timed.seq)) == Some(Fit::Whole)
                 && timed.wanted.as_ref().is_some_and(|wanted| wanted.of.iter().any(|of| **of == *asker))
         };
-        let by_id = self.ids.get(id).into_iter().flatten().filter_map(|seq| self.timed.get(seq)).find(is_meant);
-        let by_seq = || reference.parse().ok().and_then(|seq: u64| self.timed.get(&seq)).filter(is_meant);
-        by_id.or_else(by_seq).map(|timed| timed.seq)
+        let by_id = reference.id().and_then(|id| self.ids.get(id)).into_iter().flatten();
+        let seqs = by_id.copied().chain(reference.seq());
+        seqs.filter_map(|seq| self.timed.get(&seq)).find(is_meant).map(|timed| timed.seq)
     }
 
     /// Somebody answered.

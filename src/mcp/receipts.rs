@@ -5,6 +5,7 @@
 
 use crate::error::Result;
 use crate::inbox;
+use crate::lookup::Past;
 use crate::room::Room;
 use rmcp::model::RequestId;
 use std::ffi::OsString;
@@ -144,8 +145,8 @@ impl Receipts {
     }
 
     /// The client speaks of a message, so it has it: it is marked as read, if it was handed over.
-    pub(super) fn spoken_of(&self, room: &Room, agent: &str, name: &str) -> Result<()> {
-        let is_meant = |mail: &Handed| mail.id == name || format!("{}/{}", mail.from, mail.id) == name;
+    pub(super) fn spoken_of(&self, room: &Room, agent: &str, message: &Past) -> Result<()> {
+        let is_meant = |mail: &Handed| mail.id == message.id && *mail.from == *message.from;
         let mut meant = Vec::new();
         for handover in self.state().open.iter_mut().filter(|handover| handover.agent == agent) {
             meant.extend(handover.mails.extract_if(.., |mail| is_meant(mail)));

@@ -1,35 +1,18 @@
 //! Acks: who may say how far a copy has come, and what follows from a message that was taken back.
 
 use super::Router;
-use crate::address::quoted;
 use crate::disk::Dir;
 use crate::error::{Problem, Result};
-use crate::find;
 use crate::fold::Fold;
 use crate::ladder::{Climb, Rung};
-use crate::log::{self, Line, Position};
+use crate::lookup::{self, Eyes, Pace, Past};
 use crate::message::Message;
-use crate::record::{Event, Record};
-use crate::{id, inbox, limits};
+use crate::{inbox, limits};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What acks of the batch that is being made have claimed already.
 pub type Claimed = HashMap<(Arc<str>, u64), Rung>;
-
-/// A message that a reference may mean.
-pub struct Meant {
-    /// Its record.
-    pub seq: u64,
-    /// Who wrote it.
-    pub from: Arc<str>,
-    /// Its id.
-    pub id: String,
-    /// Who got a copy.
-    pub to: Vec<Arc<str>>,
-    /// Where its record stands.
-    pub place: Position,
-}
 
 /// Judges an ack: the copies that it takes up the ladder, or everything that is wrong with it. A failure to look it up
 /// is an error, and says nothing of the ack. `claimed` is what others of the same batch have claimed.
@@ -39,13 +22,17 @@ pub fn judge(
     agent: &Arc<str>,
     ack: &Message,
     claimed: &mut Claimed,
+    pace: &mut Pace,
 ) -> Result<std::result::Result<Vec<Climb>, Vec<Problem>>> {
     let rung = ack.text("status").and_then(Rung::of_ack).unwrap_or(Rung::Acknowledged);
     let (mut climbs, mut problems): (Vec<Climb>, Vec<Problem>) = (Vec::new(), Vec::new());
-    for (n, reference) in ack.references().enumerate() {
-        let climbed = match meant(room, fold, Some(agent), reference)? {
-            Ok(meant) => may_climb(fold, agent, &meant, rung, claimed).map(|agents| (meant.seq, agents)),
-            Err(problem) => Err(problem.into()),
+    let references: Vec<String> = ack.references().map(str::to_owned).collect();
+    let eyes = Eyes::only(agent);
+    let found = lookup::find(room, Some(fold), &eyes, &references, pace)?;
+    for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
+        let climbed = match meant {
+            Ok((meant, _)) => may_climb(fold, agent, &meant, rung, claimed).map(|agents| (meant.seq, agents)),
+            Err(unclear) => Err(unclear.problem(&eyes, reference).into()),
         };
         match climbed {
             Ok((seq, agents)) => agents.into_iter().for_each(|agent| add(&mut climbs, rung, agent, seq)),
@@ -60,13 +47,13 @@ pub fn judge(
 fn may_climb(
     fold: &Fold,
     agent: &Arc<str>,
-    meant: &Meant,
+    meant: &Past,
     rung: Rung,
     claimed: &mut Claimed,
 ) -> std::result::Result<Vec<Arc<str>>, Box<Problem>> {
-    let name = format!("{}/{}", meant.from, meant.id);
+    let name = meant.name();
     let may_as_sender = meant.from == *agent && matches!(rung, Rung::Withdrawn | Rung::Superseded);
-    if !meant.to.contains(agent) && !may_as_sender {
+    if !meant.recipients.contains(agent) && !may_as_sender {
         let what = format!("{agent} sent {name}, and only who got it can say {}", rung.as_str());
         return Err(Problem::new("not_a_recipient", what).fix("a sender can say `withdrawn` or `superseded`").into());
     }
@@ -74,7 +61,7 @@ fn may_climb(
         let now = claimed.get(&(of.clone(), meant.seq)).copied();
         now.or_else(|| fold.mailboxes.rung(of, meant.seq)).unwrap_or(Rung::Delivered)
     };
-    let of: Vec<Arc<str>> = if may_as_sender { meant.to.clone() } else { vec![agent.clone()] };
+    let of: Vec<Arc<str>> = if may_as_sender { meant.recipients.clone() } else { vec![agent.clone()] };
     let (may, not): (Vec<Arc<str>>, Vec<Arc<str>>) = of.into_iter().partition(|of| rung.may_follow(stands(of)));
     // A sender takes back what is still open, whoever is done already.
     if let Some(of) = not.first().filter(|_| may.is_empty()) {
@@ -83,50 +70,6 @@ fn may_climb(
     }
     claimed.extend(may.iter().map(|of| ((of.clone(), meant.seq), rung)));
     Ok(may)
-}
-
-/// The one message that a reference means, among what the asker sent or received; without one, among all.
-pub fn meant(
-    room: &Dir,
-    fold: &Fold,
-    asker: Option<&str>,
-    reference: &str,
-) -> Result<std::result::Result<Meant, Problem>> {
-    let (sender, id) = match reference.split_once('/') {
-        Some((sender, id)) => (Some(sender), id),
-        None => (None, reference),
-    };
-    let concerns = |meant: &Meant| asker.is_none_or(|asker| meant.concerns(asker));
-    let mut found = Vec::new();
-    let known = [id::MAILBAG].into_iter().chain(fold.active.keys().map(|sender| &**sender));
-    for known in known.filter(|known| sender.is_none_or(|sender| sender == *known)) {
-        for place in fold.ids.places(known, id) {
-            let line = log::read_one(room, place)?;
-            let meant = line.and_then(|line| Meant::read(&line));
-            found.extend(meant.filter(|meant| meant.is(known, id) && concerns(meant)));
-        }
-    }
-    if found.is_empty()
-        && let Ok(seq) = reference.parse()
-    {
-        let line = find::by_seq(room, seq)?;
-        found.extend(line.and_then(|line| Meant::read(&line)).filter(concerns));
-    }
-    Ok(match found.len() {
-        1 => Ok(found.remove(0)),
-        0 => {
-            let what = match asker {
-                Some(asker) => format!("{asker} neither sent nor received a message {}", quoted(reference)),
-                None => format!("there is no message {}", quoted(reference)),
-            };
-            Err(Problem::new("unknown_reference", what).fix("give its id, <sender>/<id> or its seq"))
-        }
-        _ => {
-            let names: Vec<String> = found.iter().map(|meant| format!("{}/{}", meant.from, meant.id)).collect();
-            let what = format!("{} means several messages", quoted(reference));
-            Err(Problem::new("ambiguous_reference", what).fix(format!("write one of {}", names.join(", "))))
-        }
-    })
 }
 
 impl Router {
@@ -163,23 +106,6 @@ impl Router {
                 Ok(false)
             }
         }
-    }
-}
-
-impl Meant {
-    fn read(line: &Line) -> Option<Meant> {
-        let record: Record = serde_json::from_slice(&line.bytes).ok()?;
-        let is_message = matches!(record.event, Event::Accepted | Event::Refused | Event::Notice);
-        let to = record.recipients().map(|(agent, _)| agent.clone()).collect();
-        Some(Meant { seq: record.seq, from: record.from?, id: record.id.filter(|_| is_message)?, to, place: line.at })
-    }
-
-    fn is(&self, sender: &str, id: &str) -> bool {
-        *self.from == *sender && self.id == id
-    }
-
-    fn concerns(&self, agent: &str) -> bool {
-        *self.from == *agent || self.to.iter().any(|to| **to == *agent)
     }
 }
 

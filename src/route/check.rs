@@ -5,6 +5,7 @@ use crate::clock::Stamp;
 use crate::error::{Problem, Result};
 use crate::fault::{self, Protection};
 use crate::ladder::Climb;
+use crate::lookup::Pace;
 use crate::message::{self, Message};
 use crate::projections::roster;
 use crate::record::{Act, Event, Group, Hash, Record};
@@ -67,7 +68,8 @@ impl Router {
     /// Step 5: the recipients, worked out once; who joins later doesn't get it.
     pub(super) fn resolve(&mut self, checked: Vec<Checked>) -> Result<Addressed> {
         let registry = self.registry.clone();
-        let mut standing = Crowd { router: self, taken: HashMap::new(), claimed: HashMap::new() };
+        let pace = std::mem::take(&mut self.pace);
+        let mut standing = Crowd { router: self, taken: HashMap::new(), claimed: HashMap::new(), pace };
         let mut ruled = Vec::with_capacity(checked.len());
         let mut ids = lines::Ids::default();
         let (mut put_back, mut unknown) = (Vec::new(), Vec::new());
@@ -102,6 +104,7 @@ impl Router {
             let Letter { claim, agent, original, source, .. } = letter;
             ruled.push(Ruled { claim: Some(claim), agent, original, source, ruling });
         }
+        self.pace = standing.pace;
         self.claims.extend(put_back);
         ruled.retain(|ruled: &Ruled| unknown.iter().all(|(claim, _)| ruled.claim.as_ref() != Some(claim)));
         unknown.into_iter().for_each(|(claim, e)| self.put_back(Some(claim), &e));
@@ -238,7 +241,8 @@ fn judge(
 }
 
 fn judge_ack(standing: &mut Crowd<'_>, agent: &Arc<str>, ack: &Message) -> Result<Result<Vec<Climb>, Vec<Problem>>> {
-    super::ack::judge(&standing.router.room.dir, &standing.router.fold, agent, ack, &mut standing.claimed)
+    let Crowd { router, claimed, pace, .. } = standing;
+    super::ack::judge(&router.room.dir, &router.fold, agent, ack, claimed, pace)
 }
 
 fn address(
@@ -274,6 +278,8 @@ struct Crowd<'a> {
     taken: HashMap<String, usize>,
     /// What acks of this batch have claimed.
     claimed: super::ack::Claimed,
+    /// How often acks may have the whole log looked through.
+    pace: Pace,
 }
 
 impl Standing for Crowd<'_> {

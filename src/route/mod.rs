@@ -24,7 +24,7 @@ mod take;
 mod timing;
 mod waiting;
 
-pub use ack::{Claimed as AckClaims, Meant, judge as judge_ack, meant};
+pub use ack::{Claimed as AckClaims, judge as judge_ack};
 pub use waiting::Waiting;
 
 use crate::disk::{Barrier, Durability};
@@ -99,6 +99,8 @@ pub struct Router {
     pub woken: BTreeSet<Arc<str>>,
     tally: Tally,
     budgets: budget::Budgets,
+    /// How often acks may have the whole log looked through.
+    pace: crate::lookup::Pace,
 }
 
 /// What a router did since it started.
@@ -209,6 +211,7 @@ impl Router {
             woken: BTreeSet::new(),
             tally: Tally::default(),
             budgets: budget::Budgets::default(),
+            pace: Default::default(),
         })
     }
 

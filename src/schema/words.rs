@@ -122,7 +122,7 @@ fn attachment(error: &ValidationError) -> Problem {
 
 const NAME: &str = "1 to 64 characters of A-Z a-z 0-9 . _ - (a letter or digit first)";
 const TIME: &str = "a time as in RFC 3339, or ISO 8601 without a zone (read as UTC)";
-const REFERENCE: &str = "a reference: <id>, <sender>/<id> or a sequence number";
+const REFERENCE: &str = "a reference: <id>, <sender>/<id>, or a number as #12 or 12";
 
 fn message_field(field: &str) -> Expected {
     match field {
@@ -135,7 +135,7 @@ fn message_field(field: &str) -> Expected {
         "topic" => (NAME, json!("auth-module")),
         "thread_id" | "project_id" => ("text of 1 to 256 characters in one line", json!("ports")),
         "in_reply_to" => (REFERENCE, json!("msg_1")),
-        "refs" => ("a list of references, each <id>, <sender>/<id> or a sequence number", json!(["msg_1"])),
+        "refs" => ("a list of references, each <id>, <sender>/<id>, or a number as #12 or 12", json!(["msg_1"])),
         "context" => ("an object", json!({"file": "src/main.rs", "line": 42})),
         "metadata" => ("an object", json!({"tokens": 1200})),
         "attachments" => ("a list of objects", json!([{"path": "decisions/ports.md"}])),

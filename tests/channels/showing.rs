@@ -33,11 +33,11 @@ fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
     assert_eq!(
         lines,
         [
-            "alice → bob  message  (seq 2)",
+            "alice → bob  message  #2",
             "    Ports",
             "    one",
             "    two\\u{1b}[31m",
-            "alice → bob, human  message  (seq 4)",
+            "alice → bob, human  message  #4",
             "    three"
         ]
     );

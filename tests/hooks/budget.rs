@@ -18,7 +18,7 @@ fn messages_that_say_the_same_are_one_line() {
     let sent: Vec<u64> = (0..5).map(|_| mail(&world, "still at it", &["--type", "status"])).collect();
     mail(&world, "another thing", &[]);
     let told = fire(&world, "claude", "UserPromptSubmit");
-    let line = format!("5 × status from bob, “still at it”, newest msg {}", sent[4]);
+    let line = format!("5 × status from bob, “still at it”, newest #{}", sent[4]);
     assert!(told.contains(&line) && told.contains("another thing"), "{told}");
 }
 

@@ -14,11 +14,11 @@ fn codex_gets_context_a_block_at_its_stop_and_an_empty_object_for_nothing() {
         assert_eq!(fire(&world, "codex", event), "{}\n", "{event}");
     }
     let seq = mail(&world, "API shape?", &["--type", "question"]);
-    let start = format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, msg {seq}");
+    let start = format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}");
     assert_eq!(fire(&world, "codex", "SessionStart-startup"), context("SessionStart", &start));
     let news = |event: &str| {
         let seq = mail(&world, event, &[]);
-        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, msg {seq}", world.inbox("alice").len())
+        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}", world.inbox("alice").len())
     };
     for event in ["UserPromptSubmit", "PostToolUse"] {
         let told = news(event);
@@ -39,11 +39,11 @@ fn gemini_cli_gets_context_a_deny_at_its_stop_and_an_empty_object_for_nothing() 
         assert_eq!(fire(&world, "gemini", event), "{}\n", "{event}");
     }
     let seq = mail(&world, "API shape?", &["--type", "question"]);
-    let start = format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, msg {seq}");
+    let start = format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}");
     assert_eq!(fire(&world, "gemini", "SessionStart-startup"), context("SessionStart", &start));
     let news = |event: &str| {
         let seq = mail(&world, event, &[]);
-        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, msg {seq}", world.inbox("alice").len())
+        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}", world.inbox("alice").len())
     };
     for event in ["BeforeAgent", "AfterTool"] {
         let told = news(event);
@@ -65,7 +65,7 @@ fn claude_code_gets_context_and_silence_for_nothing() {
         assert_eq!(fire(&world, "claude", event), "", "{event}");
     }
     let seq = mail(&world, "API \"shape\"?", &["--type", "question"]);
-    let line = format!("question from bob, “API \\\"shape\\\"?”, msg {seq}");
+    let line = format!("question from bob, “API \\\"shape\\\"?”, #{seq}");
     let start = format!("mailbag: you are alice; 1 unread (from bob):\\n{line}");
     assert_eq!(fire(&world, "claude", "SessionStart-startup"), context("SessionStart", &start));
     for (event, name) in
@@ -73,7 +73,7 @@ fn claude_code_gets_context_and_silence_for_nothing() {
     {
         let seq = mail(&world, event, &[]);
         let unread = world.inbox("alice").len();
-        let news = format!("mailbag: {unread} unread, 1 new: message from bob, “{event}”, msg {seq}");
+        let news = format!("mailbag: {unread} unread, 1 new: message from bob, “{event}”, #{seq}");
         assert_eq!(fire(&world, "claude", event), context(name, &news));
     }
 }

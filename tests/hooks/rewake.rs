@@ -57,7 +57,7 @@ fn mail_wakes_a_session_that_has_stopped_and_is_told_once() {
     let woke = ended(wait);
     let told = String::from_utf8_lossy(&woke.stderr).into_owned();
     assert_eq!((woke.status.code(), woke.stdout.len()), (Some(2), 0), "{told}");
-    assert_eq!(told, format!("mailbag: 1 unread: question from bob, “API shape?”, msg {seq}\n"));
+    assert_eq!(told, format!("mailbag: 1 unread: question from bob, “API shape?”, #{seq}\n"));
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "it was told");
     assert_eq!(world.bodies("alice"), ["API shape?"], "and is unread");
 }

@@ -12,7 +12,7 @@ fn a_message_is_told_once_over_a_whole_session_and_stays_unread() {
     assert_eq!(fire(&world, "claude", "SessionStart-startup"), "");
     let seq = mail(&world, "API shape?", &["--type", "question"]);
     let told = fire(&world, "claude", "PostToolBatch");
-    assert!(told.contains(&format!("mailbag: 1 unread: question from bob, “API shape?”, msg {seq}")), "{told}");
+    assert!(told.contains(&format!("mailbag: 1 unread: question from bob, “API shape?”, #{seq}")), "{told}");
     for event in ["PostToolBatch", PROMPT, "Stop", "SessionStart-resume", PROMPT] {
         assert_eq!(fire(&world, "claude", event), "", "{event}");
     }

@@ -372,7 +372,7 @@ proptest! {
         prop_assert_eq!(frames.len(), ids.len(), "{}", read);
         for (frame, id) in frames.iter().zip(&ids) {
             prop_assert_eq!(&*frame["from"], "mallory", "{}", read);
-            prop_assert!(frame["id"].starts_with(&format!("{id} (seq ")), "{} in {}", id, read);
+            prop_assert!(frame["id"].starts_with(&format!("{id} (#")), "{} in {}", id, read);
         }
         let client = Client::of(&town, "bob");
         for mail in mail.iter().take(10) {

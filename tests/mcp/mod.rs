@@ -142,13 +142,13 @@ impl Client {
 
     /// The text alone.
     #[track_caller]
-    fn text(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn text(&self, tool: &str, arguments: Value) -> String {
         self.call(tool, arguments).0
     }
 
     /// Calls a tool, which must fail, and gives its complaint.
     #[track_caller]
-    fn fails(&self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn fails(&self, tool: &str, arguments: Value) -> String {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         assert!(answer["result"]["structuredContent"].is_null(), "{answer}");

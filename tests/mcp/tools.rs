@@ -97,7 +97,7 @@ fn numbers_may_be_texts_and_seqs_be_written_in_any_way() {
 }
 
 #[test]
-fn a_number_is_a_seq_before_it_is_an_id() {
+fn a_number_that_another_took_as_an_id_is_ambiguous_and_the_number_that_is_shown_is_not() {
     let (world, client) = room();
     let id = world.send("bob", "alice", "from a friend");
     came(&world, "alice", 1);
@@ -105,10 +105,15 @@ fn a_number_is_a_seq_before_it_is_an_id() {
     let text = json!({"id": seq, "to": "alice", "body": "under a number that is shown for another"}).to_string();
     world.drop_file("carol", "x.json", text);
     came(&world, "alice", 2);
-    assert!(client.text("fetch_inbox", json!({"id": seq})).contains("from a friend"));
-    assert!(client.text("reply_message", json!({"id": seq, "body": "to you"})).contains("delivered to bob"));
-    assert!(client.text("get_thread", json!({"id": seq})).contains("from a friend"));
-    assert!(client.text("acknowledge_message", json!({"id": seq})).contains("acknowledged"));
+    let sign = format!("#{seq}");
+    for tool in ["fetch_inbox", "get_thread", "acknowledge_message"] {
+        let said = client.fails(tool, json!({"id": seq}));
+        assert!(said.contains(&sign) && said.contains(&format!("carol/{seq}")), "{tool}: {said}");
+    }
+    assert!(client.text("fetch_inbox", json!({"id": sign})).contains("from a friend"));
+    assert!(client.text("reply_message", json!({"id": sign, "body": "to you"})).contains("delivered to bob"));
+    assert!(client.text("get_thread", json!({"id": sign})).contains("from a friend"));
+    assert!(client.text("acknowledge_message", json!({"id": sign})).contains("acknowledged"));
     let rung = |name: String| world.json(&["trace", &name, "--as", "human"])["recipients"][0]["rung"].clone();
     world.wait("the friend's is acknowledged", || rung(format!("bob/{id}")) == "acknowledged");
     assert_ne!(rung(format!("carol/{seq}")), "acknowledged");

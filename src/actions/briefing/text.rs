@@ -106,7 +106,7 @@ fn line(alike: &Alike) -> String {
 /// By which the agent can name it: its id, or where that is long, the number of its record, which every command takes.
 fn reference(mail: &Mail) -> String {
     match mail.seq.filter(|_| mail.id.len() > limits::BRIEFING_ID) {
-        Some(seq) => format!("msg {seq}"),
+        Some(seq) => format!("#{seq}"),
         None => brief(&mail.id, limits::MESSAGE_ID),
     }
 }

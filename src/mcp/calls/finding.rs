@@ -1,7 +1,7 @@
 //! Who is there, and what was written before.
 
 use super::super::letter::{Letter, Part, name, recipients, to_the_second};
-use super::{Call, Shown, reference};
+use super::{Call, Shown};
 use crate::actions::history::{Asked, Eyes, Filter};
 use crate::actions::search::{Hit, Match, Pattern, search as searched};
 use crate::actions::send::route_waiting;
@@ -132,8 +132,7 @@ pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "get_thread")?.name;
     route_waiting(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let name = reference(&room, &agent, &id)?;
-    let messages = conversation::thread(&room, &Eyes::of(&agent), &agent, &name, Some(limit))?;
+    let messages = conversation::thread(&room, &Eyes::of(&agent), &id, Some(limit))?;
     let part = Part { from: 0, most: limits::THREAD_BODY_SHOWN };
     let letters = messages.iter().map(|past| Letter::of_past(&room, past, part)).collect::<Result<Vec<_>>>()?;
     let texts: Vec<String> = letters.iter().map(Letter::text).collect();

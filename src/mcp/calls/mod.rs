@@ -7,10 +7,8 @@ mod sending;
 use super::arguments::Arguments;
 use super::receipts::{Instant, Receipts};
 use super::session::Session;
-use crate::actions::history::Past;
 use crate::actions::send;
 use crate::error::{Error, Result};
-use crate::find;
 use crate::room::Room;
 use rmcp::model::RequestId;
 use serde_json::Value;
@@ -73,19 +71,6 @@ impl Stop {
     fn is_asked(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).0
     }
-}
-
-/// The message that a name means, as it stands in the log, so that it can be named without doubt: here a number is a seq
-/// before it is an id, since it is by numbers that messages are shown.
-fn by_number(room: &Room, agent: &str, name: &str) -> Result<Option<Past>> {
-    let Ok(seq) = name.strip_prefix('#').unwrap_or(name).parse() else { return Ok(None) };
-    let past = find::by_seq(&room.dir, seq)?.and_then(|line| Past::read(&line.bytes));
-    Ok(past.filter(|past| past.concerns(agent)))
-}
-
-/// The same as a reference that everything else understands.
-fn reference(room: &Room, agent: &str, name: &str) -> Result<String> {
-    Ok(by_number(room, agent, name)?.map_or_else(|| name.to_owned(), |past| past.name()))
 }
 
 /// Routes what waits. That it fails hinders nobody from reading, and is told.

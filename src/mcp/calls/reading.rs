@@ -2,7 +2,7 @@
 
 use super::super::letter::{Letter, Part};
 use super::super::receipts::Handed;
-use super::{Call, Shown, by_number, reference, route};
+use super::{Call, Shown, route};
 use crate::actions::announce;
 use crate::actions::inbox::{self, Mail};
 use crate::actions::read;
@@ -24,8 +24,7 @@ pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
     call.receipts.received_before(call.came)?;
     let trouble = route(&room);
     if let Some(id) = id {
-        let name = reference(&room, &agent, &id)?;
-        let mails = read::named(&room, &agent, &[name]).map_err(|e| match e {
+        let mails = read::named(&room, &agent, &[id]).map_err(|e| match e {
             Error::NotFound { what, .. } => {
                 Error::NotFound { what, cure: "get_thread also shows what you sent".into() }
             }
@@ -56,8 +55,7 @@ pub(super) fn wait(mut call: Call<'_>) -> Result<Shown> {
     let deadline = Instant::now() + timeout;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "wait_for_message")?.name;
-    let thread = thread.map(|thread| thread_name(&room, &agent, thread)).transpose()?;
-    let filter = Filter::new(&room, &from, thread, kinds)?;
+    let filter = Filter::new(&room, &agent, &from, thread, kinds)?;
     call.receipts.received_before(call.came)?;
     let mut watch = InboxWatch::new(&room.dir, &agent)?;
     call.stop.wakes(watch.waker());
@@ -82,12 +80,6 @@ pub(super) fn wait(mut call: Call<'_>) -> Result<Shown> {
         }
         watch.wait(left);
     }
-}
-
-/// The name of the thread that a message belongs to, or a thread's own.
-fn thread_name(room: &Room, agent: &str, name: String) -> Result<String> {
-    let past = by_number(room, agent, &name)?;
-    Ok(past.map_or(name, |past| past.thread_id.unwrap_or(past.id)))
 }
 
 /// Shows mail, and notes that it was handed over. Its reader was told of it from now on; it is read once the client has

@@ -1,6 +1,6 @@
 //! Writing mail: to somebody, in answer to somebody, and how far one has come.
 
-use super::{Call, Shown, reference, route};
+use super::{Call, Shown, route};
 use crate::actions::ack::{self, Ack};
 use crate::actions::fate::{Fate, fate};
 use crate::actions::identity::Who;
@@ -47,10 +47,9 @@ pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
     let who = call.session.agent(&room, "reply_message")?;
     send::route_waiting(&room)?;
-    let name = reference(&room, &who.name, &id)?;
-    let Reply { draft, left_out } = reply::reply(&room, &who, &name, all, draft)?;
+    let Reply { draft, left_out, answered } = reply::reply(&room, &who, &id, all, draft)?;
     let mut shown = post(&room, &who, draft)?;
-    call.receipts.spoken_of(&room, &who.name, &name)?;
+    call.receipts.spoken_of(&room, &who.name, &answered)?;
     if !left_out.is_empty() {
         shown.text += &format!("\nnot to {}, who can't be written to any more", left_out.join(", "));
         shown.data["left_out"] = json!(left_out);
@@ -68,9 +67,10 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
     let who = call.session.agent(&room, "acknowledge_message")?;
     // What the acker was told just now may not be in the log yet.
     let before = route(&room);
-    let name = reference(&room, &who.name, &id)?;
-    ack::ack(&room, &who, Ack { refs: vec![name.clone()], rung, note })?;
-    call.receipts.spoken_of(&room, &who.name, &name)?;
+    let acked = ack::ack(&room, &who, Ack { refs: vec![id.clone()], rung, note })?;
+    for message in &acked.messages {
+        call.receipts.spoken_of(&room, &who.name, message)?;
+    }
     let trouble = route(&room).or(before);
     let mut text = format!("{id} is {}", rung.as_str());
     text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
