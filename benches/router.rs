@@ -6,6 +6,8 @@
 #[cfg(target_os = "linux")]
 mod finding;
 #[cfg(target_os = "linux")]
+mod flood;
+#[cfg(target_os = "linux")]
 mod floor;
 #[cfg(target_os = "linux")]
 mod harness;
@@ -21,6 +23,7 @@ fn main() -> anyhow::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("finding") => finding::main(&args[1..]),
+        Some("flood") => flood::main(&args[1..]),
         Some("floor") => floor::main(&args[1..]),
         Some("drop") => helpers::drop_steadily(&args[1..]),
         Some("disturb") => helpers::disturb(&args[1..]),
