@@ -18,6 +18,8 @@ pub enum Protection {
     DuplicateCheck,
     /// Renames that never go over another file.
     NoReplace,
+    /// The look whether a file that can't be moved stands at its target already, under its second name.
+    SecondName,
     /// The rename out of the outbox before a message is read.
     Claim,
     /// The note of the pack whose sources are being removed.
@@ -37,6 +39,7 @@ impl Protection {
             Protection::SyncNote => "sync-note",
             Protection::DuplicateCheck => "duplicate-check",
             Protection::NoReplace => "no-replace",
+            Protection::SecondName => "second-name",
             Protection::Claim => "claim",
             Protection::ArchiveNote => "archive-note",
             Protection::ArchiveSync => "archive-sync",

@@ -43,8 +43,7 @@ pub fn deliver(
         }
     }
     if fault::on(Protection::SettledBarrier) {
-        barrier.dir(stage);
-        barrier.dir(&to);
+        barrier.moved(stage, &to);
     }
     Ok(failed)
 }
@@ -89,7 +88,7 @@ pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, us
 
 /// Moves a read message to `seen/`. One that is gone was moved by somebody else.
 pub fn mark_seen(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
-    let seen = room.make(layout::seen(agent))?;
+    let seen = room.make_loose(layout::seen(agent))?;
     set_down(&room.sub(layout::inbox(agent))?, name, &seen, "mark as seen")
 }
 
@@ -161,7 +160,7 @@ pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<Held>> {
 /// Makes the marker that says that an agent was told of a message: before it is told, by whoever tells. `false` if
 /// somebody has told, or is just telling.
 pub fn announce(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
-    match room.make(layout::announced(agent))?.create(name, b"") {
+    match room.make_loose(layout::announced(agent))?.create(name, b"") {
         Err(e) if e.errno() == Some(libc::EEXIST) => Ok(false),
         made => made.map(|_| true),
     }
@@ -207,7 +206,6 @@ pub fn expire(room: &Dir, agent: &str, name: &std::ffi::OsStr, barrier: &mut Bar
     };
     let expired = room.make_with(layout::expired(agent), barrier)?;
     set_down(&inbox, name, &expired, "set aside as")?;
-    barrier.dir(&inbox);
-    barrier.dir(&expired);
+    barrier.moved(&inbox, &expired);
     Ok(())
 }

@@ -254,6 +254,8 @@ const _: () = assert!(VIGIL_HANDOVER.as_secs() > 2 * VIGIL.as_secs());
 pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest file that says who has taken a message.
 pub const LEASE_BYTES: u64 = 64 << 10;
+/// How deep below an inbox recovery looks for a copy that it finds staged too.
+pub const INBOX_DEPTH: usize = 8;
 /// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.
 pub const TAKE_OVER: Duration = Duration::from_secs(2);
 /// How long nothing may come from what a command left running behind it before its output counts as ended.

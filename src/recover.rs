@@ -1,6 +1,7 @@
 //! Recovery: the same ten steps, entered in the middle, from whatever a kill or a power cut left on disk.
 
 mod damage;
+mod twice;
 
 pub use damage::{last_retired, refuse_to_set_aside_what_was_committed};
 
@@ -42,6 +43,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
         damage::set_aside(&room.dir, damage)?;
     }
     clear_stage(&spool, &fold)?;
+    twice::finish(&room.dir, &spool, &fold)?;
     if read > limits::CHECKPOINT_BYTES / 16 && damage.is_none() {
         // It is a cache: without room for it the next start reads as much again.
         fold.save(&room.dir).or_else(|e| crate::route::temporary(e).map(|e| tracing::warn!("{e}")))?;

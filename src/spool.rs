@@ -33,8 +33,7 @@ impl Spool {
             return self.claims.create(claim, &bytes).map(drop);
         }
         outbox.rename(name, &self.claims, claim, "claim the file as")?;
-        barrier.dir(outbox);
-        barrier.dir(&self.claims);
+        barrier.moved(outbox, &self.claims);
         Ok(())
     }
 
@@ -89,8 +88,7 @@ impl Spool {
             self.room.sub(layout::outbox(claimed.agent))?.remove(claimed.original)?;
         }
         if fault::on(Protection::SettledBarrier) {
-            barrier.dir(&self.claims);
-            barrier.dir(to);
+            barrier.moved(&self.claims, to);
         }
         Ok(())
     }

@@ -104,6 +104,8 @@ impl World {
             command.env_remove(name);
         }
         command.env("NO_COLOR", "1").env("MAILBAG_TRUST_DIR", self.trust()).env_remove("NOTIFY_SOCKET");
+        // Whatever the tester's temporary directory is on.
+        command.env("MAILBAG_TEST_KEEPS", "all");
         command
     }
 

@@ -9,6 +9,7 @@ mod hooks;
 mod mail;
 mod mend;
 mod place;
+mod power;
 mod rooms;
 mod sessions;
 mod trust;
@@ -140,6 +141,7 @@ fn look(room: &Room, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<(
     access::look(&patient, findings)?;
     place::look(&patient, findings)?;
     trust::look(&patient, findings)?;
+    power::look(&patient, findings);
     mail::look(room, findings)?;
     hooks::look(&patient, asked, findings);
     sessions::look(&patient, asked, findings)

@@ -283,6 +283,8 @@ fn put_back(room: &Room, refused: &Refused, content: Option<&[u8]>) -> Result<Re
     };
     let kept = without_retry(old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json"));
     let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
+    // The directory that it left comes first, as in every move.
+    from.0.sync()?;
     outbox.sync()?;
     // From here on it is the router's; what is left of the refusal would only be shown as one that still stands.
     let whole = last_of_file(room, refused)?;

@@ -50,6 +50,22 @@ impl Barrier {
         }
     }
 
+    /// A file was moved from one directory to another. The one that it left is synced first, also where the other was
+    /// collected before: btrfs keeps both names if the power goes between the two in the other order.
+    pub fn moved(&mut self, from: &Dir, to: &Dir) {
+        let place = |dirs: &[Dir], dir: &Dir| dirs.iter().position(|d| d.path == dir.path);
+        match (place(&self.dirs, from), place(&self.dirs, to)) {
+            (None, Some(at)) if self.durability == Durability::Power && !self.many => {
+                self.dirs.insert(at, from.clone());
+                self.look_if_many();
+            }
+            _ => {
+                self.dir(from);
+                self.dir(to);
+            }
+        }
+    }
+
     /// Everything on the file system is to be synced: what was touched is not known.
     pub fn everything(&mut self) {
         self.many = self.durability == Durability::Power && cfg!(target_os = "linux");

@@ -11,6 +11,7 @@ mod board;
 mod draft;
 mod head;
 mod locks;
+mod keeps;
 pub mod machine;
 mod outside;
 mod own;
@@ -21,6 +22,7 @@ pub use append::{Append, forget, rewrite};
 pub use barrier::{Barrier, Durability};
 pub use board::Board;
 pub use draft::Draft;
+pub use keeps::{Keeps, keeps};
 pub use outside::Outside;
 pub use own::Own;
 pub use system::Lease;
@@ -91,10 +93,16 @@ impl Dir {
         Ok(Dir { fd: Arc::new(fd), path: path.into(), access: self.access })
     }
 
-    /// Opens a directory below this one, making what is missing of it. Survives a kill; a power cut only after the
-    /// directories above were synced, which this does where it made one.
+    /// Opens a directory below this one, making what is missing of it. Survives a kill and, since the directories above
+    /// are synced where one was made, a power cut.
     pub fn make(&self, below: impl AsRef<Path>) -> Result<Dir> {
         self.make_each(below.as_ref(), &mut Dir::sync)
+    }
+
+    /// As [`Dir::make`], where a power cut may take it back. For a directory in an inbox: to sync the inbox alone would
+    /// give what was just delivered there two names on btrfs.
+    pub fn make_loose(&self, below: impl AsRef<Path>) -> Result<Dir> {
+        self.make_each(below.as_ref(), &mut |_| Ok(()))
     }
 
     /// As [`Dir::make`], for many at once: durable at the barrier.
@@ -233,8 +241,9 @@ impl Dir {
 
     /// As [`Dir::replace`], for what can be made again: nothing is synced, so that a power cut may leave anything of it. At
     /// most one process may do so at a time.
-    pub fn show(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let temporary = format!(".{name}.tmp");
+    pub fn show(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<()> {
+        let name = name.as_ref();
+        let temporary = [OsStr::new("."), name, OsStr::new(".tmp")].into_iter().collect::<OsString>();
         self.remove(&temporary)?;
         let file = self.create(&temporary, bytes)?;
         self.keep_permissions(Path::new(name), &file)?;
@@ -255,7 +264,8 @@ impl Dir {
     }
 
     /// Moves a file, never over another. Survives a kill: it is at one of the two places, whole. Survives a power cut
-    /// once both directories were synced.
+    /// once both directories were synced, the one it left first: btrfs can keep both names where only the other one was.
+    /// A file that has both names was moved before, and loses the old one now.
     pub fn rename(&self, name: impl AsRef<Path>, to: &Dir, new: impl AsRef<Path>, verb: &'static str) -> Result<()> {
         let (name, new) = (name.as_ref(), new.as_ref());
         let done = if fault::on(Protection::NoReplace) {
@@ -263,7 +273,17 @@ impl Dir {
         } else {
             rustix::fs::renameat(&*self.fd, name, &*to.fd, new)
         };
+        if done == Err(Errno::EXIST) && fault::on(Protection::SecondName) && self.is_second_name(name, to, new)? {
+            return self.remove(name);
+        }
         done.doing(verb, to.at(new))
+    }
+
+    /// Are these two names of one file?
+    fn is_second_name(&self, name: &Path, to: &Dir, new: &Path) -> Result<bool> {
+        let (Some(one), Some(other)) = (self.stat(name)?, to.stat(new)?) else { return Ok(false) };
+        let is_same_name = name == new && self.meta()?.is_same_file(&to.meta()?);
+        Ok(one.is_same_file(&other) && one.links > 1 && !is_same_name)
     }
 
     /// Removes a file; that there is none is fine.
@@ -335,6 +355,11 @@ impl Meta {
     /// Is it a directory?
     pub fn is_directory(&self) -> bool {
         self.kind == FileType::Directory
+    }
+
+    /// Is this another name of that file?
+    pub fn is_same_file(&self, other: &Meta) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
     }
 
     // The fields' types differ between systems.

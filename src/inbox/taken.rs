@@ -49,6 +49,9 @@ impl Shelf {
     pub fn open(room: &Dir, agent: &str) -> Result<Shelf> {
         let taken = room.make(layout::taken(agent))?;
         let lock = taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT)?;
+        let taken = room.make_loose(layout::taken(agent))?;
+        let lock = taken.lock_file(layout::TAKEN_LOCK)?;
+        lock.lock().doing("lock", taken.at(layout::TAKEN_LOCK))?;
         let inbox = room.sub(layout::inbox(agent))?;
         Ok(Shelf { room: room.clone(), agent: agent.to_owned(), inbox, taken, _lock: lock })
     }
@@ -109,14 +112,15 @@ impl Shelf {
         set_down(&self.taken, name, &self.inbox, "give back to")
     }
 
-    /// Changes the lease of a taken message in one step.
+    /// Changes the lease of a taken message in one step. Not durable, as in [`Shelf::take`]: to sync `taken/` alone would
+    /// give what was just taken two names on btrfs.
     pub fn renew(&self, name: &OsStr, lease: &Lease) -> Result<()> {
-        layout::lease(name).map_or(Ok(()), |file| self.taken.replace(file, &text(lease)))
+        layout::lease(name).map_or(Ok(()), |file| self.taken.show(file, &text(lease)))
     }
 
     /// Moves a message to `seen/`, from `taken/`, or from the inbox if it was given back.
     pub fn done(&self, name: &OsStr, is_taken: bool) -> Result<()> {
-        let seen = self.room.make(layout::seen(&self.agent))?;
+        let seen = self.room.make_loose(layout::seen(&self.agent))?;
         let from = if is_taken { &self.taken } else { &self.inbox };
         set_down(from, name, &seen, "mark as seen")?;
         self.forget(name)

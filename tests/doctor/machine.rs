@@ -52,13 +52,19 @@ fn a_file_system_that_tells_of_no_changes_is_a_note() {
 /// Runs the program in a room on a file system made for it, and says what `doctor` said; `None` where nobody may mount.
 #[cfg(target_os = "linux")]
 fn mounted(world: &World, script: &str) -> Option<serde_json::Value> {
-    let may = Command::new("unshare").args(["-rm", "true"]).output().is_ok_and(|output| output.status.success());
+    mounted_by(world, "-rm", script)
+}
+
+/// The same with these rights: `-rm`, those that everybody has over what is in memory; `-m`, the tester's own.
+#[cfg(target_os = "linux")]
+fn mounted_by(world: &World, rights: &str, script: &str) -> Option<serde_json::Value> {
+    let may = Command::new("unshare").args([rights, "true"]).output().is_ok_and(|output| output.status.success());
     if !may {
         return None;
     }
     let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
     let mut command = Command::new("unshare");
-    command.args(["-rm", "sh", "-c", script]).current_dir(world.path()).env("mailbag", program);
+    command.args([rights, "sh", "-c", script]).current_dir(world.path()).env("mailbag", program);
     command.env_remove("MAILBAG_ROOM").env_remove("MAILBAG_AGENT");
     Some(report(assert_cmd::Command::from_std(command)))
 }
@@ -82,4 +88,53 @@ fn an_inbox_on_another_file_system_is_told() {
     let script = "mount -t tmpfs none .mailbag/inbox/bob && exec \"$mailbag\" doctor --json";
     let Some(report) = mounted(&world, script) else { return };
     says(&finding(&report, "other_file_system"), "problem", &["inbox/bob", "df "]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_room_in_memory_is_told_that_it_is_not_durable() {
+    let world = World::empty();
+    let script = |settings: &str| {
+        format!(
+            "mkdir memory && mount -t tmpfs none memory && cd memory && \"$mailbag\" -q init > /dev/null && \
+             echo '{settings}' > .mailbag/settings.toml && exec \"$mailbag\" doctor --json"
+        )
+    };
+    let Some(report) = mounted(&world, &script("")) else { return };
+    says(&finding(&report, "not_durable"), "note", &["in memory", "df -T "]);
+    let world = World::empty();
+    let Some(report) = mounted(&world, &script("durability = \"process\"")) else { return };
+    assert!(!report.to_string().contains("not_durable"), "{report:#}");
+}
+
+#[test]
+fn a_file_system_that_does_not_tell_is_a_note() {
+    let world = World::new();
+    let mut command = world.program(&["doctor", "--json"]);
+    command.env("MAILBAG_TEST_KEEPS", "unknown");
+    says(&finding(&report(command), "durability_unknown"), "note", &["cannot tell", "df -T "]);
+}
+
+/// Formats a file in these ways, mounts it, and looks what `doctor` says of a room there.
+#[cfg(target_os = "linux")]
+#[test]
+fn ext4_without_a_journal_and_ext2_are_told_and_ext4_with_one_is_not() {
+    let is_told = |mkfs: &str| {
+        let world = World::empty();
+        let script = format!(
+            "truncate -s 16M image && {mkfs} -q -F image && mkdir there && mount -o loop image there && cd there && \
+             \"$mailbag\" -q init > /dev/null && exec \"$mailbag\" doctor --json"
+        );
+        let has = |program: &str| Command::new(program).arg("-V").output().is_ok();
+        let may = rustix::process::geteuid().is_root() && has("losetup") && has(mkfs.split(' ').next()?);
+        let report = may.then(|| mounted_by(&world, "-m", &script))??;
+        Some(report.to_string().contains("without a journal"))
+    };
+    let without = ["mkfs.ext4 -O ^has_journal", "mkfs.ext2"].map(|mkfs| (mkfs, true));
+    for (mkfs, expected) in [("mkfs.ext4", false)].into_iter().chain(without) {
+        match is_told(mkfs) {
+            Some(told) => assert_eq!(told, expected, "{mkfs}"),
+            None => println!("{mkfs}: skipped, it needs root and e2fsprogs"),
+        }
+    }
 }

@@ -15,7 +15,7 @@ use std::io;
 type Found = io::Result<Figures>;
 
 /// Runs a sweep with this protection off until something is wrong, and fails if nothing ever is.
-fn red(fault: &str, setting: Setting, sweep: impl Fn(&Setting) -> Found) -> Done {
+pub(crate) fn red(fault: &str, setting: Setting, sweep: impl Fn(&Setting) -> Found) -> Done {
     if !cfg!(feature = "faults") {
         println!("control {fault}: skipped, the program was built without the feature `faults`");
         return Ok(());
@@ -41,11 +41,11 @@ fn undisturbed() -> Vec<Vec<Strike>> {
     vec![vec![Strike { plan: Plan::Count, power: Power::On }]]
 }
 
-fn until_red(setting: &Setting, stories: Vec<Vec<Strike>>) -> Found {
+pub(crate) fn until_red(setting: &Setting, stories: Vec<Vec<Strike>>) -> Found {
     sweep_until(1, Ground::directory, setting, stories)
 }
 
-fn powered(seed: u64) -> Setting {
+pub(crate) fn powered(seed: u64) -> Setting {
     Setting { seed, stays: true, power: true, ..Setting::default() }
 }
 

@@ -1,7 +1,8 @@
-//! A file system of its own whose power can be cut at any instant: an image on a loop device, shut down by ioctl.
+//! A file system of its own whose power can be cut at any instant: an image on a loop device. ext4 and xfs are shut
+//! down by an ioctl; of btrfs, which has none, the image is copied as it is at that instant, and mounted in its place.
 #![allow(unsafe_code)] // mount, umount2 and the shutdown ioctl: hundreds of them a sweep are too many for programs.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -9,7 +10,6 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::ptr;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -24,7 +24,11 @@ const PROGRAMS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 pub(crate) enum Kind {
     Ext4,
     Xfs,
+    Btrfs,
 }
+
+/// All that there are.
+pub(crate) const KINDS: [Kind; 3] = [Kind::Ext4, Kind::Xfs, Kind::Btrfs];
 
 /// What the journal holds when the power goes: the values of the ioctl, the same for both file systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +52,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Ext4 => "ext4",
             Kind::Xfs => "xfs",
+            Kind::Btrfs => "btrfs",
         })
     }
 }
@@ -70,14 +75,24 @@ impl Kind {
             // Lazy initialisation would go on writing in the background, long after the mount.
             Kind::Ext4 => &["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
             Kind::Xfs => &["mkfs.xfs", "-q", "-f"],
+            Kind::Btrfs => &["mkfs.btrfs", "-q", "-f"],
         }
     }
 
-    /// The image is sparse, so what mkfs.xfs insists on costs nothing.
+    /// Commits of its own accord would come at other moments in each run.
+    fn options(self) -> &'static CStr {
+        match self {
+            Kind::Ext4 | Kind::Xfs => c"",
+            Kind::Btrfs => c"commit=300",
+        }
+    }
+
+    /// The image is sparse, so what mkfs insists on costs nothing.
     fn bytes(self) -> u64 {
         match self {
             Kind::Ext4 => 96 << 20,
             Kind::Xfs => 320 << 20,
+            Kind::Btrfs => 128 << 20,
         }
     }
 }
@@ -89,12 +104,11 @@ impl PowerDevice {
         let memory = Path::new("/dev/shm");
         let home = if memory.is_dir() { TempDir::new_in(memory)? } else { TempDir::new()? };
         let mut new = PowerDevice { kind, home, device: None, mounted: false };
-        let image = new.home.path().join("image");
-        File::create(&image)?.set_len(kind.bytes())?;
-        let device = program("losetup", &["-f", "--show", &image.to_string_lossy()])?;
-        new.device = Some(device.trim().into());
+        File::create(new.image())?.set_len(kind.bytes())?;
+        new.attach()?;
+        let device = new.device.as_deref().unwrap_or(Path::new("")).to_string_lossy().into_owned();
         let [mkfs, options @ ..] = kind.mkfs() else { unreachable!("mkfs has a name") };
-        program(mkfs, &[options, &[device.trim()]].concat())?;
+        program(mkfs, &[options, &[&device]].concat())?;
         fs::create_dir(new.path())?;
         new.mount()?;
         Ok(new)
@@ -105,8 +119,30 @@ impl PowerDevice {
         self.home.path().join("mnt")
     }
 
-    /// Cuts the power: whatever is not on the disk by now never will be, and every later call fails.
+    fn image(&self) -> PathBuf {
+        self.home.path().join("image")
+    }
+
+    /// Where what stood on the disk when the power went is kept until it returns.
+    fn as_cut(&self) -> PathBuf {
+        self.home.path().join("as-cut")
+    }
+
+    fn attach(&mut self) -> io::Result<()> {
+        let device = program("losetup", &["-f", "--show", &self.image().to_string_lossy()])?;
+        self.device = Some(device.trim().into());
+        Ok(())
+    }
+
+    /// Cuts the power: whatever is not on the disk by now never will be.
     pub(crate) fn cut(&self, cut: Cut) -> io::Result<()> {
+        if self.kind == Kind::Btrfs {
+            if cut == Cut::AfterCommit {
+                commit_btrfs(&File::open(self.path())?)?;
+            }
+            let (from, to) = (self.image(), self.as_cut());
+            return program("cp", &["--sparse=always", &from.to_string_lossy(), &to.to_string_lossy()]).map(drop);
+        }
         const EXT4_IOC_SHUTDOWN_AND_XFS_IOC_GOINGDOWN: u32 = 0x8004_587d;
         let root = File::open(self.path())?;
         let flags = cut as u32;
@@ -117,6 +153,14 @@ impl PowerDevice {
     /// Switches it on again: unmounts what is left of it and lets the journal be replayed.
     pub(crate) fn remount(&mut self) -> io::Result<()> {
         self.unmount()?;
+        if self.as_cut().exists() {
+            // A new device, so that nothing of the old one is left in the system's memory.
+            if let Some(device) = self.device.take() {
+                program("losetup", &["-d", &device.to_string_lossy()])?;
+            }
+            fs::rename(self.as_cut(), self.image())?;
+            self.attach()?;
+        }
         self.mount()
     }
 
@@ -124,8 +168,9 @@ impl PowerDevice {
         let device = self.device.as_deref().ok_or_else(|| io::Error::other("there is no device"))?;
         let (device, path) = (c_string(device)?, c_string(&self.path())?);
         let kind = CString::new(self.kind.to_string())?;
-        // SAFETY: three strings that live through the call; neither file system insists on options.
-        done(unsafe { libc::mount(device.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, ptr::null()) })?;
+        let options = self.kind.options().as_ptr().cast();
+        // SAFETY: four strings that live through the call.
+        done(unsafe { libc::mount(device.as_ptr(), path.as_ptr(), kind.as_ptr(), 0, options) })?;
         self.mounted = true;
         Ok(())
     }
@@ -170,6 +215,17 @@ pub(crate) fn program(name: &str, arguments: &[&str]) -> io::Result<String> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     Err(io::Error::other(format!("{name} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+/// Commits what btrfs holds, without the bytes that it would have written back in its own time.
+fn commit_btrfs(root: &File) -> io::Result<()> {
+    const BTRFS_IOC_START_SYNC: u32 = 0x8008_9418;
+    const BTRFS_IOC_WAIT_SYNC: u32 = 0x4008_9416;
+    let mut transaction = 0u64;
+    // SAFETY: this ioctl writes one u64 through the pointer.
+    done(unsafe { libc::ioctl(root.as_raw_fd(), BTRFS_IOC_START_SYNC as _, &raw mut transaction) })?;
+    // SAFETY: this one reads it.
+    done(unsafe { libc::ioctl(root.as_raw_fd(), BTRFS_IOC_WAIT_SYNC as _, &raw const transaction) })
 }
 
 fn c_string(path: &Path) -> io::Result<CString> {

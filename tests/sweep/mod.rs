@@ -5,7 +5,8 @@
 //! - `MAILBAG_SWEEP=full cargo test --release --all-features sweep -- --nocapture`: every point there is; hours.
 //!
 //! `tracer` ends a program at an exact system call (`calls` says which count, `ptrace` is its raw side), `device` cuts
-//! the power of a real file system, and `weak` that of one which keeps no order. `letters`, `scenario` and `ledger` are
+//! the power of a real file system, `weak` that of one which keeps no order, and `twice` that of one which
+//! leaves both names of a file that was moved. `letters`, `scenario` and `ledger` are
 //! the mail, the agents, and what they got, `shown` what the conversation shows, `receipts` what the log says was seen;
 //! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `errors` and `archive`;
 //! `controls` shows that each sweep turns red when a protection is missing.
@@ -26,4 +27,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { archive broken cache calls controls device device_itself errors ledger letters passing promise ptrace receipts scenario shown story sweeps tracer tracer_itself weak weak_itself }
+on_traceable_machines! { archive broken cache calls controls device device_itself errors ledger letters passing promise ptrace receipts scenario setting shown story sweeps tracer tracer_itself twice weak weak_itself }

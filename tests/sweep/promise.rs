@@ -1,5 +1,7 @@
 //! The promise, at every point: killed or unplugged, each recipient gets each letter exactly once, whole.
 
+use super::controls::powered;
+use super::device::Kind;
 use super::ledger::Figures;
 use super::scenario::{BATCH_COPIES, PROGRAM, Setting, World};
 use super::story::Ground;
@@ -59,7 +61,8 @@ fn the_power_cut_while_files_of_lines_go_in_several_batches() -> Done {
 #[test]
 fn the_power_cut_at_any_call() -> Done {
     for kind in devices() {
-        let setting = Setting { seed: 5, stays: true, power: true, ..Setting::default() };
+        let btrfs = kind == Kind::Btrfs;
+        let setting = Setting { syncs_inboxes: btrfs, waits_for_router: btrfs, ..powered(5) };
         let points = Points::count(&setting)?.choose(45, 5);
         let figures = sweep(|| Ground::device(kind), &setting, cuts(&points, 5))?;
         green(&format!("power cuts on {kind}"), &figures)?;

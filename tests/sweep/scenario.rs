@@ -5,6 +5,7 @@
 use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, LATE, Letter, WAVES, letters};
+pub(crate) use super::setting::Setting;
 use super::{ptrace, receipts, shown};
 use crate::archive::packs;
 use serde_json::json;
@@ -26,32 +27,12 @@ const HUNG: Duration = Duration::from_secs(60);
 const RUNS: usize = 8;
 /// At every so manieth call of the router the recipients take what is there …
 const TAKE_EVERY: usize = 41;
+/// … at every so manieth they sync their inboxes, where they do …
+const SYNC_EVERY: usize = 7;
 /// … and at every so manieth the next wave of letters comes.
 const WAVE_EVERY: usize = 100;
 /// In front of every file that its sender has not dropped yet; the router leaves names with a dot alone.
 const DRAFT: &str = ".draft-";
-
-/// What is special about a room.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Setting {
-    pub(crate) seed: u64,
-    /// The first run is that of a router that watches the room until it is told to end, and sees all letters; else
-    /// it makes one pass, as all later ones do.
-    pub(crate) stays: bool,
-    /// Somebody joins while mail is on its way.
-    pub(crate) late: bool,
-    /// The power may go: senders drop by rename alone, so that no letter is lost before it was dropped.
-    pub(crate) power: bool,
-    /// The power goes on a file system that keeps no order. There a copy can be staged durably and the claim that it
-    /// was made from undone: nobody can tell it from one whose record was lost, so recovery puts it aside.
-    pub(crate) unordered: bool,
-    /// The environment of the program.
-    pub(crate) env: Vec<(&'static str, String)>,
-    /// Somebody puts files of his own where the router is about to deliver.
-    pub(crate) squatters: bool,
-    /// Somebody archives meanwhile. Ids are forgotten then, so no letter comes again.
-    pub(crate) archives: bool,
-}
 
 /// The room, its agents, and what they hold.
 pub(crate) struct World {
@@ -66,6 +47,8 @@ pub(crate) struct World {
     stays: bool,
     joined: bool,
     squatted: usize,
+    /// The power is back, and no router has started yet.
+    dark: bool,
 }
 
 impl World {
@@ -91,6 +74,7 @@ impl World {
             stays: false,
             joined: false,
             squatted: 0,
+            dark: false,
         };
         let made = world.finish(Command::new(PROGRAM).arg("init").arg(room))?;
         if !made.status.success() {
@@ -182,6 +166,9 @@ impl World {
 
     /// Everybody takes its mail: some read it and delete it, some move it to `seen/`.
     fn collect(&mut self) -> io::Result<()> {
+        if self.dark {
+            return Ok(());
+        }
         for (n, (agent, _)) in AGENTS.iter().chain([&(LATE, None)]).enumerate() {
             let inbox = self.room.join("inbox").join(agent);
             for name in names(&inbox)? {
@@ -209,6 +196,9 @@ impl World {
     pub(crate) fn act(&mut self, call: &Call) {
         self.calls += 1;
         let mut done = Ok(());
+        if self.setting.syncs_inboxes && self.calls.is_multiple_of(SYNC_EVERY) {
+            done = done.and(self.sync_inboxes());
+        }
         if self.calls.is_multiple_of(TAKE_EVERY) {
             done = done.and(self.collect());
         }
@@ -259,6 +249,10 @@ impl World {
         if sync { self.sync() } else { Ok(()) }
     }
 
+    fn sync_inboxes(&self) -> io::Result<()> {
+        AGENTS.iter().try_for_each(|(agent, _)| File::open(self.room.join("inbox").join(agent))?.sync_all())
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         if self.setting.power {
             rustix::fs::syncfs(File::open(&self.room)?)?;
@@ -270,6 +264,7 @@ impl World {
     /// The power went, and is back.
     pub(crate) fn power_went(&mut self) {
         self.ledger.power_went();
+        self.dark = self.setting.waits_for_router;
     }
 
     /// Something that a sweep saw going wrong.
@@ -286,6 +281,7 @@ impl World {
             self.between(true)?;
             let (taken, waiting) = (self.ledger.len(), self.left_over()?);
             let run = self.finish(&mut self.program(&["run", "--once"]))?;
+            self.dark = false;
             if !run.status.success() {
                 self.complain(format!("a clean run: {}, {}", run.status, String::from_utf8_lossy(&run.stderr)));
             }

@@ -5,6 +5,7 @@ use super::ledger::Figures;
 use super::letters::Random;
 use super::scenario::{Setting, World};
 use super::tracer::{End, Moment, Outcome, Plan, Tracer};
+use super::twice::Moves;
 use super::weak::Unsynced;
 use std::cell::RefCell;
 use std::fmt;
@@ -23,6 +24,8 @@ pub(crate) enum Power {
     /// It goes once the program is dead, on a file system that keeps no order among what was not synced: a part of
     /// that, chosen by this seed, is undone.
     Unordered(u64),
+    /// It goes once the program is dead, on a file system that leaves both names of what was moved and half synced.
+    BothNames,
 }
 
 /// One run of the router that is disturbed.
@@ -83,15 +86,16 @@ pub(crate) fn play(ground: &mut Ground, setting: &Setting, strikes: &[Strike]) -
         fs::remove_dir_all(&room)?;
     }
     let mut world = World::new(&room, setting.clone()).map_err(|e| at("making the room", e))?;
-    let (mut unsynced, mut reached) = (Unsynced::default(), true);
+    let (mut unsynced, mut moves, mut reached) = (Unsynced::default(), Moves::default(), true);
     for (n, strike) in strikes.iter().enumerate() {
-        let outcome = run(&mut world, ground, strike, &mut unsynced).map_err(|e| at(strike, e))?;
+        let outcome = run(&mut world, ground, strike, (&mut unsynced, &mut moves)).map_err(|e| at(strike, e))?;
         reached &= !matches!(strike.plan, Plan::Kill { .. }) || outcome.end == End::Killed;
         // Now and then the agents' own doings get durable before the router starts again, and now and then not.
         let sync = Random(setting.seed + n as u64).next().is_multiple_of(2);
         world.between(sync).map_err(|e| at(format!("what the agents do after {strike}"), e))?;
         if sync {
             unsynced.synced();
+            moves.synced();
         }
     }
     world.settle().map_err(|e| at("the clean end", e))?;
@@ -108,7 +112,12 @@ fn at(step: impl fmt::Display, error: io::Error) -> io::Error {
 }
 
 /// One run of the router, disturbed as the strike says.
-fn run(world: &mut World, ground: &mut Ground, strike: &Strike, unsynced: &mut Unsynced) -> io::Result<Outcome> {
+fn run(
+    world: &mut World,
+    ground: &mut Ground,
+    strike: &Strike,
+    (unsynced, moves): (&mut Unsynced, &mut Moves),
+) -> io::Result<Outcome> {
     let (command, room) = (world.command(), world.room().canonicalize()?);
     let acting = RefCell::new(&mut *world);
     let device = match ground {
@@ -134,12 +143,14 @@ fn run(world: &mut World, ground: &mut Ground, strike: &Strike, unsynced: &mut U
         end => world.complain(format!("{strike}: the router ended as {end:?}: {}", outcome.stderr)),
     }
     unsynced.ended(&outcome);
+    moves.ended(&outcome);
     if strike.power != Power::On {
         world.power_went();
     }
     match (strike.power, ground) {
         (Power::Cut(_), Ground::Device(device)) => device.remount().map_err(|e| at("switching the power on", e))?,
         (Power::Unordered(seed), _) => unsynced.undo(&mut Random(seed))?,
+        (Power::BothNames, _) => moves.restore()?,
         _ => {}
     }
     Ok(outcome)
@@ -149,7 +160,8 @@ fn run(world: &mut World, ground: &mut Ground, strike: &Strike, unsynced: &mut U
 pub(crate) fn count(setting: &Setting) -> io::Result<Outcome> {
     let mut ground = Ground::directory()?;
     let mut world = World::new(&ground.room(), setting.clone())?;
-    run(&mut world, &mut ground, &Strike { plan: Plan::Count, power: Power::On }, &mut Unsynced::default())
+    let undisturbed = Strike { plan: Plan::Count, power: Power::On };
+    run(&mut world, &mut ground, &undisturbed, (&mut Unsynced::default(), &mut Moves::default()))
 }
 
 fn go_dark(strike: &Strike, device: Option<&PowerDevice>) -> io::Result<()> {

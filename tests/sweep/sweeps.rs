@@ -1,7 +1,7 @@
 //! The sweeps: which points are tried, and that every one of them ends with all mail delivered exactly once.
 
 use super::calls::Call;
-use super::device::{Cut, Kind};
+use super::device::{Cut, KINDS, Kind};
 use super::ledger::Figures;
 use super::letters::Random;
 use super::scenario::Setting;
@@ -211,7 +211,7 @@ pub(crate) fn unordered_cuts(points: &[(usize, Moment)], seed: u64) -> Vec<Vec<S
 /// Where power-cut sweeps can be played here; says of the others why not.
 pub(crate) fn devices() -> Vec<Kind> {
     let mut devices = Vec::new();
-    for kind in [Kind::Ext4, Kind::Xfs] {
+    for kind in KINDS {
         match kind.unavailable() {
             Some(why) => println!("power cuts on {kind}: skipped, {why}"),
             None => devices.push(kind),

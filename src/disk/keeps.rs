@@ -1,0 +1,64 @@
+//! What a file system keeps of what was synced when the power fails, as far as an unprivileged process can see.
+
+use super::Dir;
+
+/// What a power cut leaves of synced files and names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeps {
+    /// All of it: a journal, or a log, that is replayed at the next mount.
+    All,
+    /// Nothing: it is in memory.
+    Nothing,
+    /// Bytes, but names only by chance: there is no journal.
+    NoJournal,
+    /// The system doesn't tell.
+    Unknown,
+}
+
+/// What the file system of a directory keeps.
+pub fn keeps(dir: &Dir) -> Keeps {
+    // Builds for tests may say that it is another one than there is.
+    let other = std::env::var("MAILBAG_TEST_KEEPS").ok().filter(|_| cfg!(any(debug_assertions, feature = "faults")));
+    match other.as_deref() {
+        None => look(dir),
+        Some("all") => Keeps::All,
+        Some("nothing") => Keeps::Nothing,
+        Some("no-journal") => Keeps::NoJournal,
+        Some(_) => Keeps::Unknown,
+    }
+}
+
+/// Magic numbers: statfs(2).
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
+fn look(dir: &Dir) -> Keeps {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    const EXT: i64 = 0xef53;
+    const XFS: i64 = 0x5846_5342;
+    const BTRFS: i64 = 0x9123_683e;
+    let Ok(stat) = rustix::fs::fstatfs(dir) else { return Keeps::Unknown };
+    match stat.f_type as i64 & 0xffff_ffff {
+        TMPFS | RAMFS => Keeps::Nothing,
+        XFS | BTRFS => Keeps::All,
+        EXT => journal(dir).unwrap_or(Keeps::Unknown),
+        _ => Keeps::Unknown,
+    }
+}
+
+/// ext2, ext3 and ext4 have one number; what writes the journal, if anything, stands below `/sys` under the device's
+/// name.
+#[cfg(target_os = "linux")]
+fn journal(dir: &Dir) -> Option<Keeps> {
+    let device = dir.meta().ok()?.device;
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let device = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    let name = device.file_name()?.to_str()?;
+    let task = std::fs::read_to_string(format!("/sys/fs/ext4/{name}/journal_task")).ok()?;
+    Some(if task.trim() == "<none>" { Keeps::NoJournal } else { Keeps::All })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn look(_: &Dir) -> Keeps {
+    Keeps::Unknown
+}

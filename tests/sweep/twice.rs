@@ -1,0 +1,160 @@
+//! A power cut on a file system that logs the directories that are synced one by one, as btrfs does: a file that was
+//! moved keeps both its names where the directory that it came to was synced and the one that it left was not.
+//!
+//! Played on any directory, by hard links. Recipients sync their inboxes at any time, so what came there counts as synced.
+
+use super::calls::Call;
+use super::controls::{red, until_red};
+use super::scenario::Setting;
+use super::story::{Ground, Power, Strike};
+use super::sweeps::{Done, Points, green, sweep, unordered_cuts};
+use super::tracer::{End, Moment, Outcome, Plan, Tracer};
+use crate::world::World;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// What was moved, and not synced at both ends.
+#[derive(Default)]
+pub(crate) struct Moves(Vec<Move>);
+
+struct Move {
+    from: PathBuf,
+    to: PathBuf,
+    arrived: bool,
+}
+
+impl Moves {
+    /// The program has ended.
+    pub(crate) fn ended(&mut self, outcome: &Outcome) {
+        for call in outcome.changes().filter(|call| matches!(call.result, Some(0..))) {
+            match (call.name, &*call.paths) {
+                (name, [from, to]) if name.starts_with("rename") => {
+                    let arrived = to.components().any(|part| part.as_os_str() == "inbox");
+                    self.0.push(Move { from: from.clone(), to: to.clone(), arrived });
+                }
+                ("syncfs" | "sync", _) => self.0.clear(),
+                // To sync a directory that something has left commits everything.
+                ("fsync", [dir]) if self.0.iter().any(|one| one.from.parent() == Some(dir)) => self.0.clear(),
+                ("fsync", [dir]) => {
+                    self.0.iter_mut().for_each(|one| one.arrived |= one.to.parent() == Some(dir));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Something has synced the whole file system.
+    pub(crate) fn synced(&mut self) {
+        self.0.clear();
+    }
+
+    /// The power is gone: the old names come back beside the new ones.
+    pub(crate) fn restore(&mut self) -> io::Result<()> {
+        for Move { from, to, .. } in self.0.drain(..).filter(|one| one.arrived) {
+            let read = to.parent().zip(to.file_name()).map(|(dir, name)| dir.join("seen").join(name));
+            let stands = [Some(to), read].into_iter().flatten().find(|path| path.is_file());
+            if let Some(stands) = stands.filter(|_| !from.exists() && from.parent().is_some_and(Path::is_dir)) {
+                fs::hard_link(stands, from)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A router in a room whose recipients touch nothing between the return of the power and its next start.
+pub(crate) fn setting(seed: u64) -> Setting {
+    Setting { seed, stays: true, power: true, waits_for_router: true, ..Setting::default() }
+}
+
+/// The cuts of a file system without order, on one that leaves both names.
+pub(crate) fn stories(points: &Points, most: usize, seed: u64) -> Vec<Vec<Strike>> {
+    let mut stories = unordered_cuts(&points.choose(most, seed), seed);
+    for strike in stories.iter_mut().flatten().filter(|strike| strike.power != Power::On) {
+        strike.power = Power::BothNames;
+    }
+    stories
+}
+
+// P91
+#[test]
+fn a_file_that_has_both_names_after_a_power_cut_is_delivered_once() -> Done {
+    let setting = setting(17);
+    let stories = stories(&Points::count(&setting)?, 60, 17);
+    green("power cuts that leave both names", &sweep(Ground::directory, &setting, stories)?)
+}
+
+// P91
+#[test]
+fn without_the_look_for_a_second_name() -> Done {
+    red("second-name", setting(18), |setting| {
+        until_red(setting, stories(&Points::count(setting)?, 60, 18))
+    })
+}
+
+/// To sync an inbox alone gives both names to what was just delivered there.
+#[test]
+fn no_command_of_a_reader_syncs_a_directory_of_its_inbox() -> Done {
+    let world = World::with(&["alice", "bob"]);
+    let _router = world.router(&[]);
+    let commands: [&[&str]; 5] = [
+        &["wait"],
+        &["read"],
+        &["take", "--holder", "one"],
+        &["done", "TAKEN", "--renew", "--holder", "one"],
+        &["done", "TAKEN", "--holder", "one"],
+    ];
+    for args in commands {
+        world.send("alice", "bob", "hello");
+        world.wait("the mail is there", || !world.inbox("bob").is_empty());
+        let taken = world.names("inbox/bob/taken").pop().map(|name| world.read(&format!("inbox/bob/taken/{name}")));
+        let taken = taken.and_then(|mail| Some(mail["id"].as_str()?.to_owned())).unwrap_or_default();
+        let args: Vec<&str> = args.iter().map(|arg| if *arg == "TAKEN" { &*taken } else { arg }).collect();
+        let mut command = world.bare(&args);
+        command.args(["--as", "bob"]);
+        // The router is a child of this thread, and the tracer waits for any.
+        let trace = || Tracer::new(world.path())?.run(command, Plan::Count);
+        let outcome = thread::scope(|scope| scope.spawn(trace).join().expect("a tracer does not panic"))?;
+        assert_eq!(outcome.end, End::Exited(0), "mailbag {args:?}: {}", outcome.stderr);
+        let synced = outcome.changes().filter(|call| call.name == "fsync").map(|call| call.shown(world.path()));
+        let synced: Vec<_> = synced.filter(|path| path.contains("inbox")).collect();
+        assert!(synced.is_empty(), "mailbag {args:?} synced {synced:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_stands_in_seen_too_is_read_once() -> Done {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hello");
+    world.ok(&["read", "--as", "bob"]);
+    let name = world.names("inbox/bob/seen").pop().ok_or("nothing was read")?;
+    fs::hard_link(world.room("inbox/bob/seen").join(&name), world.room("inbox/bob").join(&name))?;
+    world.ok(&["read", "--all", "--as", "bob"]);
+    assert_eq!((world.names("inbox/bob").len(), world.names("inbox/bob/seen").len()), (0, 1));
+    Ok(())
+}
+
+/// A second name that is not the recipient's says nothing: many keep copies of a directory by hard links.
+#[test]
+fn a_staged_copy_with_a_name_outside_the_inbox_is_delivered() -> Done {
+    let room = || {
+        let world = World::with(&["alice", "bob"]);
+        world.drop_file("alice", "a.json", r#"{"to": "bob", "body": "hello"}"#);
+        world
+    };
+    let pass = |world: &World, plan| Tracer::new(world.path())?.run(world.bare(&["run", "--once"]), plan);
+    let counted = pass(&room(), Plan::Count)?;
+    let delivery = |call: &&Call| call.name.starts_with("rename") && call.paths[1].iter().any(|part| part == "inbox");
+    let call = counted.changes().find(delivery).and_then(|call| call.number).ok_or("nothing was delivered")?;
+    let world = room();
+    pass(&world, Plan::Kill { call, moment: Moment::Before })?;
+    for staged in fs::read_dir(world.room("spool/stage"))? {
+        let staged = staged?;
+        fs::hard_link(staged.path(), world.path().join(staged.file_name()))?;
+    }
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["hello"]);
+    Ok(())
+}
