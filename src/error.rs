@@ -85,6 +85,16 @@ pub enum Error {
         /// What to do.
         cure: String,
     },
+    /// What was asked for was done, and something behind it failed: doing it again would do it twice.
+    #[error("{what}, but {why}; {cure}")]
+    Done {
+        /// What was done.
+        what: String,
+        /// What failed then.
+        why: String,
+        /// What not to do.
+        cure: String,
+    },
     /// What was named does not exist.
     #[error("{what}; {cure}")]
     NotFound {
@@ -112,7 +122,9 @@ impl Error {
         match self {
             Error::Io { source, .. } if is_temporary(source) => Class::Temporary,
             Error::Busy { .. } | Error::Timeout { .. } => Class::Temporary,
-            Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } => Class::Bug,
+            Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } | Error::Done { .. } => {
+                Class::Bug
+            }
             Error::Usage { .. } | Error::NotFound { .. } | Error::Untrusted { .. } | Error::Refused(_) => {
                 Class::Permanent
             }

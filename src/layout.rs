@@ -4,9 +4,11 @@
 //! it. File names that carry fields separate them with `~`, which no name and no number contains.
 
 mod clients;
+mod drops;
 mod packs;
 
 pub use clients::*;
+pub use drops::*;
 pub use packs::*;
 
 use crate::clock::Stamp;

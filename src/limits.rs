@@ -254,6 +254,8 @@ const _: () = assert!(VIGIL_HANDOVER.as_secs() > 2 * VIGIL.as_secs());
 pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest file that says who has taken a message.
 pub const LEASE_BYTES: u64 = 64 << 10;
+/// How old a draft in an outbox has to be, beside not being locked, to be what a killed command left.
+pub const DRAFT_AGE: Duration = Duration::from_secs(600);
 /// How deep below an inbox recovery looks for a copy that it finds staged too.
 pub const INBOX_DEPTH: usize = 8;
 /// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.

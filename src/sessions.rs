@@ -156,7 +156,7 @@ impl Held {
     fn write(&self, lease: &Lease) -> Result<()> {
         let mut text = serde_json::to_vec_pretty(lease).expect("a lease is plain data");
         text.push(b'\n');
-        self.dir.show(&layout::session(&lease.agent), &text)
+        self.dir.show(layout::session(&lease.agent), &text)
     }
 }
 

@@ -8,6 +8,7 @@ mod refused;
 mod sending;
 mod sharing;
 mod spoken;
+mod standing;
 
 use crate::world::World;
 

@@ -64,7 +64,6 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/actions/trust.rs", "from.join(asked)", "the room that a person names"),
     ("src/actions/rejected/standing.rs", "directory.join(name)", "only shown, and read below the room: a refused file"),
     ("src/actions/rejected.rs", "layout::outbox(&refused.agent).join(name)", "only shown: where the file was put"),
-    ("src/actions/send.rs", "outbox.join(format!(", "a sender names its file as it likes"),
     ("src/actions/status.rs", "layout::rejected(agent).join(name)", "only shown: a refused file"),
     ("src/actions/trace.rs", "sent.join(name)", "only shown: where the original is kept"),
     ("src/actions/status.rs", "Path::new(layout::STAGE).join(", "looks whether a copy still waits"),

@@ -1,9 +1,10 @@
 //! The doctor: what is wrong with a room, with this machine, or with where the commands look, and what mends each.
 //!
-//! Looking changes nothing. Mending does only what can't lose anything: it makes directories that are missing, and a
-//! pass, which is what every command does anyway.
+//! Looking changes nothing. Mending does only what can't lose anything: it makes directories that are missing, removes
+//! drafts that nobody sent, and makes a pass, which is what every command does anyway.
 
 mod access;
+mod drafts;
 mod files;
 mod hooks;
 mod mail;
@@ -142,6 +143,7 @@ fn look(room: &Room, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<(
     place::look(&patient, findings)?;
     trust::look(&patient, findings)?;
     power::look(&patient, findings);
+    drafts::look(room, findings)?;
     mail::look(room, findings)?;
     hooks::look(&patient, asked, findings);
     sessions::look(&patient, asked, findings)

@@ -6,6 +6,7 @@ use super::{attach, status, time};
 use crate::address::{Address, quoted};
 use crate::clock::Stamp;
 use crate::daemon::{self, Passed};
+use crate::disk;
 use crate::error::{Error, Problem, Result};
 use crate::lookup::{self, Eyes, Pace, Past, Unclear};
 use crate::registry::{Agent, Registry};
@@ -16,6 +17,9 @@ use crate::{id, inbox, layout};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
+
+/// What not to do after an error once a message stands in its outbox.
+pub const STANDS: &str = "don't send it again";
 
 /// A message as the command line gives it.
 #[derive(Debug, Default, Clone)]
@@ -82,19 +86,40 @@ pub struct Sent {
     pub copied: Vec<String>,
 }
 
+impl Sent {
+    /// What stands there, for an error that comes after it.
+    pub fn stands(&self) -> String {
+        format!("the message {} stands in {}", self.id, self.file.display())
+    }
+
+    fn stands_although(&self, e: &Error) -> Error {
+        let why = match e {
+            Error::Sync { source, .. } => source.to_string(),
+            e => e.to_string(),
+        };
+        Error::Done {
+            what: self.stands(),
+            why: format!("can't be made durable, so that a power cut can lose it: {why}"),
+            cure: STANDS.into(),
+        }
+    }
+}
+
 /// Writes a message into the outbox of its sender. Once this has returned, a power cut doesn't lose it. The message that it
 /// answers is marked as read.
 pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
     let Prepared { sent, text, sender, answers } = prepare(room, who, draft)?;
-    if let Some(outbox) = sent.file.parent() {
-        room.dir.make(outbox)?;
-    }
-    room.dir.replace(&sent.file, text.as_bytes())?;
+    let outbox = room.dir.make(sent.file.parent().unwrap_or(&sent.file))?;
+    let name = layout::message_file(&sent.id);
+    let trouble = disk::put(&outbox, &name, &layout::unsent(&name), text.as_bytes())?;
     if let Some(at) = answers {
         // It was sent: what goes wrong here must not be taken for a failure to send.
         inbox::mark_copy_seen(&room.dir, &sender, at).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
     }
-    Ok(sent)
+    match trouble {
+        None => Ok(sent),
+        Some(e) => Err(sent.stands_although(&e)),
+    }
 }
 
 /// A message that may be sent.
@@ -127,8 +152,7 @@ fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
     }
     let checked = Judge::of(room, &registry, &sender).value(Value::Object(fields));
     let (_, recipients) = checked.map_err(|problems| Error::Refused(unquoted(problems, words)))?;
-    let outbox = layout::outbox(&sender);
-    let file = outbox.join(format!("{id}.json"));
+    let file = layout::dropped(&sender, &id);
     let sent = Sent { id, file, recipients: recipients.unwrap_or_default(), copied };
     Ok(Prepared { sent, text, sender, answers })
 }

@@ -3,6 +3,7 @@
 use super::Exit;
 use super::context::Context;
 use crate::actions::ack::{self, Ack};
+use crate::actions::send::STANDS;
 use crate::error::Result;
 use crate::ladder::Rung;
 use clap::builder::PossibleValuesParser;
@@ -49,6 +50,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     cx.route(&room);
     let rung = Rung::of_ack(&args.state).unwrap_or(Rung::Acknowledged);
     let sent = ack::ack(&room, &who, Ack { refs: args.ids, rung, note: args.note })?.sent;
+    cx.out.did(sent.stands(), STANDS);
     cx.route(&room);
     if cx.out.json {
         cx.out.json(&sent)?;

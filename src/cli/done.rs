@@ -52,6 +52,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         _ => Word::Done,
     };
     let (mail, state) = take::say(&room, &agent, &args.id, &Consumer::new(args.holder), word)?;
+    cx.out.did(format!("the state of {} was changed", mail.id), "don't change it again");
     if cx.out.json {
         cx.out.json(&json!({"id": mail.id, "seq": mail.seq, "state": state}))?;
         return Ok(Exit::Ok);

@@ -86,6 +86,7 @@ pub fn main() -> ExitCode {
         Err(e) => {
             // What was found before it went wrong is shown as well.
             let _ = cx.out.flush();
+            let e = cx.out.behind(e);
             cx.out.error(&e);
             if is_hook { Exit::Ok.into() } else { Exit::of(&e).into() }
         }

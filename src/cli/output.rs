@@ -39,6 +39,8 @@ pub(super) struct Output {
     pub(super) json: bool,
     /// Is talk to be left out, but for errors?
     pub(super) quiet: bool,
+    /// What was done, and what not to do after an error that comes behind it.
+    did: Option<(String, &'static str)>,
 }
 
 impl Output {
@@ -46,7 +48,24 @@ impl Output {
         let stdout = std::io::stdout();
         let colour = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
         let terminal = stdout.is_terminal();
-        Output { stdout: BufWriter::with_capacity(1 << 16, stdout), colour, terminal, json, quiet }
+        Output { stdout: BufWriter::with_capacity(1 << 16, stdout), colour, terminal, json, quiet, did: None }
+    }
+
+    /// What was asked for is done: an error from here on must not be taken for a reason to do it again.
+    pub(super) fn did(&mut self, what: impl Into<String>, cure: &'static str) {
+        self.did = Some((what.into(), cure));
+    }
+
+    /// The error as it is to be shown, with what was done before it.
+    pub(super) fn behind(&mut self, error: Error) -> Error {
+        let is_trouble = matches!(
+            error,
+            Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } | Error::Busy { .. }
+        );
+        match self.did.take().filter(|_| is_trouble) {
+            Some((what, cure)) => Error::Done { what, why: error.to_string(), cure: cure.into() },
+            None => error,
+        }
     }
 
     /// Is standard output a terminal?
@@ -263,6 +282,9 @@ fn as_json(error: &Error) -> Value {
         Error::NotFound { what, cure } => ("not_found", what, cure),
         Error::Busy { what, cure } => ("busy", what, cure),
         Error::Timeout { what, cure } => ("timeout", what, cure),
+        Error::Done { what, why, cure } => {
+            return json!({"code": "done", "exit": exit, "what": format!("{what}, but {why}"), "cure": cure});
+        }
         Error::Moved { what, cure } => ("moved", what, cure),
         Error::Untrusted { what, cure } => ("untrusted", what, cure),
         Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),

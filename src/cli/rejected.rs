@@ -208,6 +208,13 @@ fn problems(problems: &[Problem], cx: &mut Context) -> Result<()> {
 
 fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
     let retried = rejected::retry(&cx.room()?, which, mended.as_deref())?;
+    if !retried.is_empty() {
+        let names: Vec<String> = retried.iter().map(|one| one.file.display().to_string()).collect();
+        cx.out.did(
+            format!("put back as {}", names.join(", ")),
+            "don't retry it; `mailbag status` and `mailbag rejected` show what became of it",
+        );
+    }
     let exit = match () {
         () if retried.iter().any(|one| one.became == Some(Event::Refused)) => Exit::BadData,
         () if retried.iter().any(|one| one.became.is_none()) => Exit::TryAgain,

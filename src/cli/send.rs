@@ -95,6 +95,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// Sends a draft, says its id, and routes.
 pub(super) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Result<Exit> {
     let sent = send::send(room, who, draft)?;
+    cx.out.did(sent.stands(), send::STANDS);
     // Before the pass: whoever kills a slow pass knows the id of what was sent.
     if !cx.out.json {
         cx.out.line(&sent.id)?;
@@ -113,12 +114,12 @@ pub(super) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
 /// What came of the pass after a message was sent.
 pub(super) fn after(room: &Room, sent: &Sent, routed: Result<Passed>, cx: &Context) -> Result<Exit> {
     routed.map(|_| Exit::Ok).or_else(|e| {
-        let place = room.dir.at(&sent.file).display().to_string();
-        cx.out.warn(&format!("the message was sent, and waits to be routed; don't send it again ({place})"));
         // What passes by itself is no failure of sending.
         if Exit::of(&e) != Exit::TryAgain {
             return Err(e);
         }
+        let place = room.dir.at(&sent.file).display().to_string();
+        cx.out.warn(&format!("the message was sent, and waits to be routed; don't send it again ({place})"));
         cx.out.warn(&e.to_string());
         Ok(Exit::Ok)
     })

@@ -49,6 +49,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let Args { file, category, to, note, media_type, .. } = args;
     let (artifact, sent) = share(&room, &who, Wish { file, category, to, note, media_type })?;
+    cx.out.did(format!("{} is shared, and {}", artifact.file.display(), sent.stands()), "don't share it again");
     if artifact.renamed {
         cx.out.note(&format!("another file has that name; this one is kept as {}", artifact.path));
     } else if artifact.already {

@@ -93,6 +93,8 @@ fn follow(change: Change, follow: bool, cx: &mut Context) -> Result<Exit> {
     let who = cx.who(change.follower.as_deref())?;
     let room = cx.room()?;
     let sent = topic::change(&room, &who, follow, &change.topics)?;
+    let stand: Vec<String> = sent.iter().map(|sent| sent.stands()).collect();
+    cx.out.did(stand.join(", "), send::STANDS);
     if let Err(e) = send::route(&room) {
         cx.out.warn(&format!("it was sent, and waits to be routed; don't send it again: {e}"));
     }

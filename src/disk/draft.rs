@@ -80,6 +80,21 @@ impl Draft {
     }
 }
 
+/// Writes a new file in one step, by way of this temporary name in the same directory, never over another. Whoever finds
+/// the temporary one locked knows that its writer lives. A failure leaves nothing of it; only `Some` says that the file
+/// stands in its place, and that a power cut can lose it.
+pub fn put(dir: &Dir, name: &str, temporary: &str, bytes: &[u8]) -> Result<Option<Error>> {
+    let mut draft = Draft::new(dir, temporary)?;
+    // Where a file system knows no locks, the draft's age has to do.
+    let _ = draft.file.try_lock();
+    draft.write_all(bytes).doing("write", draft.path())?;
+    draft.sync()?;
+    // Whoever takes the file takes none that is still open for writing.
+    draft.file = dir.look(temporary)?;
+    draft.place(name)?;
+    Ok(dir.sync().err())
+}
+
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.file.write(bytes)?;

@@ -12,6 +12,7 @@ mod draft;
 mod head;
 mod locks;
 mod keeps;
+mod listing;
 pub mod machine;
 mod outside;
 mod own;
@@ -21,8 +22,9 @@ pub use access::{Readers, may_give};
 pub use append::{Append, forget, rewrite};
 pub use barrier::{Barrier, Durability};
 pub use board::Board;
-pub use draft::Draft;
+pub use draft::{Draft, put};
 pub use keeps::{Keeps, keeps};
+pub use listing::{Entry, Listing};
 pub use outside::Outside;
 pub use own::Own;
 pub use system::Lease;
@@ -36,7 +38,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -377,40 +378,6 @@ impl Meta {
             gid: stat.st_gid,
             modified: nanos(stat.st_mtime, stat.st_mtime_nsec),
             changed: nanos(stat.st_ctime, stat.st_ctime_nsec),
-        }
-    }
-}
-
-/// The names of a directory, read as it goes.
-pub struct Listing {
-    entries: rustix::fs::Dir,
-    path: Arc<Path>,
-}
-
-/// A name in a directory, and what kind of file it is if the file system says so without being asked again.
-#[derive(Debug)]
-pub struct Entry {
-    /// The file's name, without its directory.
-    pub name: OsString,
-    /// What it is, or `FileType::Unknown`.
-    pub kind: FileType,
-    /// Its identity on its file system.
-    pub inode: u64,
-}
-
-impl Iterator for Listing {
-    type Item = Result<Entry>;
-
-    fn next(&mut self) -> Option<Result<Entry>> {
-        loop {
-            let entry = match self.entries.next()?.doing("list", &self.path) {
-                Ok(entry) => entry,
-                Err(e) => return Some(Err(e)),
-            };
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name != "." && name != ".." {
-                return Some(Ok(Entry { name: name.to_owned(), kind: entry.file_type(), inode: entry.ino() }));
-            }
         }
     }
 }

@@ -47,11 +47,8 @@ pub struct Shelf {
 impl Shelf {
     /// Waits for whoever holds it, which takes milliseconds, and not without end.
     pub fn open(room: &Dir, agent: &str) -> Result<Shelf> {
-        let taken = room.make(layout::taken(agent))?;
-        let lock = taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT)?;
         let taken = room.make_loose(layout::taken(agent))?;
-        let lock = taken.lock_file(layout::TAKEN_LOCK)?;
-        lock.lock().doing("lock", taken.at(layout::TAKEN_LOCK))?;
+        let lock = taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT)?;
         let inbox = room.sub(layout::inbox(agent))?;
         Ok(Shelf { room: room.clone(), agent: agent.to_owned(), inbox, taken, _lock: lock })
     }

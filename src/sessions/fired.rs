@@ -31,7 +31,7 @@ pub fn note(room: &Room, client: &str, event: &str, agent: Option<&str>, trouble
     let (client_name, at) = (client.to_owned(), Stamp::now().to_string());
     let fired = Fired { client: client_name, event: event.to_owned(), at, agent: agent.map(Into::into), trouble };
     let text = serde_json::to_vec(&fired).expect("it is plain data");
-    room.dir.make(layout::FIRED)?.show(&layout::fired(client, event), &text)
+    room.dir.make(layout::FIRED)?.show(layout::fired(client, event), &text)
 }
 
 /// All hooks that ever ran here, by client and event.

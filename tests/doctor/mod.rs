@@ -1,5 +1,6 @@
 //! `mailbag doctor`: each thing that it finds, in a real room, and what mends it.
 
+mod drafts;
 mod hooks;
 mod machine;
 mod mending;

@@ -28,13 +28,22 @@ pub(crate) fn red(fault: &str, setting: Setting, sweep: impl Fn(&Setting) -> Fou
     Ok(())
 }
 
-/// The same with the power of a real file system.
 fn red_on_ext4(fault: &str, setting: Setting, stories: impl Fn(&Setting) -> io::Result<Vec<Vec<Strike>>>) -> Done {
-    if let Some(why) = Kind::Ext4.unavailable() {
-        println!("control {fault} on ext4: skipped, {why}");
+    red_on(Kind::Ext4, fault, setting, stories)
+}
+
+/// The same with the power of a real file system.
+pub(crate) fn red_on(
+    kind: Kind,
+    fault: &str,
+    setting: Setting,
+    stories: impl Fn(&Setting) -> io::Result<Vec<Vec<Strike>>>,
+) -> Done {
+    if let Some(why) = kind.unavailable() {
+        println!("control {fault} on {kind}: skipped, {why}");
         return Ok(());
     }
-    red(fault, setting, |setting| sweep_until(1, || Ground::device(Kind::Ext4), setting, stories(setting)?))
+    red(fault, setting, |setting| sweep_until(1, || Ground::device(kind), setting, stories(setting)?))
 }
 
 fn undisturbed() -> Vec<Vec<Strike>> {

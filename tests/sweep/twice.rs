@@ -4,10 +4,11 @@
 //! Played on any directory, by hard links. Recipients sync their inboxes at any time, so what came there counts as synced.
 
 use super::calls::Call;
-use super::controls::{red, until_red};
+use super::controls::{red, red_on, until_red};
+use super::device::Kind;
 use super::scenario::Setting;
 use super::story::{Ground, Power, Strike};
-use super::sweeps::{Done, Points, green, sweep, unordered_cuts};
+use super::sweeps::{Done, Points, cuts, green, sweep, unordered_cuts};
 use super::tracer::{End, Moment, Outcome, Plan, Tracer};
 use crate::world::World;
 use std::fs;
@@ -90,6 +91,9 @@ fn a_file_that_has_both_names_after_a_power_cut_is_delivered_once() -> Done {
 fn without_the_look_for_a_second_name() -> Done {
     red("second-name", setting(18), |setting| {
         until_red(setting, stories(&Points::count(setting)?, 60, 18))
+    })?;
+    red_on(Kind::Btrfs, "second-name", Setting { syncs_inboxes: true, ..setting(18) }, |setting| {
+        Ok(cuts(&Points::count(setting)?.choose(60, 18), 18))
     })
 }
 

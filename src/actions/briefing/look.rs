@@ -38,7 +38,7 @@ impl Look {
         let settled = now - limits::CLOCKS_APART.as_nanos() as i128;
         if self.inbox.2.max(self.announced.2) < settled {
             let kept = serde_json::to_vec(self).unwrap_or_default();
-            let _ = room.dir.sub(layout::SESSIONS).and_then(|dir| dir.show(&layout::looked(agent), &kept));
+            let _ = room.dir.sub(layout::SESSIONS).and_then(|dir| dir.show(layout::looked(agent), &kept));
         }
     }
 }

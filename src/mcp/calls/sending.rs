@@ -49,7 +49,9 @@ pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
     send::route_waiting(&room)?;
     let Reply { draft, left_out, answered } = reply::reply(&room, &who, &id, all, draft)?;
     let mut shown = post(&room, &who, draft)?;
-    call.receipts.spoken_of(&room, &who.name, &answered)?;
+    if let Err(e) = call.receipts.spoken_of(&room, &who.name, &answered) {
+        shown.text += &format!("\n{e}");
+    }
     if !left_out.is_empty() {
         shown.text += &format!("\nnot to {}, who can't be written to any more", left_out.join(", "));
         shown.data["left_out"] = json!(left_out);
@@ -68,10 +70,9 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
     // What the acker was told just now may not be in the log yet.
     let before = route(&room);
     let acked = ack::ack(&room, &who, Ack { refs: vec![id.clone()], rung, note })?;
-    for message in &acked.messages {
-        call.receipts.spoken_of(&room, &who.name, message)?;
-    }
-    let trouble = route(&room).or(before);
+    let spoken = acked.messages.iter().map(|message| call.receipts.spoken_of(&room, &who.name, message));
+    let spoken = spoken.filter_map(Result::err).map(|e| e.to_string()).next();
+    let trouble = route(&room).or(before).or(spoken);
     let mut text = format!("{id} is {}", rung.as_str());
     text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
     Ok(Shown { text, data: json!({"id": id, "status": rung.as_str()}) })

@@ -1,0 +1,112 @@
+//! Errors that come once the thing is done: they name what stands, and nobody takes them for a reason to do it again.
+
+use crate::world::{Ran, World};
+use serde_json::Value;
+use std::fs::File;
+use std::process::Stdio;
+
+/// Runs a command whose standard output is a full disk.
+fn to_a_full_disk(world: &World, args: &[&str]) -> (i32, String) {
+    let full = File::options().write(true).open("/dev/full").expect("a device that is full");
+    let output = world.bare(args).stdin(Stdio::null()).stdout(full).output().expect("the program runs");
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_full_output_does_not_make_anybody_send_twice() {
+    let world = World::with(&["alice", "bob"]);
+    let id = world.send("alice", "bob", "hello");
+    world.drop_file("alice", "bad.json", r#"{"to": "carol", "body": "hello"}"#);
+    world.ok(&["run", "--once"]);
+    world.write("notes.md", "a text");
+    world.ok(&["take", "--as", "bob", "--holder", "one"]);
+    let notes = world.room("notes.md").display().to_string();
+    let commands: [&[&str]; 8] = [
+        &["send", "bob", "hello", "--as", "alice"],
+        &["reply", &id, "hello", "--as", "bob"],
+        &["ack", &id, "--as", "bob"],
+        &["ask", "bob", "well?", "--as", "alice", "--timeout", "1ms"],
+        &["share", &notes, "--as", "alice", "--category", "reports"],
+        &["topic", "subscribe", "ports", "--as", "bob"],
+        &["done", &id, "--as", "bob", "--holder", "one"],
+        &["rejected", "retry", "bad.json"],
+    ];
+    for args in commands {
+        let (code, said) = to_a_full_disk(&world, &[args, &["--json"]].concat());
+        let error: Value =
+            said.lines().filter_map(|line| serde_json::from_str(line).ok()).next_back().unwrap_or_default();
+        let error = &error["error"];
+        let cure = error["cure"].as_str().unwrap_or_default();
+        assert_eq!((code, &error["code"], &error["exit"]), (1, &"done".into(), &1.into()), "{args:?}: {said}");
+        assert!(cure.starts_with("don't "), "{args:?}: {said}");
+        assert!(!said.contains("try again"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn the_id_and_the_place_of_what_was_sent_are_told() {
+    let world = World::with(&["alice", "bob"]);
+    let (code, said) = to_a_full_disk(&world, &["send", "bob", "hello", "--as", "alice"]);
+    let name = world.names("outbox/alice").pop().expect("the message");
+    assert_eq!(code, 1, "{said}");
+    let id = name.trim_end_matches(".json");
+    assert!(
+        said.contains(&format!("the message {id} stands in outbox/alice/{name}, but can't write to standard output")),
+        "{said}"
+    );
+    assert!(said.trim_end().ends_with("; don't send it again"), "{said}");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["hello"]);
+}
+
+#[test]
+fn a_command_that_has_done_nothing_yet_says_what_failed_alone() {
+    let world = World::with(&["alice"]);
+    let (code, said) = to_a_full_disk(&world, &["status"]);
+    assert_eq!((code, said.contains("don't")), (75, false), "{said}");
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod traced {
+    use super::*;
+    use crate::sweep::tracer::{End, Plan, Tracer};
+
+    /// Sends while the N-th sync fails.
+    fn failing(nth: usize) -> (World, End, String) {
+        let world = World::with(&["alice", "bob"]);
+        let plan = Plan::Fail { name: "fsync", nth, errno: libc::EIO, lasting: false };
+        let send = world.bare(&["send", "bob", "hello", "--as", "alice"]);
+        let outcome = Tracer::new(world.path()).and_then(|mut tracer| tracer.run(send, plan)).expect("a traced run");
+        assert_eq!(outcome.failed, 1);
+        (world, outcome.end, outcome.stderr)
+    }
+
+    #[test]
+    fn a_sync_that_fails_behind_the_rename_does_not_make_anybody_send_twice() {
+        let (world, end, said) = failing(2);
+        let name = world.names("outbox/alice").pop().expect("the message");
+        assert_eq!(end, End::Exited(1), "{said}");
+        assert!(said.contains(&format!("stands in outbox/alice/{name}, but can't be made durable")), "{said}");
+        assert!(said.contains("don't send it again"), "{said}");
+        world.ok(&["run", "--once"]);
+        assert_eq!(world.bodies("bob"), ["hello"]);
+    }
+
+    #[test]
+    fn a_sync_that_fails_before_it_leaves_nothing() {
+        let (world, end, said) = failing(1);
+        assert_eq!((end, said.contains("stands")), (End::Exited(1), false), "{said}");
+        let left: Vec<_> = std::fs::read_dir(world.room("outbox/alice")).expect("an outbox").collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_pass_that_fails_for_good_names_the_message_once() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "first");
+    std::fs::write(world.room("spool/room"), "another\n").expect("another room's id");
+    let Ran { code, out, err } = world.run(&["send", "bob", "hello", "--as", "alice"]);
+    assert_eq!((code, err.matches("don't send it again").count()), (1, 1), "{err}");
+    assert!(err.contains(out.trim()), "{err}");
+}
