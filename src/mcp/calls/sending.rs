@@ -70,8 +70,12 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
     // What the acker was told just now may not be in the log yet.
     let before = route(&room);
     let acked = ack::ack(&room, &who, Ack { refs: vec![id.clone()], rung, note })?;
-    let spoken = acked.messages.iter().map(|message| call.receipts.spoken_of(&room, &who.name, message));
-    let spoken = spoken.filter_map(Result::err).map(|e| e.to_string()).next();
+    let mut spoken = None;
+    for message in &acked.messages {
+        if let Err(e) = call.receipts.spoken_of(&room, &who.name, message) {
+            spoken = Some(e.to_string());
+        }
+    }
     let trouble = route(&room).or(before).or(spoken);
     let mut text = format!("{id} is {}", rung.as_str());
     text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
