@@ -21,6 +21,8 @@ use crate::error::{Error, Result};
 use crate::room::Room;
 use crate::{layout, limits};
 use serde::{Deserialize, Serialize};
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::time::Duration;
 
@@ -180,18 +182,28 @@ pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     }
 }
 
-/// When sessions last called, for whoever asks who is there.
-pub struct Calls(Option<Dir>);
+/// Which sessions called when, and which agents have a process that waits or watches: for the roster.
+pub struct Calls {
+    room: Dir,
+    sessions: Option<Dir>,
+    /// Looked up once, and only if it is needed.
+    held: OnceCell<BTreeSet<String>>,
+}
 
 impl Calls {
     /// Looks at the sessions of a room.
     pub fn of(room: &Dir) -> Calls {
-        Calls(room.sub(layout::SESSIONS).ok())
+        Calls { room: room.clone(), sessions: room.sub(layout::SESSIONS).ok(), held: OnceCell::new() }
     }
 
     /// The last call of the session that speaks for this agent.
     pub fn last(&self, agent: &str) -> Option<Stamp> {
-        read(self.0.as_ref()?, agent).filter(|lease| !lease.ended)?.last()
+        read(self.sessions.as_ref()?, agent).filter(|lease| !lease.ended)?.last()
+    }
+
+    /// The agents for which a process runs that waits, watches or serves tools.
+    pub fn held(&self) -> &BTreeSet<String> {
+        self.held.get_or_init(|| holds::held_agents(&self.room))
     }
 }
 

@@ -40,8 +40,7 @@ impl Standing for Seen<'_> {
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        let called = Calls::of(&self.room.dir).last(agent);
-        roster::is_there(self.fold.last_seen(agent).max(called), Stamp::now())
+        roster::is_there(agent, (&self.fold, &Calls::of(&self.room.dir)), Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {

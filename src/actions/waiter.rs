@@ -43,7 +43,7 @@ pub struct Waiter {
     /// When to say that something may have come, though nothing was heard.
     next_look: Instant,
     signal: Arc<AtomicI32>,
-    /// What keeps the agent its session's meanwhile.
+    /// What keeps the agent present, and its session's, meanwhile.
     hold: Option<Hold>,
 }
 
@@ -55,7 +55,7 @@ impl Waiter {
         let signal = Arc::new(AtomicI32::new(0));
         listen(signal.clone(), watch.waker())?;
         let next_look = Instant::now() + limits::SWEEP_TRUSTED;
-        let hold = Hold::of_this_session(room);
+        let hold = Hold::of_waiting(room, agent);
         Ok(Waiter { watch, routing: Routing::new(room), next_look, signal, hold })
     }
 

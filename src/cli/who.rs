@@ -15,16 +15,17 @@ Examples:
 Each line: presence, id, display name or role, when it was last seen, how many
 messages it has not read and since when, and what it last said that it does.
 
-online   seen within 5 minutes
+online   seen within 5 minutes, or waiting or watching now
 idle     seen within the hour, or the registry says idle
 offline  not seen for longer, or the registry says offline
 stale    nothing for 6 hours (stale_after in settings.toml), although it has
          unread mail or the registry says online
 
-An agent is seen when it sends something, when mail leaves its inbox, and when
-a hook or tool of its session calls. What the registry says of it stands in brackets. It says what it does by messages of
-type status, progress, blocked, completed or agent_complete. The same stands in
-roster.json in the room.";
+An agent is seen when it sends something, when mail leaves its inbox, when a
+hook or tool of its session calls, and as long as `mailbag watch`, `follow` or
+`wait` runs for it. What the registry says of it stands in brackets. It says
+what it does by messages of type status, progress, blocked, completed or
+agent_complete. The same stands in roster.json in the room.";
 
 /// Show who is there, what each does, and how much it has not read
 #[derive(Debug, clap::Args)]

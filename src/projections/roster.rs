@@ -1,7 +1,7 @@
 //! The roster: who is there, what each does, and how much it has not read.
 //!
 //! Presence is observed, never declared: an agent was there when it sent something, took mail out of its inbox, or when
-//! a hook or tool of its session called. It need not remember to say so. What the registry says of it is shown beside that.
+//! a hook or tool of its session called, and is there while a process waits or watches for it. It need not remember to say so. What the registry says of it is shown beside that.
 
 use crate::clock::Stamp;
 use crate::disk::{Dir, Meta};
@@ -20,7 +20,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
-    /// Seen a moment ago.
+    /// Seen a moment ago, or a process waits or watches as this agent.
     Online,
     /// Seen within the hour, or said to be idle.
     Idle,
@@ -67,7 +67,8 @@ pub struct Present {
     /// What the registry says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared: Option<&'static str>,
-    /// When it last sent something, took mail out of its inbox, or its session called; absent for never.
+    /// When it last sent something, took mail out of its inbox, or its session called; now while a process waits or watches
+    /// as this agent; absent for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<String>,
     /// What it last said that it does.
@@ -105,13 +106,14 @@ struct Signs<'a> {
     /// When its oldest unread message was accepted.
     oldest: Option<Stamp>,
     stale_after: Duration,
+    calls: &'a Calls,
 }
 
 impl<'a> Signs<'a> {
-    fn of(agent: &'a Agent, (fold, calls): (&Fold, &Calls), stale_after: Duration) -> Signs<'a> {
+    fn of(agent: &'a Agent, (fold, calls): (&Fold, &'a Calls), stale_after: Duration) -> Signs<'a> {
         let oldest = fold.mailboxes.unread(&agent.id).next().map(|(at, _)| at);
         let seen = fold.last_seen(&agent.id).max(calls.last(&agent.id));
-        Signs { agent, seen, oldest, stale_after }
+        Signs { agent, seen, oldest, stale_after, calls }
     }
 
     /// From when on it is stale, if nothing happens: mail waits for who reads it, and does nothing to who is away.
@@ -125,13 +127,18 @@ impl<'a> Signs<'a> {
         Some(since.after(self.stale_after))
     }
 
+    /// Does a process wait or watch as this agent, or serve its session?
+    fn is_held(&self) -> bool {
+        self.calls.held().contains(&*self.agent.id)
+    }
+
     fn presence(&self, now: Stamp) -> Presence {
         let within = |span| self.seen.is_some_and(|seen| now < seen.after(span));
         match self.agent.status {
             Status::Offline => Presence::Offline,
             _ if self.stale_at().is_some_and(|at| at <= now) => Presence::Stale,
             Status::Idle => Presence::Idle,
-            _ if within(limits::ONLINE) => Presence::Online,
+            _ if within(limits::ONLINE) || self.is_held() => Presence::Online,
             _ if within(limits::AWAY) => Presence::Idle,
             _ => Presence::Offline,
         }
@@ -146,13 +153,14 @@ impl<'a> Signs<'a> {
 
     fn present(&self, fold: &Fold, now: Stamp) -> Present {
         let agent = self.agent;
+        let seen = if self.is_held() { Some(now) } else { self.seen };
         Present {
             id: agent.id.clone(),
             name: agent.name.clone(),
             role: agent.role.clone(),
             presence: self.presence(now),
             declared: (agent.status != Status::Unknown).then(|| agent.status.as_str()),
-            last_seen: self.seen.map(|seen| seen.to_string()),
+            last_seen: seen.map(|seen| seen.to_string()),
             doing: fold.lives.doing(&agent.id).map(Doing::of),
             unread: fold.mailboxes.count(&agent.id),
             oldest_unread: self.oldest.map(|oldest| oldest.to_string()),
@@ -193,8 +201,9 @@ pub fn stale(registry: &Registry, (fold, calls): (&Fold, &Calls), stale_after: D
 }
 
 /// Was it seen within the hour?
-pub fn is_there(seen: Option<Stamp>, now: Stamp) -> bool {
-    seen.is_some_and(|seen| now < seen.after(limits::AWAY))
+pub fn is_there(agent: &str, (fold, calls): (&Fold, &Calls), now: Stamp) -> bool {
+    let seen = fold.last_seen(agent).max(calls.last(agent));
+    seen.is_some_and(|seen| now < seen.after(limits::AWAY)) || calls.held().contains(agent)
 }
 
 /// `roster.json`, and the links to it beside the conversations.

@@ -292,8 +292,8 @@ impl Standing for Crowd<'_> {
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        let called = Calls::of(&self.router.room.dir).last(agent);
-        roster::is_there(self.router.fold.last_seen(agent).max(called), Stamp::now())
+        let calls = Calls::of(&self.router.room.dir);
+        roster::is_there(agent, (&self.router.fold, &calls), Stamp::now())
     }
 
     fn last_active(&self, agent: &str) -> Stamp {

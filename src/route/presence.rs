@@ -6,6 +6,7 @@ use crate::projections::roster::{self, Present, Written};
 use crate::registry::Registry;
 use crate::sessions::Calls;
 use crate::{id, limits};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ pub(crate) struct Watched {
     made_from: Option<(u64, Arc<Registry>, Duration)>,
     /// When a change has to be written at the latest.
     due: Option<Instant>,
+    /// The agents that something held then.
+    held: BTreeSet<String>,
     /// When somebody's presence changes by itself.
     next: Option<Stamp>,
 }
@@ -57,11 +60,13 @@ impl Router {
         }
         let from = (self.fold.seq, self.registry.clone(), self.settings.stale_after);
         (self.watched.made_from, self.watched.due, self.watched.next) = (Some(from), None, next);
+        self.watched.held.clone_from(calls.held());
     }
 
-    /// Makes sure that the roster stands there.
+    /// Makes sure that the roster stands there, and knows who began or ended to wait or watch.
     pub(super) fn look_at_roster(&mut self) {
-        if !self.watched.written.look(&self.room.dir) {
+        let has_changed = Calls::of(&self.room.dir).held() != &self.watched.held;
+        if !self.watched.written.look(&self.room.dir) || has_changed {
             self.watched.due = Some(Instant::now());
         }
     }

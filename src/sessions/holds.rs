@@ -4,12 +4,13 @@
 //! and holds its lock. Whether the lock is held says whether it lives, in whatever namespace it runs; the system gives it
 //! up when it ends in any way.
 
-use super::{Caller, Held, Lease, Process};
+use super::{COMMAND, Caller, Held, Lease, Process};
 use crate::disk::Dir;
 use crate::error::Result;
 use crate::room::Room;
 use crate::{id, layout, limits};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
 
@@ -56,6 +57,7 @@ impl Hold {
         // While that is held nobody clears away what is not locked yet.
         let _held = Held::open(room)?;
         let dir = room.dir.make(layout::HOLDS)?;
+        tidy(&room.dir, agent);
         let name = layout::hold(agent, &id::mint());
         let lock = dir.lock_within(&name, limits::SESSIONS_WAIT)?;
         let text = serde_json::to_vec(session).expect("it is plain data");
@@ -68,6 +70,14 @@ impl Hold {
     pub fn of_this_session(room: &Room) -> Option<Hold> {
         let lease = super::agent_of(room, &Caller::from_environment()?).ok()?.filter(|lease| !lease.ended)?;
         Hold::take(room, &lease.agent, &lease.named()).inspect_err(|e| tracing::debug!("{e}")).ok()
+    }
+
+    /// Holds the agent that waits or watches here, as its session where it has one, so that it counts as present. That it
+    /// can't hinders nobody.
+    pub fn of_waiting(room: &Room, agent: &str) -> Option<Hold> {
+        let no_session = Named { client: COMMAND.into(), session: None, process: None };
+        let take = || Hold::take(room, agent, &no_session).inspect_err(|e| tracing::debug!("{e}")).ok();
+        Hold::of_this_session(room).or_else(take)
     }
 
     /// Its name, which no other has.
@@ -101,16 +111,33 @@ pub(super) fn tidy(room: &Dir, agent: &str) {
     }
 }
 
+/// The agents that something holds.
+pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
+    let Ok(dir) = room.sub(layout::HOLDS) else { return BTreeSet::new() };
+    let mut held = BTreeSet::new();
+    for name in names(&dir) {
+        if let Some(agent) = layout::read_hold(&name).filter(|agent| !held.contains(*agent))
+            && whose(&dir, &name).is_some()
+        {
+            held.insert(agent.to_owned());
+        }
+    }
+    held
+}
+
 /// The holds on an agent, each with whose it is, or nobody's where its lock is not held.
 fn each(room: &Dir, agent: &str) -> impl Iterator<Item = (String, Option<Named>)> {
     let dir = room.sub(layout::HOLDS).ok();
-    let names = dir.as_ref().and_then(|dir| dir.list().ok()).into_iter().flatten().flatten();
-    let names = names.filter_map(|entry| entry.name.into_string().ok());
-    let ours: Vec<String> = names.filter(|name| layout::read_hold(name) == Some(agent)).collect();
+    let names = dir.as_ref().map(names).unwrap_or_default();
+    let ours: Vec<String> = names.into_iter().filter(|name| layout::read_hold(name) == Some(agent)).collect();
     ours.into_iter().map(move |name| {
         let held = dir.as_ref().and_then(|dir| whose(dir, &name));
         (name, held)
     })
+}
+
+fn names(dir: &Dir) -> Vec<String> {
+    dir.list().into_iter().flatten().flatten().filter_map(|entry| entry.name.into_string().ok()).collect()
 }
 
 fn whose(dir: &Dir, name: &str) -> Option<Named> {

@@ -34,3 +34,26 @@ fn who_is_said_to_be_offline_comes_last_even_if_it_was_seen() {
     run_at(&world, "10:30", &["send", "any_engineer", "a task", "--as", "lead"]);
     assert_eq!((world.inbox("e1").len(), world.inbox("e2").len()), (1, 1));
 }
+
+/// P77: to wait is to be there.
+#[test]
+fn who_waits_for_mail_is_chosen_before_who_was_not_seen_lately() {
+    let world = choosing();
+    run_at(&world, "10:00", &["send", "e1", "one more to read", "--as", "lead"]);
+    run_at(&world, "10:00", &["send", "e1", "and one", "--as", "lead"]);
+    let mut command = world.bare(&["follow", "--as", "e1", "--idle", "0"]);
+    command.env("MAILBAG_TEST_NOW", super::at("11:30"));
+    let mut waiting = command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    world.wait("it waits", || super::seen_at(&world, "11:30", "e1")["presence"] == "online");
+    run_at(&world, "11:30", &["send", "any_engineer", "a task", "--as", "lead"]);
+    let chosen = ["e1", "e2"].into_iter().find(|agent| {
+        crate::town::so_within(crate::town::PATIENCE / 2, || world.bodies(agent).contains(&"a task".to_owned()))
+    });
+    let _ = waiting.kill();
+    waiting.wait().expect("it ended");
+    assert_eq!(chosen, Some("e1"), "e2 was seen, but longer ago than an hour");
+}

@@ -106,3 +106,18 @@ fn a_router_tells_the_human_of_who_becomes_stale_while_nothing_happens() {
     assert_eq!(alerts(&town).len(), 1);
     assert!(alerts(&town)[0]["body"].as_str().is_some_and(|body| body.starts_with("bob has 1 unread message")));
 }
+
+/// P76: in a room in which nothing else happens, it says who began to wait and who does no longer.
+#[test]
+fn it_says_who_waits_as_long_as_it_waits() {
+    let mut town = Town::of(&["alice", "bob"]);
+    town.start(&["--poll"]);
+    let presence = || in_roster(&roster(&town), "human")["presence"].clone();
+    town.wait("a roster", || presence() == "offline");
+    let mut command = town.bare(&["follow", "--as", "human", "--idle", "0"]);
+    let mut following = command.stdout(std::process::Stdio::null()).spawn().expect("the program starts");
+    town.wait("the human is there", || presence() == "online");
+    following.kill().expect("it runs");
+    following.wait().expect("it ended");
+    town.wait("the human is not there", || presence() == "offline");
+}

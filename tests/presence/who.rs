@@ -3,6 +3,7 @@
 use super::{alerts, in_roster, run_at, seen_at};
 use crate::world::World;
 use serde_json::{Value, json};
+use std::process::Stdio;
 
 /// P77: who sends something is online for five minutes, idle for an hour, and offline then.
 #[test]
@@ -33,6 +34,29 @@ fn who_takes_mail_out_of_the_inbox_is_seen() {
     assert_eq!(seen_at(&world, "12:00", "carol")["presence"], "offline");
     run_at(&world, "13:00", &["read", "--as", "carol"]);
     assert_eq!(seen_at(&world, "13:01", "carol")["presence"], "online");
+}
+
+/// P77: who only waits or looks on is there as well, until that ends in whatever way.
+#[test]
+fn who_waits_or_follows_is_online_until_that_ends() {
+    let world = World::with(&["alice", "bob"]);
+    let presence = |agent: &str| in_roster(&world.json(&["who"]), agent)["presence"].clone();
+    for (agent, args) in [
+        ("human", &["follow", "--as", "human", "--idle", "0"][..]),
+        ("human", &["wait", "--as", "human", "--timeout", "1h"]),
+        ("bob", &["wait", "--as", "bob", "--timeout", "1h"]),
+    ] {
+        assert_eq!(presence(agent), "offline", "{args:?}");
+        let mut command = world.bare(args);
+        let mut waiting = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts");
+        world.wait("it is seen", || presence(agent) == "online");
+        assert!(in_roster(&world.json(&["who"]), agent)["last_seen"].is_string());
+        assert_eq!(presence("alice"), "offline");
+        // Killed, it removes nothing: that its lock is free is enough.
+        waiting.kill().expect("it runs");
+        waiting.wait().expect("it ended");
+        assert_eq!(presence(agent), "offline", "{args:?}");
+    }
 }
 
 /// P79: the human is told once of who has left mail unread for six hours, and again only when it was seen in between.

@@ -176,3 +176,21 @@ fn escapes_of_others_are_text_on_the_screen() {
     terminal.paste("\u{202e}@bob \u{9b}31m");
     terminal.wait("what is pasted is text too", |screen| screen.contains("human> \\u{202e}@bob \\u{9b}31m"));
 }
+
+#[test]
+fn who_looks_on_is_shown_as_online_as_long_as_it_does() {
+    let world = world();
+    let presence = || {
+        let roster = world.json(&["who"]);
+        roster["agents"].as_array().into_iter().flatten().find(|one| one["id"] == "human").expect("it")["presence"]
+            .clone()
+    };
+    for view in [&["watch"][..], &["watch", "--plain"]] {
+        assert_eq!(presence(), "offline", "{view:?}");
+        let Some(terminal) = Terminal::open(&world, (80, 24), view) else { return };
+        world.wait("the human is online", || presence() == "online");
+        terminal.keys(&["C-c"]);
+        terminal.wait("the view has ended", |screen| screen.contains("ended "));
+        assert_eq!(presence(), "offline", "{view:?}");
+    }
+}

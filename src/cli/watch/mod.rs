@@ -73,15 +73,18 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     let plain = args.plain || cx.out.json || dumb || !cx.out.is_terminal() || !std::io::stdin().is_terminal();
     let (wakes, woken) = channel();
-    // Who looks on is there, however long nothing else is heard of the session.
-    let _hold = Hold::of_this_session(&room);
     if plain {
+        // A pipe is read by nobody in particular, but for the session that runs this.
+        let viewer = if cx.out.is_terminal() { cx.looker(args.writer.as_deref(), &room)? } else { None };
+        let _hold = viewer.map_or_else(|| Hold::of_this_session(&room), |viewer| Hold::of_waiting(&room, &viewer));
         let keeper = keep_awake(&room, id::HUMAN, &wakes, cx)?;
         let timeline = Timeline::open(&room, channels, args.last)?;
         return follow(timeline, &woken, &keeper, cx);
     }
     let who = cx.who(args.writer.as_deref())?;
     let reader = who.in_registry(&room.registry()?)?.id.to_string();
+    // Who looks on is there, however long nothing else is heard of it.
+    let _hold = Hold::of_waiting(&room, &reader);
     let keeper = keep_awake(&room, &reader, &wakes, cx)?;
     let (timeline, entries) = Timeline::open(&room, channels.clone(), args.last)?;
     let palette = lines::Palette { colour: cx.out.has_colour() };
