@@ -218,8 +218,17 @@ impl Life {
     /// Takes every wake that is there, waiting for the first; `true` when one of them says to end.
     fn listen(&mut self, patience: Duration) -> Result<bool> {
         let mut end = false;
-        for wake in self.notice.wait(patience) {
-            end |= self.wake(wake);
+        self.router.turn.give()?;
+        let mut woken = self.notice.wait(patience);
+        loop {
+            for wake in woken {
+                end |= self.wake(wake);
+            }
+            // A signal ends the router also while a backup holds it still.
+            if self.router.turn.take(limits::STILL_WAIT)? || end {
+                break;
+            }
+            woken = self.notice.wait(limits::LOCK_LOOK);
         }
         if end {
             return Ok(true);
@@ -336,6 +345,10 @@ impl Life {
     }
 
     fn end(&mut self) -> Result<Tally> {
+        if !self.router.turn.take(limits::STILL_WAIT)? {
+            // The next start settles what is open; the copy must not see a part of it.
+            return Ok(self.router.tally());
+        }
         self.router.settle()?;
         self.router.save_checkpoint()?;
         self.router.show_roster();

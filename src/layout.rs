@@ -4,11 +4,15 @@
 //! it. File names that carry fields separate them with `~`, which no name and no number contains.
 
 mod clients;
+mod copies;
 mod drops;
+mod holds;
 mod packs;
 
 pub use clients::*;
+pub use copies::*;
 pub use drops::*;
+pub use holds::*;
 pub use packs::*;
 
 use crate::clock::Stamp;
@@ -103,19 +107,6 @@ pub fn read_session(name: &std::ffi::OsStr) -> Option<&str> {
 /// Held in `sessions/` by whoever waits behind an agent that has stopped.
 pub fn vigil(agent: &str) -> String {
     format!(".{agent}.vigil")
-}
-
-/// What something of a session holds while it lives, a file each.
-pub const HOLDS: &str = "sessions/holds";
-
-/// The name of the file that something holds for the session of an agent.
-pub fn hold(agent: &str, id: &str) -> String {
-    format!("{agent}~{id}")
-}
-
-/// The agent that a hold's file is about; `None` for another file.
-pub fn read_hold(name: &str) -> Option<&str> {
-    name.split_once('~').map(|(agent, _)| agent)
 }
 
 /// The name of the file that says when a client's hook last ran.

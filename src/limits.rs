@@ -187,6 +187,10 @@ pub const SESSIONS_WAIT: Duration = Duration::from_secs(2);
 const _: () = assert!(SESSIONS_WAIT.as_secs() * 2 < HOOK_TIME.as_secs());
 /// How long whoever changes the registry, or takes mail from a shared inbox, waits for another that does.
 pub const EDIT_WAIT: Duration = Duration::from_secs(10);
+/// How long a backup may hold the router still.
+pub const STILL: Duration = Duration::from_secs(60 * 60);
+/// How long a router waits for a backup, which gives up before.
+pub const STILL_WAIT: Duration = Duration::from_secs(STILL.as_secs() + 10 * 60);
 /// The longest pause between two looks at a lock that somebody else holds.
 pub const LOCK_LOOK: Duration = Duration::from_millis(16);
 /// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.

@@ -11,7 +11,7 @@ use crate::fault::{self, Protection};
 use crate::fold::{self, Fold, Last, Replayed};
 use crate::log::{self, Log};
 use crate::outbox::Patience;
-use crate::room::{Lock, Room};
+use crate::room::{Lock, Room, Turn};
 use crate::route::{Committed, Router};
 use crate::settings::Durability;
 use crate::spool::Spool;
@@ -24,6 +24,7 @@ use std::collections::HashSet;
 /// again; a last batch that is not whole was never committed and is set aside. All that makes it refuse comes before the
 /// first change.
 pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
+    let turn = Turn::new(&room.dir, lock.patience())?;
     let settings = room.settings()?;
     let spool = Spool::open(&room.dir)?;
     let replayed = fold::replay(&room.dir)?;
@@ -42,6 +43,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     if let Some(damage) = &damage {
         damage::set_aside(&room.dir, damage)?;
     }
+    look_at_place(&room).or_else(|e| crate::route::temporary(e).map(|e| tracing::warn!("{e}")))?;
     clear_stage(&spool, &fold)?;
     twice::finish(&room.dir, &spool, &fold)?;
     if read > limits::CHECKPOINT_BYTES / 16 && damage.is_none() {
@@ -49,7 +51,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
         fold.save(&room.dir).or_else(|e| crate::route::temporary(e).map(|e| tracing::warn!("{e}")))?;
     }
     let log = Log::open(&room.dir, fold.end)?;
-    let mut router = Router::new(room, lock, log, spool, fold, patience)?;
+    let mut router = Router::new(room, (lock, turn), log, spool, fold, patience)?;
     take_up(&mut router)?;
     let suspect = router.room.dir.stat(layout::SUSPECT)?.is_some();
     if suspect {
@@ -60,6 +62,18 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
         router.room.dir.remove(layout::SUSPECT)?;
     }
     Ok(router)
+}
+
+/// A copy routes, since nobody can tell whether its original does, but not without a word.
+fn look_at_place(room: &Room) -> Result<()> {
+    match room.copied()? {
+        None => room.note_place(),
+        Some(copied) => {
+            let place = room.dir.path().display();
+            tracing::warn!("{}; to keep it as a room of its own: `mailbag init --adopt {place}`", copied.told());
+            Ok(())
+        }
+    }
 }
 
 /// Notes that a sync failed, for the next recovery: any file that was not durable may have lost what was written to it.

@@ -2,11 +2,15 @@
 
 mod lock;
 mod near;
+mod place;
+mod turn;
 mod owners;
 mod trusted;
 
 pub use lock::{Holder, Lock, Locking, Mode};
 pub use near::{Near, identity, near};
+pub use place::Copied;
+pub use turn::{Still, Turn, hold_still};
 
 use crate::disk::{Dir, Readers};
 use crate::error::{Error, Result};
@@ -87,6 +91,7 @@ impl Room {
         if room.dir.stat(layout::ROOM_ID)?.is_none() {
             room.dir.replace(layout::ROOM_ID, format!("{}\n", id::mint()).as_bytes())?;
         }
+        room.note_place()?;
         Ok((room, made))
     }
 

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod archive;
+mod backup;
 mod bad_input;
 mod channels;
 mod cli;

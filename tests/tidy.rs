@@ -23,6 +23,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/inbox.rs", "use std::fs::{File, TryLockError};", "holds the lock on what disk opened"),
     ("src/inbox/taken.rs", "use std::fs::File;", "holds the lock that disk opened"),
     ("src/sessions.rs", "use std::fs::File;", "holds the lock that disk opened"),
+    ("src/room/turn.rs", "use std::fs::{File, TryLockError};", "holds the locks that disk opened"),
     ("src/archive.rs", "use std::fs::File;", "holds the lock and reads the packs that disk opened"),
     ("src/archive/artifacts.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/actions/rewake.rs", "use std::fs::{File, TryLockError};", "holds the lock that disk opened"),

@@ -142,6 +142,7 @@ fn look(room: &Room, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<(
     access::look(&patient, findings)?;
     place::look(&patient, findings)?;
     trust::look(&patient, findings)?;
+    power::copied(room, findings)?;
     power::look(&patient, findings);
     drafts::look(room, findings)?;
     mail::look(room, findings)?;

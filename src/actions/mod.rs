@@ -5,6 +5,7 @@ pub mod agent;
 pub mod announce;
 pub mod archive;
 pub mod ask;
+pub mod backup;
 pub mod attach;
 pub mod briefing;
 pub mod channel;

@@ -1,9 +1,9 @@
 //! The command line as it is written: the commands, and what all of them take.
 
 use super::{
-    ack, agent, archive, ask, channel, check, completions, demo, doctor, done, exec, explain, follow, helper, hook,
-    inbox, init, install, join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings, share,
-    status, take, thread, topic, trace, trust, uninstall, wait, watch, who,
+    ack, agent, archive, ask, backup, channel, check, completions, demo, doctor, done, exec, explain, follow, helper,
+    hook, inbox, init, install, join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings,
+    share, status, take, thread, topic, trace, trust, uninstall, wait, watch, who,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -92,6 +92,7 @@ pub(super) enum Command {
     Doctor(doctor::Args),
     Log(log::Args),
     Archive(archive::Args),
+    Backup(backup::Args),
     Run(run::Args),
     Settings(settings::Args),
     Schema(schema::Args),

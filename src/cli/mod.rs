@@ -5,6 +5,7 @@ mod agent;
 mod archive;
 mod args;
 mod ask;
+mod backup;
 mod channel;
 mod check;
 mod completing;
@@ -135,6 +136,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
         Command::Doctor(args) => doctor::run(args, cx),
         Command::Log(args) => log::run(args, cx),
         Command::Archive(args) => archive::run(args, cx),
+        Command::Backup(args) => backup::run(args, cx),
         Command::Run(args) => run::run(args, cx),
         Command::Mcp(args) => mcp::run(args, cx),
         Command::Settings(args) => settings::run(args, cx),

@@ -123,6 +123,13 @@ impl Dir {
         Dir::open_room(path)
     }
 
+    /// Takes from this directory what others may do with it; its group keeps the right to read where it `is_shared`.
+    pub fn close_to_others(self, is_shared: bool) -> Result<Dir> {
+        let mode = Mode::from_raw_mode(if is_shared { 0o2750 } else { 0o700 });
+        fchmod(&*self.fd, mode).doing("set the permissions of", &self.path)?;
+        self.as_root()
+    }
+
     /// Gives this directory to `uid` where this process may. What is below it stays as it is. Survives a power cut
     /// once it was synced.
     pub fn give(&self, uid: u32) -> Result<()> {

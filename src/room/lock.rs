@@ -185,6 +185,7 @@ pub struct Lock {
     routing: Option<File>,
     file: File,
     inode: u64,
+    mode: Mode,
 }
 
 impl Lock {
@@ -198,7 +199,12 @@ impl Lock {
         // After that, so that who finds it held reads what its holder wrote.
         let goes_on = mode != Mode::Pass;
         let routing = goes_on.then(|| dir.lock_within(layout::ROUTING, limits::PASS_WAIT)).transpose()?;
-        Ok(Lock { dir, routing, file, inode })
+        Ok(Lock { dir, routing, file, inode, mode })
+    }
+
+    /// How long its holder waits for a backup: only a router has nothing else to do.
+    pub fn patience(&self) -> Duration {
+        if self.mode == Mode::Run { limits::STILL_WAIT } else { limits::PASS_WAIT }
     }
 
     /// Fails if the lock's file is no longer the one at its path: somebody cleaned or replaced the room, and another

@@ -35,7 +35,7 @@ use crate::log::Log;
 use crate::outbox::{Outboxes, Patience};
 use crate::projections::channels::Channels;
 use crate::registry::Registry;
-use crate::room::{Lock, Room};
+use crate::room::{Lock, Room, Turn};
 use crate::settings::Settings;
 use crate::spool::Spool;
 use std::collections::{BTreeSet, HashSet, VecDeque};
@@ -57,6 +57,7 @@ pub struct Router {
     /// The state that the log amounts to.
     pub fold: Fold,
     pub(crate) lock: Lock,
+    pub(crate) turn: Turn,
     pub(crate) log: Log,
     pub(crate) spool: Spool,
     pub(crate) barrier: Barrier,
@@ -170,7 +171,7 @@ impl Committed {
 impl Router {
     pub(crate) fn new(
         room: Room,
-        lock: Lock,
+        (lock, turn): (Lock, Turn),
         log: Log,
         spool: Spool,
         fold: Fold,
@@ -187,6 +188,7 @@ impl Router {
             next_claim: fold.claim + 1,
             room,
             lock,
+            turn,
             log,
             spool,
             fold,

@@ -10,7 +10,7 @@ macro_rules! outputs {
 /// The schemas of all outputs, by command; `error` is what any command says on standard error. Of a command that prints
 /// a line for each thing, it is the schema of a line.
 pub const OUTPUTS: &[(&str, &str)] = outputs! {
-    "ack" "agent-add" "agent-list" "agent-remove" "agent-retire" "agent-roles" "agent-set" "agent-show" "archive" "ask"
+    "ack" "agent-add" "agent-list" "agent-remove" "agent-retire" "agent-roles" "agent-set" "agent-show" "archive" "ask" "backup"
     "channel-list" "channel-show" "channel-watch" "check" "demo" "doctor" "done" "error" "explain" "follow" "inbox"
     "init" "install" "join" "list" "log" "log-head" "log-verify" "read" "rejected-drop" "rejected-list" "rejected-retry" "rejected-show" "reply"
     "run" "search" "send" "settings" "share" "status" "take" "thread" "topic-list" "topic-subscribe" "topic-unsubscribe" "trace" "trust"

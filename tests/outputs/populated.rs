@@ -257,5 +257,7 @@ fn following(run: &mut Run<'_>) {
 fn packing(run: &mut Run<'_>) {
     run.ok("archive", &["--older-than", "0s", "--dry-run"]);
     run.ok("archive", &["--older-than", "0s"]);
+    let copy = run.world.path().join("copy").display().to_string();
+    run.ok("backup", &[&copy]);
     run.ok("log-verify", &[]);
 }

@@ -1,7 +1,18 @@
-//! Whether the file system keeps what `durability = "power"` promises.
+//! Whether the room is where it was made, and the file system keeps what `durability = "power"` promises.
 
 use super::{Finding, Patient, Severity, shell};
 use crate::disk::{Durability, Keeps, keeps};
+use crate::error::Result;
+use crate::room::Room;
+
+/// Whether the room is a copy.
+pub(super) fn copied(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
+    if let Some(copied) = room.copied()? {
+        let cure = format!("mailbag init --adopt {}", shell(room.dir.path()));
+        findings.push(Finding::new("room_copied", Severity::Warning, copied.told(), cure));
+    }
+    Ok(())
+}
 
 pub(super) fn look(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
     let room = &patient.room.dir;

@@ -1,0 +1,205 @@
+//! `mailbag backup`: a room in use is copied whole, and a copy is told from its room.
+
+use crate::town::is_root;
+use crate::world::{World, wait};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+
+fn backup(world: &World, name: &str) -> String {
+    let to = world.path().join(name).display().to_string();
+    world.ok(&["backup", &to]);
+    to
+}
+
+/// Every message that a recipient has, read or not.
+fn held(room: &Path, agent: &str) -> Vec<String> {
+    let inbox = room.join("inbox").join(agent);
+    let directories = [inbox.clone(), inbox.join("seen"), inbox.join("taken")];
+    let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".json") && !name.starts_with('.')).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_room_is_copied_and_can_be_used() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "read");
+    world.ok(&["read", "--as", "bob"]);
+    world.send("alice", "bob", "unread");
+    let to = world.path().join("copy");
+    let report = world.json(&["backup", &to.display().to_string()]);
+    let files = walkdir::WalkDir::new(&to).into_iter().flatten().filter(|entry| entry.file_type().is_file());
+    let made: Vec<_> = files.filter(|entry| entry.file_name() != "turn.lock").collect();
+    assert_eq!(report["files"], made.len(), "{made:#?}");
+    assert_eq!((&report["left"], held(&to, "bob").len()), (&serde_json::json!([]), 2));
+    let room = to.display().to_string();
+    world.ok(&["--room", &room, "log", "verify"]);
+    world.ok(&["--room", &room, "send", "bob", "further", "--as", "alice"]);
+    assert_eq!((held(&to, "bob").len(), held(&world.room(""), "bob").len()), (3, 2));
+}
+
+// P92
+#[test]
+fn a_copy_of_a_room_in_use_lacks_nothing_and_repeats_nothing() {
+    let world = World::with(&["alice", "bob"]);
+    let _router = world.router(&[]);
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0.. {
+                if over.load(Relaxed) {
+                    break;
+                }
+                let hidden = world.drop_file("alice", &format!(".{n}"), format!(r#"{{"to": "bob", "body": "{n}"}}"#));
+                fs::rename(&hidden, hidden.with_file_name(format!("{n}.json"))).expect("a drop");
+                // A recipient reads every other.
+                if let Some(name) = world.names("inbox/bob").first().filter(|_| n % 2 == 0) {
+                    fs::create_dir_all(world.room("inbox/bob/seen")).expect("a directory");
+                    let _ = fs::rename(world.room("inbox/bob").join(name), world.room("inbox/bob/seen").join(name));
+                }
+            }
+        });
+        for copy in 0..4 {
+            wait("more mail", || held(&world.room(""), "bob").len() > 20 * copy);
+            let to = backup(&world, &format!("copy-{copy}"));
+            check(&world, Path::new(&to));
+        }
+        over.store(true, Relaxed);
+    });
+}
+
+/// Routes what the copy has, and compares it with its own log.
+fn check(world: &World, copy: &Path) {
+    let room = copy.display().to_string();
+    world.ok(&["--room", &room, "run", "--once"]);
+    world.ok(&["--room", &room, "log", "verify"]);
+    let log = world.ok(&["--room", &room, "log", "--json"]);
+    let accepted = log.lines().filter(|line| line.contains(r#""event":"accepted""#)).count();
+    let names = held(copy, "bob");
+    let distinct: BTreeSet<&String> = names.iter().collect();
+    assert_eq!((names.len(), distinct.len()), (accepted, accepted), "{room}");
+    let bodies: BTreeSet<String> = names.iter().map(|name| body(copy, name)).collect();
+    assert_eq!(bodies.len(), accepted, "a message came twice to the copy {room}");
+}
+
+fn body(room: &Path, name: &str) -> String {
+    let places = ["inbox/bob", "inbox/bob/seen"].map(|below| room.join(below).join(name));
+    let bytes = places.iter().find_map(|path| fs::read(path).ok()).expect("the message");
+    let mail: serde_json::Value = serde_json::from_slice(&bytes).expect("a message");
+    mail["body"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_directory_with_something_in_it_and_one_in_the_room_are_refused() {
+    let world = World::with(&["alice"]);
+    fs::create_dir_all(world.path().join("used")).expect("a directory");
+    fs::write(world.path().join("used/file"), "mine").expect("a file");
+    assert!(world.fails(2, &["backup", "used"]).contains("it is not empty"));
+    assert!(world.fails(2, &["backup", ".mailbag/context/copy"]).contains("inside the room"));
+    assert_eq!(fs::read_to_string(world.path().join("used/file")).expect("the file"), "mine");
+}
+
+// P93
+#[test]
+fn a_copy_is_told_from_its_room_until_it_is_adopted() {
+    let world = World::with(&["alice"]);
+    let room = backup(&world, "copy");
+    let says = |words: &str| world.run(&["--room", &room, "doctor", "--json"]).out.contains(words);
+    assert!(says("room_copied") && says("is a copy of") && says("--adopt"));
+    let router = world.router(&["--room", &room]);
+    assert!(router.log().contains("this room is a copy of"), "{}", router.log());
+    drop(router);
+    assert!(!world.ok(&["doctor"]).contains("copy of"));
+    world.ok(&["init", "--adopt", &room]);
+    assert!(!says("room_copied"));
+}
+
+// P93
+#[test]
+fn a_room_that_was_moved_is_no_copy() {
+    let world = World::with(&["alice"]);
+    let (from, to) = (world.room(""), world.path().join("moved"));
+    fs::rename(from, &to).expect("a move");
+    let room = to.display().to_string();
+    world.ok(&["--room", &room, "run", "--once"]);
+    assert!(!world.run(&["--room", &room, "doctor"]).out.contains("copy of"));
+}
+
+#[test]
+fn what_is_still_being_written_and_what_is_no_file_is_left_out_and_told() {
+    let world = World::with(&["alice"]);
+    let half = world.drop_file("alice", "half.json", r#"{"to": "hu"#);
+    let _writer = fs::File::options().append(true).open(half).expect("a writer");
+    std::os::unix::fs::symlink("/etc/hostname", world.room("context/link")).expect("a link");
+    let report = world.json(&["backup", "copy"]);
+    let left: Vec<&str> =
+        report["left"].as_array().expect("a list").iter().filter_map(|one| one["path"].as_str()).collect();
+    assert_eq!(left.iter().collect::<BTreeSet<_>>(), ["context/link", "outbox/alice/half.json"].iter().collect());
+}
+
+// P92
+#[test]
+fn a_room_that_is_held_still_is_not_changed_and_its_router_can_be_ended() {
+    let world = World::with(&["alice", "bob"]);
+    let mut router = world.router(&[]);
+    let held = ["spool/turn.wanted", "spool/turn.lock"].map(|name| {
+        let lock = fs::File::options().append(true).open(world.room(name)).expect("a lock");
+        lock.lock().expect("the router gives it up between batches");
+        lock
+    });
+    let log = fs::read_dir(world.room("log")).expect("a log").count();
+    world.drop_file("alice", "late.json", r#"{"to": "bob", "body": "late"}"#);
+    router.signal(rustix::process::Signal::TERM);
+    assert_eq!(router.ended(), 75);
+    assert!(router.log().contains("a backup holds the room still"), "{}", router.log());
+    assert_eq!((world.names("outbox/alice").len(), world.names("inbox/bob").len()), (1, 0));
+    assert_eq!(fs::read_dir(world.room("log")).expect("a log").count(), log);
+    drop(held);
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["late"]);
+}
+
+#[test]
+fn a_copy_can_be_read_by_its_owner_alone() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hello");
+    let to = world.path().join("copy");
+    fs::create_dir(&to).expect("a directory");
+    fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).expect("permissions");
+    backup(&world, "copy");
+    for entry in walkdir::WalkDir::new(&to) {
+        let meta = entry.as_ref().expect("an entry").metadata().expect("its permissions");
+        let mode = if meta.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(meta.mode() & 0o7777, mode, "{entry:?}");
+    }
+}
+
+// P106
+#[test]
+fn a_copy_that_root_makes_belongs_to_the_owner_of_the_room() {
+    if !is_root("backup") {
+        return;
+    }
+    let world = World::with(&["alice"]);
+    for entry in walkdir::WalkDir::new(world.room("")) {
+        chown(entry.expect("an entry").path(), Some(65534), Some(65534)).expect("root may");
+    }
+    assert!(world.fails(1, &["backup", "copy"]).contains("belongs to"));
+    assert!(!world.path().join("copy").exists());
+    world.ok(&["trust", "--yes"]);
+    let to = backup(&world, "copy");
+    for entry in walkdir::WalkDir::new(to) {
+        let entry = entry.expect("an entry");
+        assert_eq!(entry.metadata().expect("its owner").uid(), 65534, "{entry:?}");
+    }
+    let strange = world.path().join("strange");
+    fs::create_dir(&strange).expect("a directory");
+    chown(&strange, Some(65533), None).expect("root may");
+    assert!(world.fails(2, &["backup", "strange"]).contains("belongs to somebody else"));
+}
