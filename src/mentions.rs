@@ -1,6 +1,27 @@
 //! Who a text mentions: the `@names` in it, leaving out mail addresses, code and decorators.
+//!
+//! The helpers of other languages (`src/helpers`) have the same rules. So nothing here depends on the version of Unicode
+//! that a language knows.
 
 use crate::id;
+
+/// Blanks that are of no account at the ends of a line or a text.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// Beyond ASCII, punctuation, signs and emoji: what may stand beside a mention. Everything else counts as a letter.
+#[rustfmt::skip]
+const SIGNS: [(char, char); 41] = [
+    ('\u{80}', '\u{A9}'), ('\u{AB}', '\u{B4}'), ('\u{B6}', '\u{B9}'), ('\u{BB}', '\u{BF}'), ('\u{D7}', '\u{D7}'),
+    ('\u{F7}', '\u{F7}'), ('\u{37E}', '\u{37E}'), ('\u{387}', '\u{387}'), ('\u{55A}', '\u{55F}'),
+    ('\u{589}', '\u{58A}'), ('\u{5BE}', '\u{5BE}'), ('\u{5C0}', '\u{5C0}'), ('\u{5C3}', '\u{5C3}'),
+    ('\u{5F3}', '\u{5F4}'), ('\u{60C}', '\u{60D}'), ('\u{61B}', '\u{61F}'), ('\u{66A}', '\u{66D}'),
+    ('\u{6D4}', '\u{6D4}'), ('\u{964}', '\u{965}'), ('\u{E4F}', '\u{E4F}'), ('\u{E5A}', '\u{E5B}'),
+    ('\u{104A}', '\u{104F}'), ('\u{1360}', '\u{1368}'), ('\u{17D4}', '\u{17DA}'), ('\u{1800}', '\u{180E}'),
+    ('\u{2000}', '\u{2BFF}'), ('\u{2E00}', '\u{2E7F}'), ('\u{3000}', '\u{3004}'), ('\u{3008}', '\u{3020}'),
+    ('\u{3030}', '\u{3030}'), ('\u{30FB}', '\u{30FB}'), ('\u{FE00}', '\u{FE1F}'), ('\u{FE30}', '\u{FE6F}'),
+    ('\u{FEFF}', '\u{FEFF}'), ('\u{FF00}', '\u{FF0F}'), ('\u{FF1A}', '\u{FF20}'), ('\u{FF3B}', '\u{FF40}'),
+    ('\u{FF5B}', '\u{FF65}'), ('\u{FFF0}', '\u{FFFF}'), ('\u{1F000}', '\u{1FAFF}'), ('\u{E0000}', '\u{E0FFF}'),
+];
 
 /// The mentions in `text`, as `@name`, each once, in order. What the names mean is not known here: a handle that
 /// nobody has is left for whoever resolves them to ignore.
@@ -22,7 +43,7 @@ pub fn without_mentions(text: &str) -> String {
         from = end + (text[end..].len() - text[end..].trim_start_matches(' ').len());
     }
     kept.push_str(&text[from..]);
-    kept.trim().to_owned()
+    kept.trim_matches(BLANKS).to_owned()
 }
 
 /// Where each mention begins, at its `@`, and ends.
@@ -80,7 +101,7 @@ fn fence(line: &str) -> Option<(u8, usize, bool)> {
     let rest = &inner[length..];
     // "```a```" on one line is a code span, not the opening of a block.
     let is_fence = length >= 3 && !(mark == b'`' && rest.contains('`'));
-    is_fence.then(|| (mark, length, rest.trim().is_empty()))
+    is_fence.then(|| (mark, length, rest.trim_matches(BLANKS).is_empty()))
 }
 
 /// Adds `text` with each code span blanked out. A run of backticks is closed by a run as long.
@@ -132,15 +153,20 @@ fn in_prose(text: &str) -> Vec<(usize, usize)> {
 
 /// Does a character before an `@` make it part of a mail address, a path or another word?
 fn belongs_to_word(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | '%' | '/' | '\\' | '@' | '=')
+    is_letter(c) || matches!(c, '.' | '_' | '-' | '+' | '%' | '/' | '\\' | '@' | '=')
+}
+
+fn is_letter(c: char) -> bool {
+    let is_sign = || SIGNS.iter().any(|(first, last)| (*first..=*last).contains(&c));
+    c.is_ascii_alphanumeric() || !c.is_ascii() && !is_sign()
 }
 
 /// `@scope/package`, `@user@host` and names in other scripts are no handles of this room.
 fn goes_on(rest: &str) -> bool {
     let mut chars = rest.chars();
     match chars.next() {
-        Some('/') => chars.next().is_some_and(char::is_alphanumeric),
-        Some(c) => c == '@' || c.is_alphanumeric(),
+        Some('/') => chars.next().is_some_and(is_letter),
+        Some(c) => c == '@' || is_letter(c),
         None => false,
     }
 }

@@ -31,11 +31,11 @@ import subprocess
 import time
 import uuid
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 __all__ = [
     "Artifact", "Mail", "Mailbag", "MailbagError", "Refused", "Timeout",
-    "ack", "broadcast_to_role", "drop", "inbox", "reply", "request_from_role", "route", "send", "share_artifact", "wait",
+    "Mentions", "ack", "broadcast_to_role", "drop", "inbox", "parse_mentions", "reply", "request_from_role", "route", "send", "share_artifact", "wait",
 ]  # fmt: skip
 
 POLL_SECONDS = 0.15
@@ -43,6 +43,19 @@ _MAIL_BYTES = 160 << 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 _log = logging.getLogger("mailbag")
 _warned: Set[str] = set()
+
+
+# Beyond ASCII, punctuation, signs and emoji: what may stand beside a mention. Everything else counts as a letter.
+_SIGNS = (
+    "80-A9 AB-B4 B6-B9 BB-BF D7 F7 37E 387 55A-55F 589-58A 5BE 5C0 5C3 5F3-5F4 60C-60D 61B-61F 66A-66D 6D4 "
+    "964-965 E4F E5A-E5B 104A-104F 1360-1368 17D4-17DA 1800-180E 2000-2BFF 2E00-2E7F 3000-3004 3008-3020 "
+    "3030 30FB FE00-FE1F FE30-FE6F FEFF FF00-FF0F FF1A-FF20 FF3B-FF40 FF5B-FF65 FFF0-FFFF 1F000-1FAFF "
+    "E0000-E0FFF "
+)
+_NO_LETTERS = "".join("\\U{:0>8}-\\U{:0>8}".format(*(span.split("-") * 2)[:2]) for span in _SIGNS.split())
+_LETTER = re.compile(f"[A-Za-z0-9]|[^\0-\x7f{_NO_LETTERS}]")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.S)
+_BLANKS = " \t\r\n"
 
 
 class MailbagError(Exception):
@@ -380,6 +393,87 @@ def share_artifact(
 def route() -> None:
     """See `Mailbag.route`."""
     Mailbag().route()
+
+
+class Mentions(NamedTuple):
+    """What a body says of whom it is for."""
+
+    mentions: List[str]
+    text: str
+    broadcast: bool
+
+
+def parse_mentions(body: str) -> Mentions:
+    """The mentions in a body, as `@name`, each once; the body without them; and whether they make it a broadcast, where
+    the message has no `to`. The same as `mailbag check --json` gives."""
+    mentions: Dict[str, None] = {}
+    kept, start = [], 0
+    for at, end in _places(body):
+        mentions[body[at:end]] = None
+        kept.append(body[start:at])
+        start = end
+        while body[start : start + 1] == " ":
+            start += 1
+    kept.append(body[start:])
+    broadcast = any(re.match(r"@(all|channel|all_[a-z0-9][a-z0-9._-]*)\Z", name.lower()) for name in mentions)
+    return Mentions(list(mentions), "".join(kept).strip(_BLANKS), broadcast)
+
+
+def _places(body: str) -> Iterator[Tuple[int, int]]:
+    """Where each mention begins and ends."""
+    text, last = _without_code(body), 0
+    for found in re.finditer("@[A-Za-z0-9._-]*", text):
+        at, name = found.start(), found.group()[1:].rstrip(".-")
+        end, before = at + 1 + len(name), text[at - 1 : at] if at else ""
+        follows = before == "/" and last == at - 1 and last > 0
+        if before and not follows and (_LETTER.match(before) or before in "._-+%/\\@="):
+            continue
+        behind = text[end : end + 2]
+        goes_on = behind[:1] == "@" or _LETTER.match(behind[1:] if behind[:1] == "/" else behind)
+        if _NAME.match(name) and not goes_on:
+            yield at, end
+            last = end
+
+
+def _without_code(text: str) -> str:
+    """The text with a backtick in the place of each character of code."""
+    kept: List[str] = []
+    prose, fence = "", ""
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+        found = _FENCE.match(line)
+        mark, rest = found.groups() if found else ("", "")
+        if mark[:1] == "`" and "`" in rest:
+            mark = ""
+        if not fence and not mark:
+            prose += line
+            continue
+        kept += [_without_spans(prose), "`" * len(line)]
+        prose = ""
+        if not fence:
+            fence = mark
+        elif mark.startswith(fence) and not rest.strip(_BLANKS):
+            fence = ""
+    return "".join(kept) + _without_spans(prose)
+
+
+def _without_spans(text: str) -> str:
+    """A run of backticks is closed by the next run as long."""
+    runs = [found.span() for found in re.finditer("`+", text)]
+    following: Dict[int, int] = {}
+    closed: Dict[int, int] = {}
+    for number in range(len(runs) - 1, -1, -1):
+        length = runs[number][1] - runs[number][0]
+        if length in following:
+            closed[number] = following[length]
+        following[length] = number
+    kept, start, number = [], 0, 0
+    while number < len(runs):
+        if number in closed:
+            begin, end = runs[number][0], runs[closed[number]][1]
+            kept += [text[start:begin], "`" * (end - begin)]
+            start, number = end, closed[number]
+        number += 1
+    return "".join(kept) + text[start:]
 
 
 def _room(asked: Union[str, Path, None]) -> Path:

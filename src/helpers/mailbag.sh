@@ -1,4 +1,4 @@
-# Mail for AI agents in plain files: one file, any POSIX shell, nothing but coreutils.
+# Mail for AI agents in plain files: one file, any POSIX shell, nothing but coreutils (and awk for mentions).
 #
 #   . ./mailbag.sh
 #   mailbag_send bob 'which port?' type=question
@@ -26,6 +26,11 @@
 #   mailbag_request_from_role ROLE BODY [SECONDS]         asks one agent of a role, prints the file of its answer
 #   mailbag_drop FILE                                     puts a message file into the outbox as it is, prints its
 #                                                         path there; - is standard input
+#   mailbag_mentions BODY                                 whom a body mentions, as @name, a line each
+#   mailbag_without_mentions BODY                         the body without them
+#   mailbag_is_broadcast BODY                             true (0) if they make it a broadcast, where there is no TO;
+#                                                         these three as `mailbag check --json`; they need awk; BODY -
+#                                                         is standard input
 #   mailbag_route                                         has the program carry what waits
 #
 # A message is marked as read when its COMMAND of mailbag_each has succeeded, or by mailbag_done. If it fails, the loop
@@ -464,6 +469,154 @@ mailbag_ack() (
     mailbag_send '' '' type=ack "refs:=[\"$reference\"]" status="${2:-acknowledged}"
 )
 
+mailbag_mentions() (
+    mailbag_spoken mentions "$1"
+)
+
+mailbag_without_mentions() (
+    mailbag_spoken text "$1" | while read -r out; do printf "$out"; done
+)
+
+mailbag_is_broadcast() (
+    mailbag_spoken mentions "$1" | {
+        while IFS= read -r name; do
+            case $name in
+            @[Aa][Ll][Ll] | @[Cc][Hh][Aa][Nn][Nn][Ee][Ll] | @[Aa][Ll][Ll]_[A-Za-z0-9]*) exit 0 ;;
+            esac
+        done
+        exit 1
+    }
+)
+
+# The mentions, a line each, or the text without them as escapes for printf. It goes byte by byte through od, so that no
+# locale has a say.
+mailbag_spoken() (
+    LC_ALL=C
+    export LC_ALL
+    case $2 in
+    -) od -An -v -tu1 ;;
+    *) printf %s "$2" | od -An -v -tu1 ;;
+    esac | awk -v asked="$1" -v signs="$(printf %s "$mailbag_signs" | tr '\n' ' ')" "$mailbag_awk"
+)
+
+# Beyond ASCII, punctuation, signs and emoji: what may stand beside a mention. Everything else counts as a letter.
+mailbag_signs='
+128-169 171-180 182-185 187-191 215-215 247-247 894-894 903-903 1370-1375 1417-1418 1470-1470 1472-1472
+1475-1475 1523-1524 1548-1549 1563-1567 1642-1645 1748-1748 2404-2405 3663-3663 3674-3675 4170-4175 4960-4968
+6100-6106 6144-6158 8192-11263 11776-11903 12288-12292 12296-12320 12336-12336 12539-12539 65024-65055
+65072-65135 65279-65279 65280-65295 65306-65312 65339-65344 65371-65381 65520-65535 126976-129791
+917504-921599
+'
+
+mailbag_awk='
+function letter(x,   i) {
+    if (x < 128) return x >= 48 && x <= 57 || x >= 65 && x <= 90 || x >= 97 && x <= 122
+    for (i = 1; i <= spans; i++) if (x >= first[i] && x <= last[i]) return 0
+    return 1
+}
+function blank(x) { return x == 32 || x == 9 || x == 10 || x == 13 }
+# Code spans: a run of backticks is closed by the next run as long.
+function spans_of(from, to,   i, k, l, n, start, stop, closes, following) {
+    n = 0
+    for (i = from; i < to; i++) {
+        if (c[i] != 96) continue
+        start[n] = i
+        while (i < to && c[i] == 96) i++
+        stop[n++] = i
+    }
+    for (k = n - 1; k >= 0; k--) {
+        l = stop[k] - start[k]
+        closes[k] = (l in following) ? following[l] : -1
+        following[l] = k
+    }
+    for (k = 0; k < n; k++) {
+        if (closes[k] < 0) continue
+        for (i = start[k]; i < stop[closes[k]]; i++) c[i] = 96
+        k = closes[k]
+    }
+}
+# Sets mark, long and bare: the fence that a line is.
+function fence(from, to,   i) {
+    mark = 0
+    for (i = from; i < to && c[i] == 32;) i++
+    if (i == to || i - from > 3 || c[i] != 96 && c[i] != 126) return
+    mark = c[i]
+    for (long = 0; i < to && c[i] == mark; i++) long++
+    if (long < 3) mark = 0
+    for (bare = 1; i < to; i++) {
+        if (!blank(c[i])) bare = 0
+        if (mark == 96 && c[i] == 96) mark = 0
+    }
+}
+function without_code(   from, to, i, prose, open, least) {
+    prose = 0
+    for (from = 0; from < n; from = to) {
+        for (to = from; to < n && c[to] != 10;) to++
+        if (to < n) to++
+        fence(from, to)
+        if (!open && !mark) continue
+        if (!open) {
+            spans_of(prose, from)
+            open = mark
+            least = long
+        } else if (mark == open && long >= least && bare) open = 0
+        for (i = from; i < to; i++) c[i] = 96
+        prose = to
+    }
+    spans_of(prose, n)
+}
+function beside(x) { return letter(x) || x < 128 && index("._-+%/\\@=", sprintf("%c", x)) }
+function mention(at,   i, l, e) {
+    if (at > 0 && !(c[at - 1] == 47 && ended == at - 1 && ended > 0) && beside(c[at - 1])) return 0
+    for (e = at + 1; e < n && c[e] < 128 && (letter(c[e]) || c[e] == 45 || c[e] == 46 || c[e] == 95);) e++
+    while (e > at + 1 && (c[e - 1] == 45 || c[e - 1] == 46)) e--
+    l = e - at - 1
+    if (l < 1 || l > 64 || !letter(c[at + 1])) return 0
+    i = c[e] == 47 ? e + 1 : e
+    if (e < n && c[e] == 64 || i < n && letter(c[i])) return 0
+    return ended = e
+}
+{ for (i = 1; i <= NF; i++) byte[bytes++] = $i }
+END {
+    n = 0
+    spans = split(signs, span, " ")
+    for (i = 1; i <= spans; i++) {
+        split(span[i], pair, "-")
+        first[i] = pair[1] + 0
+        last[i] = pair[2] + 0
+    }
+    for (i = 0; i < bytes; i++) {
+        from[n] = i
+        x = byte[i]
+        more = x < 192 ? 0 : x < 224 ? 1 : x < 240 ? 2 : 3
+        if (more) x -= more == 1 ? 192 : more == 2 ? 224 : 240
+        while (more-- > 0) x = x * 64 + byte[++i] - 128
+        c[n++] = x
+    }
+    from[n] = bytes
+    without_code()
+    for (i = 0; i < n; i++) {
+        if (c[i] != 64 || !mention(i)) {
+            for (k = from[i]; k < from[i + 1]; k++) kept[size++] = byte[k]
+            continue
+        }
+        name = ""
+        for (; i < ended; i++) name = name sprintf("%c", c[i])
+        if (!(name in seen) && asked == "mentions") print name
+        seen[name] = 1
+        while (i < n && c[i] == 32) i++
+        i--
+    }
+    for (begin = 0; begin < size && blank(kept[begin]);) begin++
+    while (size > begin && blank(kept[size - 1])) size--
+    for (i = begin; i < size && asked == "text"; i++) {
+        printf "\\%03o", kept[i]
+        if (i % 512 == 511) print ""
+    }
+    if (asked == "text") print ""
+}
+'
+
 mailbag_role() (
     role=${1:-${MAOS_AGENT_ROLE:-}}
     [ -n "$role" ] || mailbag_fail 2 "no role is given, and MAOS_AGENT_ROLE is not set"
@@ -619,12 +772,12 @@ mailbag_route() (
 if [ "${0##*/}" = mailbag.sh ] && [ -z "${mailbag_sourced:-}" ]; then
     case ${1:-} in
     send | reply | inbox | each | done | text | field | wait | ack | share_artifact | broadcast_to_role | \
-        request_from_role | drop | route)
+        request_from_role | mentions | without_mentions | is_broadcast | drop | route)
         mailbag_command=$1
         shift
         "mailbag_$mailbag_command" "$@"
         exit
         ;;
-    *) mailbag_fail 2 "write: mailbag.sh send|reply|inbox|each|done|text|field|wait|ack|share_artifact|broadcast_to_role|request_from_role|drop|route" ;;
+    *) mailbag_fail 2 "write: mailbag.sh send|reply|inbox|each|done|text|field|wait|ack|share_artifact|broadcast_to_role|request_from_role|mentions|without_mentions|is_broadcast|drop|route" ;;
     esac
 fi

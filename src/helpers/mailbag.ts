@@ -36,6 +36,14 @@ const MEDIA_TYPES: Record<string, string> = {
   sh: "application/x-sh", svg: "image/svg+xml", tar: "application/x-tar", toml: "application/toml", txt: "text/plain",
   xml: "text/xml", yaml: "application/yaml", yml: "application/yaml", zip: "application/zip",
 };
+// Beyond ASCII, punctuation, signs and emoji: what may stand beside a mention. Everything else counts as a letter.
+const SIGNS = String.raw`\u{80}-\u{A9}\u{AB}-\u{B4}\u{B6}-\u{B9}\u{BB}-\u{BF}\u{D7}\u{F7}\u{37E}\u{387}\u{55A}-\u{55F}`
+  + String.raw`\u{589}-\u{58A}\u{5BE}\u{5C0}\u{5C3}\u{5F3}-\u{5F4}\u{60C}-\u{60D}\u{61B}-\u{61F}\u{66A}-\u{66D}\u{6D4}`
+  + String.raw`\u{964}-\u{965}\u{E4F}\u{E5A}-\u{E5B}\u{104A}-\u{104F}\u{1360}-\u{1368}\u{17D4}-\u{17DA}`
+  + String.raw`\u{1800}-\u{180E}\u{2000}-\u{2BFF}\u{2E00}-\u{2E7F}\u{3000}-\u{3004}\u{3008}-\u{3020}\u{3030}\u{30FB}`
+  + String.raw`\u{FE00}-\u{FE1F}\u{FE30}-\u{FE6F}\u{FEFF}\u{FF00}-\u{FF0F}\u{FF1A}-\u{FF20}\u{FF3B}-\u{FF40}`
+  + String.raw`\u{FF5B}-\u{FF65}\u{FFF0}-\u{FFFF}\u{1F000}-\u{1FAFF}\u{E0000}-\u{E0FFF}`;
+const LETTER = new RegExp(`^(?:[A-Za-z0-9]|[^\\0-\\x7f${SIGNS}])`, "u");
 const warned = new Set<string>();
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json | undefined };
@@ -404,6 +412,98 @@ export function shareArtifact(
 /** See `Mailbag.route`. */
 export async function route(): Promise<void> {
   return new Mailbag().route();
+}
+
+/** What a body says of whom it is for. */
+export type Mentions = { mentions: string[]; text: string; broadcast: boolean };
+
+/**
+ * The mentions in a body, as `@name`, each once; the body without them; and whether they make it a broadcast, where the
+ * message has no `to`. The same as `mailbag check --json` gives.
+ */
+export function parseMentions(body: string): Mentions {
+  const mentions = new Set<string>();
+  let kept = "";
+  let start = 0;
+  for (const [at, end] of places(body)) {
+    mentions.add(body.slice(at, end));
+    kept += body.slice(start, at);
+    for (start = end; body[start] === " ";) start++;
+  }
+  kept += body.slice(start);
+  const broadcast = [...mentions].some((name) => /^@(all|channel|all_[a-z0-9][a-z0-9._-]*)$/i.test(name));
+  let [first, last] = [0, kept.length];
+  while (first < last && isBlank(kept[first])) first++;
+  while (last > first && isBlank(kept[last - 1])) last--;
+  return { mentions: [...mentions], text: kept.slice(first, last), broadcast };
+}
+
+function isBlank(character: string | undefined): boolean {
+  return character !== undefined && " \t\r\n".includes(character);
+}
+
+/** Where each mention begins and ends. */
+function places(body: string): [number, number][] {
+  const text = withoutCode(body);
+  const found: [number, number][] = [];
+  let last = 0;
+  for (const { index: at, 0: whole } of text.matchAll(/@[A-Za-z0-9._-]*/g)) {
+    let end = at + whole.length;
+    while (end > at + 1 && ".-".includes(text[end - 1] ?? "")) end--;
+    // A character beyond 16 bits has two units.
+    const unit = text.charCodeAt(at - 1);
+    const before = text.slice(unit >= 0xdc00 && unit <= 0xdfff ? at - 2 : Math.max(at - 1, 0), at);
+    const follows = before === "/" && last === at - 1 && last > 0;
+    if (before && !follows && (LETTER.test(before) || "._-+%/\\@=".includes(before))) continue;
+    const behind = text.slice(end, end + 3);
+    const goesOn = behind[0] === "@" || LETTER.test(behind[0] === "/" ? behind.slice(1) : behind);
+    if (!NAME.test(text.slice(at + 1, end)) || goesOn) continue;
+    found.push([at, end]);
+    last = end;
+  }
+  return found;
+}
+
+/** The text with a backtick in the place of each unit of code. */
+function withoutCode(text: string): string {
+  let [kept, prose, fence] = ["", "", ""];
+  for (const line of text.match(/[^\n]*\n|[^\n]+/g) ?? []) {
+    let [, mark = "", rest = ""] = /^ {0,3}(`{3,}|~{3,})([^]*)$/.exec(line) ?? [];
+    if (mark[0] === "`" && rest.includes("`")) mark = "";
+    if (!fence && !mark) {
+      prose += line;
+      continue;
+    }
+    kept += withoutSpans(prose) + "`".repeat(line.length);
+    prose = "";
+    if (!fence) fence = mark;
+    else if (mark.startsWith(fence) && [...rest].every(isBlank)) fence = "";
+  }
+  return kept + withoutSpans(prose);
+}
+
+/** A run of backticks is closed by the next run as long. */
+function withoutSpans(text: string): string {
+  const runs = [...text.matchAll(/`+/g)].map((found) => ({ at: found.index, length: found[0].length }));
+  const following = new Map<number, number>();
+  const closed = new Map<number, number>();
+  for (let number = runs.length - 1; number >= 0; number--) {
+    const length = runs[number]!.length;
+    const next = following.get(length);
+    if (next !== undefined) closed.set(number, next);
+    following.set(length, number);
+  }
+  let kept = "";
+  let start = 0;
+  for (let number = 0; number < runs.length; number++) {
+    const close = closed.get(number);
+    if (close === undefined) continue;
+    const begin = runs[number]!.at;
+    const end = runs[close]!.at + runs[close]!.length;
+    kept += text.slice(start, begin) + "`".repeat(end - begin);
+    [start, number] = [end, close];
+  }
+  return kept + text.slice(start);
 }
 
 function isObject(value: unknown): value is { [key: string]: Json | undefined } {

@@ -62,6 +62,11 @@ def share(file, category, to, note):
     print(shared.path, shared.sha256, shared.id, sep="\n")
 
 
+def mentions(*files):
+    for file in files:
+        print(json.dumps(mailbag.parse_mentions(text(file))._asdict()))
+
+
 verb, *words = sys.argv[1:]
 verbs = {
     "drop": lambda *files: [print(mailbag.drop(Path(file).read_bytes()).name) for file in files],
@@ -71,7 +76,7 @@ verbs = {
     "broadcast": lambda role, body: print(mailbag.broadcast_to_role(role or None, body)),
     "route": mailbag.route,
     "echo": echo, "stop_at": stop_at, "answer": answer, "ask": ask, "request": request, "refusals": refusals,
-    "ack": ack, "share": share,
+    "ack": ack, "mentions": mentions, "share": share,
 }
 try:
     verbs[verb](*words)

@@ -27,6 +27,14 @@ refusal_one() {
 
 ack_one() { mailbag_ack "$2" "$1"; }
 
+mentions_of() {
+    names=$(mailbag_mentions - <"$1" | while read -r name; do printf '%s"%s"' "$between" "$name"; between=,; done)
+    broadcast=true
+    mailbag_is_broadcast - <"$1" || broadcast=false
+    text=$(mailbag_without_mentions - <"$1" | mailbag_json)
+    printf '{"mentions": [%s], "text": %s, "broadcast": %s}\n' "$names" "$text" "$broadcast"
+}
+
 verb=$1
 shift
 status=0
@@ -61,6 +69,7 @@ request)
     [ -z "$file" ] || mailbag_done "$file"
     ;;
 ack) mailbag_each ack_one "$1" ;;
+mentions) between= && for file in "$@"; do mentions_of "$file"; done ;;
 share) mailbag_share_artifact "$@" ;;
 esac
 case $verb in

@@ -54,6 +54,9 @@ const verbs: Record<string, (...words: string[]) => unknown> = {
   ack(status) {
     for (const mail of mailbag.inbox()) mailbag.ack(mail, status as mailbag.AckStatus);
   },
+  mentions(...files) {
+    for (const file of files) say(JSON.stringify(mailbag.parseMentions(text(file))));
+  },
   share(file, category, to, note) {
     const shared = mailbag.shareArtifact(file!, category!, to!, note ? { note } : {});
     say(shared.path, shared.sha256, shared.id);

@@ -2,6 +2,7 @@
 //! and what hostile text and hostile neighbours do to them.
 
 mod fixtures;
+mod mentions;
 mod reading;
 mod shells;
 mod sharing;
