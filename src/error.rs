@@ -24,7 +24,7 @@ pub enum Class {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file call failed.
-    #[error("can't {verb} {}: {source}", path.display())]
+    #[error("can't {verb} {}: {source}{}", path.display(), next_step(source))]
     Io {
         /// What was being done, such as `deliver to`.
         verb: &'static str,
@@ -257,4 +257,11 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.sort();
     scored.dedup();
     scored.into_iter().take(crate::limits::SUGGESTIONS).map(|(_, c)| c).collect()
+}
+/// What to do about a failure that no retry cures, where the cause is known to be outside.
+fn next_step(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(libc::EROFS) => "; if this is a sandbox, let it write to the whole room, or run the command outside of it",
+        _ => "",
+    }
 }

@@ -228,3 +228,21 @@ fn what_comes_after_its_client_was_killed_is_not_read() {
     assert_eq!(world.bodies("bob"), ["hello"]);
     assert!(world.names("inbox/bob/.announced").is_empty(), "and it is told again");
 }
+
+#[test]
+fn a_command_that_may_not_write_says_where_and_what_to_do() {
+    if !can_be_made() {
+        return;
+    }
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["join", "alice", "--session", "s1"]);
+    for (read_only, args) in [
+        ("sessions", &["join", "alice", "--session", "s1"][..]),
+        ("outbox", &["send", "bob", "hello", "--as", "alice"]),
+    ] {
+        let ran = run(&mut inside(&world, &[read_only], args));
+        let says = |part: &str| ran.err.contains(part);
+        assert!(ran.code != 0 && says(&format!("/{read_only}/")) && says("Read-only"), "{}", ran.err);
+        assert!(says("let it write to the whole room"), "{}", ran.err);
+    }
+}
