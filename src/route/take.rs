@@ -159,7 +159,9 @@ impl Router {
         }
         let claim = self.take_one(agent, files, name)?;
         let copies = cut.copies;
-        Ok(match self.take(agent, claim, cut, meta, batch) {
+        // A claim keeps of a long name what fits; its sender is told all of it.
+        let name = name.to_string_lossy().into_owned();
+        Ok(match self.take((agent, &name), claim, cut, meta, batch) {
             true => Step::Began,
             false => Step::Took(copies),
         })
@@ -175,15 +177,21 @@ impl Router {
     }
 
     /// Puts what was cut of a claim into the batch; `true` if some of its lines stay behind.
-    fn take(&mut self, agent: &Arc<str>, claim: String, cut: Cut, meta: Option<Meta>, batch: &mut Batch) -> bool {
+    fn take(
+        &mut self,
+        (agent, original): (&Arc<str>, &str),
+        claim: String,
+        cut: Cut,
+        meta: Option<Meta>,
+        batch: &mut Batch,
+    ) -> bool {
         let Cut { lines, copies, bytes, bill, stop } = cut;
         bill.into_iter().for_each(|bill| self.pay(agent, &claim, bill));
-        let original = layout::read_claim(&claim).map_or("", |claim| claim.original).to_owned();
         let (last, more) = (lines.len().saturating_sub(1), stop.is_some());
         let letter = |(n, (line, content)): (usize, Said)| {
             let more = more && n == last;
             let source = line.map(|Line { number, text }| Source { line: number, text, more });
-            Letter { claim: claim.clone(), agent: agent.clone(), original: original.clone(), source, content }
+            Letter { claim: claim.clone(), agent: agent.clone(), original: original.to_owned(), source, content }
         };
         let letters: Vec<Letter> = lines.into_iter().enumerate().map(letter).collect();
         if letters.iter().any(|letter| letter.source.is_some()) {
@@ -221,7 +229,7 @@ impl Router {
                 match cut.stop {
                     Some(Stop::Delay(delay)) if cut.lines.is_empty() => self.hold_back(&place, &delay),
                     Some(Stop::Full) if cut.lines.is_empty() => batch.later.push(agent.clone()),
-                    _ => drop(self.take(agent, claim.to_owned(), cut, None, batch)),
+                    _ => drop(self.take((agent, original(claim)), claim.to_owned(), cut, None, batch)),
                 }
             }
             Look::Later(reason, wait) => self.waiting.not_ready(&place, reason, wait),
@@ -277,7 +285,7 @@ impl Router {
                 match cut.stop {
                     Some(Stop::Delay(delay)) if cut.lines.is_empty() => self.hold_back(&place, &delay),
                     Some(Stop::Full) if cut.lines.is_empty() => self.claims.push_back(claim),
-                    _ => drop(self.take(&agent, claim, cut, None, batch)),
+                    _ => drop(self.take((&agent, original(&claim.clone())), claim, cut, None, batch)),
                 }
             }
             Ok(Look::Later(reason, wait)) => {
@@ -342,4 +350,9 @@ impl Router {
             }
         }
     }
+}
+
+/// What a claim's own name keeps of the name under which it was dropped.
+fn original(claim: &str) -> &str {
+    layout::read_claim(claim).map_or("", |claim| claim.original)
 }

@@ -5,7 +5,6 @@ use super::{log, room_with_segments};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
-use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 const LETTERS: usize = 400;
@@ -61,7 +60,9 @@ fn a_router_goes_on_while_the_archiver_packs_behind_it() {
     let sent = files(&town.room(""), "sent");
     assert_eq!((sent.len(), sent.values().map(Vec::len).sum::<usize>()), (LETTERS, LETTERS));
     assert!(files(&town.room(""), "seen").values().all(|contents| contents.len() == 1));
-    assert_eq!(fs::read_dir(town.room("log")).expect("a log").count(), 1);
+    // The archiver counts on the last batch only once another stands behind it, and that may be alone in its segment.
+    let live = crate::town::listing(&town.room("log"));
+    assert!(live.len() <= 2, "{live:?}");
     assert!(town.json(&["log", "verify"])["archived"].as_u64().is_some_and(|archived| archived > 2));
 }
 

@@ -134,6 +134,7 @@ fn an_outbox_without_permissions_costs_a_router_of_a_plain_user_nothing() {
     let run = town.bare(&["run"]);
     copy_program(run.get_program(), &program);
     tool("chown", ["-R".as_ref(), "65534:65534".as_ref(), town.path().as_os_str()]);
+    town.ok(&["trust", "--yes"]);
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(run.get_args());
     command.current_dir(town.path()).env("NO_COLOR", "1");
