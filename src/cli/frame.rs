@@ -48,6 +48,8 @@ pub(super) fn dim(out: &mut Output, text: &str, indent: &str) -> Result<()> {
 
 /// A text with a title, such as a file that came with a message.
 pub(super) fn titled(out: &mut Output, title: &str, content: &str) -> Result<()> {
+    // A name of nothing but blanks would leave a line that says nothing.
+    let title = if visible::line(title).trim().is_empty() { "\"\"" } else { title };
     out.line("")?;
     dim(out, &format!("--- {title}"), INDENT)?;
     text(out, content, INDENT)

@@ -85,6 +85,8 @@ enum Effect {
     Flags(usize),
     /// The same with the flags behind the pointer in this argument.
     FlagsBehind(usize),
+    /// It does if this argument is the advice to drop what is cached.
+    Advice(usize),
 }
 
 struct Rule(&'static str, Target, Effect, Length);
@@ -98,6 +100,7 @@ pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], room: &Path) ->
         Effect::Changes => true,
         Effect::Looks => false,
         Effect::Flags(at) => creates(args[at]),
+        Effect::Advice(at) => args[at] == libc::POSIX_FADV_DONTNEED as u64,
         Effect::FlagsBehind(at) => word(pid, args[at]).is_some_and(creates),
     };
     let bytes = match length {
@@ -168,7 +171,7 @@ fn rule(number: c_long) -> Option<Rule> {
         libc::SYS_fsync => Rule("fsync", Fd(0), Changes, None),
         libc::SYS_fdatasync => Rule("fdatasync", Fd(0), Changes, None),
         libc::SYS_sync_file_range => Rule("sync_file_range", Fd(0), Changes, None),
-        libc::SYS_fadvise64 => Rule("fadvise64", Fd(0), Changes, None),
+        libc::SYS_fadvise64 => Rule("fadvise64", Fd(0), Advice(3), None),
         libc::SYS_syncfs => Rule("syncfs", Fd(0), Changes, None),
         libc::SYS_sync => Rule("sync", All, Changes, None),
         libc::SYS_fchmod => Rule("fchmod", Fd(0), Changes, None),

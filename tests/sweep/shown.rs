@@ -11,7 +11,8 @@ use std::path::Path;
 
 /// Counts what stands in the conversation of a room in which nothing waits any more.
 pub(crate) fn check(room: &Path, letters: &[Letter], setting: &Setting, figures: &mut Figures) -> io::Result<()> {
-    let text = fs::read_to_string(room.join("channels/main/messages.ndjson"))?;
+    let bytes = fs::read(room.join("channels/main/messages.ndjson"))?;
+    let text = String::from_utf8_lossy(&bytes);
     let (mut shown, mut before): (HashMap<String, usize>, u64) = (HashMap::new(), 0);
     for line in text.split_inclusive('\n') {
         let said: Value = serde_json::from_str(line).unwrap_or_default();
