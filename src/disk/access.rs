@@ -55,34 +55,37 @@ impl Access {
         })
     }
 
-    /// Completes what was just made in a directory. Its owner becomes the directory's, so that a router that runs as
-    /// root leaves nothing in an agent's directories that the agent can't use.
+    /// Gives what was just made in a directory the directory's owner, and the permissions that the umask may have taken.
     pub(super) fn complete(self, made: BorrowedFd, mode: Mode, parent: BorrowedFd) -> rustix::io::Result<()> {
-        if self == Access::Umask {
-            return Ok(());
-        }
-        if *MAY_GIVE {
-            let owner = fstat(parent)?;
-            give(made, owner.st_uid, owner.st_gid)?;
-        }
+        self.hand_over(made, parent)?;
         if self == Access::Group {
             let shares = fstat(made)?.st_mode & Mode::SGID.bits();
             fchmod(made, mode | Mode::from_raw_mode(shares))?;
         }
         Ok(())
     }
+
+    /// Gives what was just made in a directory to the directory's owner, so that a router that runs as root leaves
+    /// nothing in an agent's directories that the agent can't use.
+    pub(super) fn hand_over(self, made: BorrowedFd, parent: BorrowedFd) -> rustix::io::Result<()> {
+        if self == Access::Umask || !*MAY_GIVE {
+            return Ok(());
+        }
+        let owner = fstat(parent)?;
+        give(made, owner.st_uid, Some(owner.st_gid))
+    }
 }
 
-/// Gives a file or directory to this user and group, where it isn't theirs and this process may.
-pub(super) fn give(made: impl AsFd, uid: u32, gid: u32) -> rustix::io::Result<()> {
+/// Gives a file or directory to this user, and to this group if one is named, where it isn't theirs and this process may.
+pub(super) fn give(made: impl AsFd, uid: u32, gid: Option<u32>) -> rustix::io::Result<()> {
     if !*MAY_GIVE {
         return Ok(());
     }
     let now = fstat(&made)?;
-    if (now.st_uid, now.st_gid) == (uid, gid) {
+    if now.st_uid == uid && gid.is_none_or(|gid| now.st_gid == gid) {
         return Ok(());
     }
-    fchown(made, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
+    fchown(made, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw))
 }
 
 /// May this process give files to other users?
@@ -133,8 +136,7 @@ impl Dir {
     /// Gives this directory to `uid` where this process may. What is below it stays as it is. Survives a power cut
     /// once it was synced.
     pub fn give(&self, uid: u32) -> Result<()> {
-        let gid = self.meta()?.gid;
-        give(self, uid, gid).doing("give to another user", &self.path)
+        give(self, uid, None).doing("give to another user", &self.path)
     }
 
     /// Gives these permissions to others, beside those that they have: 0o011 to pass through it, 0o044 to list it.
@@ -162,8 +164,7 @@ impl Dir {
     pub fn create_for(&self, name: &str, bytes: &[u8], uid: Option<u32>) -> Result<File> {
         let file = self.create(name, bytes)?;
         if let Some(uid) = uid {
-            let gid = super::file_meta(&file).doing("look at", self.at(name))?.gid;
-            give(&file, uid, gid).doing("give to another user", self.at(name))?;
+            give(&file, uid, None).doing("give to another user", self.at(name))?;
         }
         Ok(file)
     }
@@ -172,14 +173,5 @@ impl Dir {
     pub(super) fn keep_permissions(&self, name: &Path, file: &File) -> Result<()> {
         let Some(there) = self.stat(name)?.filter(|there| there.kind == FileType::RegularFile) else { return Ok(()) };
         fchmod(file, Mode::from_raw_mode((there.mode & 0o777) as _)).doing("set the permissions of", self.at(name))
-    }
-
-    /// Gives a file that this process may just have made to the owner of this directory.
-    pub(super) fn own(&self, file: &File) -> std::io::Result<()> {
-        if self.access != Access::Umask && may_give() {
-            let owner = fstat(&*self.fd)?;
-            give(file, owner.st_uid, owner.st_gid)?;
-        }
-        Ok(())
     }
 }

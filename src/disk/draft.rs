@@ -38,7 +38,7 @@ impl Draft {
 
     /// Gives it the permissions and the owner of another file, the owner where this process may.
     pub fn take_after(&self, meta: &Meta) -> Result<()> {
-        let done = access::give(&self.file, meta.uid, meta.gid)
+        let done = access::give(&self.file, meta.uid, Some(meta.gid))
             .and_then(|()| rustix::fs::fchmod(&self.file, Mode::from_raw_mode((meta.mode & 0o777) as _)));
         done.doing("set the permissions of", self.path())
     }

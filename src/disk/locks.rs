@@ -5,6 +5,7 @@ use crate::error::{Doing, Error, Result};
 use crate::limits;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{File, TryLockError};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,8 @@ impl Dir {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(self, name.as_ref(), flags, OWN);
         let file = File::from(fd.doing("open", self.at(&name))?);
-        self.own(&file).and_then(|()| close(&file)).doing("set the permissions of", self.at(&name))?;
+        let handed = self.access.hand_over(file.as_fd(), self.as_fd()).map_err(std::io::Error::from);
+        handed.and_then(|()| close(&file)).doing("set the permissions of", self.at(&name))?;
         Ok(file)
     }
 
