@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use mailbag::address::Address;
-use mailbag::clock::Stamp;
-use mailbag::error::Problem;
-use mailbag::registry::{Agent, Registry};
-use mailbag::resolve::{Standing, explain, resolve};
-use mailbag::settings::{Durability, Settings};
+use mailbag::base::clock::Stamp;
+use mailbag::base::error::Problem;
+use mailbag::message::address::Address;
+use mailbag::room::registry::{Agent, Registry};
+use mailbag::room::resolve::{Standing, explain, resolve};
+use mailbag::room::settings::{Durability, Settings};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -161,7 +161,7 @@ fn heavy_input_is_refused_quickly() {
     }
     assert_eq!(to(&vec!["nobody"; 20_000]).unwrap_err()[0].code, "too_many_addresses");
     assert_eq!(to(&vec!["*"; 100]).unwrap_err()[0].code, "too_many_addresses");
-    assert_eq!(to(&vec!["nobody"; 100]).unwrap_err().len(), mailbag::limits::PROBLEMS);
+    assert_eq!(to(&vec!["nobody"; 100]).unwrap_err().len(), mailbag::base::limits::PROBLEMS);
 }
 
 #[test]
@@ -286,7 +286,8 @@ fn settings_say_which_line() {
     assert_eq!(bad[0].fix, "did you mean admission?");
     assert_eq!(Settings::parse("tag = \n").unwrap_err()[0].code, "not_toml");
     assert_eq!(Settings::parse("").unwrap(), Settings::default());
-    let named = |names: &[String]| names.iter().all(|n| mailbag::address::is_display_name(n)) && names.len() == 40;
+    let named =
+        |names: &[String]| names.iter().all(|n| mailbag::message::address::is_display_name(n)) && names.len() == 40;
     assert!(named(&Settings::default().names));
 }
 

@@ -94,8 +94,8 @@ fn the_man_pages_in_docs_are_up_to_date() {
 #[test]
 fn the_schemas_are_printed_as_they_are() {
     let world = World::empty();
-    assert_eq!(world.ok(&["schema"]).trim(), mailbag::schema::message_schema().trim());
-    assert_eq!(world.ok(&["schema", "registry"]).trim(), mailbag::schema::registry_schema().trim());
+    assert_eq!(world.ok(&["schema"]).trim(), mailbag::message::schema::message_schema().trim());
+    assert_eq!(world.ok(&["schema", "registry"]).trim(), mailbag::message::schema::registry_schema().trim());
 }
 
 #[test]

@@ -5,10 +5,10 @@
 //! and the problems, by code and place. The time is 2026-11-21T10:30:00Z in all of them, and the sender is alice
 //! unless the expectation says otherwise.
 
-use mailbag::clock::Stamp;
-use mailbag::error::Problem;
+use mailbag::base::clock::Stamp;
+use mailbag::base::error::Problem;
+use mailbag::message::schema::{self, Parsed};
 use mailbag::message::{FIELDS, Message, TYPES};
-use mailbag::schema::{self, Parsed};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -227,7 +227,7 @@ fn the_nearest_type_is_named() {
 fn no_message_gets_more_problems_than_are_of_use() {
     let refs: Vec<String> = (0..1000).map(|n| format!("no reference {n}")).collect();
     let problems = check(json!({"to": "bob", "body": "x", "refs": refs})).expect_err("bad references");
-    assert_eq!(problems.len(), mailbag::limits::PROBLEMS);
+    assert_eq!(problems.len(), mailbag::base::limits::PROBLEMS);
 }
 
 #[test]

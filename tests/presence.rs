@@ -1,7 +1,7 @@
 //! Presence and topics: who is there, what each does, and who follows what.
 
 mod choosing;
-mod fold;
+mod state;
 mod roster;
 mod topics;
 mod who;

@@ -4,70 +4,79 @@
 //! A rule has a list of exceptions where there is a reason for some. An exception that nothing uses any more fails too,
 //! so that the lists stay true.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+mod floors;
 
 const FILE_LINES: usize = 400;
 const FUNCTION_LINES: usize = 70;
 
 /// Uses of file calls outside `disk/`: the file, what stands in the line, and why it may.
 const FILES: &[(&str, &str, &str)] = &[
-    ("src/outbox/look.rs", "use std::fs::File;", "reads what disk opened"),
-    ("src/log/stands.rs", "use std::fs::File;", "reads what disk opened"),
-    ("src/projections/channels/mod.rs", "use std::fs::File;", "reads what disk opened"),
-    ("src/projections/channels/tail.rs", "use std::fs::File;", "reads what disk opened"),
-    ("src/actions/share.rs", "use std::fs::File;", "reads what disk opened"),
-    ("src/actions/confined.rs", "use std::fs::File;", "reads what disk opened"),
-    ("src/actions/channel.rs", "use std::fs::File;", "reads what disk opened"),
-    ("src/inbox.rs", "use std::fs::{File, TryLockError};", "holds the lock on what disk opened"),
-    ("src/inbox/taken.rs", "use std::fs::File;", "holds the lock that disk opened"),
-    ("src/sessions.rs", "use std::fs::File;", "holds the lock that disk opened"),
+    ("src/room/outbox/look.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/log/segments.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/router/projections/channels/mod.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/router/projections/channels/tail.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/commands/share.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/commands/confined.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/query/channel.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/room/inbox/mod.rs", "use std::fs::{File, TryLockError};", "holds the lock on what disk opened"),
+    ("src/room/inbox/taken.rs", "use std::fs::File;", "holds the lock that disk opened"),
+    ("src/room/sessions/mod.rs", "use std::fs::File;", "holds the lock that disk opened"),
     ("src/room/turn.rs", "use std::fs::{File, TryLockError};", "holds the locks that disk opened"),
-    ("src/archive.rs", "use std::fs::File;", "holds the lock and reads the packs that disk opened"),
-    ("src/archive/artifacts.rs", "use std::fs::File;", "reads what disk opened"),
-    ("src/actions/rewake.rs", "use std::fs::{File, TryLockError};", "holds the lock that disk opened"),
+    ("src/room/archive/mod.rs", "use std::fs::File;", "holds the lock and reads the packs that disk opened"),
+    ("src/room/archive/artifacts.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/clients/rewake.rs", "use std::fs::{File, TryLockError};", "holds the lock that disk opened"),
     ("src/room/lock.rs", "use std::fs::{File, TryLockError};", "holds and reads the lock that disk opened"),
-    ("src/sessions/holds.rs", "use std::fs::{File, TryLockError};", "holds the lock that disk opened"),
-    ("src/sessions/holds.rs", "use std::os::unix::fs::FileExt;", "writes what disk opened"),
-    ("src/room.rs", "std::fs::read_to_string(directory.join(\".git\"))", "discovery reads outside any room"),
-    ("src/room.rs", "std::fs::read_to_string(own.join(\"commondir\"))", "discovery reads outside any room"),
-    ("src/cli/output.rs", "rustix::io::", "hands on what another program wrote, unbuffered"),
-    ("src/actions/exec/run.rs", "rustix::process::", "signals a process and waits for it"),
-    ("src/actions/exec/run.rs", "rustix::io::Errno::INTR", "waits for a process, not for a file"),
-    ("src/cli/output.rs", "rustix::event", "asks whether a pipe still has a reader"),
-    ("src/cli/man.rs", "std::fs::create_dir_all(&args.dir)", "writes where it is told to, outside any room"),
-    ("src/actions/wake/program.rs", "rustix::process::", "ends a program, and touches no file"),
+    ("src/room/sessions/holds.rs", "use std::fs::{File, TryLockError};", "holds the lock that disk opened"),
+    ("src/room/sessions/holds.rs", "use std::os::unix::fs::FileExt;", "writes what disk opened"),
+    ("src/room/open.rs", "std::fs::read_to_string(directory.join(\".git\"))", "discovery reads outside any room"),
+    ("src/room/open.rs", "std::fs::read_to_string(own.join(\"commondir\"))", "discovery reads outside any room"),
+    ("src/cli/show/output.rs", "rustix::io::", "hands on what another program wrote, unbuffered"),
+    ("src/clients/exec/run.rs", "rustix::process::", "signals a process and waits for it"),
+    ("src/clients/exec/run.rs", "rustix::io::Errno::INTR", "waits for a process, not for a file"),
+    ("src/cli/show/output.rs", "rustix::event", "asks whether a pipe still has a reader"),
+    ("src/cli/verbs/man.rs", "std::fs::create_dir_all(&args.dir)", "writes where it is told to, outside any room"),
+    ("src/clients/wake/program.rs", "rustix::process::", "ends a program, and touches no file"),
 ];
 
-/// Joins of paths outside `layout.rs` and `disk/`.
+/// Joins of paths outside `disk/layout/mod.rs` and `disk/`.
 const JOINS: &[(&str, &str, &str)] = &[
-    ("src/notice/native.rs", "self.path.join(place.below())", "the watcher wants whole paths"),
-    ("src/notice/portable.rs", "self.root.join(place.below())", "the watcher wants whole paths"),
-    ("src/room.rs", "directory.join(layout::ROOM)", "discovery looks for a room"),
-    ("src/room.rs", ".join(layout::ROOM)", "where a new room goes"),
+    ("src/router/watcher/native.rs", "self.path.join(place.below())", "the watcher wants whole paths"),
+    ("src/router/watcher/portable.rs", "self.root.join(place.below())", "the watcher wants whole paths"),
+    ("src/room/open.rs", "directory.join(layout::ROOM)", "discovery looks for a room"),
+    ("src/room/open.rs", ".join(layout::ROOM)", "where a new room goes"),
     ("src/room/near.rs", ".join(layout::ROOM)", "discovery looks for a room"),
     ("src/room/near.rs", "main.join(\".git/worktrees\")", "discovery reads outside any room"),
     ("src/room/near.rs", "listed.at(&entry.name).join(file)", "discovery reads outside any room"),
     ("src/room/near.rs", "from.join(name)", "discovery reads outside any room"),
-    ("src/actions/doctor/sessions.rs", "process.directory.join(place)", "where another process looks for its room"),
-    ("src/room.rs", "directory.join(\".git\")", "discovery reads outside any room"),
-    ("src/room.rs", "own.join(\"commondir\")", "discovery reads outside any room"),
-    ("src/room.rs", "directory.join(text.strip_prefix", "discovery reads outside any room"),
-    ("src/projections/channels/foreign.rs", "directory.join(", "only shown: where lines are kept"),
-    ("src/route/take.rs", "layout::outbox(agent).join(name)", "only shown: the file that waits"),
-    ("src/route/stage.rs", "layout::rejected(agent).join(layout::retired(", "only shown: where a refused file is kept"),
-    ("src/actions/attach.rs", "room.dir.path().join(&settings.context)", "the context may be outside the room"),
-    ("src/actions/demo.rs", "layout::outbox(\"reviewer\").join(", "shows what an agent without the program does"),
-    ("src/actions/inbox.rs", "directory.join(name)", "only shown: the file of a message"),
-    ("src/cli/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
-    ("src/actions/init.rs", "from.join(path)", "where a new room goes"),
-    ("src/actions/trust.rs", "from.join(asked)", "the room that a person names"),
-    ("src/actions/rejected/standing.rs", "directory.join(name)", "only shown, and read below the room: a refused file"),
-    ("src/actions/rejected.rs", "layout::outbox(&refused.agent).join(name)", "only shown: where the file was put"),
-    ("src/actions/status.rs", "layout::rejected(agent).join(name)", "only shown: a refused file"),
-    ("src/actions/trace.rs", "sent.join(name)", "only shown: where the original is kept"),
-    ("src/actions/status.rs", "Path::new(layout::STAGE).join(", "looks whether a copy still waits"),
+    ("src/doctor/sessions.rs", "process.directory.join(place)", "where another process looks for its room"),
+    ("src/room/open.rs", "directory.join(\".git\")", "discovery reads outside any room"),
+    ("src/room/open.rs", "own.join(\"commondir\")", "discovery reads outside any room"),
+    ("src/room/open.rs", "directory.join(text.strip_prefix", "discovery reads outside any room"),
+    ("src/router/projections/channels/foreign.rs", "directory.join(", "only shown: where lines are kept"),
+    ("src/router/steps/pickup.rs", "layout::outbox(agent).join(name)", "only shown: the file that waits"),
+    (
+        "src/router/steps/stage.rs",
+        "layout::rejected(agent).join(layout::retired(",
+        "only shown: where a refused file is kept",
+    ),
+    ("src/commands/attach.rs", "room.dir.path().join(&settings.context)", "the context may be outside the room"),
+    ("src/commands/demo.rs", "layout::outbox(\"reviewer\").join(", "shows what an agent without the program does"),
+    ("src/query/inbox/mod.rs", "directory.join(name)", "only shown: the file of a message"),
+    ("src/cli/verbs/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
+    ("src/commands/init.rs", "from.join(path)", "where a new room goes"),
+    ("src/commands/trust.rs", "from.join(asked)", "the room that a person names"),
+    (
+        "src/commands/rejected/standing.rs",
+        "directory.join(name)",
+        "only shown, and read below the room: a refused file",
+    ),
+    ("src/commands/rejected/mod.rs", "layout::outbox(&refused.agent).join(name)", "only shown: where the file was put"),
+    ("src/query/status/mod.rs", "layout::rejected(agent).join(name)", "only shown: a refused file"),
+    ("src/query/trace.rs", "sent.join(name)", "only shown: where the original is kept"),
+    ("src/query/status/mod.rs", "Path::new(layout::STAGE).join(", "looks whether a copy still waits"),
 ];
 
 /// A source file: its path, and its lines without comments and without its unit tests, each with its number.
@@ -92,35 +101,10 @@ impl Source {
         Source { path: path.to_string_lossy().into_owned(), text, code }
     }
 
-    /// The module in `lib.rs` that the file belongs to; `None` for `lib.rs` and `main.rs`.
-    fn module(&self) -> Option<&str> {
-        let below = self.path.strip_prefix("src/")?;
-        let first = below.split('/').next()?.trim_end_matches(".rs");
-        (!matches!(first, "lib" | "main")).then_some(first)
+    /// The code in one piece.
+    fn text_of_code(&self) -> String {
+        self.code.iter().flat_map(|(_, line)| [line, "\n"]).collect()
     }
-}
-
-#[test]
-fn a_file_imports_only_what_stands_above_it_in_lib_rs() {
-    let floors = floors();
-    let level = |module: &str| floors.iter().position(|floor| floor == module);
-    let mut wrong = Vec::new();
-    for source in sources("src") {
-        let Some(module) = source.module() else { continue };
-        let own = level(module).unwrap_or_else(|| panic!("{} is not in lib.rs", source.path));
-        let code: String = source.code.iter().flat_map(|(_, line)| [line, "\n"]).collect();
-        for used in used_modules(&code) {
-            match level(&used) {
-                Some(theirs) if theirs > own => wrong.push(format!("{} uses crate::{used}", source.path)),
-                _ => {}
-            }
-        }
-        let is_top = source.path.matches('/').count() == 1;
-        if is_top && code.lines().any(|line| line.starts_with("use super::")) {
-            wrong.push(format!("{} reaches for its neighbours by super::", source.path));
-        }
-    }
-    assert!(wrong.is_empty(), "against the order in lib.rs:\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -132,22 +116,24 @@ fn only_disk_makes_file_calls() {
         }
         line.contains("rustix::") || line.contains("OpenOptions") || words(line).any(|word| word == "fs::")
     };
-    let elsewhere =
-        |source: &Source| !["src/disk/", "src/notice/native.rs"].iter().any(|path| source.path.starts_with(path));
+    let elsewhere = |source: &Source| {
+        !["src/disk/", "src/router/watcher/native.rs"].iter().any(|path| source.path.starts_with(path))
+    };
     hold("makes file calls", elsewhere, is_call, FILES);
 }
 
 #[test]
 fn only_layout_joins_paths() {
-    let elsewhere = |source: &Source| !source.path.starts_with("src/disk/") && !source.path.starts_with("src/layout");
+    let elsewhere =
+        |source: &Source| !source.path.starts_with("src/disk/") && !source.path.starts_with("src/disk/layout");
     hold("joins paths", elsewhere, joins_a_path, JOINS);
 }
 
 #[test]
 fn only_the_printer_prints() {
     let prints = ["println!", "print!", "dbg!", "io::stdout", "io::stderr"];
-    let printer = ["src/cli/output.rs", "src/main.rs"];
-    let allowed = [("src/cli/run.rs", "std::io::stderr", "where the router's own log goes, by tracing")];
+    let printer = ["src/cli/show/output.rs", "src/main.rs"];
+    let allowed = [("src/cli/verbs/run.rs", "std::io::stderr", "where the router's own log goes, by tracing")];
     let elsewhere = |source: &Source| !printer.contains(&source.path.as_str());
     let wrong = find(elsewhere, |line| prints.iter().any(|print| line.contains(print)));
     let wrong: Vec<_> = wrong.into_iter().filter(|hit| !allowed.iter().any(|one| hit.fits(one))).collect();
@@ -156,7 +142,7 @@ fn only_the_printer_prints() {
 
 #[test]
 fn only_notice_watches() {
-    let elsewhere = |source: &Source| !source.path.starts_with("src/notice");
+    let elsewhere = |source: &Source| !source.path.starts_with("src/router/watcher/");
     let wrong = find(elsewhere, |line| words(line).any(|word| ["notify::", "inotify::"].contains(&word.as_str())));
     assert!(wrong.is_empty(), "uses the watcher:\n{}", shown(&wrong));
 }
@@ -294,42 +280,6 @@ fn joins_a_path(line: &str) -> bool {
             literal.contains(' ') || literal.replace("\\n", "").chars().all(|c| !c.is_alphanumeric() && c != '.');
         !separates && literal.len() > 1
     })
-}
-
-/// The modules in `lib.rs`, from the ground up.
-fn floors() -> Vec<String> {
-    let text = fs::read_to_string("src/lib.rs").expect("lib.rs");
-    let modules = text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
-    modules.map(str::to_owned).collect()
-}
-
-/// Every module named behind `crate::`, also in lists.
-fn used_modules(code: &str) -> BTreeSet<String> {
-    let ident = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let mut used = BTreeSet::new();
-    for (at, found) in code.match_indices("crate::") {
-        let rest = &code[at + found.len()..];
-        let Some(list) = rest.strip_prefix('{') else {
-            used.insert(ident(rest));
-            continue;
-        };
-        let mut depth = 0;
-        let mut begins = true;
-        for (n, c) in list.char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' if depth == 0 => break,
-                '}' => depth -= 1,
-                ',' if depth == 0 => begins = true,
-                c if begins && !c.is_whitespace() => {
-                    used.insert(ident(&list[n..]));
-                    begins = false;
-                }
-                _ => {}
-            }
-        }
-    }
-    used
 }
 
 /// The name, first line and length of every function. rustfmt puts the last brace under the first word.

@@ -1,11 +1,11 @@
 //! A room whose log has as many messages as one likes, written as the router writes it, without routing them.
 
 use anyhow::{Context, Result};
-use mailbag::clock::Stamp;
-use mailbag::layout;
+use mailbag::base::clock::Stamp;
+use mailbag::disk::layout;
 use mailbag::log::{Log, START};
 use mailbag::message::Message;
-use mailbag::record::{Event, Group, Hash, NO_HASH, Record, hash_line};
+use mailbag::message::record::{Event, Group, Hash, NO_HASH, Record, hash_line};
 use mailbag::room::Room;
 use serde_json::{Map, Value, json, value::to_raw_value};
 use std::ffi::OsStr;

@@ -1,6 +1,6 @@
 //! What the floor writes: a recipient's copy and a log record, of the size that the router writes.
 
-use mailbag::clock::Stamp;
+use mailbag::base::clock::Stamp;
 use serde_json::{Map, Value};
 use std::io::Write;
 

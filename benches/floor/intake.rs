@@ -2,7 +2,7 @@
 
 use super::calls;
 use anyhow::{Context, Result};
-use mailbag::limits;
+use mailbag::base::limits;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{RawDir, inotify};
 use rustix::io::Errno;

@@ -10,7 +10,7 @@ mod intake;
 use anyhow::{Context, Result, bail};
 use batch::Relay;
 use intake::{Intake, Notice};
-use mailbag::limits;
+use mailbag::base::limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::mem::MaybeUninit;
 use std::path::PathBuf;

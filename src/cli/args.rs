@@ -1,12 +1,13 @@
 //! The command line as it is written: the commands, and what all of them take.
 
-use super::{
+use super::context::Global;
+use super::verbs::{
     ack, agent, archive, ask, backup, channel, check, completions, demo, doctor, done, exec, explain, follow, helper,
     hook, inbox, init, install, join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings,
-    share, status, take, thread, topic, trace, trust, uninstall, wait, watch, who,
+    share, status, take, thread, topic, trace, trust, uninstall, wait, who,
 };
+use super::watch;
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,24 +37,6 @@ pub(super) struct Cli {
     pub(super) global: Global,
     #[command(subcommand)]
     pub(super) command: Command,
-}
-
-/// What every command takes.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Everywhere")]
-pub(super) struct Global {
-    /// The room; else .mailbag here or in the nearest directory above
-    #[arg(long, global = true, value_name = "DIR", env = "MAILBAG_ROOM", hide_env_values = true)]
-    pub(super) room: Option<PathBuf>,
-    /// Data and errors as JSON
-    #[arg(long, global = true)]
-    pub(super) json: bool,
-    /// Say more (twice: everything)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
-    pub(super) verbose: u8,
-    /// Print only data and errors
-    #[arg(short, long, global = true)]
-    pub(super) quiet: bool,
 }
 
 /// What to do.

@@ -3,10 +3,12 @@
 //!
 //! Nothing that others wrote reaches the shell but names of plain characters: a shell may take others for commands.
 
-use crate::actions::identity;
-use crate::registry::Registry;
-use crate::room::{self, Room};
-use crate::{id, inbox, layout, message};
+use crate::disk::layout;
+use crate::message;
+use crate::message::id;
+use crate::query::identity;
+use crate::room::registry::Registry;
+use crate::room::{self, Room, inbox};
 use clap::{Arg, Command};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
@@ -79,7 +81,7 @@ fn topics() -> Vec<String> {
     of_agents(|agent| agent.topics.clone())
 }
 
-fn of_agents(words: fn(&crate::registry::Agent) -> Vec<String>) -> Vec<String> {
+fn of_agents(words: fn(&crate::room::registry::Agent) -> Vec<String>) -> Vec<String> {
     let Some((_, registry)) = look() else { return Vec::new() };
     let all: BTreeSet<String> = registry.agents().iter().flat_map(words).collect();
     all.into_iter().collect()
@@ -97,7 +99,7 @@ fn messages() -> Vec<String> {
     let unread = inbox::unread(&room.dir, &agent).unwrap_or_default();
     let senders: Vec<&str> = registry.agents().iter().map(|agent| &*agent.id).chain([id::MAILBAG]).collect();
     let read = |name: &std::ffi::OsString| {
-        let rest = name.to_str()?.get(crate::limits::STAMP + 1..)?.strip_suffix(".json")?;
+        let rest = name.to_str()?.get(crate::base::limits::STAMP + 1..)?.strip_suffix(".json")?;
         senders.iter().find_map(|sender| rest.strip_prefix(sender)?.strip_prefix('-')).map(str::to_owned)
     };
     let mut all: Vec<String> = unread.iter().rev().take(MESSAGES).filter_map(read).collect();

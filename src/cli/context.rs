@@ -1,12 +1,28 @@
 //! What every command is given: the room, the output, and who is asking.
 
-use super::args::Global;
-use super::output::Output;
-use crate::actions::identity::{self, Who};
-use crate::actions::send::mailbox;
-use crate::error::{Doing, Result};
+use crate::base::error::{Doing, Result};
+use crate::cli::show::output::Output;
+use crate::query::identity::{self, Who, mailbox};
 use crate::room::{self, Room};
 use std::path::PathBuf;
+
+/// What every command takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(super) struct Global {
+    /// The room; else .mailbag here or in the nearest directory above
+    #[arg(long, global = true, value_name = "DIR", env = "MAILBAG_ROOM", hide_env_values = true)]
+    pub(super) room: Option<PathBuf>,
+    /// Data and errors as JSON
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Say more (twice: everything)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
+    pub(super) verbose: u8,
+    /// Print only data and errors
+    #[arg(short, long, global = true)]
+    pub(super) quiet: bool,
+}
 
 /// What every command is given.
 pub(super) struct Context {
@@ -39,7 +55,7 @@ impl Context {
     }
 
     /// What waits is not routed by a command that waits for mail: somebody has to know.
-    pub(super) fn trouble(&self, e: &crate::error::Error) {
+    pub(super) fn trouble(&self, e: &crate::base::error::Error) {
         self.out.warn(&format!("what waits is not routed: {e}"));
     }
 
@@ -55,14 +71,14 @@ impl Context {
 
     /// As [`Context::route`], but begins no pass if nothing waits.
     pub(super) fn route_waiting(&self, room: &Room) {
-        if let Err(e) = crate::actions::send::route_waiting(room) {
+        if let Err(e) = crate::commands::send::route_waiting(room) {
             self.out.warn(&format!("what waits was not routed: {e}"));
         }
     }
 
     /// Routes what waits, so that what is shown is fresh. That it fails is told, and hinders nobody from reading.
     pub(super) fn route(&self, room: &Room) {
-        if let Err(e) = crate::actions::send::route(room) {
+        if let Err(e) = crate::commands::send::route(room) {
             self.out.warn(&format!("what waits was not routed: {e}"));
         }
     }

@@ -1,6 +1,6 @@
 //! The statuses with which the program ends.
 
-use crate::error::{Class, Error};
+use crate::base::error::{Class, Error};
 use std::process::ExitCode;
 
 /// How it went.

@@ -1,62 +1,22 @@
-//! The command line: parse, call an action, show.
+//! The command line: parse, call a command or a query, show what it returned.
+//!
+//! In: the arguments and the environment. Out: data on standard output, messages on standard error, an exit status.
+//!
+//! `verbs` has one file for each command, `show` the only printer, and `watch` the live view.
+//!
+//! What does not belong here: decisions. A face only asks `query`, `commands`, `clients` and `doctor`, so that every
+//! other face gets the same answer.
 
-mod ack;
-mod agent;
-mod archive;
 mod args;
-mod ask;
-mod backup;
-mod channel;
-mod check;
 mod completing;
-mod completions;
 mod context;
-mod demo;
-mod doctor;
-mod done;
-mod exec;
 mod exit;
-mod explain;
-mod follow;
-mod frame;
-mod helper;
-mod hook;
-mod inbox;
-mod init;
-mod install;
-mod join;
-mod list;
-mod log;
-mod man;
-mod mcp;
-mod output;
-mod read;
-mod rejected;
-mod reply;
-mod rewake;
-mod row;
-mod run;
-mod schema;
-mod search;
-mod send;
-mod settings;
-mod share;
+mod show;
 mod spoken;
-mod status;
-mod table;
-mod take;
-mod thread;
-mod topic;
-mod trace;
-mod trust;
-mod uninstall;
-mod wait;
-mod waiting;
+mod verbs;
 mod watch;
-mod who;
 
-use crate::error::Result;
-use crate::visible;
+use crate::base::error::Result;
 use args::{Cli, Command};
 use clap::Parser;
 use context::Context;
@@ -71,7 +31,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(spoken::understood(std::env::args_os())) {
         Ok(cli) => cli,
         Err(e) => {
-            output::usage(&e, std::env::args_os().any(|word| word == "--json"));
+            show::output::usage(&e, std::env::args_os().any(|word| word == "--json"));
             // A client takes any other status of a hook for a word of its own.
             let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook")
                 || std::env::args_os().any(|word| word == "--rewake");
@@ -83,7 +43,7 @@ pub fn main() -> ExitCode {
     let done = dispatch(cli.command, &mut cx).and_then(|exit| cx.out.flush().map(|()| exit));
     match done {
         Ok(exit) => exit.into(),
-        Err(e) if output::is_closed_pipe(&e) => Exit::Ok.into(),
+        Err(e) if show::output::is_closed_pipe(&e) => Exit::Ok.into(),
         Err(e) => {
             // What was found before it went wrong is shown as well.
             let _ = cx.out.flush();
@@ -102,51 +62,51 @@ pub fn command() -> clap::Command {
 fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
     // The router logs for itself; a command that routes on its way does so where it is asked to say more.
     if cx.verbose > 0 && !matches!(command, Command::Run(_)) {
-        run::start_logging(run::Format::Text, cx);
+        verbs::run::start_logging(verbs::run::Format::Text, cx);
     }
     match command {
-        Command::Init(args) => init::run(args, cx),
-        Command::Agent(args) => agent::run(args, cx),
-        Command::Send(args) => send::run(args, cx),
-        Command::Ack(args) => ack::run(args, cx),
-        Command::Trace(args) => trace::run(args, cx),
-        Command::Inbox(args) => inbox::run(args, cx),
-        Command::Read(args) => read::run(args, cx),
-        Command::Wait(args) => wait::run(args, cx),
-        Command::Ask(args) => ask::run(args, cx),
-        Command::Follow(args) => follow::run(args, cx),
-        Command::Take(args) => take::run(args, cx),
-        Command::Done(args) => done::run(args, cx),
-        Command::Reply(args) => reply::run(args, cx),
-        Command::Thread(args) => thread::run(args, cx),
-        Command::List(args) => list::run(args, cx),
-        Command::Search(args) => search::run(args, cx),
-        Command::Channel(args) => channel::run(args, cx),
-        Command::Topic(args) => topic::run(args, cx),
-        Command::Join(args) => join::run(args, cx),
-        Command::Who(args) => who::run(args, cx),
-        Command::Explain(args) => explain::run(args, cx),
-        Command::Share(args) => share::run(args, cx),
-        Command::Exec(args) => exec::run(args, cx),
-        Command::Check(args) => check::run(args, cx),
+        Command::Init(args) => verbs::init::run(args, cx),
+        Command::Agent(args) => verbs::agent::run(args, cx),
+        Command::Send(args) => verbs::send::run(args, cx),
+        Command::Ack(args) => verbs::ack::run(args, cx),
+        Command::Trace(args) => verbs::trace::run(args, cx),
+        Command::Inbox(args) => verbs::inbox::run(args, cx),
+        Command::Read(args) => verbs::read::run(args, cx),
+        Command::Wait(args) => verbs::wait::run(args, cx),
+        Command::Ask(args) => verbs::ask::run(args, cx),
+        Command::Follow(args) => verbs::follow::run(args, cx),
+        Command::Take(args) => verbs::take::run(args, cx),
+        Command::Done(args) => verbs::done::run(args, cx),
+        Command::Reply(args) => verbs::reply::run(args, cx),
+        Command::Thread(args) => verbs::thread::run(args, cx),
+        Command::List(args) => verbs::list::run(args, cx),
+        Command::Search(args) => verbs::search::run(args, cx),
+        Command::Channel(args) => verbs::channel::run(args, cx),
+        Command::Topic(args) => verbs::topic::run(args, cx),
+        Command::Join(args) => verbs::join::run(args, cx),
+        Command::Who(args) => verbs::who::run(args, cx),
+        Command::Explain(args) => verbs::explain::run(args, cx),
+        Command::Share(args) => verbs::share::run(args, cx),
+        Command::Exec(args) => verbs::exec::run(args, cx),
+        Command::Check(args) => verbs::check::run(args, cx),
         Command::Watch(args) => watch::run(args, cx),
-        Command::Rejected(args) => rejected::run(args, cx),
-        Command::Status(args) => status::run(args, cx),
-        Command::Trust(args) => trust::run(args, cx),
-        Command::Doctor(args) => doctor::run(args, cx),
-        Command::Log(args) => log::run(args, cx),
-        Command::Archive(args) => archive::run(args, cx),
-        Command::Backup(args) => backup::run(args, cx),
-        Command::Run(args) => run::run(args, cx),
-        Command::Mcp(args) => mcp::run(args, cx),
-        Command::Settings(args) => settings::run(args, cx),
-        Command::Schema(args) => schema::run(args, cx),
-        Command::Hook(args) => hook::run(args, cx),
-        Command::Helper(args) => helper::run(args, cx),
-        Command::Install(args) => install::run(args, cx),
-        Command::Uninstall(args) => uninstall::run(args, cx),
-        Command::Demo(args) => demo::run(args, cx),
-        Command::Completions(args) => completions::run(args, cx),
-        Command::Man(args) => man::run(args, cx),
+        Command::Rejected(args) => verbs::rejected::run(args, cx),
+        Command::Status(args) => verbs::status::run(args, cx),
+        Command::Trust(args) => verbs::trust::run(args, cx),
+        Command::Doctor(args) => verbs::doctor::run(args, cx),
+        Command::Log(args) => verbs::log::run(args, cx),
+        Command::Archive(args) => verbs::archive::run(args, cx),
+        Command::Backup(args) => verbs::backup::run(args, cx),
+        Command::Run(args) => verbs::run::run(args, cx),
+        Command::Mcp(args) => verbs::mcp::run(args, cx),
+        Command::Settings(args) => verbs::settings::run(args, cx),
+        Command::Schema(args) => verbs::schema::run(args, cx),
+        Command::Hook(args) => verbs::hook::run(args, cx),
+        Command::Helper(args) => verbs::helper::run(args, cx),
+        Command::Install(args) => verbs::install::run(args, cx),
+        Command::Uninstall(args) => verbs::uninstall::run(args, cx),
+        Command::Demo(args) => verbs::demo::run(args, cx),
+        Command::Completions(args) => verbs::completions::run(args, cx),
+        Command::Man(args) => verbs::man::run(args, cx),
     }
 }

@@ -1,7 +1,7 @@
 //! A file that only grows, by whole pieces: the log's segments.
 
 use super::{Dir, system};
-use crate::error::{Doing, Error, Result};
+use crate::base::error::{Doing, Error, Result};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Write;

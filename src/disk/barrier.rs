@@ -1,10 +1,11 @@
 //! The barrier: what was touched since the last one, and how all of it is made durable.
 
 use super::{Dir, system};
-use crate::error::{Error, Result};
-use crate::limits;
+use crate::base::error::{Error, Result};
+use crate::base::limits;
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::path::PathBuf;
 
 /// What a room's files survive.
@@ -97,5 +98,15 @@ impl Barrier {
             self.files.clear();
             self.dirs.clear();
         }
+    }
+}
+
+impl Dir {
+    /// As [`Dir::make`], for many at once: durable at the barrier.
+    pub fn make_with(&self, below: impl AsRef<Path>, barrier: &mut Barrier) -> Result<Dir> {
+        self.make_each(below.as_ref(), &mut |dir| {
+            barrier.dir(dir);
+            Ok(())
+        })
     }
 }

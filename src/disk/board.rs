@@ -2,7 +2,7 @@
 //! disk is full must not need the disk.
 
 use super::Dir;
-use crate::error::{Doing, Result};
+use crate::base::error::{Doing, Result};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

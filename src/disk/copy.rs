@@ -1,7 +1,7 @@
 //! A copy of a file in another directory.
 
 use super::{Barrier, Dir, Lease, file_meta, lease};
-use crate::error::{Doing, Result};
+use crate::base::error::{Doing, Result};
 use rustix::fs::{FileType, Timespec, Timestamps, futimens};
 use std::ffi::OsStr;
 

@@ -1,7 +1,7 @@
 //! A file in the making: written under a temporary name, read back, and only then moved to its place.
 
 use super::{Dir, Meta, access, system};
-use crate::error::{Doing, Error, Result};
+use crate::base::error::{Doing, Error, Result};
 use rustix::fs::Mode;
 use std::fs::File;
 use std::io::Write;

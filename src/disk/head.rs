@@ -1,7 +1,7 @@
 //! The beginning of a file, for whoever lists many.
 
 use super::{Dir, file_meta};
-use crate::error::{Doing, Error, Result};
+use crate::base::error::{Doing, Error, Result};
 use rustix::fs::FileType;
 use std::io::Read;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! What stands in a directory, one name after the other.
 
-use crate::error::{Doing, Result};
+use crate::base::error::{Doing, Result};
 use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

@@ -1,8 +1,8 @@
 //! File locks: only their owner can open them, nobody waits for one without end, and errors say who holds one.
 
 use super::{Dir, machine};
-use crate::error::{Doing, Error, Result};
-use crate::limits;
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{File, TryLockError};
 use std::os::fd::AsFd;

@@ -4,7 +4,7 @@
 //! Unlike in a room, a link here is a person's own: settings that live elsewhere stay where they live.
 
 use super::{Dir, Meta, system};
-use crate::error::{Doing, Error, Result};
+use crate::base::error::{Doing, Error, Result};
 use rustix::fs::{Access, AtFlags, Gid, Mode, Uid};
 use rustix::io::Errno;
 use std::ffi::OsString;

@@ -4,8 +4,8 @@
 //! not of their paths.
 
 use super::{Dir, Meta, file_meta, system};
-use crate::error::{Doing, Error, Result};
-use crate::limits;
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};

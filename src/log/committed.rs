@@ -5,10 +5,10 @@
 //! in front of the note, and batches that others follow, since none is begun before the last one is durable.
 
 use super::{Line, Lines, Position, now, read, segments};
-use crate::disk::{Board, Dir};
-use crate::error::{Error, Result};
-use crate::record::Record;
-use crate::{layout, limits};
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::disk::{Board, Dir, layout};
+use crate::message::record::Record;
 
 /// Who reads while the note is being written reads it again.
 const TRIES: usize = 3;

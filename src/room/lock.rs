@@ -2,9 +2,9 @@
 //! holder is for people: a number of a process means nothing in another namespace, and may be another's by now.
 
 use super::Room;
-use crate::disk::{Dir, file_meta, machine};
-use crate::error::{Doing, Error, Result};
-use crate::{layout, limits};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, file_meta, layout, machine};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -190,7 +190,7 @@ pub struct Lock {
 
 impl Lock {
     fn hold(dir: Dir, mut file: File, mode: Mode) -> Result<Lock> {
-        let holder = Holder { pid: std::process::id(), mode, since: crate::clock::Stamp::now().to_string() };
+        let holder = Holder { pid: std::process::id(), mode, since: crate::base::clock::Stamp::now().to_string() };
         let text = serde_json::to_string(&holder).expect("a holder is plain data") + "\n";
         let inode = file_meta(&file).doing("look at", dir.at(layout::LOCK))?.inode;
         file.rewind().and_then(|()| file.set_len(0)).doing("write", dir.at(layout::LOCK))?;

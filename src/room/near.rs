@@ -1,8 +1,8 @@
 //! Other rooms that somebody may have meant: above, below, and in the worktrees of the same repository.
 
-use super::{find, main_worktree};
-use crate::disk::Dir;
-use crate::layout;
+use super::find;
+use super::open::main_worktree;
+use crate::disk::{Dir, layout};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

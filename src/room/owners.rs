@@ -4,10 +4,9 @@
 //! user; in a room that somebody else routes, everything belongs to the router's user.
 
 use super::Room;
-use crate::disk::{Barrier, may_give};
-use crate::error::Result;
-use crate::layout;
-use crate::registry::{Agent, Registry};
+use crate::base::error::Result;
+use crate::disk::{Barrier, layout, may_give};
+use crate::room::registry::{Agent, Registry};
 use std::path::Path;
 
 /// What users other than the owner, in its group or not, need to pass through a directory, and to list the names in it.

@@ -1,9 +1,8 @@
 //! Where a room stands, so that a copy of it is told from it: both have the same id and the same log.
 
 use super::Room;
-use crate::disk::Dir;
-use crate::error::Result;
-use crate::layout;
+use crate::base::error::Result;
+use crate::disk::{Dir, layout};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

@@ -3,10 +3,10 @@
 //! A room of another user may be a trap: nothing in it is read or written before the person said that it may be used.
 
 use super::Room;
-use crate::consent::{self, Consents, Identity};
+use crate::base::error::{Doing, Error, Result};
 use crate::disk::{Dir, machine};
-use crate::error::{Doing, Error, Result};
-use crate::registry::Wake;
+use crate::room::consent::{self, Consents, Identity};
+use crate::room::registry::Wake;
 
 impl Room {
     /// The user that the room belongs to, asked of the opened directory: what stands at its path may be another by now.

@@ -1,8 +1,8 @@
 //! Turns: whoever copies a room holds its router still between two batches.
 
-use crate::disk::Dir;
-use crate::error::{Doing, Error, Result};
-use crate::{layout, limits};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, layout};
 use std::fs::{File, TryLockError};
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
 //! Fuzz target: addresses, against the registry of the fixtures. What is delivered and what is explained agree.
 
-use mailbag::address::Address;
-use mailbag::clock::Stamp;
-use mailbag::registry::Registry;
-use mailbag::resolve::{Standing, explain, resolve};
+use mailbag::base::clock::Stamp;
+use mailbag::message::address::Address;
+use mailbag::room::registry::Registry;
+use mailbag::room::resolve::{Standing, explain, resolve};
 use std::sync::LazyLock;
 
 /// Everything that an address can meet: see `fixtures/addresses`.

@@ -2,11 +2,11 @@
 //! without saying so: what comes out begins with every batch that was not touched, or it is an error.
 
 use super::place::Place;
-use mailbag::actions::verify;
-use mailbag::daemon;
-use mailbag::error::Error;
-use mailbag::fold::{Replayed, replay};
-use mailbag::record::{NO_HASH, Record, hash_line, hex};
+use mailbag::base::error::Error;
+use mailbag::log::state::{Replayed, replay};
+use mailbag::message::record::{NO_HASH, Record, hash_line, hex};
+use mailbag::query::verify;
+use mailbag::router::daemon;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
@@ -58,15 +58,15 @@ fn holds(place: &Place, log: &[u8]) {
     let read = replay(&room.dir);
     let verified = verify::verify(&room);
     match &read {
-        Ok(Replayed { fold, damage, .. }) => {
-            assert!(fold.batch >= untouched, "{} of {untouched} untouched batches", fold.batch);
+        Ok(Replayed { state, damage, .. }) => {
+            assert!(state.batch >= untouched, "{} of {untouched} untouched batches", state.batch);
             assert!(verified.is_err() || damage.is_none(), "verified, though damaged: {damage:?}");
             if log == LOG {
-                assert!(damage.is_none() && verified.is_ok() && fold.batch == 4, "{damage:?} {verified:?}");
+                assert!(damage.is_none() && verified.is_ok() && state.batch == 4, "{damage:?} {verified:?}");
             }
             if damage.is_some() {
-                let later = log.split_inclusive(|byte| *byte == b'\n').filter(|line| is_later(line, fold.batch + 1));
-                assert_eq!(later.count(), 0, "batches behind {} were passed over: {damage:?}", fold.batch);
+                let later = log.split_inclusive(|byte| *byte == b'\n').filter(|line| is_later(line, state.batch + 1));
+                assert_eq!(later.count(), 0, "batches behind {} were passed over: {damage:?}", state.batch);
             }
         }
         Err(Error::State { what, cure, .. }) => assert!(!what.is_empty() && !cure.is_empty()),
@@ -75,7 +75,7 @@ fn holds(place: &Place, log: &[u8]) {
     // A router starts from it, or says why it doesn't; what it leaves is whole.
     if daemon::pass(&room).is_ok() {
         let again = replay(&room.dir).expect("what a router left can be read");
-        assert!(again.damage.is_none() && again.fold.batch >= untouched, "{:?} {}", again.damage, again.fold.batch);
+        assert!(again.damage.is_none() && again.state.batch >= untouched, "{:?} {}", again.damage, again.state.batch);
         assert!(read.is_ok(), "routed on from {:?}", read.err());
     }
 }

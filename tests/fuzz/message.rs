@@ -1,11 +1,11 @@
 //! Fuzz target: the bytes of a message file, to a message or to everything that is wrong with them.
 
-use mailbag::clock::Stamp;
-use mailbag::error::Problem;
-use mailbag::limits;
+use mailbag::base::clock::Stamp;
+use mailbag::base::error::Problem;
+use mailbag::base::limits;
 use mailbag::message::Message;
-use mailbag::record::{Event, Record};
-use mailbag::schema::{self, Parsed};
+use mailbag::message::record::{Event, Record};
+use mailbag::message::schema::{self, Parsed};
 use serde_json::Value;
 
 /// The agent whose outbox the file is in, as in the fixtures, and its display name.
@@ -46,7 +46,7 @@ fn helps(problems: &[Problem], bytes: &[u8]) {
 // What is accepted has all that a message needs, reads back from its copy and from the log, and is accepted again.
 fn keeps(message: &Message, now: Stamp) {
     assert_eq!(message.from(), SENDER);
-    assert!(mailbag::id::is_message_id(message.id()), "{:?}", message.id());
+    assert!(mailbag::message::id::is_message_id(message.id()), "{:?}", message.id());
     let digest = message.digest();
     let pretty = serde_json::to_string_pretty(message.fields()).expect("JSON prints");
     let Parsed::Value(copy) = schema::parse(pretty.as_bytes()) else { panic!("the copy doesn't read back: {pretty}") };

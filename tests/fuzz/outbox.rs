@@ -2,11 +2,10 @@
 //! refused with a reason, or left with one. Nothing is lost, and a second pass has nothing to do.
 
 use super::place::Place;
-use mailbag::actions::{status, verify};
-use mailbag::daemon::{self, Passed, Tally};
-use mailbag::disk::{self, Lease};
-use mailbag::layout;
-use mailbag::schema::{self, Parsed};
+use mailbag::disk::{self, Lease, layout};
+use mailbag::message::schema::{self, Parsed};
+use mailbag::query::{status, verify};
+use mailbag::router::daemon::{self, Passed, Tally};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -93,7 +92,7 @@ pub(crate) fn let_go(path: &Path) {
     }
 }
 
-fn routed(passed: mailbag::error::Result<Passed>) -> Tally {
+fn routed(passed: mailbag::base::error::Result<Passed>) -> Tally {
     match passed {
         Ok(Passed::Routed(tally)) => tally,
         other => panic!("a pass ended as {other:?}"),

@@ -1,8 +1,8 @@
 //! Fuzz target: the bytes of `registry.json`.
 
-use mailbag::limits;
-use mailbag::registry::Registry;
-use mailbag::schema;
+use mailbag::base::limits;
+use mailbag::message::schema;
+use mailbag::room::registry::Registry;
 
 /// Reads the bytes; what is accepted is written and read again as the same, and can be edited.
 pub(crate) fn run(bytes: &[u8]) {

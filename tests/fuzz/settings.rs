@@ -1,7 +1,7 @@
 //! Fuzz target: the text of `settings.toml`.
 
-use mailbag::limits;
-use mailbag::settings::Settings;
+use mailbag::base::limits;
+use mailbag::room::settings::Settings;
 
 /// Reads the text; what is accepted can be written from its own listing and read again as the same.
 pub(crate) fn run(bytes: &[u8]) {

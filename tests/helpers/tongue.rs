@@ -145,9 +145,10 @@ fn prepare_node() -> Node {
     let place = temporary.join(format!("helpers-{}", std::process::id()));
     fs::create_dir_all(&place).map_err(|e| e.to_string())?;
     fs::write(place.join("package.json"), r#"{"type": "module"}"#).map_err(|e| e.to_string())?;
-    for (name, text) in
-        [("driver.ts", include_str!("driver.ts")), ("mailbag.ts", include_str!("../../src/helpers/mailbag.ts"))]
-    {
+    for (name, text) in [
+        ("driver.ts", include_str!("driver.ts")),
+        ("mailbag.ts", include_str!("../../src/clients/bindings/mailbag.ts")),
+    ] {
         fs::write(place.join(name), text).map_err(|e| e.to_string())?;
     }
     match version_is {

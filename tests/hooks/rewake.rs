@@ -2,7 +2,7 @@
 
 use super::{fire, mail, recorded, room, run};
 use crate::world::World;
-use mailbag::limits;
+use mailbag::base::limits;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Child, Output, Stdio};

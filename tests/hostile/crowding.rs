@@ -1,7 +1,7 @@
 //! Too many files, too many refusals, patterns made to be slow: one sender holds up nobody else.
 
 use crate::town::{Town, listing};
-use mailbag::registry::Registry;
+use mailbag::room::registry::Registry;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ fn patterns_made_to_be_slow_are_not_against_ten_thousand_names() {
         ["*a*a*a*a*a*a*a*a*a*c", "*a*b*a*b*a*b*c", "a?a?a?a?a?a?*c", "{a,b}{a,b}{a,b}*c", "[a-z]*[a-z]*[a-z]*!"];
     for bomb in bombs {
         let start = Instant::now();
-        let reached = mailbag::resolve::resolve(
+        let reached = mailbag::room::resolve::resolve(
             &registry,
             "aabababababababababababababababababababab0",
             &[bomb.to_owned()],
@@ -70,7 +70,7 @@ fn patterns_made_to_be_slow_are_not_against_ten_thousand_names() {
 /// How nobody stands.
 struct Nobody;
 
-impl mailbag::resolve::Standing for Nobody {
+impl mailbag::room::resolve::Standing for Nobody {
     fn unread(&self, _: &str) -> usize {
         0
     }
@@ -79,8 +79,8 @@ impl mailbag::resolve::Standing for Nobody {
         false
     }
 
-    fn last_active(&self, _: &str) -> mailbag::clock::Stamp {
-        mailbag::clock::Stamp::default()
+    fn last_active(&self, _: &str) -> mailbag::base::clock::Stamp {
+        mailbag::base::clock::Stamp::default()
     }
 
     fn taken(&mut self, _: &str) {}

@@ -5,7 +5,7 @@ use super::compare;
 use super::letters::instant;
 use super::people::{AGENTS, AT_FIRST, Address, CAPABILITY, HUMAN, Name, People};
 use super::state::State;
-use mailbag::daemon::{self, Passed};
+use mailbag::router::daemon::{self, Passed};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,7 +105,7 @@ impl Room {
         self.pass(&state);
         self.look();
         assert!(before == (self.found.clone(), compare::outcomes(self)), "one more pass did something");
-        if let Err(e) = mailbag::actions::verify::verify(&self.open()) {
+        if let Err(e) = mailbag::query::verify::verify(&self.open()) {
             panic!("log verify: {e}");
         }
         count("sequences", 1);

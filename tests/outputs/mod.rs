@@ -22,7 +22,7 @@ const WITHOUT: &[(&str, &str)] = &[
 fn every_command_has_a_schema_for_its_output() {
     let mut commands = Vec::new();
     collect(&mailbag::cli::command(), "", &mut commands);
-    let with: BTreeSet<&str> = mailbag::schema::OUTPUTS.iter().map(|(name, _)| *name).collect();
+    let with: BTreeSet<&str> = mailbag::message::schema::OUTPUTS.iter().map(|(name, _)| *name).collect();
     let without: BTreeSet<&str> = WITHOUT.iter().map(|(name, _)| *name).collect();
     let is_told = |name: &&String| with.contains(name.as_str()) || without.contains(name.as_str());
     let missing: Vec<_> = commands.iter().filter(|name| !is_told(name)).collect();
@@ -50,7 +50,7 @@ fn collect(command: &clap::Command, before: &str, all: &mut Vec<String>) {
 fn every_schema_is_one_has_its_version_and_is_printed_as_it_is() {
     let world = World::empty();
     let listed = world.ok(&["schema", "--list"]);
-    for (name, text) in mailbag::schema::OUTPUTS {
+    for (name, text) in mailbag::message::schema::OUTPUTS {
         let schema: Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(schema["$id"], format!("urn:mailbag:schema:output:{name}:1"));
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
@@ -68,7 +68,7 @@ fn every_schema_is_one_has_its_version_and_is_printed_as_it_is() {
 fn what_every_command_prints_in_a_populated_room_is_what_its_schema_says() {
     let mut judged = Judged::default();
     populated::run_everything(&mut judged);
-    let all: BTreeSet<&str> = mailbag::schema::OUTPUTS.iter().map(|(name, _)| *name).collect();
+    let all: BTreeSet<&str> = mailbag::message::schema::OUTPUTS.iter().map(|(name, _)| *name).collect();
     let unseen: Vec<_> = all.iter().filter(|name| !judged.seen.contains_key(**name)).collect();
     assert!(unseen.is_empty(), "no output was seen of {unseen:?}");
     judged.every_field_was_seen();
@@ -85,7 +85,7 @@ impl Judged {
     /// Holds an output against the schema of its command: it fits, and has no field that the schema doesn't know.
     #[track_caller]
     fn judge(&mut self, name: &str, output: &Value) {
-        let text = mailbag::schema::output(name).unwrap_or_else(|| panic!("no schema for {name}"));
+        let text = mailbag::message::schema::output(name).unwrap_or_else(|| panic!("no schema for {name}"));
         let mut schema: Value = serde_json::from_str(text).expect("a schema");
         close(&mut schema);
         let validator: Validator = jsonschema::options().build(&schema).expect("a schema");
@@ -100,7 +100,7 @@ impl Judged {
         let mut missing = Vec::new();
         for (name, outputs) in &self.seen {
             let schema: Value =
-                mailbag::schema::output(name).and_then(|text| serde_json::from_str(text).ok()).expect("it");
+                mailbag::message::schema::output(name).and_then(|text| serde_json::from_str(text).ok()).expect("it");
             let required = schema["properties"].as_object().or_else(|| schema["items"]["properties"].as_object());
             for field in required.into_iter().flat_map(|fields| fields.keys()) {
                 let has = |value: &Value| match value {

@@ -8,9 +8,7 @@ use super::scenario::{Setting, World};
 use super::story::{Ground, Power, Strike, count};
 use super::sweeps::{Done, full, green, sweep};
 use super::tracer::{End, Plan, Tracer};
-use libc::{
-    EACCES, EDQUOT, EEXIST, EINTR, EIO, EMFILE, ENODEV, ENOSPC, ENOTCONN, EREMOTEIO, ESTALE, ETIMEDOUT, EUCLEAN, EXDEV,
-};
+use libc::{ EACCES, EDQUOT, EEXIST, EINTR, EIO, EMFILE, ENODEV, ENOSPC, ENOTCONN, EREMOTEIO, ESTALE, ETIMEDOUT, EUCLEAN, EXDEV, };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,11 +1,11 @@
 //! Looks at the room's numbers while somebody watches, and routes what waits as long as no router runs.
 
 use super::Wake;
-use crate::actions::status::{self, Glance};
-use crate::daemon::{Alongside, alongside};
-use crate::error::Result;
-use crate::limits;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::query::status::{self, Glance};
 use crate::room::Room;
+use crate::router::daemon::{Alongside, alongside};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};

@@ -1,11 +1,11 @@
 //! Entries as lines: folded to a width and coloured for the screen, or one line each for a pipe.
 
-use crate::actions::timeline::{Entry, shade};
-use crate::cli::inbox::to_the_second;
-use crate::cli::visible;
-use crate::clock::Stamp;
+use crate::base::clock::Stamp;
+use crate::base::sanitize;
+use crate::cli::verbs::inbox::to_the_second;
+use crate::message::record::Event;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
-use crate::record::Event;
+use crate::query::timeline::{Entry, shade};
 use chrono::{DateTime, Local};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -113,7 +113,7 @@ pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
     while !text.is_char_boundary(cut) {
         cut -= 1;
     }
-    let shown = visible::block(&text[..cut]).replace('\t', INDENT);
+    let shown = sanitize::block(&text[..cut]).replace('\t', INDENT);
     let mut lines: Vec<String> = Vec::new();
     // One more than is shown, to see whether there is more.
     for line in shown.split('\n').take(SHOWN_LINES + 1) {
@@ -141,7 +141,7 @@ impl Words {
 
     /// Words of others, made visible; blanks between them are one.
     fn push(&mut self, text: &str, style: Style) {
-        let text = visible::line(text);
+        let text = sanitize::line(text);
         for word in text.split(' ') {
             // One that is wider than any line is broken as a body is.
             for piece in fold(word, self.width.saturating_sub(INDENT.len() + 1)) {
@@ -186,7 +186,7 @@ pub(super) fn plain(entry: &Entry) -> String {
             format!("{} → {to}{channel}  {kind}  {priority}  {}", entry.from, text.join(": "))
         }
     };
-    format!("{head}  {}", visible::line(rest.trim_end()))
+    format!("{head}  {}", sanitize::line(rest.trim_end()))
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ mod view;
 use self::keeper::{Keeper, Poke};
 use super::Exit;
 use super::context::Context;
-use crate::actions::status::Glance;
-use crate::actions::timeline::{Channels, Timeline};
+use crate::base::error::{Error, Result};
 use crate::disk::machine;
-use crate::error::{Error, Result};
-use crate::id;
-use crate::notice::LogWatch;
+use crate::message::id;
+use crate::query::status::Glance;
+use crate::query::timeline::{Channels, Timeline};
 use crate::room::Room;
-use crate::sessions::Hold;
+use crate::room::sessions::Hold;
+use crate::router::watcher::LogWatch;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -121,7 +121,7 @@ fn keep_awake(room: &Room, reader: &str, wakes: &Sender<Wake>, cx: &Context) -> 
 
 /// One line an entry, each handed on at once, until a signal or a closed pipe.
 fn follow(
-    (mut timeline, entries): (Timeline, Vec<crate::actions::timeline::Entry>),
+    (mut timeline, entries): (Timeline, Vec<crate::query::timeline::Entry>),
     woken: &Receiver<Wake>,
     keeper: &Keeper,
     cx: &mut Context,

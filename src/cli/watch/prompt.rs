@@ -1,6 +1,6 @@
 //! The line that a person writes in: editing and history, without a terminal.
 
-use crate::cli::visible;
+use crate::base::sanitize;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -136,7 +136,7 @@ impl Prompt {
 
     /// The part of the line that fits into so many columns, made visible, and the column of the place in it.
     pub(super) fn view(&self, width: usize) -> (String, usize) {
-        let cell = |text: &str| visible::line(text).into_owned();
+        let cell = |text: &str| sanitize::line(text).into_owned();
         let before: Vec<String> = self.text[..self.at].graphemes(true).map(cell).collect();
         let behind: Vec<String> = self.text[self.at..].graphemes(true).map(cell).collect();
         let width_behind: usize = behind.iter().map(|cell| cell.width()).sum();

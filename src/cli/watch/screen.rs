@@ -3,9 +3,9 @@
 use super::Wake;
 use super::keeper::{Keeper, Poke};
 use super::view::{Done, View};
-use crate::actions::timeline::Timeline;
-use crate::cli::output::canvas;
-use crate::error::{Doing, Result};
+use crate::base::error::{Doing, Result};
+use crate::cli::show::output::canvas;
+use crate::query::timeline::Timeline;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};

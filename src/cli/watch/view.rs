@@ -2,13 +2,13 @@
 
 use super::lines::{self, DIM, Palette};
 use super::prompt::{Edit, Prompt};
-use crate::actions::identity::Who;
-use crate::actions::send;
-use crate::actions::status::Glance;
-use crate::actions::timeline::{self, Channels, Entry};
-use crate::cli::visible;
-use crate::error::Error;
-use crate::layout;
+use crate::base::error::Error;
+use crate::base::sanitize;
+use crate::commands::{send, typed};
+use crate::disk::layout;
+use crate::query::identity::Who;
+use crate::query::status::Glance;
+use crate::query::timeline::{Channels, Entry};
 use crate::room::Room;
 use ratatui::Frame;
 use ratatui::crossterm::event::{Event as Typed, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -193,7 +193,7 @@ impl View {
 
     /// What can't be sent stays in the line, with the reason below it.
     fn send(&mut self) -> Done {
-        let drafted = timeline::draft(self.prompt.text(), &self.channels);
+        let drafted = typed::draft(self.prompt.text(), &self.channels);
         match drafted.and_then(|draft| send::send(&self.room, &self.who, draft)) {
             Ok(sent) => {
                 let to: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
@@ -254,7 +254,7 @@ impl View {
     }
 
     fn draw_prompt(&self, frame: &mut Frame<'_>, area: Rect) {
-        let name = visible::line(&self.who.name);
+        let name = sanitize::line(&self.who.name);
         let ask = format!("{}> ", if name.width() > 20 { "" } else { &name });
         let width = usize::from(area.width).saturating_sub(ask.width());
         let (text, column) = self.prompt.view(width);
@@ -289,14 +289,14 @@ impl View {
             Some(pid) if pid != std::process::id() => format!("router {pid}"),
             _ => "routing here".into(),
         }];
-        parts.push(format!("unread {} {}, all {}", visible::line(&self.who.name), glance.own_unread, glance.unread));
+        parts.push(format!("unread {} {}, all {}", sanitize::line(&self.who.name), glance.own_unread, glance.unread));
         parts.push(format!("rejected {}", glance.rejected));
         parts.push(format!("waiting {}", glance.waiting + glance.blocked));
         if self.below > 0 {
             parts.insert(0, format!("↓ {} new", self.news));
         }
         let numbers = parts.join(" | ");
-        let path = visible::line(&self.place).into_owned();
+        let path = sanitize::line(&self.place).into_owned();
         let left = width.saturating_sub(numbers.width() + " … | ".width());
         let mut name = path.as_str();
         while name.width() > left {

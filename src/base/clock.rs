@@ -1,0 +1,150 @@
+//! What time it is, and how a time is written.
+
+use crate::base::limits;
+use chrono::{DateTime, SecondsFormat, Utc};
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+/// An instant in UTC, in whole microseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Stamp(i64);
+
+impl Stamp {
+    /// Now, in [`limits::CLOCK`]: a clock that is set to another time is taken for the nearest in it. A build for tests reads
+    /// `MAILBAG_TEST_NOW` (RFC 3339) instead, where it is set.
+    pub fn now() -> Stamp {
+        if cfg!(any(debug_assertions, feature = "faults"))
+            && let Some(fixed) = std::env::var("MAILBAG_TEST_NOW").ok().and_then(|t| Stamp::parse(&t))
+        {
+            return fixed.within();
+        }
+        Stamp::of(SystemTime::now())
+    }
+
+    fn of(time: SystemTime) -> Stamp {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Stamp(since.as_micros().try_into().unwrap_or(i64::MAX)).within()
+    }
+
+    fn within(self) -> Stamp {
+        Stamp(self.0.clamp(*limits::CLOCK.start(), *limits::CLOCK.end()))
+    }
+
+    /// Now, or one microsecond after `self` if the clock stands or went back: strictly increasing.
+    pub fn next(self) -> Stamp {
+        Stamp::now().max(Stamp(self.0 + 1))
+    }
+
+    /// This much later.
+    pub fn after(self, span: Duration) -> Stamp {
+        Stamp(self.0.saturating_add(span.as_micros().try_into().unwrap_or(i64::MAX)))
+    }
+
+    /// From microseconds since 1970.
+    pub fn from_micros(micros: i64) -> Stamp {
+        Stamp(micros)
+    }
+
+    /// Microseconds since 1970.
+    pub fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// RFC 3339 with a zone, or ISO 8601 without one, read as UTC; `None` if it is neither.
+    pub fn parse(text: &str) -> Option<Stamp> {
+        let text = text.trim();
+        if let Ok(t) = DateTime::parse_from_rfc3339(text) {
+            return Some(Stamp(t.timestamp_micros()));
+        }
+        const WITHOUT_ZONE: [&str; 4] =
+            ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%S%.f"];
+        let bare = WITHOUT_ZONE.iter().find_map(|f| chrono::NaiveDateTime::parse_from_str(text, f).ok());
+        bare.map(|t| Stamp(t.and_utc().timestamp_micros()))
+    }
+
+    /// `20261121T103000.123456Z`, as it stands in file names: 23 bytes, and in the order of time when sorted as text.
+    pub fn file_name(self) -> String {
+        self.date_time().format("%Y%m%dT%H%M%S%.6fZ").to_string()
+    }
+
+    /// Reads what [`Stamp::file_name`] gave.
+    pub fn read_file_name(text: &str) -> Option<Stamp> {
+        let time = chrono::NaiveDateTime::parse_from_str(text, "%Y%m%dT%H%M%S%.6fZ").ok()?;
+        Some(Stamp(time.and_utc().timestamp_micros()))
+    }
+
+    /// `2026-11`, the month it is in.
+    pub fn month(self) -> String {
+        self.date_time().format("%Y-%m").to_string()
+    }
+
+    /// This instant as chrono has it.
+    pub fn date_time(self) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(self.0).unwrap_or_default()
+    }
+}
+
+/// A span as people write it, at most a thousand years: `500ms`, `30s`, `10m`, `2h`, `7d`, `1w`, or `0`.
+pub fn span(text: &str) -> Option<Duration> {
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        "w" => 7 * 86_400_000,
+        _ => return None,
+    };
+    let span = number.parse::<u64>().ok()?.checked_mul(millis)?;
+    (span <= 1000 * 366 * 86_400_000).then_some(Duration::from_millis(span))
+}
+
+/// A span as [`span`] reads it, in the largest unit that holds it whole.
+pub fn span_text(span: Duration) -> String {
+    const UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+    let millis = span.as_millis();
+    let unit = UNITS.into_iter().find(|(_, unit)| millis != 0 && millis.is_multiple_of(*unit));
+    unit.map_or("0".into(), |(name, unit)| format!("{}{name}", millis / unit))
+}
+
+/// `2026-11-21T10:30:00.123456Z`
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.date_time().to_rfc3339_opts(SecondsFormat::Micros, true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_in_a_file_name_reads_back() {
+        let stamp = Stamp::parse("2026-11-21T10:30:00.123456Z").expect("a stamp");
+        assert_eq!(Stamp::read_file_name(&stamp.file_name()), Some(stamp));
+        assert_eq!(Stamp::read_file_name("20261121T103000.123456"), None);
+    }
+
+    #[test]
+    fn a_clock_before_1970_or_after_9999_still_gives_names_in_order() {
+        let year = Duration::from_secs(366 * 86_400);
+        let times = [SystemTime::UNIX_EPOCH - year, SystemTime::UNIX_EPOCH, SystemTime::now()];
+        let [before, first, now] = times.map(Stamp::of);
+        let after = Stamp::of(SystemTime::UNIX_EPOCH + 9000 * year);
+        assert_eq!(before, first);
+        let late = after.next();
+        let names = [before, now, now.next(), after, Stamp(late.0.max(after.0 + 1))].map(Stamp::file_name);
+        assert!(names.is_sorted() && names.iter().all(|name| name.len() == limits::STAMP), "{names:?}");
+    }
+
+    #[test]
+    fn spans_are_a_number_and_a_unit() {
+        let seconds = |text| span(text).map(|span| span.as_secs_f64());
+        assert_eq!([seconds("500ms"), seconds("10m"), seconds("0")], [Some(0.5), Some(600.0), Some(0.0)]);
+        assert_eq!(["", "m", "10", "1.5h", "-1h", "99999999999999999999s", "9999999w"].map(seconds), [None; 7]);
+    }
+}

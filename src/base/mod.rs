@@ -1,0 +1,13 @@
+//! What every other floor uses: limits, errors, time, and text made safe to show.
+//!
+//! In: nothing. Out: constants, error values, instants, clean strings.
+//!
+//! A module belongs here if it knows nothing of messages, rooms or files. The one clock and the one sanitiser of the
+//! program are here, so that no caller can choose another.
+//!
+//! What does not belong here: file calls (`disk`), the names of agents and messages (`message`), printing (`cli`).
+
+pub mod clock;
+pub mod error;
+pub mod limits;
+pub mod sanitize;

@@ -1,0 +1,298 @@
+//! The only printer: data to standard output, talk to standard error.
+//!
+//! Everything that was written by somebody else goes through [`crate::base::sanitize`] on its way to a line; JSON goes out as
+//! it is. A closed pipe is told from other failures, because it is none.
+
+use crate::base::error::{Doing, Error, Result};
+use crate::base::sanitize;
+use crate::cli::exit::Exit;
+use anstyle::{AnsiColor, Style};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::io::{BufWriter, IsTerminal, Stdout, Write};
+
+/// Of what is said as it is.
+pub(crate) const PLAIN: Style = Style::new();
+/// Of what marks a heading or a name.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// Of what matters less.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// Of what is wrong.
+pub(crate) const RED: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+/// Of what wants to be looked at.
+pub(crate) const YELLOW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+
+/// Of what was sought.
+pub(crate) const FOUND: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
+
+/// How standard output is called in errors.
+const STDOUT: &str = "standard output";
+
+/// Standard output and standard error.
+pub(crate) struct Output {
+    stdout: BufWriter<Stdout>,
+    colour: bool,
+    terminal: bool,
+    /// Is data to be JSON?
+    pub(crate) json: bool,
+    /// Is talk to be left out, but for errors?
+    pub(crate) quiet: bool,
+    /// What was done, and what not to do after an error that comes behind it.
+    did: Option<(String, &'static str)>,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool, quiet: bool) -> Output {
+        let stdout = std::io::stdout();
+        let colour = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
+        let terminal = stdout.is_terminal();
+        Output { stdout: BufWriter::with_capacity(1 << 16, stdout), colour, terminal, json, quiet, did: None }
+    }
+
+    /// What was asked for is done: an error from here on must not be taken for a reason to do it again.
+    pub(crate) fn did(&mut self, what: impl Into<String>, cure: &'static str) {
+        self.did = Some((what.into(), cure));
+    }
+
+    /// The error as it is to be shown, with what was done before it.
+    pub(crate) fn behind(&mut self, error: Error) -> Error {
+        let is_trouble = matches!(
+            error,
+            Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } | Error::Busy { .. }
+        );
+        match self.did.take().filter(|_| is_trouble) {
+            Some((what, cure)) => Error::Done { what, why: error.to_string(), cure: cure.into() },
+            None => error,
+        }
+    }
+
+    /// Is standard output a terminal?
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// How many columns the terminal has, where standard output is one.
+    pub(crate) fn width(&self) -> Option<usize> {
+        const USUAL: usize = 80;
+        let columns = || ratatui::crossterm::terminal::size().map_or(0, |(columns, _)| usize::from(columns));
+        self.terminal.then(columns).map(|columns| if columns == 0 { USUAL } else { columns })
+    }
+
+    /// Is colour wanted on standard output?
+    pub(crate) fn has_colour(&self) -> bool {
+        self.colour
+    }
+
+    /// A line of data. What others wrote must be made visible before.
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<()> {
+        let text = text.as_ref().trim_end_matches(' ');
+        self.bytes(text.as_bytes()).and_then(|()| self.bytes(b"\n"))
+    }
+
+    /// That something was done, which whoever asked for quiet takes for granted.
+    pub(crate) fn done(&mut self, text: impl AsRef<str>) -> Result<()> {
+        if self.quiet { Ok(()) } else { self.line(text) }
+    }
+
+    /// Data as one JSON document: indented for a person, short for a program.
+    pub(crate) fn json(&mut self, data: &impl Serialize) -> Result<()> {
+        let text = match self.terminal {
+            true => serde_json::to_string_pretty(data),
+            false => serde_json::to_string(data),
+        };
+        self.json_text(&text.expect("what commands return has only text keys"))
+    }
+
+    /// JSON as it stands, a line of it or more.
+    pub(crate) fn json_text(&mut self, text: &str) -> Result<()> {
+        match self.terminal {
+            true => self.line(sanitize::json(text)),
+            false => self.line(text),
+        }
+    }
+
+    /// A JSON array of any length, each item as it comes.
+    pub(crate) fn json_list<T: Serialize>(&mut self, items: impl Iterator<Item = Result<T>>) -> Result<()> {
+        self.bytes(b"[")?;
+        for (n, item) in items.enumerate() {
+            let text = match self.terminal {
+                true => serde_json::to_string_pretty(&item?),
+                false => serde_json::to_string(&item?),
+            };
+            let text = text.expect("what commands return has only text keys");
+            self.bytes(if n == 0 { b"" } else { b"," })?;
+            let text = if self.terminal { sanitize::json(&text) } else { Cow::from(text) };
+            self.bytes(text.as_bytes())?;
+        }
+        self.line("]")
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stdout.write_all(bytes).doing("write to", STDOUT)
+    }
+
+    /// Hands everything on. Only what was flushed was said.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.stdout.flush().doing("write to", STDOUT)
+    }
+
+    /// Is nobody there any more to read standard output? Only a write tells otherwise, and there may be nothing to say.
+    pub(crate) fn is_unread(&self) -> bool {
+        let stdout = self.stdout.get_ref();
+        let mut asked = [PollFd::new(stdout, PollFlags::empty())];
+        let gone = PollFlags::ERR | PollFlags::NVAL;
+        poll(&mut asked, Some(&Timespec::default())).is_ok() && asked[0].revents().intersects(gone)
+    }
+
+    /// Text from elsewhere, safe for a line.
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+        let text = sanitize::line(text);
+        if self.colour { format!("{style}{text}{style:#}") } else { text.into_owned() }
+    }
+
+    /// Talk: what a person may want to know beside the data.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(anstream::stderr(), "{}", sanitize::block(text));
+        }
+    }
+
+    /// A word to the program that runs this one and reads its standard error.
+    pub(crate) fn tell(&self, text: &str) -> Result<()> {
+        writeln!(std::io::stderr(), "{text}").doing("write to", "standard error")
+    }
+
+    /// Where talk may go while data is being written.
+    pub(crate) fn talk(&self) -> Talk {
+        Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
+    }
+
+    /// Asks the person at the terminal; `None` where nobody can be asked. Everything but a clear yes is a no.
+    pub(crate) fn ask(&self, question: &str) -> Result<Option<bool>> {
+        let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
+        if !stdin.is_terminal() || !stderr.is_terminal() {
+            return Ok(None);
+        }
+        write!(stderr, "{} [y/N] ", sanitize::line(question)).doing("write to", "standard error")?;
+        let mut answer = String::new();
+        stdin.read_line(&mut answer).doing("read", "standard input")?;
+        Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes" | "YES")))
+    }
+
+    /// How far a long command is: a line on a terminal that the next one writes over, and an empty one clears.
+    pub(crate) fn progress(&self, text: &str) {
+        let mut stderr = std::io::stderr();
+        if !self.quiet && !self.json && stderr.is_terminal() {
+            let _ = write!(stderr, "\r\x1b[K{}", sanitize::line(text));
+        }
+    }
+
+    /// Something went wrong that the command can live with.
+    pub(crate) fn warn(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{YELLOW}warning:{YELLOW:#} {}", sanitize::block(text));
+    }
+
+    /// Why the command failed: a sentence, or one JSON object.
+    pub(crate) fn error(&self, error: &Error) {
+        if self.json {
+            let _ = writeln!(std::io::stderr(), "{}", json!({ "error": as_json(error) }));
+            return;
+        }
+        let mut stderr = anstream::stderr();
+        let _ = match error {
+            Error::Refused(problems) if problems.len() > 1 => {
+                let lines = problems.iter().map(|problem| format!("\n  {}", sanitize::line(&problem.to_string())));
+                writeln!(
+                    stderr,
+                    "{RED}error:{RED:#} refused, for {} reasons{}",
+                    problems.len(),
+                    lines.collect::<String>()
+                )
+            }
+            error => writeln!(stderr, "{RED}error:{RED:#} {}", sanitize::block(&error.to_string())),
+        };
+    }
+}
+
+/// Standard output for a view that fills the terminal and draws for itself.
+pub(crate) fn canvas() -> Stdout {
+    std::io::stdout()
+}
+
+/// Standard output for what another program wrote: at once, byte for byte, whatever it is.
+pub(crate) struct Raw;
+
+impl Write for Raw {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let stdout = std::io::stdout();
+        loop {
+            match rustix::io::write(&stdout, bytes) {
+                // Somebody who shares it made it so that nobody waits.
+                Err(rustix::io::Errno::AGAIN) => drop(poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None)),
+                Err(rustix::io::Errno::INTR) => {}
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Standard error, for what is only of use while it happens.
+pub(crate) struct Talk {
+    terminal: bool,
+}
+
+impl Talk {
+    /// How far something long has come, in a line that the next one replaces; an empty one removes it. Only at a
+    /// terminal.
+    pub(crate) fn progress(&self, text: &str) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", sanitize::line(text));
+        }
+    }
+}
+
+/// A closed pipe: its reader has enough.
+pub(crate) fn is_closed_pipe(error: &Error) -> bool {
+    matches!(error, Error::Io { path, .. } if path.as_os_str() == STDOUT) && error.errno() == Some(libc::EPIPE)
+}
+
+/// An error of the command line itself, before there is an [`Output`].
+pub(crate) fn usage(error: &clap::Error, json: bool) {
+    if json && error.use_stderr() {
+        let text = error.render().to_string();
+        let what = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+        let error = json!({"code": "usage", "exit": Exit::Usage as u8, "what": what});
+        let _ = writeln!(std::io::stderr(), "{}", json!({ "error": error }));
+    } else {
+        let _ = error.print();
+    }
+}
+
+fn as_json(error: &Error) -> Value {
+    let exit = Exit::of(error) as u8;
+    let (code, what, cure) = match error {
+        Error::Usage { what, cure } => ("usage", what, cure),
+        Error::NotFound { what, cure } => ("not_found", what, cure),
+        Error::Busy { what, cure } => ("busy", what, cure),
+        Error::Timeout { what, cure } => ("timeout", what, cure),
+        Error::Done { what, why, cure } => {
+            return json!({"code": "done", "exit": exit, "what": format!("{what}, but {why}"), "cure": cure});
+        }
+        Error::Moved { what, cure } => ("moved", what, cure),
+        Error::Untrusted { what, cure } => ("untrusted", what, cure),
+        Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
+        Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),
+        Error::Sync { .. } => return json!({"code": "sync", "exit": exit, "what": error.to_string()}),
+        Error::Refused(problems) => {
+            return json!({"code": "refused", "exit": exit, "what": error.to_string(), "problems": problems});
+        }
+    };
+    json!({"code": code, "exit": exit, "what": what, "cure": cure})
+}

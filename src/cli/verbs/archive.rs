@@ -1,0 +1,115 @@
+//! `mailbag archive`
+
+use crate::base::error::Result;
+use crate::base::sanitize;
+use crate::cli::Exit;
+use crate::cli::context::Context;
+use crate::commands::archive::{self, Kindly, Progress, Report};
+use crate::query::time;
+use std::time::{Duration, Instant};
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag archive --older-than 7d --dry-run
+  mailbag archive --older-than 7d
+  zstdcat .mailbag/archive/2026-11/sent-*.zst | jq -j 'select(.path == \"sent/alice/7~x.json\").content'
+
+Packs old files of sent/, rejected/, inbox/*/seen/ and inbox/*/expired/, and whole
+segments of the log, into archive/YYYY-MM/; large shared texts are compressed where
+they stand, as NAME.zst. Unread mail and mail that somebody
+has taken stay. The router may run, and every command reads what is archived of
+the log as if it stood in log/. Killed at any time, it loses nothing, and the
+next run finishes. Made for cron: silent with --quiet, and exit status 75 when
+another one is at work.";
+
+/// How long it runs before it tells how far it is, and then between two times that it does.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Pack old mail and old log segments
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Pack what is at least this old: 7d, 12h, 30m, or from before an instant
+    #[arg(long, value_name = "TIME")]
+    older_than: String,
+    /// Say what would be packed, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    let bound = time::past(&args.older_than)?;
+    let (mut next, mut shown) = (Instant::now() + PATIENCE, false);
+    let out = &cx.out;
+    let (report, done) = archive::archive(&room, bound, args.dry_run, &mut |Progress { kind, bytes }| {
+        if Instant::now() >= next {
+            (next, shown) = (Instant::now() + PATIENCE / 4, true);
+            out.progress(&format!("packing {kind}: {} read so far", size(bytes)));
+        }
+    });
+    if shown {
+        out.progress("");
+    }
+    show(&report, &args.older_than, done.is_ok(), cx)?;
+    done.map(|()| Exit::Ok)
+}
+
+fn show(report: &Report, older_than: &str, done: bool, cx: &mut Context) -> Result<()> {
+    if cx.out.json {
+        return cx.out.json(report);
+    }
+    if cx.out.quiet {
+        return Ok(());
+    }
+    if report.finished > 0 {
+        cx.out.line(format!("removed {} that a run before this one had packed", files(report.finished)))?;
+    }
+    for kindly in &report.packed {
+        cx.out.line(line(kindly, report.dry_run))?;
+    }
+    for left in &report.left {
+        cx.out.note(&format!("left alone: {}: {}", sanitize::line(&left.path.to_string_lossy()), left.why));
+    }
+    if report.left_more > 0 {
+        cx.out.note(&format!("left alone: {} more", report.left_more));
+    }
+    if done && report.packed.is_empty() && report.finished == 0 {
+        cx.out.line(format!("nothing to archive is older than {older_than}"))?;
+    }
+    Ok(())
+}
+
+fn line(Kindly { kind, files: count, bytes, packed_bytes, packs }: &Kindly, dry_run: bool) -> String {
+    let verb = if dry_run { "would pack" } else { "packed" };
+    let what = match (*kind, count) {
+        ("log", 1) => "1 segment".to_owned(),
+        ("log", n) => format!("{n} segments"),
+        (_, &n) => files(n),
+    };
+    let to = match packs.as_slice() {
+        [] => String::new(),
+        [one] => format!(", {}", one.display()),
+        [first, ..] => format!(", {} and {} more", first.display(), packs.len() - 1),
+    };
+    format!("{verb} {kind}: {what}, {} to {}{to}", size(*bytes), size(*packed_bytes))
+}
+
+fn files(count: u64) -> String {
+    if count == 1 { "1 file".into() } else { format!("{count} files") }
+}
+
+/// Bytes as a person reads them.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} bytes");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}

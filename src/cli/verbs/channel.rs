@@ -1,0 +1,177 @@
+//! `mailbag channel`
+
+use super::inbox::to_the_second;
+use crate::base::error::{Error, Result};
+use crate::base::{limits, sanitize};
+use crate::cli::Exit;
+use crate::cli::context::Context;
+use crate::cli::show::output::{BOLD, DIM};
+use crate::cli::show::{frame, table};
+use crate::commands::send;
+use crate::query::channel::{self, Said};
+use crate::room::Room;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Instant;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag channel list
+  mailbag channel show main --last 20
+  mailbag channel watch main
+
+A conversation is a file, channels/NAME/messages.ndjson, one line a message;
+tail -f does as well. With --json, its lines as they stand there.";
+
+const LIST_HELP: &str = "\
+Example:
+  mailbag channel list --json
+
+Each line: the channel, how many messages it has, and when the last came (UTC).";
+
+const SHOW_HELP: &str = "\
+Examples:
+  mailbag channel show main
+  mailbag channel show design --last 5 --json";
+
+const WATCH_HELP: &str = "\
+Examples:
+  mailbag channel watch main
+  mailbag channel watch main --last 0 --json | while read -r line; do ...; done
+
+Goes on until Ctrl-C, or until nobody reads its output any more. Without a
+router it routes what is there, too.";
+
+/// Show conversations
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// List the channels
+    #[command(after_help = LIST_HELP)]
+    List,
+    /// Show what was said in a channel
+    #[command(after_help = SHOW_HELP)]
+    Show {
+        /// The channel
+        #[arg(value_name = "NAME")]
+        channel: String,
+        /// Only the last so many messages
+        #[arg(long, value_name = "N")]
+        last: Option<usize>,
+    },
+    /// Show what is being said in a channel, as it comes
+    #[command(after_help = WATCH_HELP)]
+    Watch {
+        /// The channel
+        #[arg(value_name = "NAME")]
+        channel: String,
+        /// Begin with the last so many messages
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        last: usize,
+    },
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    cx.route(&room);
+    match args.verb {
+        Verb::List => list(&room, cx)?,
+        Verb::Show { channel, last } => {
+            let mut conversation = channel::find(&room, &channel)?;
+            match last {
+                Some(last) => conversation.last(last, &mut |line| show(line, cx))?,
+                None => conversation.each_new(&mut |line| show(line, cx))?,
+            }
+        }
+        Verb::Watch { channel, last } => watch(&room, &channel, last, cx)?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn list(room: &Room, cx: &mut Context) -> Result<()> {
+    let channels = channel::list(room)?;
+    if cx.out.json {
+        return cx.out.json(&channels);
+    }
+    if channels.is_empty() {
+        cx.out.note("nothing was said yet");
+    }
+    let row = |channel: &channel::Channel| {
+        let last = channel.last.as_deref().map(to_the_second).unwrap_or_else(|| "-".into());
+        vec![channel.channel.clone(), channel.messages.to_string(), sanitize::line(&last).into_owned()]
+    };
+    table::print(&mut cx.out, &channels.iter().map(row).collect::<Vec<_>>())
+}
+
+fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()> {
+    let (mut conversation, is_there) = channel::follow(room, channel)?;
+    let ends = listen_for_the_end()?;
+    if !is_there {
+        cx.out.note(&format!("nothing was said in {channel} yet"));
+    }
+    conversation.last(last, &mut |line| show(line, cx))?;
+    let mut routed = Instant::now();
+    loop {
+        cx.out.flush()?;
+        match ends.recv_timeout(limits::FOLLOW) {
+            Err(RecvTimeoutError::Timeout) if !cx.out.is_unread() => {}
+            _ => return Ok(()),
+        }
+        if routed.elapsed() >= limits::SWEEP_UNTRUSTED {
+            // It was told at the start if this can't be done.
+            let _ = send::route(room);
+            routed = Instant::now();
+        }
+        conversation.each_new(&mut |line| show(line, cx))?;
+    }
+}
+
+/// A signal that comes when the command is to end.
+fn listen_for_the_end() -> Result<Receiver<()>> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
+    let mut signals =
+        signal_hook::iterator::Signals::new(crate::disk::machine::heard(&[SIGINT, SIGTERM])).map_err(cannot)?;
+    let (end, ends) = channel();
+    let listen = move || {
+        signals.forever().next();
+        // Whoever listened may have ended by itself.
+        let _ = end.send(());
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(listen).map_err(cannot)?;
+    Ok(ends)
+}
+
+fn show(line: &str, cx: &mut Context) -> Result<()> {
+    if cx.out.json {
+        return cx.out.json_text(line);
+    }
+    let said = channel::said(line);
+    let head = head(&said, cx);
+    cx.out.line(head)?;
+    let text = |field: &str| said.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let subject = said.value.pointer("/metadata/subject").and_then(Value::as_str).unwrap_or_default();
+    if !subject.is_empty() {
+        frame::text(&mut cx.out, &sanitize::line(subject), frame::INDENT)?;
+    }
+    frame::text(&mut cx.out, text("content"), frame::INDENT)
+}
+
+/// Who said it to whom, and when.
+fn head(said: &Said, cx: &Context) -> String {
+    let text = |field: &str| said.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let at = said.accepted_at().map(to_the_second).unwrap_or_default();
+    let addressed: Vec<&str> =
+        said.value.get("addressed").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let to = if addressed.is_empty() { String::new() } else { format!(" → {}", addressed.join(", ")) };
+    let seq = said.seq().map(|seq| format!("#{seq}")).unwrap_or_default();
+    let (at, sender, seq) = (cx.out.paint(DIM, &at), cx.out.paint(BOLD, text("sender")), cx.out.paint(DIM, &seq));
+    format!("{at}  {sender}{}  {}  {seq}", sanitize::line(&to), sanitize::line(text("type")))
+}

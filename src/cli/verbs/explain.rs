@@ -1,0 +1,66 @@
+//! `mailbag explain`
+
+use crate::base::error::Result;
+use crate::base::sanitize;
+use crate::cli::Exit;
+use crate::cli::context::Context;
+use crate::cli::show::output::{BOLD, DIM, RED};
+use crate::query::explain;
+use crate::room::resolve::Explained;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag explain all_engineers --from alice
+  mailbag explain 'engineer_*' '#releases' cap:rust Sintra --json
+
+Exit status 65 if a message to one of them would be refused.";
+
+/// Show who an address reaches, by which rule, and why nobody else
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Addresses, as they would stand in `to`
+    #[arg(required = true, value_name = "ADDRESS")]
+    addresses: Vec<String>,
+    /// Who would send it: groups leave out their sender
+    #[arg(long, value_name = "AGENT")]
+    from: Option<String>,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    let explanation = explain::explain(&room, args.from.as_deref(), &args.addresses)?;
+    let refused = explanation.addresses.iter().any(|explained| !explained.problems.is_empty());
+    if cx.out.json {
+        cx.out.json(&explanation)?;
+    } else {
+        for explained in &explanation.addresses {
+            show(explained, cx)?;
+        }
+        if explanation.addresses.len() > 1 && !refused {
+            let all: Vec<&str> = explanation.recipients.iter().map(|recipient| &*recipient.agent).collect();
+            cx.out.line(format!("together: {}", if all.is_empty() { "nobody".into() } else { all.join(", ") }))?;
+        }
+    }
+    Ok(if refused { Exit::BadData } else { Exit::Ok })
+}
+
+fn show(explained: &Explained, cx: &mut Context) -> Result<()> {
+    let address = cx.out.paint(BOLD, &explained.address);
+    cx.out.line(format!("{address}: {}", sanitize::line(&explained.rule)))?;
+    for problem in &explained.problems {
+        let refused = cx.out.paint(RED, "refused:");
+        cx.out.line(format!("  {refused} {}", sanitize::line(&problem.to_string())))?;
+    }
+    if explained.problems.is_empty() && explained.reaches.is_empty() {
+        cx.out.line("  reaches nobody, which is fine")?;
+    }
+    for recipient in &explained.reaches {
+        cx.out.line(format!("  reaches {} ({})", recipient.agent, recipient.via.as_str()))?;
+    }
+    for other in &explained.others {
+        let line = cx.out.paint(DIM, &format!("not {}: {}", other.agent, other.why));
+        cx.out.line(format!("  {line}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! `mailbag install`
+
+use crate::base::error::Result;
+use crate::base::sanitize;
+use crate::cli::Exit;
+use crate::cli::context::{Context, here};
+use crate::cli::show::output::{BOLD, DIM, PLAIN, RED, YELLOW};
+use crate::cli::show::table;
+use crate::clients::install::{self, Asked, Change, Hooks, Plan, Proof, Scope, Standing, Trust};
+use crate::clients::kind::Client;
+use serde::Serialize;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag install claude                    for whoever works in this project
+  mailbag install claude --agent planner    its sessions here are the agent planner
+  mailbag install codex --user              for you, in every project
+  mailbag install gemini --dry-run          show the change, and make none
+  mailbag install --status                  what is plugged in, and whether it runs
+
+It puts three things into the client's own files: hooks, by which an agent hears
+of its mail; the MCP server, by which it reads and sends; and a section in
+AGENTS.md. What else stands in these files stays as it is, to the byte. The change
+is shown, a copy of each file is kept beside it, and the hook is run once to see
+that it works. A second run changes nothing. `mailbag uninstall` takes it all out.";
+
+/// Which client.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Which {
+    /// Claude Code
+    Claude,
+    /// Codex
+    Codex,
+    /// Gemini CLI
+    Gemini,
+}
+
+/// Plug mailbag into an agent client: hooks, MCP server, instructions
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Which client
+    #[arg(required_unless_present = "status")]
+    client: Option<Which>,
+    #[command(flatten)]
+    place: Place,
+    /// The agent that the client's sessions are; else each session joins
+    #[arg(long, value_name = "ID", conflicts_with = "status")]
+    agent: Option<String>,
+    /// Show the change, and make none
+    #[arg(long, conflicts_with = "status")]
+    dry_run: bool,
+    /// Show what is plugged in, and whether it runs
+    #[arg(long)]
+    status: bool,
+    /// The program to call instead of this one
+    #[arg(long, value_name = "PATH", hide = true)]
+    command: Option<PathBuf>,
+}
+
+/// For whom.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Place {
+    /// For whoever works in this project (the default)
+    #[arg(long, conflicts_with = "user")]
+    project: bool,
+    /// For you, in every project
+    #[arg(long)]
+    user: bool,
+}
+
+/// What was done, or with `--dry-run` would be.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    plan: &'a Plan,
+    dry_run: bool,
+    proof: Option<&'a Proof>,
+}
+
+impl Which {
+    pub(crate) fn client(self) -> Client {
+        match self {
+            Which::Claude => Client::Claude,
+            Which::Codex => Client::Codex,
+            Which::Gemini => Client::Gemini,
+        }
+    }
+}
+
+impl Place {
+    pub(crate) fn scope(&self) -> Scope {
+        if self.user { Scope::User } else { Scope::Project }
+    }
+
+    fn is_given(&self) -> bool {
+        self.user || self.project
+    }
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let from = here()?;
+    let client = args.client.map(Which::client);
+    let Some(client) = client.filter(|_| !args.status) else {
+        return status(client, &args.place, cx);
+    };
+    let room = cx.asked();
+    let asked = Asked {
+        client,
+        scope: args.place.scope(),
+        agent: args.agent.as_deref(),
+        program: args.command.as_deref(),
+        room: room.as_deref(),
+        from: &from,
+    };
+    let plan = install::install(&asked)?;
+    show(&plan, cx)?;
+    if args.dry_run {
+        return report(&plan, true, None, cx);
+    }
+    plan.apply()?;
+    done(&plan, cx)?;
+    let proof = plan.prove();
+    report(&plan, false, Some(&proof), cx)
+}
+
+/// Shows what will change, before anything does.
+pub(crate) fn show(plan: &Plan, cx: &mut Context) -> Result<()> {
+    if cx.out.json {
+        return Ok(());
+    }
+    for line in plan.files.iter().flat_map(|file| file.diff.lines()) {
+        let style = match line.as_bytes().first() {
+            _ if line.starts_with("+++") || line.starts_with("---") => BOLD,
+            Some(b'+') => crate::cli::show::output::FOUND,
+            Some(b'-') => RED,
+            Some(b'@') => DIM,
+            _ => PLAIN,
+        };
+        // A tab is how the file is written.
+        let line = line.trim_end_matches('\r');
+        let painted = line.split('\t').map(|part| cx.out.paint(style, part));
+        cx.out.line(painted.reduce(|line, part| line + "\t" + &part).unwrap_or_default())?;
+    }
+    if !plan.files.is_empty() {
+        cx.out.line("")?;
+    }
+    cx.out.flush()
+}
+
+/// Says what was changed.
+pub(crate) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
+    if cx.out.json {
+        return Ok(());
+    }
+    for file in &plan.files {
+        let word = match file.change {
+            Change::Made => "made",
+            Change::Changed => "changed",
+            Change::Removed => "removed",
+            Change::Kept => "kept",
+        };
+        let path = file.path.display().to_string();
+        let kept = file.backup.as_ref().map(|backup| format!(" (as it was: {})", backup.display()));
+        cx.out.line(sanitize::line(&format!("{word} {path}{}", kept.unwrap_or_default())))?;
+    }
+    cx.out.flush()
+}
+
+/// Says how it ended, and what is left to do.
+pub(crate) fn report(plan: &Plan, dry_run: bool, proof: Option<&Proof>, cx: &mut Context) -> Result<Exit> {
+    let exit = if proof.is_none_or(|proof| proof.ok) { Exit::Ok } else { Exit::Error };
+    if cx.out.json {
+        cx.out.json(&Report { plan, dry_run, proof })?;
+        return Ok(exit);
+    }
+    if plan.files.is_empty() {
+        let directory = plan.directory.display().to_string();
+        cx.out.line(sanitize::line(&format!("nothing to do for {} in {directory}", plan.client.name())))?;
+    }
+    if let Some(proof) = proof {
+        let command = sanitize::line(&proof.command).into_owned();
+        match &proof.trouble {
+            None => {
+                let said = if proof.said.trim().is_empty() { "nothing" } else { proof.said.trim() };
+                cx.out.line(format!(
+                    "tried `{command}`: well after {} ms, said {}",
+                    proof.millis,
+                    sanitize::line(said)
+                ))?;
+            }
+            Some(trouble) => {
+                cx.out.line(format!("tried `{command}`: {}", cx.out.paint(RED, trouble)))?;
+            }
+        }
+    }
+    cx.out.flush()?;
+    plan.notes.iter().for_each(|note| cx.out.note(&format!("note: {note}")));
+    Ok(exit)
+}
+
+fn status(client: Option<Client>, place: &Place, cx: &mut Context) -> Result<Exit> {
+    let homes = install::homes(&here()?)?;
+    let clients = Client::ALL.into_iter().filter(|one| client.is_none_or(|client| client == *one));
+    let scopes = [Scope::Project, Scope::User].into_iter().filter(|one| !place.is_given() || *one == place.scope());
+    let scopes: Vec<Scope> = scopes.collect();
+    let all: Vec<Standing> = clients
+        .flat_map(|client| scopes.iter().map(move |scope| (client, *scope)))
+        .map(|(client, scope)| install::standing(client, scope, &homes))
+        .collect();
+    if cx.out.json {
+        cx.out.json(&serde_json::json!({ "clients": all }))?;
+        return Ok(Exit::Ok);
+    }
+    let head = ["CLIENT", "FOR", "HOOKS", "MCP", "SECTION", "PROGRAM", "TRUSTED", "AGENT"].map(String::from).to_vec();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(all.iter().map(row)).collect();
+    table::print(&mut cx.out, &rows)?;
+    for stands in &all {
+        if !stands.missing.is_empty() {
+            let word = cx.out.paint(YELLOW, "partly");
+            cx.out.line(format!("{word}: {} has no hook at {}", stands.client.name(), stands.missing.join(", ")))?;
+        }
+        for problem in &stands.problems {
+            let word = cx.out.paint(RED, "problem");
+            cx.out.line(format!("{word}: {}", sanitize::line(problem)))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn row(stands: &Standing) -> Vec<String> {
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let hooks = match stands.hooks {
+        Hooks::Installed => "installed",
+        Hooks::Partly => "partly",
+        Hooks::Absent => "absent",
+    };
+    let scope = if stands.scope == Scope::Project { "project" } else { "user" };
+    let program = match (&stands.command, &stands.executable) {
+        (None, _) => "-".into(),
+        (Some(_), Some(path)) => sanitize::line(&path.display().to_string()).into_owned(),
+        (Some(command), None) => format!("{} not found", sanitize::line(command)),
+    };
+    let trusted = match stands.trusted {
+        _ if stands.hooks == Hooks::Absent => "-",
+        Trust::Yes => "yes",
+        Trust::No => "no",
+        Trust::Unknown => "unknown",
+    };
+    let agent = stands.agent.as_deref().map_or("-".into(), |agent| sanitize::line(agent).into_owned());
+    let client = stands.client.as_str().to_owned();
+    vec![client, scope.into(), hooks.into(), yes(stands.mcp), yes(stands.section), program, trusted.into(), agent]
+}

@@ -1,0 +1,36 @@
+//! `mailbag mcp`
+
+use super::run::log_to_stderr;
+use crate::base::error::Result;
+use crate::cli::Exit;
+use crate::cli::context::{Context, here};
+use crate::clients::mcp::{self, Options};
+
+const EXAMPLES: &str = "\
+Examples:
+  claude mcp add mailbag -- mailbag mcp                    Claude Code
+  codex mcp add mailbag -- mailbag mcp                     Codex
+  gemini mcp add mailbag mailbag mcp                       Gemini CLI
+  MAILBAG_AGENT=alice mailbag --room ~/work/.mailbag mcp   as alice, in that room
+
+An MCP client starts it and speaks with it over standard input and output. Its
+tools: register_agent, list_agents, send_message, reply_message, fetch_inbox,
+acknowledge_message, search_messages, get_thread and wait_for_message. While it
+runs it routes, if no router does. It ends with its input.";
+
+/// Serve mail as tools to an MCP client
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Results as text alone, for clients that show their model text and structured content both
+    #[arg(long)]
+    text: bool,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    if cx.verbose == 0 {
+        log_to_stderr(cx);
+    }
+    mcp::serve(Options { room: cx.asked(), from: here()?, text: args.text })?;
+    Ok(Exit::Ok)
+}

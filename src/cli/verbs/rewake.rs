@@ -1,0 +1,47 @@
+//! `mailbag wait --rewake`: the background hook of Claude Code that wakes a session that has stopped.
+
+use super::hook;
+use crate::base::error::Result;
+use crate::cli::Exit;
+use crate::cli::context::Context;
+use crate::clients::kind::Client;
+use crate::clients::rewake::{Ended, Vigil};
+use crate::query::identity;
+use crate::room::sessions::Caller;
+
+/// Set by Claude Code to `0` where it runs without a terminal, and waits for this hook to end.
+const ATTENDED: &str = "CLAUDE_CODE_SESSION_ATTENDED";
+/// How Claude Code was started: `cli` in a terminal, `sdk-cli` and so on for programs. Older versions set nothing else.
+const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
+
+/// Waits until there is mail for the session whose event stands on standard input. Whatever else happens, nobody is
+/// woken, and the status is 0.
+pub(crate) fn run(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
+    let outcome = watch(asked, cx);
+    outcome.or_else(|e| {
+        cx.out.warn(&e.to_string());
+        Ok(Exit::Ok)
+    })
+}
+
+fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
+    let is_for_a_program = || std::env::var(ENTRYPOINT).is_ok_and(|entrypoint| entrypoint.starts_with("sdk"));
+    if std::env::var(ATTENDED).map_or_else(|_| is_for_a_program(), |attended| attended == "0") {
+        return Ok(Exit::Ok);
+    }
+    let event = hook::read(Client::Claude)?;
+    let Some(room) = hook::room(cx, &event) else { return Ok(Exit::Ok) };
+    let caller = Caller::here(Client::Claude.as_str(), event.session.clone())?;
+    let named = identity::named(asked);
+    let Some(mut vigil) = Vigil::begin(&room, &event, caller, named.as_ref())? else { return Ok(Exit::Ok) };
+    match vigil.wait(&|e| cx.trouble(e))? {
+        Ended::Over => Ok(Exit::Ok),
+        Ended::Signal(signal) => vigil.end_by(signal).map(|()| Exit::Ok),
+        Ended::Mail(briefing) => {
+            cx.out.tell(&briefing.text).inspect_err(|_| vigil.untold(&briefing))?;
+            vigil.told(&briefing)?;
+            // What Claude Code takes for a word to go on.
+            Ok(Exit::Usage)
+        }
+    }
+}

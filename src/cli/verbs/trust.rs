@@ -1,0 +1,152 @@
+//! `mailbag trust`
+
+use crate::base::error::{Error, Result};
+use crate::base::sanitize;
+use crate::cli::Exit;
+use crate::cli::context::{Context, here};
+use crate::cli::show::output::{BOLD, YELLOW};
+use crate::cli::show::table;
+use crate::commands::trust::{self, Standing};
+use crate::query::programs::Startable;
+use crate::room::consent::Consent;
+use serde_json::json;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag trust                   show the room found here, and ask
+  mailbag trust /srv/team --yes   agree without being asked, in a script
+  mailbag trust --list            show everything you agreed to
+  mailbag trust --revoke          take it back for the room found here
+
+A room that belongs to another user is used only after you agreed. In any room,
+your own too, a program that `wake` names is started only if you agreed to
+exactly that program: by this command, or by setting it yourself with
+`mailbag agent set ID --wake`.
+
+What you agree to is recorded outside the room, in ~/.local/share/mailbag, or
+below XDG_DATA_HOME. A sandbox or container with another home directory needs
+its own consent, or MAILBAG_TRUST_DIR set to a directory that it can read.
+
+Exit status 1 if you did not agree, 3 if there is no room or nothing to take back.";
+
+/// Agree to use a room and to start its programs
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A room, or a directory with one; else the room that commands find here
+    dir: Option<PathBuf>,
+    /// Agree to everything shown, without asking
+    #[arg(long, conflicts_with_all = ["revoke", "list"])]
+    yes: bool,
+    /// Take back everything agreed to for the room
+    #[arg(long, conflicts_with = "list")]
+    revoke: bool,
+    /// Show everything agreed to, for all rooms
+    #[arg(long, conflicts_with = "dir")]
+    list: bool,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    if args.list {
+        return list(cx);
+    }
+    let (asked, from) = (args.dir.or_else(|| cx.asked()), here()?);
+    if args.revoke {
+        let revoked = trust::revoke(asked.as_deref(), &from)?;
+        if cx.out.json {
+            cx.out.json(&json!({ "revoked": revoked }))?;
+        } else {
+            let lines = revoked.iter().map(|consent| sanitize::line(&consent.identity.path).into_owned());
+            lines.collect::<Vec<_>>().iter().try_for_each(|path| cx.out.line(format!("revoked for {path}")))?;
+        }
+        return Ok(Exit::Ok);
+    }
+    let before = trust::look(asked.as_deref(), &from)?;
+    if before.trusted && before.open().next().is_none() {
+        show(&before, cx)?;
+        if !cx.out.json {
+            cx.out.line("nothing to agree to")?;
+        }
+        return Ok(Exit::Ok);
+    }
+    if !cx.out.json {
+        show(&before, cx)?;
+        cx.out.flush()?;
+    }
+    let agreed = if args.yes { Some(before.open().cloned().collect()) } else { ask(&before, cx)? };
+    if let Some(programs) = &agreed {
+        trust::agree(&before, programs)?;
+    }
+    if cx.out.json {
+        show(&trust::look(asked.as_deref(), &from)?, cx)?;
+    } else {
+        cx.out.line(match &agreed {
+            None => "nothing was agreed to",
+            Some(_) => "agreed",
+        })?;
+    }
+    Ok(if agreed.is_some() { Exit::Ok } else { Exit::Error })
+}
+
+/// What the person agrees to: the programs to start, in a room to use; `None` if nothing.
+fn ask(standing: &Standing, cx: &mut Context) -> Result<Option<Vec<Startable>>> {
+    trust::refuse_in_session()?;
+    let nobody = || Error::Usage {
+        what: "there is no terminal to ask at, and nothing was agreed to".into(),
+        cure: "run it at a terminal, or give --yes to agree to what is shown".into(),
+    };
+    if !standing.trusted && !cx.out.ask("Use this room?")?.ok_or_else(nobody)? {
+        return Ok(None);
+    }
+    let open: Vec<Startable> = standing.open().cloned().collect();
+    if !open.is_empty()
+        && cx.out.ask("Let `mailbag run` start the programs that are not agreed to?")?.ok_or_else(nobody)?
+    {
+        return Ok(Some(open));
+    }
+    Ok((!standing.trusted).then(Vec::new))
+}
+
+fn show(standing: &Standing, cx: &mut Context) -> Result<()> {
+    if cx.out.json {
+        return cx.out.json(standing);
+    }
+    let Standing { identity, owner_name, own, trusted, .. } = standing;
+    let whose = match (own, trusted) {
+        (true, _) => "you".to_owned(),
+        (false, true) => format!("{owner_name}; you agreed to use the room"),
+        (false, false) => format!("{owner_name}, not you"),
+    };
+    for (name, value) in [("room", identity.path.as_str()), ("owner", &whose)] {
+        let name = cx.out.paint(BOLD, &format!("{name:<8}"));
+        cx.out.line(format!("{name} {}", sanitize::line(value)))?;
+    }
+    for startable in &standing.programs {
+        let (style, word) = if startable.agreed { (BOLD, "agreed") } else { (YELLOW, "not agreed") };
+        let (name, word) = (cx.out.paint(BOLD, &format!("{:<8}", "program")), cx.out.paint(style, word));
+        let program = startable.program.to_string();
+        cx.out.line(format!("{name} {} for {}: {word}", sanitize::line(&program), sanitize::line(&startable.agent)))?;
+    }
+    Ok(())
+}
+
+fn list(cx: &mut Context) -> Result<Exit> {
+    let rooms = trust::list()?;
+    if cx.out.json {
+        cx.out.json(&json!({ "rooms": rooms }))?;
+        return Ok(Exit::Ok);
+    }
+    let rows = rooms.iter().flat_map(|room: &Consent| {
+        let path = sanitize::line(&room.identity.path).into_owned();
+        let owner = format!("of user {}", room.identity.owner);
+        let use_it = vec![path.clone(), owner, room.since.clone(), "use the room".to_owned()];
+        let start = room.programs.iter().map(move |agreed| {
+            let program = format!("start {}", agreed.program);
+            vec![path.clone(), String::new(), agreed.since.clone(), sanitize::line(&program).into_owned()]
+        });
+        std::iter::once(use_it).chain(start)
+    });
+    table::print(&mut cx.out, &rows.collect::<Vec<_>>())?;
+    Ok(Exit::Ok)
+}

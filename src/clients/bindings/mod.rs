@@ -1,0 +1,49 @@
+//! The helpers for other languages, one file each, as they stand in `src/helpers`.
+
+use crate::base::error::{Error, Result};
+use crate::disk::Dir;
+use crate::message::address::quoted;
+use std::path::Path;
+
+/// A language that there is a helper for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// Python 3.9 or later.
+    Python,
+    /// TypeScript for Node 20 or later.
+    TypeScript,
+    /// Any POSIX shell.
+    Shell,
+}
+
+/// The helper's source.
+pub fn source(language: Language) -> &'static str {
+    match language {
+        Language::Python => include_str!("mailbag.py"),
+        Language::TypeScript => include_str!("mailbag.ts"),
+        Language::Shell => include_str!("mailbag.sh"),
+    }
+}
+
+/// Writes the helper to a file, whole. One that was written before is replaced; a file that is no helper is not.
+pub fn write(language: Language, file: &Path) -> Result<()> {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let shown = quoted(&file.display().to_string());
+    let Some(name) = file.file_name() else {
+        let what = format!("{shown} names no file");
+        return Err(Error::Usage { what, cure: "write -o DIR/mailbag.py, for example".into() });
+    };
+    let dir = Dir::open(parent)?;
+    let source = source(language);
+    let is_helper = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("`mailbag helper ");
+    match dir.read(name, 1 << 20) {
+        Ok(None) => {}
+        Ok(Some(bytes)) if is_helper(&bytes) => {}
+        Ok(Some(_)) | Err(Error::State { .. }) => {
+            let what = format!("{shown} is there already, and no helper");
+            return Err(Error::Usage { what, cure: "give another name, or remove it".into() });
+        }
+        Err(e) => return Err(e),
+    }
+    dir.replace(name, source.as_bytes())
+}

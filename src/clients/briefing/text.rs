@@ -1,0 +1,134 @@
+//! How mail is told in few words: who, what kind, what about, which id.
+
+use crate::base::limits;
+use crate::base::sanitize::brief;
+use crate::query::inbox::Mail;
+use std::collections::BTreeMap;
+
+/// Room for the digest behind the lines.
+const DIGEST: usize = 250;
+
+/// Messages that say the same: the newest of them, and how many there are.
+#[derive(Clone, Copy)]
+struct Alike<'a> {
+    newest: &'a Mail,
+    times: usize,
+}
+
+/// When a session begins: how many, from whom, the newest, and what it was not told of before; the rest as a count.
+pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail], is_new: impl Fn(&Mail) -> bool) -> String {
+    let each: Vec<Alike> = mails.iter().rev().map(|newest| Alike { newest, times: 1 }).collect();
+    let (mut named, mut left) = (Vec::new(), Vec::new());
+    for (n, one) in each.iter().enumerate() {
+        let is_named = n < limits::BRIEFING_NEWEST || is_new(one.newest);
+        if is_named { &mut named } else { &mut left }.push(*one);
+    }
+    let order = if each.len() > 1 { ", newest first" } else { "" };
+    let mut text = format!("mailbag: you are {agent}; {unread} unread ({}){order}:", senders(&each));
+    let told = put(&mut text, &named, limits::BRIEFING - DIGEST);
+    left.extend(&named[told..]);
+    add_rest(&mut text, &left);
+    text
+}
+
+/// Later: a line for each message, alike ones in one, at most that many, and the rest as a digest. Also how many lines
+/// were told.
+pub(super) fn news(unread: usize, mails: &[Mail], most: usize) -> (String, usize) {
+    let each = alike(mails);
+    let shown = &each[..each.len().min(most)];
+    let new = if mails.len() < unread && !shown.is_empty() { format!(", {} new", mails.len()) } else { String::new() };
+    let mut text = format!("mailbag: {unread} unread{new}:");
+    if let ([one], 1) = (shown, each.len()) {
+        return (format!("{text} {}", line(one)), 1);
+    }
+    let told = put(&mut text, shown, limits::BRIEFING - DIGEST);
+    match told {
+        0 => text.push_str(&format!(" {} new, {}", count(&each), senders(&each))),
+        _ => add_rest(&mut text, &each[told..]),
+    }
+    (text, told)
+}
+
+/// Adds what is not named, as a count with its senders.
+fn add_rest(text: &mut String, rest: &[Alike]) {
+    if !rest.is_empty() {
+        text.push_str(&format!("\nand {} more, {}", count(rest), senders(rest)));
+    }
+}
+
+fn count(each: &[Alike]) -> usize {
+    each.iter().map(|alike| alike.times).sum()
+}
+
+/// Adds as many lines as fit, and says how many did.
+fn put(text: &mut String, each: &[Alike], most: usize) -> usize {
+    let mut length = text.chars().count();
+    for (n, alike) in each.iter().enumerate() {
+        let line = line(alike);
+        length += 1 + line.chars().count();
+        if length > most {
+            return n;
+        }
+        text.push('\n');
+        text.push_str(&line);
+    }
+    each.len()
+}
+
+fn alike(mails: &[Mail]) -> Vec<Alike<'_>> {
+    let mut each: Vec<Alike> = Vec::new();
+    let said = |mail: &Mail| (mail.from.clone(), mail.kind.clone(), mail.priority.clone(), about(mail));
+    let mut at = BTreeMap::new();
+    for mail in mails {
+        let n = *at.entry(said(mail)).or_insert(each.len());
+        match each.get_mut(n) {
+            Some(alike) => *alike = Alike { newest: mail, times: alike.times + 1 },
+            None => each.push(Alike { newest: mail, times: 1 }),
+        }
+    }
+    each
+}
+
+fn line(alike: &Alike) -> String {
+    let mail = alike.newest;
+    if mail.problem.is_some() {
+        return format!("a file that is no message, {}", brief(&mail.file.to_string_lossy(), limits::FILE_NAME));
+    }
+    let times = if alike.times > 1 { format!("{} × ", alike.times) } else { String::new() };
+    let priority = if mail.priority == "normal" { String::new() } else { format!("{} ", brief(&mail.priority, 8)) };
+    let (kind, from) = (brief(&mail.kind, limits::NAME), brief(&mail.from, limits::NAME));
+    let about = about(mail).map(|about| format!(", “{about}”")).unwrap_or_default();
+    let wanted = if mail.requires_response && mail.kind != "question" { ", answer wanted" } else { "" };
+    let newest = if alike.times > 1 { "newest " } else { "" };
+    format!("{times}{priority}{kind} from {from}{about}{wanted}, {newest}{}", reference(mail))
+}
+
+/// By which the agent can name it: its id, or where that is long, the number of its record, which every command takes.
+fn reference(mail: &Mail) -> String {
+    match mail.seq.filter(|_| mail.id.len() > limits::BRIEFING_ID) {
+        Some(seq) => format!("#{seq}"),
+        None => brief(&mail.id, limits::MESSAGE_ID),
+    }
+}
+
+/// Its subject, or else the beginning of its body.
+fn about(mail: &Mail) -> Option<String> {
+    let about = mail.subject.as_deref().or(mail.preview.as_deref())?;
+    Some(brief(about, limits::BRIEFING_SUBJECT)).filter(|about| !about.is_empty())
+}
+
+/// Who wrote them, those who wrote most first.
+fn senders(each: &[Alike]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    each.iter().for_each(|alike| *counts.entry(&alike.newest.from).or_default() += alike.times);
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|&(from, count)| (std::cmp::Reverse(count), from));
+    let others = counts.len().saturating_sub(limits::BRIEFING_SENDERS);
+    counts.truncate(limits::BRIEFING_SENDERS);
+    if let ([(from, _)], 0) = (counts.as_slice(), others) {
+        return format!("from {}", brief(from, limits::DISPLAY_NAME * 2));
+    }
+    let named = counts.iter().map(|(from, count)| format!("{count} from {}", brief(from, limits::DISPLAY_NAME * 2)));
+    let others = (others > 0).then(|| format!("others from {others}"));
+    named.chain(others).collect::<Vec<_>>().join(", ")
+}

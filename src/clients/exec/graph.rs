@@ -1,0 +1,130 @@
+//! Who waits for whom, and who is done, as the log says.
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::log::state::{self, DOING, Doing};
+use crate::message::record::{Event, Record};
+use crate::room::Room;
+use crate::room::registry::Registry;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What everybody last said that it does.
+#[derive(Default)]
+pub(super) struct Graph {
+    last: BTreeMap<String, Doing>,
+}
+
+impl Graph {
+    /// As the log stands now.
+    pub(super) fn of(room: &Room, registry: &Registry) -> Result<Graph> {
+        let activity = state::committed(&room.dir)?.activity;
+        let mut graph = Graph::default();
+        for agent in registry.agents() {
+            if let Some(doing) = activity.doing(&agent.id) {
+                graph.learn(&agent.id, doing.clone(), registry);
+            }
+        }
+        Ok(graph)
+    }
+
+    /// Takes in a record that was accepted since; `true` if it says what its sender does.
+    pub(super) fn follow(&mut self, record: &Record, registry: &Registry) -> bool {
+        let Some(from) = record.from.as_ref().filter(|_| record.event == Event::Accepted) else { return false };
+        let says = record.shown().is_some_and(|(_, kind)| DOING.contains(&&*kind));
+        let doing = says.then(|| Doing::of(record, record.stamp())).flatten();
+        doing.is_some_and(|doing| self.learn(from, doing, registry))
+    }
+
+    /// What is older than what is known is no news. Names become ids.
+    fn learn(&mut self, agent: &str, mut doing: Doing, registry: &Registry) -> bool {
+        if self.last.get(agent).is_some_and(|last| last.at >= doing.at) {
+            return false;
+        }
+        for name in &mut doing.waiting_for {
+            if let Some(agent) = registry.find(name) {
+                *name = agent.id.to_string();
+            }
+        }
+        self.last.insert(agent.to_owned(), doing);
+        true
+    }
+
+    /// What this agent last said that it does.
+    pub(super) fn doing(&self, agent: &str) -> Option<&Doing> {
+        self.last.get(agent)
+    }
+
+    /// The way by which `first` waits for itself, if it waits for these: `first`, who it waits for, and so on, and
+    /// `first` again. Only those who are there wait.
+    pub(super) fn cycle(&self, first: &str, others: &[String], is_there: &dyn Fn(&str) -> bool) -> Option<Vec<String>> {
+        let mut seen = BTreeSet::new();
+        let mut ways: Vec<Vec<&str>> = others.iter().rev().map(|other| vec![first, other]).collect();
+        while let Some(way) = ways.pop() {
+            let last = *way.last().expect("a way has a beginning");
+            if last == first {
+                return Some(way.into_iter().map(str::to_owned).collect());
+            }
+            if !seen.insert(last) || !is_there(last) {
+                continue;
+            }
+            let next = self.last.get(last).map(|doing| doing.waiting_for.as_slice()).unwrap_or_default();
+            ways.extend(next.iter().rev().map(|next| [way.as_slice(), &[next]].concat()));
+        }
+        None
+    }
+
+    /// Who on this way was the last to say that it waits.
+    pub(super) fn latest<'w>(&self, way: &'w [String]) -> Option<&'w str> {
+        let at = |agent: &&String| self.doing(agent).map_or(Stamp::default().micros(), |doing| doing.at);
+        way.iter().max_by_key(at).map(String::as_str)
+    }
+}
+
+/// `alice waits for bob, bob waits for alice`
+pub(super) fn shown(way: &[String]) -> String {
+    let steps: Vec<String> = way.windows(2).map(|step| format!("{} waits for {}", step[0], step[1])).collect();
+    steps.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(waits: &[(&str, &[&str])]) -> Graph {
+        let mut graph = Graph::default();
+        for (at, (agent, others)) in waits.iter().enumerate() {
+            let waiting_for = others.iter().map(|other| other.to_string()).collect();
+            let doing =
+                Doing { kind: "blocked".into(), text: "waits".into(), progress: None, waiting_for, at: at as i64 + 1 };
+            graph.learn(agent, doing, &Registry::empty());
+        }
+        graph
+    }
+
+    fn way(graph: &Graph, first: &str, others: &[&str]) -> String {
+        let others: Vec<String> = others.iter().map(|other| other.to_string()).collect();
+        graph.cycle(first, &others, &|agent| agent != "gone").map(|way| shown(&way)).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_cycle_is_found_with_its_path() {
+        let graph = graph(&[("bob", &["dave", "carol"]), ("carol", &["alice"]), ("dave", &["bob"])]);
+        let path = "alice waits for bob, bob waits for carol, carol waits for alice";
+        assert_eq!(way(&graph, "alice", &["bob"]), path);
+        assert_eq!(way(&graph, "alice", &["alice"]), "alice waits for alice");
+        assert_eq!(way(&graph, "erin", &["bob"]), "", "a cycle of others is not its own");
+    }
+
+    #[test]
+    fn who_is_gone_waits_no_more() {
+        let graph = graph(&[("gone", &["alice"])]);
+        assert_eq!(way(&graph, "alice", &["gone"]), "");
+    }
+
+    #[test]
+    fn the_latest_of_a_cycle_is_one() {
+        let graph = graph(&[("bob", &["alice"]), ("alice", &["bob"])]);
+        assert_eq!(graph.latest(&["alice".into(), "bob".into(), "alice".into()]), Some("alice"));
+        assert_eq!(graph.latest(&["bob".into(), "alice".into(), "bob".into()]), Some("alice"));
+    }
+}

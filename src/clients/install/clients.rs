@@ -1,0 +1,268 @@
+//! What each client wants: its files, its events, and how a hook is written in its settings.
+
+use super::json::{Dialect, End};
+use crate::clients::kind::Client;
+use crate::disk::layout::{self, AGENTS};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// How long Claude Code may let the waiter stand that wakes an idle session, in seconds: a day.
+const WAKE_SECONDS: u64 = 86_400;
+
+/// Behind `command -v` and the program: a colleague who has the settings of a project, but not the program, hears nothing.
+pub(super) const SILENT: &str = " >/dev/null 2>&1 || exit 0; ";
+
+/// Behind the command where a failing one would block the person's prompts and tools, as a program that is gone would.
+const HARMLESS: &str = " || exit 0";
+
+/// For whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Whoever works in this project.
+    Project,
+    /// This user, in every project.
+    User,
+}
+
+/// What goes into a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The hooks.
+    Hooks,
+    /// The MCP server.
+    Mcp,
+    /// The section on how to use mail.
+    Section,
+    /// A line that includes AGENTS.md.
+    Include,
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Json(Dialect),
+    Toml,
+    Markdown,
+}
+
+/// A file of a client, and what goes into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) path: PathBuf,
+    pub(super) format: Format,
+    pub(super) parts: Vec<Part>,
+}
+
+/// The directories that a client's files may be in.
+#[derive(Debug, Clone)]
+pub struct Homes {
+    /// The project's.
+    pub project: PathBuf,
+    /// The user's.
+    pub home: PathBuf,
+}
+
+/// What a hook does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Job {
+    /// `mailbag hook CLIENT`
+    Tell,
+    /// `mailbag wait --rewake`
+    Wake,
+}
+
+/// The program that is called, and for whom if that is fixed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) program: String,
+    pub(super) agent: Option<String>,
+}
+
+impl Client {
+    /// The events at which it calls.
+    pub fn events(self) -> &'static [&'static str] {
+        match self {
+            Client::Claude => {
+                &["SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "StopFailure", "SessionEnd"]
+            }
+            Client::Codex => &["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"],
+            Client::Gemini => &["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"],
+        }
+    }
+
+    /// The event that a session begins with.
+    pub(super) fn first_event(self) -> &'static str {
+        self.events()[0]
+    }
+
+    /// What is done at an event.
+    pub(super) fn jobs(self, event: &str) -> &'static [Job] {
+        match (self, event) {
+            // No event tells of Esc and of `/clear`: who waits since the turn or the session began is there then as well.
+            (Client::Claude, "SessionStart" | "UserPromptSubmit" | "Stop" | "StopFailure") => &[Job::Tell, Job::Wake],
+            _ => &[Job::Tell],
+        }
+    }
+
+    /// Where ours go among the hooks of an event. Codex trusts a hook by its number there, so those of others keep theirs.
+    pub(super) fn end(self) -> End {
+        if self == Client::Codex { End::Back } else { End::Front }
+    }
+
+    /// Its own directory for a user.
+    pub(super) fn directory(self, homes: &Homes) -> PathBuf {
+        let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let (other, own) = match self {
+            Client::Claude => (named(layout::CLAUDE_HOME), ".claude"),
+            Client::Codex => (named(layout::CODEX_HOME), ".codex"),
+            Client::Gemini => {
+                let other = named(layout::GEMINI_HOME).map(|home| layout::of_client(&home, ".gemini"));
+                (other, ".gemini")
+            }
+        };
+        other.unwrap_or_else(|| layout::of_client(&homes.home, own))
+    }
+
+    /// The files that are written for it.
+    pub(super) fn targets(self, scope: Scope, homes: &Homes) -> Vec<Target> {
+        match scope {
+            Scope::Project => self.project_targets(&homes.project),
+            Scope::User => self.user_targets(homes),
+        }
+    }
+
+    fn project_targets(self, project: &Path) -> Vec<Target> {
+        use Part::*;
+        let at = |name, format, parts: &[Part]| target(project, name, format, parts);
+        let mut all = match self {
+            Client::Claude => vec![
+                at(".claude/settings.json", Format::Json(Dialect::Strict), &[Hooks]),
+                at(".mcp.json", Format::Json(Dialect::Strict), &[Mcp]),
+            ],
+            Client::Codex => vec![
+                at(".codex/hooks.json", Format::Json(Dialect::Strict), &[Hooks]),
+                at(".codex/config.toml", Format::Toml, &[Mcp]),
+            ],
+            Client::Gemini => vec![at(".gemini/settings.json", Format::Json(Dialect::Comments), &[Hooks, Mcp])],
+        };
+        all.push(at(AGENTS, Format::Markdown, &[Section]));
+        match self {
+            Client::Claude => all.push(at("CLAUDE.md", Format::Markdown, &[Include])),
+            Client::Gemini => all.push(at("GEMINI.md", Format::Markdown, &[Include])),
+            // Codex reads AGENTS.md itself.
+            Client::Codex => {}
+        }
+        all
+    }
+
+    fn user_targets(self, homes: &Homes) -> Vec<Target> {
+        use Part::*;
+        let own = self.directory(homes);
+        let at = |name, format, parts: &[Part]| target(&own, name, format, parts);
+        match self {
+            Client::Claude => {
+                // The one file that is not in its directory, unless that is another than usual.
+                let other = std::env::var_os(layout::CLAUDE_HOME).is_some_and(|value| !value.is_empty());
+                let beside = if other { &own } else { &homes.home };
+                vec![
+                    at("settings.json", Format::Json(Dialect::Strict), &[Hooks]),
+                    target(beside, ".claude.json", Format::Json(Dialect::Strict), &[Mcp]),
+                    at("CLAUDE.md", Format::Markdown, &[Section]),
+                ]
+            }
+            Client::Codex => vec![
+                at("hooks.json", Format::Json(Dialect::Strict), &[Hooks]),
+                at("config.toml", Format::Toml, &[Mcp]),
+                at(AGENTS, Format::Markdown, &[Section]),
+            ],
+            Client::Gemini => vec![
+                at("settings.json", Format::Json(Dialect::Comments), &[Hooks, Mcp]),
+                at("GEMINI.md", Format::Markdown, &[Section]),
+            ],
+        }
+    }
+
+    /// A hook as it stands in its settings.
+    pub(super) fn handler(self, job: Job, event: &str, wanted: &Wanted) -> Value {
+        let line = self.line(job, wanted);
+        match (self, job) {
+            (Client::Claude, Job::Tell) => {
+                json!({"type": "command", "command": line, "timeout": 5})
+            }
+            (Client::Claude, Job::Wake) => json!({
+                "type": "command", "command": line, "asyncRewake": true, "timeout": WAKE_SECONDS
+            }),
+            (Client::Codex, _) => {
+                // It cuts a longer one there, and what it trusts is the one that it cut.
+                let seconds = if event == "SessionEnd" { 3 } else { 5 };
+                json!({"type": "command", "command": line, "timeout": seconds})
+            }
+            (Client::Gemini, _) => {
+                json!({"name": "mailbag", "type": "command", "command": line, "timeout": 5000})
+            }
+        }
+    }
+
+    /// What the program is called with.
+    pub(super) fn words(self, job: Job, wanted: &Wanted) -> Vec<String> {
+        let words = match job {
+            Job::Tell => vec!["hook", self.as_str()],
+            Job::Wake => vec!["wait", "--rewake"],
+        };
+        let agent = wanted.agent.iter().flat_map(|agent| ["--as", agent]);
+        words.into_iter().chain(agent).map(str::to_owned).collect()
+    }
+
+    /// The command as releases before this one wrote it.
+    pub(super) fn earlier(self, job: Job, wanted: &Wanted) -> Value {
+        match self {
+            Client::Claude => json!({"command": wanted.program, "args": self.words(job, wanted)}),
+            Client::Codex | Client::Gemini => {
+                json!({"command": format!("{}{}", self.call(job, wanted), self.behind())})
+            }
+        }
+    }
+
+    /// The whole command, for a shell: nothing where the program is missing.
+    pub(super) fn line(self, job: Job, wanted: &Wanted) -> String {
+        // What shall be tried behind the call needs the shell.
+        let exec = if self.behind().is_empty() { "exec " } else { "" };
+        format!("command -v {}{SILENT}{exec}{}{}", shell_word(&wanted.program), self.call(job, wanted), self.behind())
+    }
+
+    /// What stands behind the call.
+    pub(super) fn behind(self) -> &'static str {
+        if self == Client::Gemini { HARMLESS } else { "" }
+    }
+
+    /// The call alone, as a shell reads it.
+    pub(super) fn call(self, job: Job, wanted: &Wanted) -> String {
+        let words = self.words(job, wanted);
+        [vec![shell_word(&wanted.program)], words].concat().join(" ")
+    }
+
+    /// Its MCP server as JSON.
+    pub(super) fn server(self, wanted: &Wanted) -> Value {
+        let mut server = json!({"command": wanted.program, "args": ["mcp"]});
+        if let Some(agent) = &wanted.agent {
+            server["env"] = json!({"MAILBAG_AGENT": agent});
+        }
+        server
+    }
+}
+
+fn target(directory: &Path, name: &str, format: Format, parts: &[Part]) -> Target {
+    Target { path: layout::of_client(directory, name), format, parts: parts.to_vec() }
+}
+
+/// A word as a shell reads it.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,282 @@
+//! Hooks and MCP servers in JSON settings: which of them are ours, putting them in, and taking them out.
+
+use super::clients::{Job, SILENT, Wanted};
+use super::json::{End, Json, Step, Wrong};
+use crate::clients::kind::Client;
+use serde_json::{Map, Value, json};
+
+/// The key that clients have their hooks under.
+const HOOKS: &str = "hooks";
+/// The key that clients have their MCP servers under.
+const SERVERS: &str = "mcpServers";
+/// What a hook runs.
+const COMMAND: &str = "command";
+/// What it runs that with, where no shell reads it.
+const ARGUMENTS: &str = "args";
+/// Our name there.
+const NAME: &str = "mailbag";
+
+/// One of our hooks, where it stands.
+pub(super) struct Ours {
+    pub(super) group: usize,
+    pub(super) hook: usize,
+    pub(super) job: Job,
+    /// For whom, if it is written as we write it.
+    pub(super) wanted: Option<Wanted>,
+}
+
+/// Which of a client's hooks stand in settings.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Is any there?
+    pub(super) any: bool,
+    /// The events at which one is wanted that is not there.
+    pub(super) missing: Vec<&'static str>,
+    /// For whom they are.
+    pub(super) wanted: Option<Wanted>,
+}
+
+/// Puts the hooks in that are not there. One that is there already for another agent or by another path is changed; one
+/// that was changed by hand to do more than we wrote is left as it is.
+pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
+    match json.value().get(HOOKS) {
+        None => {
+            let events = client.events().iter().map(|event| (event.to_string(), json!([group(client, event, wanted)])));
+            return json.put(&[], HOOKS, &Value::Object(events.collect()));
+        }
+        Some(Value::Object(_)) => {}
+        Some(other) => return Err(wrong_kind("hooks", other, "an object {…}")),
+    }
+    // Each goes before the others.
+    client.events().iter().rev().try_for_each(|event| put_event(json, client, event, wanted))
+}
+
+fn put_event(json: &mut Json, client: Client, event: &'static str, wanted: &Wanted) -> Result<(), Wrong> {
+    let at = |rest: &[Step]| [&[Step::Key(HOOKS), Step::Key(event)], rest].concat();
+    match json.value()[HOOKS].get(event) {
+        None => return json.put(&[HOOKS.into()], event, &json!([group(client, event, wanted)])),
+        Some(Value::Array(_)) => {}
+        Some(other) => return Err(wrong_kind(&format!("hooks.{event}"), other, "a list […]")),
+    }
+    let ours = ours(json, client, event);
+    if ours.is_empty() {
+        return json.push(&at(&[]), &group(client, event, wanted), client.end());
+    }
+    for one in ours.iter().filter(|one| one.wanted.is_some()) {
+        let place = at(&[one.group.into(), HOOKS.into(), one.hook.into()]);
+        let there = look(&json.value(), &place).cloned().unwrap_or_default();
+        let fresh = client.handler(one.job, event, wanted);
+        let key = |key: &'static str| [&place[..], &[Step::Key(key)]].concat();
+        if there.get(ARGUMENTS).is_some() {
+            json.take_out(&key(ARGUMENTS))?;
+        }
+        if there.get(COMMAND) != fresh.get(COMMAND) {
+            json.replace(&key(COMMAND), &fresh[COMMAND])?;
+        }
+    }
+    let missing = client.jobs(event).iter().filter(|job| !ours.iter().any(|one| one.job == **job));
+    let group = ours[0].group;
+    let list = at(&[group.into(), HOOKS.into()]);
+    missing.copied().try_for_each(|job| json.push(&list, &client.handler(job, event, wanted), End::Back))
+}
+
+/// Takes out all hooks that are ours, and what is empty without them.
+pub(super) fn take_out(json: &mut Json, client: Client) -> Result<(), Wrong> {
+    for &event in client.events() {
+        // The last first, so that the numbers of the others stay true.
+        for one in ours(json, client, event).into_iter().rev() {
+            let whole: [Step; 5] = [HOOKS.into(), event.into(), one.group.into(), HOOKS.into(), one.hook.into()];
+            json.take_out(&whole)?;
+            // The list of hooks goes with its group, then the event with its last group, then all with the last event.
+            let holders = [(4, 3), (2, 2), (1, 1)];
+            for (list, holder) in holders {
+                if !look(&json.value(), &whole[..list]).is_some_and(is_empty) {
+                    break;
+                }
+                json.take_out(&whole[..holder])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Which of the client's hooks stand there.
+pub(super) fn find(json: &Json, client: Client) -> Found {
+    let mut found = Found::default();
+    for event in client.events() {
+        let ours = ours(json, client, event);
+        let all = client.jobs(event).iter().all(|job| ours.iter().any(|one| one.job == *job));
+        found.any |= !ours.is_empty();
+        if !all {
+            found.missing.push(event);
+        }
+        found.wanted = found.wanted.or_else(|| ours.into_iter().find_map(|one| one.wanted));
+    }
+    found
+}
+
+/// Puts our MCP server in.
+pub(super) fn put_server(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
+    let server = client.server(wanted);
+    match json.value().get(SERVERS) {
+        None => json.put(&[], SERVERS, &json!({ NAME: server })),
+        Some(Value::Object(servers)) => match servers.get(NAME) {
+            None => json.put(&[SERVERS.into()], NAME, &server),
+            Some(there) if is_our_server(there) => {
+                let same = ["command", "args", "env"].iter().all(|key| there.get(key) == server.get(key));
+                if same { Ok(()) } else { json.replace(&[SERVERS.into(), NAME.into()], &merged(there, &server)) }
+            }
+            Some(_) => Err(foreign_server(SERVERS)),
+        },
+        Some(other) => Err(wrong_kind(SERVERS, other, "an object {…}")),
+    }
+}
+
+/// Takes our MCP server out.
+pub(super) fn take_out_server(json: &mut Json) -> Result<(), Wrong> {
+    if server(json).is_none() {
+        return Ok(());
+    }
+    json.take_out(&[SERVERS.into(), NAME.into()])?;
+    match json.value().get(SERVERS).is_some_and(is_empty) {
+        true => json.take_out(&[SERVERS.into()]),
+        false => Ok(()),
+    }
+}
+
+/// For whom our MCP server stands there.
+pub(super) fn server(json: &Json) -> Option<Wanted> {
+    let value = json.value();
+    let server = value.get(SERVERS)?.get(NAME).filter(|server| is_our_server(server))?;
+    let agent = server.pointer("/env/MAILBAG_AGENT").and_then(Value::as_str).map(str::to_owned);
+    Some(Wanted { program: server["command"].as_str()?.to_owned(), agent })
+}
+
+/// What stands under our name but isn't ours.
+pub(super) fn foreign_server(under: &str) -> Wrong {
+    Wrong::new(format!("has another MCP server called \"mailbag\" in {under}; rename or remove that one"))
+}
+
+/// Is it an MCP server that runs this program?
+pub(super) fn is_ours(program: &str, arguments: &[&str]) -> bool {
+    is_program(program) && arguments.first() == Some(&"mcp")
+}
+
+fn is_our_server(server: &Value) -> bool {
+    let arguments: Vec<&str> = server["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    server["command"].as_str().is_some_and(|program| is_ours(program, &arguments))
+}
+
+/// A server as it is wanted, with what the person added to it.
+fn merged(there: &Value, wanted: &Value) -> Value {
+    let mut fields: Map<String, Value> = there.as_object().cloned().unwrap_or_default();
+    for key in ["command", "args"] {
+        fields.insert(key.into(), wanted[key].clone());
+    }
+    let env = fields.entry("env").or_insert_with(|| json!({}));
+    match (env, wanted.pointer("/env/MAILBAG_AGENT")) {
+        (Value::Object(env), Some(agent)) => drop(env.insert("MAILBAG_AGENT".into(), agent.clone())),
+        (Value::Object(env), None) => drop(env.shift_remove("MAILBAG_AGENT")),
+        _ => {}
+    }
+    if fields.get("env").is_some_and(is_empty) {
+        fields.shift_remove("env");
+    }
+    Value::Object(fields)
+}
+
+fn group(client: Client, event: &str, wanted: &Wanted) -> Value {
+    let hooks: Vec<Value> = client.jobs(event).iter().map(|job| client.handler(*job, event, wanted)).collect();
+    json!({ HOOKS: hooks })
+}
+
+/// Our hooks of an event, in the order in which they stand.
+pub(super) fn ours(json: &Json, client: Client, event: &str) -> Vec<Ours> {
+    let value = json.value();
+    let groups = value[HOOKS][event].as_array().cloned().unwrap_or_default();
+    let mut all = Vec::new();
+    for (group, hooks) in groups.iter().enumerate() {
+        for (hook, handler) in hooks[HOOKS].as_array().into_iter().flatten().enumerate() {
+            let read = [Job::Tell, Job::Wake].into_iter().find_map(|job| Some((job, read(handler, client, job)?)));
+            all.extend(read.map(|(job, wanted)| Ours { group, hook, job, wanted }));
+        }
+    }
+    all
+}
+
+/// Reads a hook that does this job with this program: for whom, if it is written as we write it. `None` if it is not
+/// ours at all.
+fn read(handler: &Value, client: Client, job: Job) -> Option<Option<Wanted>> {
+    if handler["type"] != "command" {
+        return None;
+    }
+    let command = handler["command"].as_str()?;
+    let verbs: Vec<String> = client.words(job, &Wanted { program: String::new(), agent: None });
+    if let Some(arguments) = handler["args"].as_array() {
+        let words: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
+        let is_ours =
+            is_program(command) && words.len() >= verbs.len() && words.iter().zip(&verbs).all(|(a, b)| a == b);
+        return is_ours.then(|| plainly(handler, command, client, job));
+    }
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let begins =
+        |at: usize| words[at + 1..].len() >= verbs.len() && words[at + 1..].iter().zip(&verbs).all(|(a, b)| a == b);
+    let is_ours = (0..words.len()).any(|at| is_program(words[at].trim_matches(['\'', '"'])) && begins(at));
+    is_ours.then(|| plainly(handler, command, client, job))
+}
+
+/// For whom a hook is, if it is written as we write it, or as an earlier release did.
+fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<Wanted> {
+    let arguments = handler[ARGUMENTS].as_array();
+    let guarded = command.split_once(SILENT).map_or(command, |(_, call)| call.strip_prefix("exec ").unwrap_or(call));
+    let call = if arguments.is_some() { command } else { guarded.strip_suffix(client.behind())? };
+    let last = match arguments {
+        Some(arguments) => arguments.iter().filter_map(Value::as_str).next_back()?,
+        None => call.split_whitespace().next_back()?,
+    };
+    let verb = client.words(job, &Wanted { program: String::new(), agent: None }).pop()?;
+    let agent = (last != verb).then(|| last.to_owned());
+    let program = match arguments {
+        Some(_) => command.to_owned(),
+        None => {
+            let tail = client.call(job, &Wanted { program: "x".into(), agent: agent.clone() });
+            unquoted(call.strip_suffix(&tail[1..])?)
+        }
+    };
+    let wanted = Wanted { program, agent };
+    let forms = [client.handler(job, "", &wanted), client.earlier(job, &wanted)];
+    let is_as = |form: &Value| [COMMAND, ARGUMENTS].iter().all(|key| form.get(key) == handler.get(key));
+    forms.iter().any(is_as).then_some(wanted)
+}
+
+fn unquoted(word: &str) -> String {
+    let inner = word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    inner.map_or_else(|| word.to_owned(), |inner| inner.replace(r"'\''", "'"))
+}
+
+fn is_program(path: &str) -> bool {
+    path.rsplit('/').next() == Some(NAME)
+}
+
+fn look<'v>(value: &'v Value, at: &[Step]) -> Option<&'v Value> {
+    at.iter().try_fold(value, |value, step| match step {
+        Step::Key(key) => value.get(key),
+        Step::At(n) => value.get(n),
+    })
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+}
+
+fn wrong_kind(what: &str, is: &Value, wanted: &str) -> Wrong {
+    let kind = match is {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    Wrong::new(format!("has {kind} as {what:?}, where {wanted} belongs"))
+}

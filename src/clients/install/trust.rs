@@ -1,0 +1,132 @@
+//! Does a client run our hooks? Each has its own way to ask the person first, and keeps the answer in a file that can be
+//! read. Where that doesn't tell, nothing is claimed.
+
+use super::clients::{Homes, Scope};
+use super::json::{Dialect, Json};
+use super::{hooks, toml};
+use crate::base::limits;
+use crate::clients::kind::Client;
+use crate::disk::{Outside, layout};
+use data_encoding::HEXLOWER;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// What the person told the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trust {
+    /// It runs them.
+    Yes,
+    /// It leaves them out, and says nothing.
+    No,
+    /// Its files don't tell.
+    Unknown,
+}
+
+/// Looks whether a client runs the hooks that stand in its files.
+pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
+    match (client, scope) {
+        (Client::Codex, _) => codex(scope, homes),
+        // A person's own settings need no asking.
+        (_, Scope::User) => Trust::Yes,
+        (Client::Claude, Scope::Project) => claude(homes),
+        (Client::Gemini, Scope::Project) => gemini(homes),
+    }
+}
+
+/// Claude Code asks whether it may work in a directory at all.
+fn claude(homes: &Homes) -> Trust {
+    let of_user = Client::Claude.targets(Scope::User, homes);
+    let state =
+        of_user.iter().find(|target| target.path.ends_with(".claude.json")).and_then(|target| read(&target.path));
+    let projects = state.and_then(|state| Json::read(&state, Dialect::Strict).ok()).map(|json| json.value());
+    let is_trusted = |directory: &Path| {
+        let name = directory.to_str().unwrap_or_default();
+        projects.as_ref().is_some_and(|state| state["projects"][name]["hasTrustDialogAccepted"] == true)
+    };
+    if homes.project.ancestors().any(is_trusted) { Trust::Yes } else { Trust::Unknown }
+}
+
+/// Gemini CLI keeps a list of directories; the nearest above counts.
+fn gemini(homes: &Homes) -> Trust {
+    let file = layout::of_client(&Client::Gemini.directory(homes), "trustedFolders.json");
+    let Some(listed) = read(&file).and_then(|text| Json::read(&text, Dialect::Comments).ok()) else {
+        return Trust::Unknown;
+    };
+    let listed = listed.value();
+    let told = homes.project.ancestors().find_map(|directory| listed.get(directory.to_str()?)?.as_str());
+    match told {
+        Some("TRUST_FOLDER") => Trust::Yes,
+        Some("DO_NOT_TRUST") => Trust::No,
+        _ => Trust::Unknown,
+    }
+}
+
+/// Codex keeps, for each hook by its file, event and number, the digest of what was trusted.
+fn codex(scope: Scope, homes: &Homes) -> Trust {
+    let targets = Client::Codex.targets(scope, homes);
+    let Some(file) = targets.first().map(|target| &target.path) else { return Trust::Unknown };
+    let Some(json) = read(file).and_then(|text| Json::read(&text, Dialect::Strict).ok()) else { return Trust::Unknown };
+    let config = read(&layout::of_client(&Client::Codex.directory(homes), "config.toml")).unwrap_or_default();
+    let names: Vec<PathBuf> = [Some(file.clone()), file.canonicalize().ok()].into_iter().flatten().collect();
+    let mut all = Vec::new();
+    for event in Client::Codex.events() {
+        for one in hooks::ours(&json, Client::Codex, event) {
+            let key = |name: &PathBuf| format!("{}:{}:{}:{}", name.display(), snake(event), one.group, one.hook);
+            let noted =
+                |what| names.iter().find_map(|name| toml::text_at(&config, &["hooks", "state", &key(name), what]));
+            let told = noted("trusted_hash").filter(|_| noted("enabled").as_deref() != Some("false"));
+            all.push(match (told, one.wanted) {
+                (None, _) => Trust::No,
+                (Some(told), Some(_)) if told == digest(event, &handler(&json, event, one.group, one.hook)) => {
+                    Trust::Yes
+                }
+                // Trusted once, and changed since; or in a way that this program doesn't know.
+                _ => Trust::Unknown,
+            });
+        }
+    }
+    let project = |directory: &Path| toml::text_at(&config, &["projects", directory.to_str()?, "trust_level"]);
+    match homes.project.ancestors().find_map(project).as_deref() {
+        _ if scope == Scope::User => {}
+        Some("trusted") => {}
+        Some(_) => all.push(Trust::No),
+        None => all.push(Trust::Unknown),
+    }
+    match all.first() {
+        Some(first) if all.iter().all(|one| one == first) => *first,
+        Some(_) if all.contains(&Trust::No) => Trust::No,
+        _ => Trust::Unknown,
+    }
+}
+
+fn handler(json: &Json, event: &str, group: usize, hook: usize) -> Value {
+    json.value()["hooks"][event][group]["hooks"][hook].clone()
+}
+
+/// The digest of a hook as Codex makes it: of short JSON with sorted names and the defaults filled in.
+fn digest(event: &str, handler: &Value) -> String {
+    let timeout = handler.get("timeout").cloned().unwrap_or_else(|| json!(600));
+    let hook = json!({"async": false, "command": handler["command"], "timeout": timeout, "type": "command"});
+    let whole = json!({"event_name": snake(event), "hooks": [hook]});
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(whole.to_string())))
+}
+
+/// `SessionStart` as `session_start`.
+fn snake(event: &str) -> String {
+    let mut name = String::new();
+    for c in event.chars() {
+        if c.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
+}
+
+fn read(path: &Path) -> Option<String> {
+    let file = Outside::read(path, limits::CLIENT_FILE_BYTES).ok()?;
+    String::from_utf8(file.bytes()?.to_vec()).ok()
+}

@@ -1,0 +1,106 @@
+//! What a tool was given, read with patience: a number as text is a number, and a name that is slightly wrong is told.
+
+use crate::base::error::{Error, Result, nearest};
+use crate::message::address::quoted;
+use rmcp::model::Tool;
+use serde_json::{Map, Value};
+use std::ops::RangeInclusive;
+
+/// The arguments of a call.
+pub(super) struct Arguments {
+    given: Map<String, Value>,
+}
+
+impl Arguments {
+    /// Refuses names that the tool doesn't have, since what they were to do would not be done.
+    pub(super) fn new(tool: &Tool, given: Map<String, Value>) -> Result<Arguments> {
+        let known = tool.input_schema.get("properties").and_then(Value::as_object);
+        let known: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        match given.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => Err(unknown(&tool.name, name, &known)),
+            None => Ok(Arguments { given }),
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Value> {
+        self.given.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// A text, or a number as one.
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(Value::Number(number)) => Ok(Some(number.to_string())),
+            Some(other) => Err(wrong(name, &other, "a text")),
+        }
+    }
+
+    /// A text that has to be there.
+    pub(super) fn needed(&mut self, name: &str) -> Result<String> {
+        self.text(name)?.ok_or_else(|| missing(name))
+    }
+
+    /// A text or a list of them; empty if there is none.
+    pub(super) fn texts(&mut self, name: &str) -> Result<Vec<String>> {
+        match self.take(name) {
+            None => Ok(Vec::new()),
+            Some(Value::String(text)) => Ok(vec![text]),
+            Some(Value::Array(items)) => {
+                let text = |item: Value| match item {
+                    Value::String(text) => Ok(text),
+                    other => Err(wrong(name, &other, "a list of texts")),
+                };
+                items.into_iter().map(text).collect()
+            }
+            Some(other) => Err(wrong(name, &other, "a text or a list of texts")),
+        }
+    }
+
+    /// The same, at least one.
+    pub(super) fn needed_texts(&mut self, name: &str) -> Result<Vec<String>> {
+        let texts = self.texts(name)?;
+        if texts.is_empty() { Err(missing(name)) } else { Ok(texts) }
+    }
+
+    /// A number within bounds.
+    pub(super) fn number(&mut self, name: &str, within: RangeInclusive<f64>) -> Result<Option<f64>> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        let number = match &value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        let wanted = || format!("a number from {} to {}", within.start(), within.end());
+        number.filter(|number| within.contains(number)).map(Some).ok_or_else(|| wrong(name, &value, &wanted()))
+    }
+
+    /// Yes or no; no if nothing is said.
+    pub(super) fn flag(&mut self, name: &str) -> Result<bool> {
+        match self.take(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(Value::String(text)) if text == "true" || text == "false" => Ok(text == "true"),
+            Some(other) => Err(wrong(name, &other, "true or false")),
+        }
+    }
+}
+
+fn missing(name: &str) -> Error {
+    Error::Usage { what: format!("{name} is missing"), cure: "give it".into() }
+}
+
+fn wrong(name: &str, value: &Value, wanted: &str) -> Error {
+    let value = quoted(&value.to_string());
+    Error::Usage { what: format!("{name} is {value}"), cure: format!("it has to be {wanted}") }
+}
+
+fn unknown(tool: &str, name: &str, known: &[&str]) -> Error {
+    let near = nearest(name, known.iter().copied());
+    let cure = match (near.is_empty(), known.is_empty()) {
+        (false, _) => format!("did you mean {}?", near.join(" or ")),
+        (true, true) => "it takes none".to_owned(),
+        (true, false) => format!("it takes {}", known.join(", ")),
+    };
+    Error::Usage { what: format!("{tool} has no parameter {}", quoted(name)), cure }
+}

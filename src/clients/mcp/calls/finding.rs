@@ -1,0 +1,146 @@
+//! Who is there, and what was written before.
+
+use super::super::letter::{Letter, Part, name, recipients, to_the_second};
+use super::{Call, Shown};
+use crate::base::error::Result;
+use crate::base::{limits, sanitize};
+use crate::commands::send::route_waiting;
+use crate::query::history::{Asked, Eyes, Filter};
+use crate::query::search::{Hit, Match, Pattern, search as searched};
+use crate::query::thread as conversation;
+use crate::query::who;
+use crate::router::projections::roster::Present;
+use serde_json::{Map, Value, json};
+use std::collections::VecDeque;
+
+pub(super) fn register(mut call: Call<'_>) -> Result<Shown> {
+    let name = call.arguments.needed("name")?;
+    let role = call.arguments.text("role")?.filter(|role| !role.is_empty());
+    let session = call.arguments.text("session")?.filter(|session| !session.is_empty());
+    let room = call.session.room()?;
+    let joined = call.session.register(&room, &name, role.as_deref(), session)?;
+    let new = if joined.registered { ", registered just now" } else { "" };
+    let text = format!("you are {}{new}; {} unread", joined.agent, joined.unread);
+    Ok(Shown { text, data: json!({"you": joined.agent, "new": joined.registered, "unread": joined.unread}) })
+}
+
+pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
+    let room = call.session.room()?;
+    route_waiting(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    let roster = who::who(&room)?;
+    let you = call.session.known(&room);
+    let shown = &roster.agents[..roster.agents.len().min(limits::TOOL_AGENTS)];
+    let mut lines: Vec<String> = you.iter().map(|you| format!("you are {you}")).collect();
+    lines.extend(shown.iter().map(line));
+    let mut data = json!({"agents": shown.iter().map(fields).collect::<Vec<_>>()});
+    if let Some(you) = you {
+        data["you"] = json!(you);
+    }
+    let more = roster.agents.len() - shown.len();
+    if more > 0 {
+        lines.push(format!("{more} more: `mailbag who` shows all"));
+        data["more"] = json!(more);
+    }
+    Ok(Shown { text: lines.join("\n"), data })
+}
+
+fn line(agent: &Present) -> String {
+    let called = agent.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let role = agent.role.as_ref().map(|role| format!("{role}, ")).unwrap_or_default();
+    let doing = agent.doing.as_ref().map(|doing| format!("; {}: {}", doing.kind, doing.text)).unwrap_or_default();
+    let line = format!("{}{called}: {role}{}, {} unread{doing}", agent.id, agent.presence.as_str(), agent.unread);
+    sanitize::line(&line).into_owned()
+}
+
+fn fields(agent: &Present) -> Value {
+    let text = |text: &str| json!(sanitize::line(text));
+    let fields = [
+        ("id", Some(json!(agent.id))),
+        ("name", agent.name.as_deref().map(text)),
+        ("role", agent.role.as_deref().map(text)),
+        ("presence", Some(json!(agent.presence))),
+        ("unread", (agent.unread > 0).then(|| json!(agent.unread))),
+        ("doing", agent.doing.as_ref().map(|doing| text(&format!("{}: {}", doing.kind, doing.text)))),
+    ];
+    fields.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?))).collect::<Map<_, _>>().into()
+}
+
+pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
+    let query = call.arguments.needed("query")?;
+    let limit = limit(&mut call, 10)?;
+    let room = call.session.room()?;
+    let agent = call.session.agent(&room, "search_messages")?.name;
+    route_waiting(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    let pattern = Pattern::new(&regex::escape(&query), true, None)?;
+    let filter = Filter::new(&room, Asked { asker: Some(agent), ..Asked::default() })?;
+    let (mut newest, mut found) = (VecDeque::new(), 0);
+    for block in searched(&room, pattern, filter)? {
+        for hit in block?.found {
+            found += 1;
+            newest.push_back(hit);
+            if newest.len() > limit {
+                newest.pop_front();
+            }
+        }
+    }
+    let hits: Vec<&Hit> = newest.iter().rev().collect();
+    let mut lines: Vec<String> = hits.iter().map(|hit| hit_line(hit)).collect();
+    if found > hits.len() {
+        lines.push(format!("{} older: give a larger limit, or search for more words", found - hits.len()));
+    }
+    let text = if lines.is_empty() { "nothing was found".to_owned() } else { lines.join("\n") };
+    Ok(Shown {
+        text,
+        data: json!({"found": found, "messages": hits.iter().map(|hit| hit_fields(hit)).collect::<Vec<_>>()}),
+    })
+}
+
+fn hit_line(hit: &Hit) -> String {
+    let past = &hit.past;
+    let found = hit.matches.first().map(|found| format!("; {}: {}", found.field, around(found))).unwrap_or_default();
+    let at = to_the_second(&past.accepted_at);
+    let head = format!(
+        "{} {} from {} to {}, {at}",
+        name(Some(past.seq), ""),
+        past.kind,
+        past.from,
+        recipients(past).join(", ")
+    );
+    sanitize::line(&(head + &found)).into_owned()
+}
+
+fn hit_fields(hit: &Hit) -> Value {
+    let past = &hit.past;
+    let found = hit.matches.first().map(|found| format!("{}: {}", found.field, around(found))).unwrap_or_default();
+    json!({
+        "seq": past.seq,
+        "at": to_the_second(&past.accepted_at),
+        "from": past.from,
+        "to": recipients(past),
+        "type": sanitize::line(&past.kind),
+        "found": sanitize::line(&found),
+    })
+}
+
+fn around(found: &Match) -> String {
+    format!("{}{}{}", found.before, found.text, found.after)
+}
+
+pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
+    let id = call.arguments.needed("id")?;
+    let limit = limit(&mut call, 20)?;
+    let room = call.session.room()?;
+    let agent = call.session.agent(&room, "get_thread")?.name;
+    route_waiting(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    let messages = conversation::thread(&room, &Eyes::of(&agent), &id, Some(limit))?;
+    let part = Part { from: 0, most: limits::THREAD_BODY_SHOWN };
+    let letters = messages.iter().map(|past| Letter::of_past(&room, past, part)).collect::<Result<Vec<_>>>()?;
+    let texts: Vec<String> = letters.iter().map(Letter::text).collect();
+    let data: Vec<Value> = letters.iter().map(Letter::data).collect();
+    Ok(Shown { text: texts.join("\n\n"), data: json!({"messages": data}) })
+}
+
+fn limit(call: &mut Call<'_>, otherwise: usize) -> Result<usize> {
+    let limit = call.arguments.number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?;
+    Ok(limit.map_or(otherwise, |limit| limit as usize))
+}

@@ -1,0 +1,124 @@
+//! Reading mail: what is unread, and waiting for more.
+
+use super::super::letter::{Letter, Part};
+use super::super::receipts::Handed;
+use super::{Call, Shown, route};
+use crate::base::clock::span_text;
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::commands::{announce, read};
+use crate::query::inbox::{self, Mail};
+use crate::query::wait::{Filter, Newcomers};
+use crate::room::Room;
+use crate::router::watcher::InboxWatch;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
+    let limit = call.arguments.number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?.map_or(10, |limit| limit as usize);
+    let id = call.arguments.text("id")?;
+    let offset = call.arguments.number("offset", 0.0..=f64::from(u32::MAX))?.unwrap_or_default() as usize;
+    let room = call.session.room()?;
+    let agent = call.session.agent(&room, "fetch_inbox")?.name;
+    call.receipts.received_before(call.came)?;
+    let trouble = route(&room);
+    if let Some(id) = id {
+        let mails = read::named(&room, &agent, &[id]).map_err(|e| match e {
+            Error::NotFound { what, .. } => {
+                Error::NotFound { what, cure: "get_thread also shows what you sent".into() }
+            }
+            e => e,
+        })?;
+        let part = Part { from: offset, most: limits::BODIES_SHOWN };
+        return hand(&call, &room, &agent, (mails, 0), part, trouble);
+    }
+    let mut unread = 0;
+    let mut mails = inbox::list_those(&room, &agent, &mut |_| {
+        unread += 1;
+        unread <= limit
+    })?;
+    // What somebody is just writing by hand is left for later.
+    mails.retain(|mail| !mail.unfinished);
+    let left = unread.saturating_sub(limit);
+    let part = Part { from: offset, most: limits::BODY_SHOWN };
+    hand(&call, &room, &agent, (mails, left), part, trouble)
+}
+
+pub(super) fn wait(mut call: Call<'_>) -> Result<Shown> {
+    let most = limits::TOOL_WAIT_MOST.as_secs_f64();
+    let timeout = call.arguments.number("timeout_s", 0.0..=most)?;
+    let timeout = timeout.map_or(limits::TOOL_WAIT, Duration::from_secs_f64);
+    let from = call.arguments.texts("from")?;
+    let kinds = call.arguments.texts("type")?;
+    let thread = call.arguments.text("thread")?;
+    let deadline = Instant::now() + timeout;
+    let room = call.session.room()?;
+    let agent = call.session.agent(&room, "wait_for_message")?.name;
+    let filter = Filter::new(&room, &agent, &from, thread, kinds)?;
+    call.receipts.received_before(call.came)?;
+    let mut watch = InboxWatch::new(&room.dir, &agent)?;
+    call.stop.wakes(watch.waker());
+    let trouble = route(&room);
+    let mut newcomers = Newcomers::default();
+    loop {
+        let mails = newcomers.look(&room, &agent)?;
+        let fitting: Vec<Mail> = mails.into_iter().find(|mail| filter.fits(mail)).into_iter().collect();
+        let fitting = inbox::whole(&room, &fitting)?;
+        if !fitting.is_empty() {
+            let part = Part { from: 0, most: limits::BODY_SHOWN };
+            return hand(&call, &room, &agent, (fitting, 0), part, trouble);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || call.stop.is_asked() {
+            let mut text = match call.stop.is_asked() {
+                true => "the wait was ended".to_owned(),
+                false => format!("no such mail within {}", span_text(timeout)),
+            };
+            text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
+            return Ok(Shown { text, data: json!({"messages": []}) });
+        }
+        watch.wait(left);
+    }
+}
+
+/// Shows mail, and notes that it was handed over. Its reader was told of it from now on; it is read once the client has
+/// shown that it has the response.
+fn hand(
+    call: &Call<'_>,
+    room: &Room,
+    agent: &str,
+    (mut mails, mut left): (Vec<Mail>, usize),
+    part: Part,
+    trouble: Option<String>,
+) -> Result<Shown> {
+    let mut letters = mails.iter().map(|mail| Letter::of_mail(room, mail, part)).collect::<Result<Vec<_>>>()?;
+    let mut length = 0;
+    let fits = letters.iter().take_while(|letter| {
+        length += letter.length();
+        length <= limits::BODIES_SHOWN
+    });
+    let fits = fits.count().max(1).min(letters.len());
+    left += letters.len() - fits;
+    letters.truncate(fits);
+    mails.truncate(fits);
+    let texts: Vec<String> = letters.iter().map(Letter::text).collect();
+    let data: Vec<Value> = letters.iter().map(Letter::data).collect();
+    let handed = mails.iter().filter(|mail| !mail.seen).map(|mail| {
+        let (from, id) = (mail.from.clone(), mail.id.clone());
+        Handed { file: mail.name.clone(), from, id }
+    });
+    let handed: Vec<Handed> = handed.collect();
+    call.receipts.hand(&call.request, room, agent, handed)?;
+    announce::telling(room, agent, &mails, || Ok(()))?;
+    let mut text = if texts.is_empty() { "no unread mail".to_owned() } else { texts.join("\n\n") };
+    let mut data = json!({"messages": data});
+    if left > 0 {
+        text += &format!("\n\n{left} more unread: call fetch_inbox again");
+        data["more"] = json!(left);
+    }
+    if let Some(trouble) = trouble {
+        text += &format!("\n\n{trouble}");
+        data["trouble"] = json!(trouble);
+    }
+    Ok(Shown { text, data })
+}

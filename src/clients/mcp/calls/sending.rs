@@ -1,0 +1,140 @@
+//! Writing mail: to somebody, in answer to somebody, and how far one has come.
+
+use super::{Call, Shown, route};
+use crate::base::error::{Error, Result, nearest};
+use crate::base::limits;
+use crate::commands::ack::{self, Ack};
+use crate::commands::fate::{Fate, fate};
+use crate::commands::reply::{self, Reply};
+use crate::commands::send::{self, Draft};
+use crate::log;
+use crate::message::status::Status;
+use crate::query::identity::Who;
+use crate::room::Room;
+use crate::router::daemon::Passed;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(super) fn send(mut call: Call<'_>) -> Result<Shown> {
+    let arguments = &mut call.arguments;
+    let draft = Draft {
+        to: arguments.needed_texts("to")?,
+        body: Some(arguments.needed("body")?),
+        subject: arguments.text("subject")?,
+        kind: arguments.text("type")?,
+        priority: arguments.text("priority")?,
+        thread: arguments.text("thread")?,
+        attachments: paths(arguments.texts("attach")?),
+        confined: true,
+        ..Draft::default()
+    };
+    let room = call.session.room()?;
+    let who = call.session.agent(&room, "send_message")?;
+    post(&room, &who, draft)
+}
+
+pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
+    let arguments = &mut call.arguments;
+    let id = arguments.needed("id")?;
+    let draft = Draft {
+        body: Some(arguments.needed("body")?),
+        kind: arguments.text("type")?,
+        attachments: paths(arguments.texts("attach")?),
+        confined: true,
+        ..Draft::default()
+    };
+    let all = arguments.flag("all")?;
+    let room = call.session.room()?;
+    let who = call.session.agent(&room, "reply_message")?;
+    send::route_waiting(&room)?;
+    let Reply { draft, left_out, answered } = reply::reply(&room, &who, &id, all, draft)?;
+    let mut shown = post(&room, &who, draft)?;
+    if let Err(e) = call.receipts.spoken_of(&room, &who.name, &answered) {
+        shown.text += &format!("\n{e}");
+    }
+    if !left_out.is_empty() {
+        shown.text += &format!("\nnot to {}, who can't be written to any more", left_out.join(", "));
+        shown.data["left_out"] = json!(left_out);
+    }
+    Ok(shown)
+}
+
+pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
+    let arguments = &mut call.arguments;
+    let id = arguments.needed("id")?;
+    let asked = arguments.text("status")?;
+    let status = status(asked.as_deref().unwrap_or(Status::Acknowledged.as_str()))?;
+    let note = arguments.text("note")?;
+    let room = call.session.room()?;
+    let who = call.session.agent(&room, "acknowledge_message")?;
+    // What the acker was told just now may not be in the log yet.
+    let before = route(&room);
+    let acked = ack::ack(&room, &who, Ack { refs: vec![id.clone()], status, note })?;
+    let mut spoken = None;
+    for message in &acked.messages {
+        if let Err(e) = call.receipts.spoken_of(&room, &who.name, message) {
+            spoken = Some(e.to_string());
+        }
+    }
+    let trouble = route(&room).or(before).or(spoken);
+    let mut text = format!("{id} is {}", status.as_str());
+    text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
+    Ok(Shown { text, data: json!({"id": id, "status": status.as_str()}) })
+}
+
+fn paths(texts: Vec<String>) -> Vec<PathBuf> {
+    texts.into_iter().map(PathBuf::from).collect()
+}
+
+fn status(status: &str) -> Result<Status> {
+    let known = || Status::ACKS.map(Status::as_str);
+    Status::of_ack(status).ok_or_else(|| {
+        let near = nearest(status, known());
+        let near = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
+        let what = format!("status is {}", crate::message::address::quoted(status));
+        Error::Usage { what, cure: format!("{near}it has to be one of {}", known().join(", ")) }
+    })
+}
+
+/// Sends, routes, and says what has come of it by now.
+fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
+    let since = log::committed(&room.dir)?;
+    let sent = send::send(room, who, draft)?;
+    let (patience, trouble) = match send::route(room) {
+        Ok(Passed::Routed(_)) => (Duration::ZERO, None),
+        Ok(Passed::RouterRuns(_)) => (limits::TOOL_SENT, None),
+        Err(e) => (Duration::ZERO, Some(e.to_string())),
+    };
+    // From here on it was sent: whatever goes wrong must not be taken for a failure to send.
+    let id = &sent.id;
+    let fate = fate(room, since, &sent, patience).unwrap_or_else(|e| {
+        tracing::warn!("{e}");
+        Fate::OnItsWay
+    });
+    match fate {
+        Fate::Accepted { seq, delivered, waiting } => {
+            let mut text = format!("sent #{seq} (id {id}), delivered to {}", list(&delivered));
+            let mut data = json!({"seq": seq, "id": id, "delivered": delivered});
+            if !waiting.is_empty() {
+                text += &format!("; waits for {}", waiting.join(", "));
+                data["waiting"] = json!(waiting);
+            }
+            Ok(Shown { text, data })
+        }
+        Fate::Refused => {
+            let what = format!("the router refused {id}");
+            Err(Error::NotFound { what, cure: "fetch_inbox shows its reasons".into() })
+        }
+        Fate::OnItsWay => {
+            let why = trouble.unwrap_or_else(|| "the router has not come to it yet".into());
+            let text = format!("sent (id {id}), waits to be routed: {why}. It is not lost; don't send it again");
+            let recipients: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
+            Ok(Shown { text, data: json!({"id": id, "waiting": recipients, "why": why}) })
+        }
+    }
+}
+
+fn list(agents: &[String]) -> String {
+    if agents.is_empty() { "nobody".into() } else { agents.join(", ") }
+}

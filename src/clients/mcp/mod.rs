@@ -1,0 +1,86 @@
+//! The MCP server: mail as tools, over standard input and output, for clients that speak the Model Context Protocol.
+//!
+//! The only module with an async runtime. Each call of a tool runs in a thread of its own, so that one that waits for
+//! mail hinders no other; everything below stays synchronous.
+
+mod arguments;
+mod calls;
+mod keeper;
+mod letter;
+mod receipts;
+mod server;
+mod session;
+mod wire;
+
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::machine;
+use crate::room::sessions::Caller;
+use receipts::Receipts;
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use server::Server;
+use session::Session;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// How to serve.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The room that was asked for; else it is looked for at each call, so that it may come later.
+    pub room: Option<PathBuf>,
+    /// Where it is looked for.
+    pub from: PathBuf,
+    /// Results as text alone.
+    pub text: bool,
+}
+
+/// Serves until standard input ends or a signal says so. Routes meanwhile, if nobody else does.
+pub fn serve(options: Options) -> Result<()> {
+    let session = Arc::new(Session::new(options.room, options.from, Caller::of_server()?));
+    let (ending, ended) = watch::channel(false);
+    listen(ending.clone())?;
+    let receipts = Arc::new(Receipts::default());
+    session.begin();
+    let keeper = keeper::start(session.clone())?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(limits::TOOL_THREADS).build();
+    let runtime = runtime.doing("start", "the runtime of the MCP server")?;
+    let served = runtime.block_on(async {
+        let wire = wire::Wire::new(receipts.clone(), ending);
+        let server = Server::new(session, receipts, ended, options.text);
+        match server.serve(wire).await {
+            Ok(running) => running.waiting().await.map(drop).map_err(|e| broken(&e.to_string())),
+            // A client that goes before it has said anything is none.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(e) => Err(broken(&e.to_string())),
+        }
+    });
+    // A thread may be blocked in reading standard input, and would never end.
+    runtime.shutdown_background();
+    drop(keeper);
+    served
+}
+
+fn broken(what: &str) -> Error {
+    Error::Usage {
+        what: format!("the client doesn't speak MCP: {what}"),
+        cure: "`mailbag mcp` is to be started by an MCP client; `mailbag mcp --help` shows how".into(),
+    }
+}
+
+/// SIGINT and SIGTERM end it cleanly, a second one at once.
+fn listen(ending: watch::Sender<bool>) -> Result<()> {
+    let mut signals =
+        signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;
+    let listen = move || {
+        for signal in signals.forever() {
+            if ending.send_replace(true) {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).doing("listen to", "signals")
+}

@@ -1,0 +1,224 @@
+//! Which mail was handed to the client, and whether the client has shown that it has it.
+//!
+//! A response that was written may still be lost: the client may have given up on the request, or may die. So mail stays
+//! unread until something comes from the client that it can only have sent afterwards.
+
+use crate::base::error::Result;
+use crate::log::lookup::Past;
+use crate::room::{Room, inbox};
+use rmcp::model::RequestId;
+use std::ffi::OsString;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// When something came from the client, in the order of what came and went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Instant(u64);
+
+/// A message that was handed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Handed {
+    /// Its file in the inbox.
+    pub(super) file: OsString,
+    /// Its sender and its id.
+    pub(super) from: String,
+    pub(super) id: String,
+}
+
+/// Mail that went with the response to one request.
+struct Handover {
+    request: RequestId,
+    room: Room,
+    agent: String,
+    mails: Vec<Handed>,
+    /// The files of those that nobody had told of before.
+    news: Vec<OsString>,
+    written: Written,
+}
+
+/// How far the response is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    NotYet,
+    /// It is being written, since then: the client may answer before the writer knows that it is done.
+    Since(Instant),
+    /// It was, from then on.
+    At(Instant),
+}
+
+/// How long a request waits until it is known whether what it may answer was written.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What was handed over and not yet shown to be received.
+#[derive(Default)]
+pub(super) struct Receipts {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    now: Instant,
+    open: Vec<Handover>,
+}
+
+impl State {
+    fn tick(&mut self) -> Instant {
+        self.now.0 += 1;
+        self.now
+    }
+}
+
+impl Receipts {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request came. Nothing that was meant for an earlier one of the same id can go with its response.
+    pub(super) fn came(&self, request: &RequestId) -> Instant {
+        let mut state = self.state();
+        state.open.retain(|handover| handover.written != Written::NotYet || handover.request != *request);
+        state.tick()
+    }
+
+    /// The client has given up on a request, or can't be written to: what went with the response, it may not have, and
+    /// so has not been told of.
+    pub(super) fn lost(&self, request: &RequestId) {
+        let mut state = self.state();
+        let lost: Vec<Handover> = state.open.extract_if(.., |handover| handover.request == *request).collect();
+        drop(state);
+        self.changed.notify_all();
+        for handover in lost {
+            for file in handover.news {
+                if let Err(e) = inbox::unannounce(&handover.room.dir, &handover.agent, &file) {
+                    tracing::warn!("{e}");
+                }
+            }
+        }
+    }
+
+    /// Mail goes with the response to a request.
+    pub(super) fn hand(&self, request: &RequestId, room: &Room, agent: &str, mails: Vec<Handed>) -> Result<()> {
+        let mut news = Vec::new();
+        for mail in &mails {
+            if !inbox::is_announced(&room.dir, agent, &mail.file)? {
+                news.push(mail.file.clone());
+            }
+        }
+        let (request, room, agent) = (request.clone(), room.clone(), agent.to_owned());
+        self.state().open.push(Handover { request, room, agent, mails, news, written: Written::NotYet });
+        Ok(())
+    }
+
+    /// The response to a request is going to be written.
+    pub(super) fn writing(&self, request: &RequestId) {
+        let mut state = self.state();
+        let now = state.tick();
+        let handover = state.open.iter_mut().rfind(|handover| handover.request == *request);
+        handover.into_iter().for_each(|handover| handover.written = Written::Since(now));
+    }
+
+    /// It was written.
+    pub(super) fn written(&self, request: &RequestId) {
+        let mut state = self.state();
+        for handover in state.open.iter_mut().filter(|handover| handover.request == *request) {
+            if let Written::Since(began) = handover.written {
+                handover.written = Written::At(began);
+            }
+        }
+        self.changed.notify_all();
+    }
+
+    /// A call that came then asks for more mail: what was written before, the client has. It is marked as read.
+    pub(super) fn received_before(&self, came: Instant) -> Result<()> {
+        let is_unclear = |state: &mut State| {
+            let began = |handover: &Handover| matches!(handover.written, Written::Since(began) if began < came);
+            state.open.iter().any(began)
+        };
+        let waited = self.changed.wait_timeout_while(self.state(), PATIENCE, is_unclear);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let is_received = |handover: &mut Handover| matches!(handover.written, Written::At(began) if began < came);
+        let received: Vec<Handover> = state.open.extract_if(.., is_received).collect();
+        drop(state);
+        received.iter().try_for_each(|handover| mark(&handover.room, &handover.agent, &handover.mails))
+    }
+
+    /// The client speaks of a message, so it has it: it is marked as read, if it was handed over.
+    pub(super) fn spoken_of(&self, room: &Room, agent: &str, message: &Past) -> Result<()> {
+        let is_meant = |mail: &Handed| mail.id == message.id && *mail.from == *message.from;
+        let mut meant = Vec::new();
+        for handover in self.state().open.iter_mut().filter(|handover| handover.agent == agent) {
+            meant.extend(handover.mails.extract_if(.., |mail| is_meant(mail)));
+        }
+        mark(room, agent, &meant)
+    }
+}
+
+/// What its reader took away meanwhile is fine.
+fn mark(room: &Room, agent: &str, mails: &[Handed]) -> Result<()> {
+    inbox::mark_all_seen(&room.dir, agent, mails.iter().map(|mail| &*mail.file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A room in which bob has one message, and the receipts of his client.
+    fn handed(request: i64) -> (tempfile::TempDir, Room, Receipts) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (room, _) = Room::init(directory.path()).expect("a room");
+        room.dir.make("inbox/bob").expect("an inbox");
+        room.dir.replace("inbox/bob/x.json", b"{}").expect("a file");
+        let receipts = Receipts::default();
+        let mail = Handed { file: "x.json".into(), from: "alice".into(), id: "x".into() };
+        receipts.hand(&RequestId::Number(request), &room, "bob", vec![mail]).expect("a handover");
+        (directory, room, receipts)
+    }
+
+    fn unread(room: &Room) -> usize {
+        inbox::unread(&room.dir, "bob").expect("an inbox").len()
+    }
+
+    #[test]
+    fn a_request_that_came_before_the_response_went_shows_nothing() {
+        let (_directory, room, receipts) = handed(1);
+        let at_once = receipts.came(&RequestId::Number(2));
+        receipts.writing(&RequestId::Number(1));
+        receipts.written(&RequestId::Number(1));
+        receipts.received_before(at_once).expect("it works");
+        assert_eq!(unread(&room), 1);
+        receipts.received_before(receipts.came(&RequestId::Number(3))).expect("it works");
+        assert_eq!(unread(&room), 0);
+    }
+
+    #[test]
+    fn a_request_that_overtakes_the_writer_waits_for_it() {
+        let (_directory, room, receipts) = handed(1);
+        receipts.writing(&RequestId::Number(1));
+        let next = receipts.came(&RequestId::Number(2));
+        std::thread::scope(|threads| {
+            threads.spawn(|| receipts.received_before(next).expect("it works"));
+            receipts.written(&RequestId::Number(1));
+        });
+        assert_eq!(unread(&room), 0);
+    }
+
+    #[test]
+    fn what_was_never_written_or_was_lost_stays_unread() {
+        let (_directory, room, receipts) = handed(1);
+        receipts.received_before(receipts.came(&RequestId::Number(2))).expect("it works");
+        // The same id again: the first response can't come any more.
+        let again = receipts.came(&RequestId::Number(1));
+        receipts.writing(&RequestId::Number(1));
+        receipts.written(&RequestId::Number(1));
+        receipts.received_before(again).expect("it works");
+        receipts.received_before(receipts.came(&RequestId::Number(3))).expect("it works");
+        assert_eq!(unread(&room), 1);
+        let (_directory, room, receipts) = handed(4);
+        receipts.writing(&RequestId::Number(4));
+        receipts.written(&RequestId::Number(4));
+        receipts.lost(&RequestId::Number(4));
+        receipts.received_before(receipts.came(&RequestId::Number(5))).expect("it works");
+        assert_eq!(unread(&room), 1);
+    }
+}

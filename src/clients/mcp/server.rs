@@ -1,0 +1,173 @@
+//! The server as the SDK wants it: which tools there are, and calling them.
+
+use super::arguments::Arguments;
+use super::calls::{self, Call, Shown, Stop};
+use super::receipts::Receipts;
+use super::session::Session;
+use super::wire::Came;
+use crate::base::error::{Error, nearest};
+use crate::base::{limits, sanitize};
+use crate::room::sessions::Caller;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, Implementation, ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities,
+    ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use std::sync::{Arc, LazyLock};
+use tokio::sync::{Semaphore, watch};
+
+/// The tool whose calls wait.
+const WAITING: &str = "wait_for_message";
+
+const INSTRUCTIONS: &str = "Mail between agents, and with the human. Unless MAILBAG_AGENT says who you are, call \
+                            register_agent first. Messages are named by #seq. Use wait_for_message rather than polling.";
+
+/// What the model reads of each tool is paid for in every conversation: a test holds how much it is.
+static TOOLS: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("tools.json")).expect("a file of this crate"));
+
+/// The server.
+pub(super) struct Server {
+    session: Arc<Session>,
+    receipts: Arc<Receipts>,
+    ended: watch::Receiver<bool>,
+    text: bool,
+    /// How many calls may wait for mail besides those that do.
+    waits: Arc<Semaphore>,
+}
+
+impl Server {
+    pub(super) fn new(
+        session: Arc<Session>,
+        receipts: Arc<Receipts>,
+        ended: watch::Receiver<bool>,
+        text: bool,
+    ) -> Server {
+        Server { session, receipts, ended, text, waits: Arc::new(Semaphore::new(limits::TOOL_WAITS)) }
+    }
+
+    /// Clients show their model either the text or the structured content (Claude Code and Codex the latter, many others
+    /// the former), few both. So each says everything by itself, and neither is the other in other words beyond that:
+    /// the text is for reading, the structured content has no field that says nothing. Where a client shows both,
+    /// `--text` leaves the second out.
+    fn result(&self, shown: Shown) -> CallToolResult {
+        let mut result = CallToolResult::success(vec![ContentBlock::text(shown.text)]);
+        result.structured_content = Some(shown.data).filter(|_| !self.text);
+        result
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("mailbag", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(TOOLS.clone()))
+    }
+
+    /// What the SDK could not read as any request that it knows: of those that there are, the parameters are wrong.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let wanted = match request.method.as_str() {
+            "tools/call" => "an object with `name`, and with `arguments`, an object, where the tool takes any",
+            "tools/list" | "ping" => "an object",
+            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        };
+        let what = format!("the params of {} are invalid; give {wanted}", request.method);
+        Err(ErrorData::invalid_params(what, None))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
+            return Err(unknown(&request.name));
+        };
+        let came = context.extensions.get::<Came>().copied().unwrap_or_default().0;
+        // A call that waits for a thread is not answered, whatever it is for.
+        let place = match tool.name == WAITING {
+            true => Some(self.waits.clone().try_acquire_owned().map_err(|_| too_many())),
+            false => None,
+        };
+        let place = match place.transpose() {
+            Ok(place) => place,
+            Err(e) => return Ok(error(&e.to_string()).into()),
+        };
+        let stop = Arc::new(Stop::default());
+        let session = of_codex(&context.meta).map_or_else(|| self.session.clone(), |of| Arc::new(self.session.of(of)));
+        let (receipts, asked) = (self.receipts.clone(), stop.clone());
+        let id = context.id.clone();
+        let call = move || {
+            let _place = place;
+            let arguments = Arguments::new(tool, request.arguments.unwrap_or_default())?;
+            let request = id;
+            calls::call(
+                &tool.name,
+                Call { session: &session, receipts: &receipts, request, came, stop: &asked, arguments },
+            )
+        };
+        let mut task = tokio::task::spawn_blocking(call);
+        let done = tokio::select! {
+            done = &mut task => done,
+            () = context.ct.cancelled() => { stop.ask(); task.await }
+            () = end(self.ended.clone()) => { stop.ask(); task.await }
+        };
+        if context.ct.is_cancelled() {
+            // It is not answered any more.
+            self.receipts.lost(&context.id);
+        }
+        let result = match done {
+            Ok(Ok(shown)) => self.result(shown),
+            Ok(Err(e)) => error(&e.to_string()),
+            Err(e) => error(&format!("the tool broke: {e}; report it")),
+        };
+        Ok(result.into())
+    }
+}
+
+/// The session that Codex says a call is from: its environment doesn't tell, and its sessions share a process.
+fn of_codex(meta: &RequestMetaObject) -> Option<Caller> {
+    let session = meta.get("sessionId").filter(|_| meta.contains_key("x-codex-turn-metadata"))?.as_str()?;
+    Caller::codex(session).ok()
+}
+
+async fn end(mut ended: watch::Receiver<bool>) {
+    let _ = ended.wait_for(|ended| *ended).await;
+}
+
+/// What the model can mend is told to the model; the protocol's own errors may stay with the client.
+fn error(what: &str) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(sanitize::block(what))])
+}
+
+fn too_many() -> Error {
+    Error::Busy {
+        what: format!("{} calls of {WAITING} wait already", limits::TOOL_WAITS),
+        cure: "one call can wait for several senders and types; call again once others have ended".into(),
+    }
+}
+
+fn unknown(name: &str) -> ErrorData {
+    let names = TOOLS.iter().map(|tool| &*tool.name);
+    let near = nearest(name, names.clone());
+    let cure = match near.is_empty() {
+        true => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+        false => format!("did you mean {}?", near.join(" or ")),
+    };
+    let what = Error::NotFound { what: format!("there is no tool {}", crate::message::address::quoted(name)), cure };
+    ErrorData::invalid_params(what.to_string(), None)
+}

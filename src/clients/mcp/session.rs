@@ -1,0 +1,182 @@
+//! Which room the client means, and who it is there.
+
+use crate::base::error::{Error, Result};
+use crate::commands::join::{self, Joined};
+use crate::message::id;
+use crate::query::identity::{self, Who};
+use crate::room::sessions::{self, Caller, Claim, Hold, Lease, Named};
+use crate::room::{self, Room};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The name under which this server calls where the client has no other.
+const CLIENT: &str = "mcp";
+
+/// The client's session.
+pub(super) struct Session {
+    asked: Option<PathBuf>,
+    from: PathBuf,
+    state: Mutex<State>,
+    holds: Holds,
+}
+
+/// What keeps the agents of the client's sessions theirs while the server lives.
+type Holds = Arc<Mutex<Vec<(Caller, String, Hold)>>>;
+
+struct State {
+    caller: Caller,
+    /// Who it last was.
+    agent: Option<String>,
+}
+
+impl Session {
+    pub(super) fn new(asked: Option<PathBuf>, from: PathBuf, caller: Caller) -> Session {
+        Session { asked, from, state: Mutex::new(State { caller, agent: None }), holds: Holds::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another session of the same client, which says with each call whose it is.
+    pub(super) fn of(&self, caller: Caller) -> Session {
+        let holds = self.holds.clone();
+        Session { holds, ..Session::new(self.asked.clone(), self.from.clone(), caller) }
+    }
+
+    /// Keeps an agent its session's, which has just called. That it can't hinders nobody.
+    fn hold(&self, room: &Room, agent: &str, caller: &Caller) {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        if holds.iter().any(|(of, held, _)| of == caller && held == agent) {
+            return;
+        }
+        holds.retain(|(of, _, _)| of != caller);
+        match Hold::take(room, agent, &Named::from(caller)) {
+            Ok(hold) => holds.push((caller.clone(), agent.to_owned(), hold)),
+            Err(e) => tracing::debug!("{e}"),
+        }
+    }
+
+    /// The room, looked for each time: it may be made while the server lives.
+    pub(super) fn room(&self) -> Result<Room> {
+        Room::open(&room::find(self.asked.as_deref(), &self.from)?)
+    }
+
+    /// Takes the lease of the agent that the environment names, before anybody calls; nothing else can be known yet.
+    pub(super) fn begin(&self) {
+        let is_known = self.state().caller.is_known();
+        let named = identity::named(None).filter(|_| is_known).and_then(|_| self.room().ok());
+        if let Some(Err(e)) = named.map(|room| self.agent(&room, "start")) {
+            tracing::warn!("{e}");
+        }
+    }
+
+    /// Who the client is. The call renews its lease, and is refused where another session that lives has that agent.
+    pub(super) fn agent(&self, room: &Room, tool: &str) -> Result<Who> {
+        let mut state = self.state();
+        let who = state.who(room)?.ok_or_else(unbound)?;
+        let registry = room.registry()?;
+        let agent = who.in_registry(&registry).map_err(|e| match e {
+            Error::NotFound { what, cure } => {
+                Error::NotFound { what, cure: format!("{cure}, and so does register_agent with a role") }
+            }
+            e => e,
+        })?;
+        state.follow(sessions::of(room, &agent.id)?.as_ref());
+        if !state.caller.is_known() {
+            // It can't hold a lease; the environment alone says who it is.
+            return Ok(Who { name: agent.id.to_string(), source: who.source });
+        }
+        match sessions::bind(room, &agent.id, &state.caller, Claim::Free, tool) {
+            Err(e @ Error::Busy { .. }) => return Err(e),
+            // That the lease can't be written hinders nobody.
+            Err(e) => tracing::warn!("{e}"),
+            Ok(_) => self.hold(room, &agent.id, &state.caller),
+        }
+        state.agent = Some(agent.id.to_string());
+        Ok(Who { name: agent.id.to_string(), source: who.source })
+    }
+
+    /// Who the client is, if anything says so, for whoever only wants to know.
+    pub(super) fn known(&self, room: &Room) -> Option<String> {
+        let who = self.state().who(room).ok()?;
+        Some(who?.in_registry(&room.registry().ok()?).ok()?.id.to_string())
+    }
+
+    /// Registers the client as an agent, which no other session that lives may have.
+    pub(super) fn register(
+        &self,
+        room: &Room,
+        name: &str,
+        role: Option<&str>,
+        session: Option<String>,
+    ) -> Result<Joined> {
+        if name.eq_ignore_ascii_case(id::HUMAN) {
+            return Err(Error::Usage {
+                what: "human is the person, for whom no agent speaks".into(),
+                cure: "take a name of your own".into(),
+            });
+        }
+        let chosen = identity::named(None).and_then(|_| self.state().who(room).ok().flatten());
+        if let Some(who) = chosen.filter(|who| !is_same(room, &who.name, name)) {
+            return Err(Error::Usage {
+                what: format!("{} says that you are {}", who.source, who.name),
+                cure: "use that name; whoever started you chose it".into(),
+            });
+        }
+        let mut state = self.state();
+        let caller = match session {
+            Some(id) if state.caller.session.as_ref() != Some(&id) => Caller::here(&state.caller.client, Some(id))?,
+            _ => state.caller.clone(),
+        };
+        let joined = join::join(room, name, role, &caller, Claim::Free)?;
+        self.hold(room, &joined.agent, &caller);
+        (state.caller, state.agent) = (caller, Some(joined.agent.clone()));
+        Ok(joined)
+    }
+}
+
+impl State {
+    fn who(&self, room: &Room) -> Result<Option<Who>> {
+        let ours = sessions::agent_of(room, &self.caller)?;
+        // What the session itself has said counts before the name that the server was set up with. But one whose client
+        // says nothing of its sessions may be one of several below one process.
+        if let Some(who) = identity::named(None) {
+            let said = ours.filter(|lease| lease.joined && lease.client != CLIENT);
+            return Ok(Some(said.map_or(who, |lease| Who { name: lease.agent, source: identity::THE_SESSION })));
+        }
+        let lease = match (ours, &self.agent) {
+            // The environment may name another session than the one that hooks and commands speak of.
+            (None, None) => sessions::before(room, &self.caller)?.filter(|lease| lease.client == self.caller.client),
+            (lease, _) => lease,
+        };
+        // What the client's hooks or the person say of the session counts. But a program that runs several agents, each
+        // with a server like this one, looks like one session: they leave each other's agents alone.
+        let said = lease.as_ref().filter(|lease| lease.client != CLIENT).map(|lease| lease.agent.clone());
+        let name = said.or_else(|| self.agent.clone()).or_else(|| lease.map(|lease| lease.agent));
+        Ok(name.map(|name| Who { name, source: identity::THE_SESSION }))
+    }
+
+    /// A client may go on under another id, as when its conversation is cleared, while its server stays: then the lease
+    /// that was this server's has the new id, and the same process. Or it began under another id than the environment
+    /// says, as when it takes up an older conversation: then its hooks know better.
+    fn follow(&mut self, lease: Option<&Lease>) {
+        let known = |lease: &Lease| self.agent.as_ref().map_or(lease.client != CLIENT, |agent| *agent == lease.agent);
+        let ours = |lease: &&Lease| lease.process == self.caller.process && known(lease);
+        if let Some(lease) = lease.filter(ours).filter(|lease| lease.process.is_some() && lease.session.is_some()) {
+            self.caller.session = self.caller.session.take().and(lease.session.clone());
+        }
+    }
+}
+
+fn is_same(room: &Room, one: &str, other: &str) -> bool {
+    let id = |name: &str| Some(room.registry().ok()?.find(name)?.id.to_string());
+    one == other || id(one).is_some_and(|one| id(other) == Some(one))
+}
+
+fn unbound() -> Error {
+    Error::Usage {
+        what: "nothing says which agent you are".into(),
+        cure: r#"call register_agent {"name": "<your name>", "role": "<what you do>"} first"#.into(),
+    }
+}

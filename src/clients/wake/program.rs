@@ -1,0 +1,118 @@
+//! Running the program that wakes an agent: its arguments filled in, no shell, no longer than it may.
+
+use crate::base::limits;
+use crate::room::Room;
+use crate::room::sessions::Lease;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use wait_timeout::ChildExt;
+
+/// What puts a message into a session of Codex.
+pub(super) const CODEX: [&str; 6] = ["codex", "queue", "--thread", "{session}", "--message", "{text}"];
+
+/// How a program ended.
+pub(super) struct Ran {
+    /// In words; empty if it went well.
+    pub(super) outcome: String,
+    /// What it printed, the beginning of it.
+    pub(super) output: String,
+}
+
+impl Ran {
+    pub(super) fn is_well(&self) -> bool {
+        self.outcome.is_empty()
+    }
+
+    fn failed(outcome: String) -> Ran {
+        Ran { outcome, output: String::new() }
+    }
+}
+
+/// Is the text of the new mail among the arguments?
+pub(super) fn wants_text(argv: &[String]) -> bool {
+    argv.iter().any(|word| word.contains("{text}"))
+}
+
+/// Is the id of the agent's session among them?
+pub(super) fn wants_session(argv: &[String]) -> bool {
+    argv.iter().any(|word| word.contains("{session}"))
+}
+
+/// The arguments with what the words in braces stand for. What is filled in is not looked through for braces again.
+pub(super) fn fill(
+    argv: &[String],
+    room: &Room,
+    agent: &str,
+    text: &str,
+    count: usize,
+    lease: Option<&Lease>,
+) -> Vec<String> {
+    let count = count.to_string();
+    let place = room.dir.path().to_string_lossy();
+    let session = lease.and_then(|lease| lease.session.as_deref()).unwrap_or_default();
+    let known: [(&str, &str); 5] =
+        [("{text}", text), ("{agent}", agent), ("{count}", &count), ("{session}", session), ("{room}", &place)];
+    let one = |word: &String| {
+        let (mut filled, mut rest) = (String::new(), word.as_str());
+        while let Some(at) = rest.find('{') {
+            filled.push_str(&rest[..at]);
+            let (key, value) = known.iter().find(|(key, _)| rest[at..].starts_with(key)).copied().unwrap_or(("{", "{"));
+            filled.push_str(value);
+            rest = &rest[at + key.len()..];
+        }
+        filled + rest
+    };
+    argv.iter().map(one).collect()
+}
+
+/// Runs it, and waits until it has ended, or ends it with all that it started in its group when its time is over.
+pub(super) fn run(argv: &[String], room: &Room, agent: &str, within: Duration) -> Ran {
+    let Some((program, args)) = argv.split_first() else { return Ran::failed("there is no program".into()) };
+    let mut command = Command::new(program);
+    command.args(args).env("MAILBAG_ROOM", room.dir.path()).env("MAILBAG_AGENT", agent);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(e) => return Ran::failed(format!("it can't be started: {e}")),
+    };
+    let (heard, listen) = channel();
+    let pipes = [child.stdout.take().map(boxed), child.stderr.take().map(boxed)];
+    for pipe in pipes.into_iter().flatten() {
+        let heard = heard.clone();
+        // It may leave somebody behind who keeps the pipe open: nobody waits for that thread.
+        std::thread::spawn(move || heard.send(beginning(pipe)));
+    }
+    let outcome = end(&mut child, within);
+    let output = [(); 2].map(|()| listen.recv_timeout(Duration::from_millis(200)).unwrap_or_default());
+    Ran { outcome, output: output.concat().trim().to_owned() }
+}
+
+fn end(child: &mut Child, within: Duration) -> String {
+    match child.wait_timeout(within) {
+        Ok(Some(status)) if status.success() => String::new(),
+        Ok(Some(status)) => status.to_string(),
+        Ok(None) => {
+            if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            }
+            let _ = child.wait();
+            format!("it took longer than {}, and was ended", crate::base::clock::span_text(within))
+        }
+        Err(e) => format!("it can't be waited for: {e}"),
+    }
+}
+
+fn boxed(pipe: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+    Box::new(pipe)
+}
+
+/// What comes first; the rest is read as well, so that its writer is not held up.
+fn beginning(mut pipe: Box<dyn Read + Send>) -> String {
+    let mut first = Vec::new();
+    let _ = pipe.by_ref().take(limits::WAKE_OUTPUT as u64).read_to_end(&mut first);
+    let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+    String::from_utf8_lossy(&first).into_owned()
+}

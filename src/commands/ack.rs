@@ -1,0 +1,79 @@
+//! Acks: a recipient, or for some statuses the sender, says how far a message has come.
+
+use super::send::{self, Draft, Sent};
+use crate::base::error::{Error, Result};
+use crate::log;
+use crate::log::lookup::{self, Eyes, Pace, Past};
+use crate::log::state::{self, State};
+use crate::message::Message;
+use crate::message::reference::{Fit, Reference};
+use crate::message::status::Status;
+use crate::query::identity::Who;
+use crate::room::Room;
+use crate::router::{AckClaims, judge_ack};
+use serde_json::{Map, json};
+
+/// What an ack says.
+#[derive(Debug)]
+pub struct Ack {
+    /// The messages, each by any name that a message has.
+    pub refs: Vec<String>,
+    /// How far they have come.
+    pub status: Status,
+    /// In words.
+    pub note: Option<String>,
+}
+
+/// An ack that stands in its sender's outbox.
+#[derive(Debug)]
+pub struct Acked {
+    /// The ack.
+    pub sent: Sent,
+    /// The messages that it names.
+    pub messages: Vec<Past>,
+}
+
+/// Drops the ack into its sender's outbox, refused beforehand if the router would refuse it. Once this has returned, a
+/// power cut doesn't lose it.
+pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
+    let registry = room.registry()?;
+    let agent = who.in_registry(&registry)?.id.clone();
+    let state = state::committed(&room.dir)?;
+    let (messages, refs) = look_up(room, &state, &agent, ack.refs)?;
+    let status = ack.status.as_str();
+    let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
+    let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
+    if let Some(message) = judged {
+        let judged = judge_ack(&room.dir, &state, &agent, &message, &mut AckClaims::new(), &mut Pace::default())?;
+        judged.map_err(Error::Refused)?;
+    }
+    let draft = Draft {
+        kind: Some("ack".into()),
+        body: ack.note,
+        raw_refs: refs,
+        status: Some(status.into()),
+        ..Draft::default()
+    };
+    Ok(Acked { sent: send::send(room, who, draft)?, messages })
+}
+
+/// The messages, and how the router finds each at once: as it was named where that is enough, else by its number. All that
+/// are missing or ambiguous are told together.
+fn look_up(room: &Room, state: &State, agent: &str, refs: Vec<String>) -> Result<(Vec<Past>, Vec<String>)> {
+    let eyes = Eyes::only(agent);
+    let live = log::live(&room.dir)?;
+    let found = lookup::find(&room.dir, Some(state), &eyes, &refs, &mut Pace::default())?;
+    let (mut messages, mut names, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    for (n, (text, found)) in refs.into_iter().zip(found).enumerate() {
+        match found {
+            Ok((past, place)) => {
+                let fit = Reference::parse(&text).and_then(|one| one.fit(&past.from, &past.id, None));
+                let is_enough = fit == Some(Fit::Whole) && live.contains(&place.segment);
+                names.push(if is_enough { text } else { format!("#{}", past.seq) });
+                messages.push(past);
+            }
+            Err(unclear) => problems.push(unclear.problem(&eyes, &text).at(format!("/refs/{n}"))),
+        }
+    }
+    if problems.is_empty() { Ok((messages, names)) } else { Err(Error::Refused(problems)) }
+}

@@ -1,0 +1,249 @@
+//! The registry as people edit it: adding, changing, retiring and removing agents, and looking at them.
+
+use super::trust;
+use crate::base::error::{Error, Problem, Result};
+use crate::disk::{Barrier, Durability, layout};
+use crate::query::identity;
+use crate::room::registry::{Agent, Registry, Status, Wake};
+use crate::room::{Room, inbox};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// What the command line says about an agent; `None` leaves a field as it is, and an empty text takes it away.
+#[derive(Debug, Default)]
+pub struct Fields {
+    /// What it does.
+    pub role: Option<String>,
+    /// Its display name; `auto` takes the next free one of the pool.
+    pub name: Option<String>,
+    /// Which of several alike.
+    pub instance: Option<String>,
+    /// What it is there for.
+    pub description: Option<String>,
+    /// What it can do.
+    pub capabilities: Option<Vec<String>>,
+    /// What it follows.
+    pub topics: Option<Vec<String>>,
+    /// The system user that must own what it drops.
+    pub uid: Option<u32>,
+    /// Who is told when it is stuck.
+    pub supervisor: Option<String>,
+    /// How it is woken.
+    pub wake: Option<Wake>,
+    /// How it is.
+    pub status: Option<Status>,
+}
+
+/// Which agents to list.
+#[derive(Debug, Default)]
+pub struct Filter {
+    /// Those of this role.
+    pub role: Option<String>,
+    /// Those that can do this.
+    pub capability: Option<String>,
+    /// Those of this status.
+    pub status: Option<Status>,
+}
+
+/// Registers agents and makes their outboxes and inboxes.
+pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
+    if ids.len() > 1 && fields.name.as_deref().is_some_and(|name| name != "auto") {
+        return Err(Error::Usage {
+            what: "several agents can't have one display name".into(),
+            cure: "add them one by one, or give --name auto".into(),
+        });
+    }
+    let _held = room.lock_registry()?;
+    let registry = room.registry()?;
+    let mut names = match fields.name.as_deref() {
+        Some("auto") => free_names(room, &registry, ids.len())?,
+        Some(name) => vec![name.to_owned()],
+        None => Vec::new(),
+    }
+    .into_iter();
+    let added: Vec<Agent> = ids.iter().map(|id| new_agent(id, names.next(), fields)).collect();
+    let registry = registry.add_all(added.clone()).map_err(Error::Refused)?;
+    trust::agree_to_set(room, fields.wake.as_ref())?;
+    save(room, &registry)?;
+    make_boxes(room, ids, fields.uid)?;
+    room.give_to_owners(&registry)?;
+    Ok(added)
+}
+
+/// The agent of that id or display name.
+pub fn show(room: &Room, name: &str) -> Result<Agent> {
+    let registry = room.registry()?;
+    identity::registered(&registry, name, None).cloned()
+}
+
+/// The agents that fit, as they stand in the registry.
+pub fn list(room: &Room, filter: &Filter) -> Result<Vec<Agent>> {
+    let registry = room.registry()?;
+    let fits = |agent: &&Agent| {
+        filter.role.as_ref().is_none_or(|role| agent.role.as_ref() == Some(role))
+            && filter.capability.as_ref().is_none_or(|capability| agent.capabilities.contains(capability))
+            && filter.status.is_none_or(|status| agent.status == status)
+    };
+    Ok(registry.agents().iter().filter(fits).cloned().collect())
+}
+
+/// How many agents each role has, the retired left out.
+pub fn roles(room: &Room) -> Result<BTreeMap<String, usize>> {
+    let registry = room.registry()?;
+    Ok(registry.roles().into_iter().map(|(role, count)| (role.to_owned(), count)).collect())
+}
+
+/// Changes an agent's fields.
+pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
+    edit(room, name, |registry, id| {
+        let mut changes = fields.changes();
+        if fields.name.as_deref() == Some("auto") {
+            let name = free_names(room, registry, 1)?.pop();
+            changes.insert("name".into(), json!(name));
+        }
+        if changes.is_empty() && fields.status.is_none() {
+            return Err(Error::Usage {
+                what: "nothing was given to change".into(),
+                cure: "give a field, such as --role engineer; `mailbag agent set --help` lists them".into(),
+            });
+        }
+        let changed = registry.set(id, &changes).map_err(Error::Refused)?;
+        trust::agree_to_set(room, fields.wake.as_ref())?;
+        match fields.status {
+            Some(Status::Retired) => changed.retire(id).map_err(Error::Refused),
+            _ => Ok(changed),
+        }
+    })
+}
+
+/// Retires an agent: it keeps its name and its mail, and nobody can write to it any more.
+pub fn retire(room: &Room, name: &str) -> Result<Agent> {
+    edit(room, name, |registry, id| registry.retire(id).map_err(Error::Refused))
+}
+
+/// Says how an agent is, for whoever runs it; one that was retired meanwhile stays so.
+pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
+    let changes = Map::from_iter([("status".to_owned(), json!(status.as_str()))]);
+    let is_news = |agent: &Agent| !agent.is_retired() && agent.status != status;
+    let _held = room.lock_registry()?;
+    let registry = room.registry()?;
+    match registry.agent(id).is_none_or(is_news) {
+        true => save(room, &registry.set(id, &changes).map_err(Error::Refused)?),
+        false => Ok(()),
+    }
+}
+
+/// Takes an agent out of the registry. Its mail stays where it is; directories that are empty go.
+pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
+    let _held = room.lock_registry()?;
+    let registry = room.registry()?;
+    let agent = identity::registered(&registry, name, None)?.clone();
+    let changed = registry.remove(&agent.id).map_err(Error::Refused)?;
+    if !force {
+        refuse_with_mail(room, &agent.id)?;
+    }
+    save(room, &changed)?;
+    for directory in [layout::outbox(&agent.id), layout::seen(&agent.id), layout::inbox(&agent.id)] {
+        room.dir.remove_empty(directory)?;
+    }
+    Ok(agent)
+}
+
+impl Fields {
+    /// As fields of the registry, `null` for what goes. The status `retired` is not among them.
+    fn changes(&self) -> Map<String, Value> {
+        let text = |text: &String| if text.is_empty() { Value::Null } else { json!(text) };
+        let list = |list: &Vec<String>| {
+            let list: Vec<&String> = list.iter().filter(|item| !item.is_empty()).collect();
+            if list.is_empty() { Value::Null } else { json!(list) }
+        };
+        let status = self.status.filter(|status| *status != Status::Retired);
+        let changes = [
+            ("role", self.role.as_ref().map(text)),
+            ("name", self.name.as_ref().map(text)),
+            ("instance", self.instance.as_ref().map(text)),
+            ("description", self.description.as_ref().map(text)),
+            ("capabilities", self.capabilities.as_ref().map(list)),
+            ("topics", self.topics.as_ref().map(list)),
+            ("uid", self.uid.map(|uid| json!(uid))),
+            ("supervisor", self.supervisor.as_ref().map(text)),
+            ("wake", self.wake.as_ref().map(|wake| json!(wake.document))),
+            ("status", status.map(|s| if s == Status::Unknown { Value::Null } else { json!(s.as_str()) })),
+        ];
+        changes.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    }
+}
+
+fn new_agent(id: &str, name: Option<String>, fields: &Fields) -> Agent {
+    let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let mut agent = Agent::new(id);
+    agent.name = name;
+    agent.role = text(&fields.role);
+    agent.instance = text(&fields.instance);
+    agent.description = text(&fields.description);
+    agent.capabilities = fields.capabilities.clone().unwrap_or_default();
+    agent.topics = fields.topics.clone().unwrap_or_default();
+    agent.uid = fields.uid;
+    agent.supervisor = text(&fields.supervisor);
+    agent.wake = fields.wake.clone();
+    agent.status = fields.status.unwrap_or_default();
+    agent
+}
+
+/// The next names of the pool that nothing is called.
+fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<String>> {
+    let pool = room.settings()?.names;
+    let is_free = |name: &&String| registry.next_free_name(std::slice::from_ref(*name)).is_some();
+    let free: Vec<String> = pool.iter().filter(is_free).take(count).cloned().collect();
+    if free.len() < count {
+        return Err(Error::Usage {
+            what: format!("{count} display names are wanted, and the pool has {} free", free.len()),
+            cure: "give more in `names` of settings.toml, or leave --name out".into(),
+        });
+    }
+    Ok(free)
+}
+
+/// The outbox and inbox of each, made durable once for all.
+fn make_boxes(room: &Room, ids: &[String], uid: Option<u32>) -> Result<()> {
+    let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
+    for id in ids {
+        for directory in [layout::outbox(id), layout::seen(id)] {
+            room.make_box(&directory, uid, &mut barrier)?;
+        }
+    }
+    barrier.pass()
+}
+
+fn edit(room: &Room, name: &str, change: impl FnOnce(&Registry, &str) -> Result<Registry>) -> Result<Agent> {
+    let _held = room.lock_registry()?;
+    let registry = room.registry()?;
+    let id = identity::registered(&registry, name, None)?.id.clone();
+    let changed = change(&registry, &id)?;
+    save(room, &changed)?;
+    room.give_to_owners(&changed)?;
+    Ok(changed.agent(&id).cloned().unwrap_or_else(|| Agent::new(&id)))
+}
+
+fn save(room: &Room, registry: &Registry) -> Result<()> {
+    room.dir.replace(layout::REGISTRY, registry.to_json().as_bytes())
+}
+
+fn refuse_with_mail(room: &Room, id: &str) -> Result<()> {
+    let unread = inbox::unread(&room.dir, id)?.len();
+    let mut waiting = 0;
+    if let Ok(outbox) = room.dir.sub(layout::outbox(id)) {
+        for entry in outbox.list()? {
+            waiting += usize::from(layout::is_message_file(&entry?.name));
+        }
+    }
+    if unread + waiting == 0 {
+        return Ok(());
+    }
+    let what = match waiting {
+        0 => format!("{id} has {unread} unread in {}", layout::inbox(id).display()),
+        _ => format!("{id} has {unread} unread and {waiting} not yet routed in {}", layout::outbox(id).display()),
+    };
+    let fix = format!("read them, or retire it with `mailbag agent retire {id}`, or give --force (the files stay)");
+    Err(Error::Refused(vec![Problem::new("has_mail", what).fix(fix)]))
+}

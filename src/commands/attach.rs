@@ -1,0 +1,103 @@
+//! Files that go with a message: named, if everybody can find them in the room's context, else copied in.
+
+use super::confined::{self, Confined};
+use super::files::{context, find};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::Dir;
+use crate::message::record::{Hash, hex};
+use crate::room::Room;
+use crate::room::settings::Settings;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// What to do with a file that a message can't hold.
+const FROM_CONTEXT: &str = "put it below the room's context/ and attach it from there";
+
+/// The attachment for a file: `{path, sha256}` if it stands below the room's context, `{name, content}` otherwise.
+pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
+    let whole = find(file)?;
+    let context = context(room, settings).canonicalize();
+    match context.ok().and_then(|context| whole.strip_prefix(context).map(PathBuf::from).ok()) {
+        Some(path) => named(&whole, &path),
+        None => copied(&whole, file),
+    }
+}
+
+/// As [`attach`], for a file that words name which somebody else may have written.
+pub fn attach_confined(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
+    let Confined { name, path, in_context, file: opened } = confined::open(room, settings, file)?;
+    match in_context.as_deref().map(Path::to_str) {
+        Some(Some(below)) => Ok(json!({"path": below, "sha256": hex(&hash(opened).doing("read", &path)?)})),
+        Some(None) => Err(not_a_text(file, "has a name that is not UTF-8")),
+        None => {
+            let mut bytes = Vec::new();
+            opened.take(limits::ATTACH_BYTES + 1).read_to_end(&mut bytes).doing("read", &path)?;
+            if bytes.len() as u64 > limits::ATTACH_BYTES {
+                return Err(too_large(file, "is larger than it may be"));
+            }
+            let content = String::from_utf8(bytes);
+            let content = content.map_err(|_| not_a_text(file, &format!("is not a text in UTF-8; {FROM_CONTEXT}")))?;
+            Ok(json!({"name": name, "content": content}))
+        }
+    }
+}
+
+/// The content of a file that [`files::find`](super::files::find) found, if it is a regular file of at most `most` bytes.
+pub fn read(whole: &Path, most: u64) -> Result<Vec<u8>> {
+    let (Some(parent), Some(name)) = (whole.parent(), whole.file_name()) else {
+        return Err(not_a_text(whole, "is not a file"));
+    };
+    let bytes = Dir::open(parent)?.read(name, most)?;
+    bytes.ok_or_else(|| not_a_text(whole, "went away"))
+}
+
+fn named(whole: &Path, path: &Path) -> Result<Value> {
+    let (Some(parent), Some(name), Some(text)) = (whole.parent(), whole.file_name(), path.to_str()) else {
+        return Err(not_a_text(whole, "has a name that is not UTF-8"));
+    };
+    let file = Dir::open(parent)?.look(name)?;
+    Ok(json!({"path": text, "sha256": hex(&hash(file).doing("read", whole)?)}))
+}
+
+/// The digest, piece by piece: what stands in the context may be of any size.
+pub fn hash(file: impl Read) -> std::io::Result<Hash> {
+    copy(file, std::io::sink())
+}
+
+/// As [`hash`], and writes everything to somewhere.
+pub fn copy(mut file: impl Read, mut to: impl Write) -> std::io::Result<Hash> {
+    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize().into()),
+            count => {
+                hasher.update(&buffer[..count]);
+                to.write_all(&buffer[..count])?;
+            }
+        }
+    }
+}
+
+fn copied(whole: &Path, file: &Path) -> Result<Value> {
+    let bytes = read(whole, limits::ATTACH_BYTES).map_err(|e| match e {
+        Error::State { what, .. } => too_large(file, &what),
+        other => other,
+    })?;
+    let name = whole.file_name().and_then(|name| name.to_str());
+    match (name, String::from_utf8(bytes)) {
+        (Some(name), Ok(content)) => Ok(json!({"name": name, "content": content})),
+        _ => Err(not_a_text(file, &format!("is not a text in UTF-8; {FROM_CONTEXT}"))),
+    }
+}
+
+fn too_large(file: &Path, what: &str) -> Error {
+    let what = format!("{} can't be copied into a message: it {what}", file.display());
+    Error::Usage { what: format!("{what} ({} KiB at most)", limits::ATTACH_BYTES >> 10), cure: FROM_CONTEXT.into() }
+}
+
+fn not_a_text(file: &Path, what: &str) -> Error {
+    Error::Usage { what: format!("can't attach {}", file.display()), cure: format!("it {what}") }
+}

@@ -1,0 +1,217 @@
+//! Checking messages as the router would, without sending them.
+
+use super::{attach, files};
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Problem, Result};
+use crate::base::limits;
+use crate::disk::layout;
+use crate::message::address::{Address, quoted};
+use crate::message::schema::{self, Parsed};
+use crate::message::{self, Message, id, mentions};
+use crate::query::identity;
+use crate::query::standing::{Nobody, Seen};
+use crate::room::Room;
+use crate::room::outbox::{self, Content, Whole};
+use crate::room::registry::Registry;
+use crate::room::resolve::{self, Recipient, Standing};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// What is known about one file.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    /// The file as it was named; `-` for what was given in place.
+    pub file: String,
+    /// Which line of it, where it holds a message a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Would it be accepted?
+    pub ok: bool,
+    /// Everything that is wrong with it.
+    pub problems: Vec<Problem>,
+    /// Who would get it, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipients: Option<Vec<Recipient>>,
+    /// What its body and its addresses say, if it would be accepted.
+    #[serde(flatten)]
+    pub said: Option<Said>,
+}
+
+/// Who a message speaks to, as far as its own words tell.
+#[derive(Debug, Serialize)]
+pub struct Said {
+    /// Whom its body mentions, each once.
+    pub mentions: Vec<String>,
+    /// Its body without them.
+    pub text: String,
+    /// Is it for everybody, or for everybody of a role?
+    pub broadcast: bool,
+}
+
+impl Said {
+    fn of(message: &Message) -> Said {
+        let body = message.text("body").unwrap_or_default();
+        let is_broad = |to: &String| matches!(Address::parse(to), Ok(Address::All | Address::Role(_)));
+        let broadcast = message.addresses().iter().any(is_broad);
+        Said { mentions: mentions::mentions(body), text: mentions::without_mentions(body), broadcast }
+    }
+}
+
+/// Something to check.
+pub enum Input {
+    /// A file.
+    File(PathBuf),
+    /// What was read from standard input.
+    Bytes(Vec<u8>),
+}
+
+/// Checks files and bytes. With a sender and a room, the recipients are resolved as well.
+pub fn check(inputs: Vec<Input>, room: Option<&Room>, sender: Option<&str>) -> Result<Vec<Checked>> {
+    let registry = room.filter(|_| sender.is_some()).map(Room::registry).transpose()?;
+    let most = room.map(Room::settings).transpose()?.unwrap_or_default().message_bytes;
+    let judge = Judge::new(room, registry.as_ref(), sender)?;
+    let checked: Vec<Vec<Checked>> = inputs.into_iter().map(|input| one(&judge, input, most)).collect::<Result<_>>()?;
+    Ok(checked.into_iter().flatten().collect())
+}
+
+/// What is known about a file: one finding, or one for each line of a file that holds a message a line.
+fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
+    let (file, lines, bytes) = match input {
+        Input::Bytes(bytes) => ("-".to_owned(), false, Ok(bytes)),
+        Input::File(path) => {
+            let lines = path.file_name().is_some_and(layout::is_lines_file);
+            (path.display().to_string(), lines, content(&path)?)
+        }
+    };
+    let bytes = bytes.and_then(|bytes| match bytes.len() as u64 > most {
+        true => Err(vec![too_large(bytes.len() as u64, most)]),
+        false => Ok(bytes),
+    });
+    let tell = |line, found| match found {
+        Ok((message, recipients)) => {
+            let said = Some(Said::of(&message));
+            Checked { file: file.clone(), line, ok: true, problems: Vec::new(), recipients, said }
+        }
+        Err(problems) => Checked { file: file.clone(), line, ok: false, problems, recipients: None, said: None },
+    };
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(problems) => return Ok(vec![tell(None, Err(problems))]),
+    };
+    if !lines {
+        return Ok(vec![tell(None, judge.bytes(&bytes))]);
+    }
+    let judged = |content: Result<Value, Problem>| content.map_err(|p| vec![p]).and_then(|value| judge.value(value));
+    Ok(match outbox::read_lines(&bytes) {
+        Whole::Yes(Content::One(content)) | Whole::NotYet(Content::One(content)) => vec![tell(None, judged(content))],
+        Whole::Yes(Content::Lines(lines)) | Whole::NotYet(Content::Lines(lines)) => {
+            lines.into_iter().map(|line| tell(Some(line.number), judged((&line).into()))).collect()
+        }
+    })
+}
+
+/// What a file holds; one that no message can be is a finding, and no failure of looking.
+fn content(path: &Path) -> Result<Result<Vec<u8>, Vec<Problem>>> {
+    match attach::read(&files::find(path)?, limits::MESSAGE_BYTES_MOST) {
+        Ok(bytes) => Ok(Ok(bytes)),
+        Err(Error::State { what, .. }) => {
+            Ok(Err(vec![Problem::new("not_a_file", format!("the file {what}")).fix("write a regular file")]))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// The files that a name on the command line means: itself, or, where there is none of that name, as a pattern.
+pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
+    let path = PathBuf::from(name);
+    if path.exists() {
+        return Ok(vec![path]);
+    }
+    let none = || Error::NotFound {
+        what: format!("there is no file {}", quoted(name)),
+        cure: "name a file, a quoted pattern such as 'drafts/*.json', or - for standard input".into(),
+    };
+    if !name.contains(['*', '?', '[']) {
+        return Err(none());
+    }
+    let paths = glob::glob(name).map_err(|e| Error::Usage {
+        what: format!("the pattern {} can't be read: {}", quoted(name), e.msg),
+        cure: "use * ? [ab] or **".into(),
+    })?;
+    let found: Vec<PathBuf> = paths.filter_map(|path| path.ok()).filter(|path| path.is_file()).collect();
+    if found.is_empty() { Err(none()) } else { Ok(found) }
+}
+
+/// The checks of the router's steps 4 and 5, for one sender.
+pub struct Judge<'a> {
+    room: Option<&'a Room>,
+    registry: Option<&'a Registry>,
+    sender: Option<String>,
+    display_name: Option<String>,
+}
+
+impl<'a> Judge<'a> {
+    /// For a sender: in a registry it is looked up, without one it is taken as it is. Without a sender, each
+    /// message's own `from` is believed.
+    pub fn new(room: Option<&'a Room>, registry: Option<&'a Registry>, sender: Option<&str>) -> Result<Judge<'a>> {
+        let agent = match (registry, sender) {
+            (Some(registry), Some(name)) => Some(identity::registered(registry, name, None)?),
+            _ => None,
+        };
+        let display_name = agent.and_then(|agent| agent.name.clone());
+        let sender = agent.map(|agent| agent.id.to_string()).or_else(|| sender.map(str::to_owned));
+        Ok(Judge { room, registry, sender, display_name })
+    }
+
+    /// For the sender of that id, who need not be registered yet.
+    pub fn of(room: &'a Room, registry: &'a Registry, sender: &str) -> Judge<'a> {
+        let display_name = registry.agent(sender).and_then(|agent| agent.name.clone());
+        Judge { room: Some(room), registry: Some(registry), sender: Some(sender.to_owned()), display_name }
+    }
+
+    fn bytes(&self, bytes: &[u8]) -> Result<(Message, Option<Vec<Recipient>>), Vec<Problem>> {
+        match schema::parse(bytes) {
+            Parsed::Value(value) => self.value(value),
+            Parsed::Bad(problem) | Parsed::Unfinished(problem) => Err(vec![problem]),
+        }
+    }
+
+    /// The checked message and, in a registry, its recipients; or everything that is wrong with it.
+    pub fn value(&self, value: Value) -> Result<(Message, Option<Vec<Recipient>>), Vec<Problem>> {
+        let said = value.get("from").and_then(Value::as_str).map(|from| from.strip_prefix('@').unwrap_or(from));
+        let sender = match (&self.sender, said) {
+            (Some(sender), _) => sender.clone(),
+            (None, Some(said)) => said.to_owned(),
+            (None, None) => id::HUMAN.to_owned(),
+        };
+        let names: Vec<&str> = self.display_name.as_deref().into_iter().collect();
+        let message = schema::check_as(value, &sender, &names, Stamp::now())?;
+        let recipients = self.registry.map(|registry| self.resolve(registry, &sender, &message)).transpose()?;
+        Ok((message, recipients))
+    }
+
+    fn resolve(&self, registry: &Registry, sender: &str, message: &Message) -> Result<Vec<Recipient>, Vec<Problem>> {
+        let mut seen = self.room.map(|room| Seen::quick(room, registry));
+        let mut nobody = Nobody;
+        let standing: &mut dyn Standing = match &mut seen {
+            Some(seen) => seen,
+            None => &mut nobody,
+        };
+        let recipients = resolve::resolve(registry, sender, message.addresses(), message.by_mention(), standing)?;
+        let alone = message::may_go_to_channel_alone(message.kind());
+        if recipients.is_empty() && message.by_mention() && !alone {
+            let problem = Problem::new("no_recipient", "nobody that the body mentions is known here").at("/body");
+            return Err(vec![problem.fix("name the recipients in `to`; `mailbag agent list` shows them")]);
+        }
+        Ok(recipients)
+    }
+}
+
+/// What a message is refused with that has more bytes than the room takes.
+pub fn too_large(bytes: u64, most: u64) -> Problem {
+    let what = format!("the message has {bytes} bytes, and a message may have {most}");
+    let fix =
+        "put the bulk into a file below the room's context/ and attach that, or raise `message_bytes` in settings.toml";
+    Problem::new("too_large", what).fix(fix)
+}

@@ -1,0 +1,21 @@
+//! Files outside the room that a message or a command names.
+
+use crate::base::error::{Error, Result};
+use crate::room::Room;
+use crate::room::settings::Settings;
+use std::path::{Path, PathBuf};
+
+/// Where the room's shared files are.
+pub fn context(room: &Room, settings: &Settings) -> PathBuf {
+    room.dir.path().join(&settings.context)
+}
+
+/// A file that a person named: links are followed, since the person may mean them.
+pub fn find(file: &Path) -> Result<PathBuf> {
+    file.canonicalize().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::NotFound { what: format!("there is no file {}", file.display()), cure: "check its path".into() }
+        }
+        _ => Error::Io { verb: "find", path: file.to_path_buf(), source: e },
+    })
+}

@@ -1,0 +1,63 @@
+//! Joining: a client's session says which agent it speaks for.
+
+use super::agent::{self, Fields};
+use crate::base::error::{Error, Result};
+use crate::message::id;
+use crate::query::identity;
+use crate::room::sessions::{self, Caller, Claim, Lease};
+use crate::room::{Room, inbox};
+use serde::Serialize;
+
+/// What came of joining.
+#[derive(Debug, Clone, Serialize)]
+pub struct Joined {
+    /// Who the session speaks for now.
+    pub agent: String,
+    /// Was the agent registered just now?
+    pub registered: bool,
+    /// The client.
+    pub client: String,
+    /// The client's id of the session, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// How much mail it has not read.
+    pub unread: usize,
+}
+
+/// Binds a session to an agent. One that is not registered yet is, if its role is given: a name without one may be
+/// mistyped.
+pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim: Claim) -> Result<Joined> {
+    let registry = room.registry()?;
+    let (agent, registered) = match (identity::registered(&registry, name, None), role) {
+        (Ok(agent), role) => {
+            refuse_other_role(&agent.id, agent.role.as_deref(), role)?;
+            (agent.id.to_string(), false)
+        }
+        (Err(_), Some(role)) if id::is_name(name) => {
+            agent::add(room, &[name.to_owned()], &Fields { role: Some(role.to_owned()), ..Fields::default() })?;
+            (name.to_owned(), true)
+        }
+        (Err(Error::NotFound { what, .. }), None) if id::is_name(name) => {
+            let near = registry.did_you_mean(name);
+            return Err(Error::NotFound { what, cure: format!("{near}; with a role, a new agent is registered") });
+        }
+        (Err(e), _) => return Err(e),
+    };
+    let lease = sessions::bind(room, &agent, caller, claim, "join")?;
+    let unread = inbox::unread(&room.dir, &agent)?.len();
+    let Lease { client, session, .. } = lease;
+    Ok(Joined { agent, registered, client, session, unread })
+}
+
+fn refuse_other_role(agent: &str, has: Option<&str>, wanted: Option<&str>) -> Result<()> {
+    match wanted.filter(|wanted| has != Some(wanted)) {
+        None => Ok(()),
+        Some(wanted) => Err(Error::Usage {
+            what: format!(
+                "{agent} is registered already, {}",
+                has.map_or("without a role".into(), |r| format!("as {r}"))
+            ),
+            cure: format!("leave the role out, or take another name for the {wanted}"),
+        }),
+    }
+}

@@ -1,0 +1,96 @@
+//! Reading: the messages that were asked for, and, once they were shown, the move to `seen/`.
+
+use crate::base::error::{Error, Result};
+use crate::log::lookup::{self, Eyes};
+use crate::message::address::quoted;
+use crate::message::reference::{Chosen, Fit, Reference, choose};
+use crate::query::inbox::{self, Holding, Mail};
+use crate::room::Room;
+
+/// Which messages to read.
+pub enum Wanted {
+    /// The oldest that is unread.
+    Oldest,
+    /// Everything that is unread.
+    All,
+    /// These, each by any name that a message has.
+    Named(Vec<String>),
+}
+
+/// The messages that are wanted, in the order asked for. What was read before can be read again by its name.
+///
+/// Of the processes that ask for what is unread at the same time, one gets each message; whoever names a message gets it.
+pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Holding> {
+    match wanted {
+        Wanted::Oldest => inbox::hold(room, agent, 1),
+        Wanted::All => inbox::hold(room, agent, usize::MAX),
+        Wanted::Named(names) => named(room, agent, names).map(Holding::of),
+    }
+}
+
+/// The messages of these names, read before or not. What is neither unread nor in `seen/` is shown as the log has it.
+pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
+    let unread = inbox::list(room, agent)?;
+    let mut seen = None;
+    let mut found: Vec<Mail> = Vec::new();
+    for name in names {
+        let is_whole = |mail: &Mail| fit(mail, name) == Some(Fit::Whole);
+        if seen.is_none() && !unread.iter().any(is_whole) {
+            seen = Some(inbox::seen(room, agent)?);
+        }
+        let mail = match one(unread.iter().chain(seen.iter().flatten()), name)? {
+            Some(mail) => mail.clone(),
+            None => archived(room, agent, name)?,
+        };
+        if !found.iter().any(|other| other.name == mail.name) {
+            found.push(mail);
+        }
+    }
+    Ok(found)
+}
+
+/// A message that the agent got, as the log has it.
+fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
+    let eyes = Eyes::only(agent);
+    let past = lookup::one_of(&room.dir, &eyes, name)?;
+    match past.recipients.iter().any(|recipient| **recipient == *agent) {
+        true => Ok(Mail::of_past(agent, past)),
+        false => Err(Error::NotFound {
+            what: format!("{agent} sent {} and got no copy of it", past.name()),
+            cure: format!("`mailbag thread '#{}'` shows it", past.seq),
+        }),
+    }
+}
+
+/// Moves what was shown to `seen/`. What its reader took away meanwhile is fine; what can't be moved keeps no other from it.
+pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
+    let unread = mails.iter().filter(|mail| !mail.seen);
+    crate::room::inbox::mark_all_seen(&room.dir, agent, unread.map(|mail| &*mail.name))
+}
+
+/// The one message that a name means.
+pub(super) fn one<'m>(mails: impl Iterator<Item = &'m Mail>, name: &str) -> Result<Option<&'m Mail>> {
+    let mut fitting: Vec<(Fit, &Mail)> = Vec::new();
+    for mail in mails {
+        // One message may stand in two directories.
+        let is_new = !fitting.iter().any(|(_, other)| other.name == mail.name);
+        fitting.extend(fit(mail, name).filter(|_| is_new).map(|fit| (fit, mail)));
+    }
+    match choose(fitting) {
+        Chosen::One(mail) => Ok(Some(mail)),
+        Chosen::None => Ok(None),
+        Chosen::Several(many) => {
+            let called = |mail: &&Mail| match mail.seq {
+                Some(seq) => format!("#{seq} ({}/{})", mail.from, mail.id),
+                None => mail.file.display().to_string(),
+            };
+            let (what, cure) = lookup::several(&quoted(name), many.iter().map(called));
+            Err(Error::Usage { what, cure })
+        }
+    }
+}
+
+fn fit(mail: &Mail, name: &str) -> Option<Fit> {
+    let by_hand = || (mail.id == name && !name.is_empty()).then_some(Fit::Whole);
+    Reference::parse(name).and_then(|reference| reference.fit(&mail.from, &mail.id, mail.seq)).or_else(by_hand)
+}

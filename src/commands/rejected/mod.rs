@@ -1,0 +1,354 @@
+//! Refused files: which there are, why, and what becomes of them: judged anew, or dropped.
+
+mod standing;
+
+use super::{attach, files};
+use crate::base::error::{Error, Problem, Result};
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::message::address::quoted;
+use crate::message::record::{Event, Record};
+use crate::query::identity;
+use crate::query::status::directories;
+use crate::query::tail::Tail;
+use crate::room::Room;
+use crate::room::settings::Admission;
+use crate::router::daemon::{self, Passed};
+use crate::router::watcher::LogWatch;
+use rustix::fs::FileType;
+use serde::Serialize;
+use standing::{claim_of, last_of_file, line_of, of};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// How long a running router is given to judge what was put back.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A refused file that still stands there.
+#[derive(Debug, Clone, Serialize)]
+pub struct Refused {
+    /// The number of the record that refused it.
+    pub seq: u64,
+    /// Who had dropped it.
+    pub agent: String,
+    /// The name under which it had been dropped.
+    pub name: String,
+    /// The file, relative to the room; none if it was taken away.
+    pub file: Option<PathBuf>,
+    /// Its explanation, relative to the room; none if it was taken away.
+    pub explanation: Option<PathBuf>,
+    /// Which line of the file it was, where the file holds a message a line; then its text stands in the explanation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The code of the first problem.
+    pub code: String,
+    /// The first problem.
+    pub what: String,
+    /// When it was refused.
+    pub refused_at: String,
+    /// Everything that is wrong with it.
+    #[serde(skip)]
+    pub problems: Vec<Problem>,
+    #[serde(skip)]
+    text: Option<String>,
+    /// Of a line: the file that holds it, where no line of that was accepted. It goes with the last of its lines.
+    #[serde(skip)]
+    kept_in: Option<PathBuf>,
+}
+
+/// Which refused files are meant.
+#[derive(Debug, Clone)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// All of one agent.
+    Of(String),
+    /// These: each a seq, the name under which it had been dropped, or its name in `rejected/`.
+    Named(Vec<String>),
+}
+
+/// A refused file with all that is known of it.
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    /// The file.
+    #[serde(flatten)]
+    pub refused: Refused,
+    /// Its text; none if it has none that can be shown.
+    pub text: Option<String>,
+    /// Everything that is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+/// What became of a file that was put back.
+#[derive(Debug, Serialize)]
+pub struct Retried {
+    /// The number of the record that had refused it.
+    pub seq: u64,
+    /// Whose it is.
+    pub agent: String,
+    /// Where it was put, relative to the room.
+    pub file: PathBuf,
+    /// Accepted, refused, duplicate, or none if it waits still.
+    pub became: Option<Event>,
+    /// The number of the new record.
+    pub record: Option<u64>,
+    /// Who gets it.
+    pub recipients: Vec<String>,
+    /// Why it was refused again.
+    pub problems: Vec<Problem>,
+}
+
+impl Retried {
+    /// A claim keeps of a file's name what fits.
+    fn is_claimed_as(&self, original: &str) -> bool {
+        let claim = self.file.file_name().map(|name| layout::claim(0, &self.agent, name));
+        claim.is_some_and(|claim| layout::read_claim(&claim).is_some_and(|claim| claim.original == original))
+    }
+}
+
+/// What was refused and still stands there, newest first.
+pub fn list(room: &Room, which: &Which) -> Result<Vec<Refused>> {
+    let mut all = Vec::new();
+    for agent in directories(room, layout::REJECTED)? {
+        all.extend(of(room, &agent)?);
+    }
+    all.sort_by_key(|refused| std::cmp::Reverse(refused.seq));
+    match which {
+        Which::All => Ok(all),
+        Which::Of(agent) => {
+            let id = room.registry().ok().and_then(|registry| registry.find(agent).map(|agent| agent.id.to_string()));
+            let agent = id.unwrap_or_else(|| agent.clone());
+            Ok(all.into_iter().filter(|refused| refused.agent == agent).collect())
+        }
+        Which::Named(names) => {
+            let mut chosen: Vec<Refused> = Vec::new();
+            for name in names {
+                for one in named(room, &all, name)? {
+                    if !chosen.iter().any(|other| other.seq == one.seq && other.agent == one.agent) {
+                        chosen.push(one.clone());
+                    }
+                }
+            }
+            Ok(chosen)
+        }
+    }
+}
+
+/// One refused file with its text.
+pub fn show(room: &Room, name: &str) -> Result<Shown> {
+    let mut found = list(room, &Which::Named(vec![name.to_owned()]))?;
+    if found.len() > 1 {
+        return Err(several(name, "lines", &found));
+    }
+    let refused = found.remove(0);
+    let bytes = refused.file.as_ref().and_then(|file| room.dir.read(file, limits::MESSAGE_BYTES_MOST).ok().flatten());
+    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).or_else(|| refused.text.clone());
+    Ok(Shown { problems: refused.problems.clone(), text, refused })
+}
+
+/// Removes refused files and their explanations: those that were listed, and none that came since.
+pub fn remove_all(room: &Room, listed: &[Refused]) -> Result<()> {
+    for refused in listed {
+        let dir = room.dir.sub(layout::rejected(&refused.agent))?;
+        // The explanation goes last: as long as anything stands there, it says what that is.
+        for path in refused.file.iter().chain(last_of_file(room, refused)?.as_ref()).chain(&refused.explanation) {
+            remove(&dir, path)?;
+        }
+        dir.sync()?;
+    }
+    Ok(())
+}
+
+/// Puts refused files back into the outboxes they came from, to be judged anew, and says what became of them. With
+/// `mended`, one file's content is put there in the place of it.
+pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Retried>> {
+    let all = list(room, which)?;
+    let content = match (mended, all.as_slice()) {
+        (Some(path), [_]) => Some(attach::read(&files::find(path)?, limits::MESSAGE_BYTES_MOST)?),
+        (None, _) => None,
+        (Some(_), many) => {
+            let what = format!("one mended file can't take the place of {}", many.len());
+            return Err(Error::Usage { what, cure: "name one refused file".into() });
+        }
+    };
+    all.iter().try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
+    let mut tail = Tail::at_end(room)?;
+    let (told, news) = channel();
+    let tell = told.clone();
+    let watch = LogWatch::new(&room.dir, move || {
+        // The receiver is gone only when this has returned.
+        let _ = tell.send(());
+    });
+    let mut retried = Vec::new();
+    for refused in &all {
+        // A refused line has no file of its own; it goes back as one.
+        let line = line_of(room, refused)?;
+        retried.push(put_back(room, refused, content.as_deref().or(line.as_deref()))?);
+    }
+    let routed = daemon::pass(room)?;
+    note(&mut retried, tail.read()?);
+    let deadline = Instant::now() + PATIENCE;
+    while matches!(routed, Passed::RouterRuns(_)) && retried.iter().any(|one| one.became.is_none()) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        // Without events, looking again now and then is all that can be done; `told` keeps this a wait.
+        let wait = if watch.is_ok() { limits::IDLE } else { limits::RETRY_FIRST };
+        let _ = news.recv_timeout(wait.min(left));
+        note(&mut retried, tail.read()?);
+    }
+    drop(told);
+    Ok(retried)
+}
+
+/// What a word means: a number before a name. The name of a file that holds a message a line means all refused lines of
+/// it, in their order.
+fn named<'r>(room: &Room, all: &'r [Refused], word: &str) -> Result<Vec<&'r Refused>> {
+    let in_room = |path: &Option<PathBuf>| {
+        path.as_ref().is_some_and(|path| path.as_os_str() == word || path.file_name().is_some_and(|name| name == word))
+    };
+    let seq = word.strip_prefix('#').unwrap_or(word).parse().ok();
+    let rules: [&dyn Fn(&&Refused) -> bool; 2] = [&|one| seq == Some(one.seq), &|one| {
+        one.name == word || [&one.file, &one.kept_in, &one.explanation].into_iter().any(in_room)
+    }];
+    for rule in rules {
+        let mut found: Vec<&Refused> = all.iter().filter(rule).collect();
+        found.sort_by_key(|one| one.line);
+        match found.as_slice() {
+            [] => {}
+            [_] => return Ok(found),
+            _ if are_of_one_file(room, &found)? => return Ok(found),
+            _ => return Err(several(word, "files", found)),
+        }
+    }
+    Err(Error::NotFound {
+        what: format!("no refused file {} stands there", quoted(word)),
+        cure: "`mailbag rejected list` shows which do".into(),
+    })
+}
+
+fn are_of_one_file(room: &Room, found: &[&Refused]) -> Result<bool> {
+    let mut claims = BTreeSet::new();
+    for one in found {
+        claims.insert(claim_of(room, one.seq)?.filter(|_| one.line.is_some()));
+    }
+    Ok(claims.len() == 1 && !claims.contains(&None))
+}
+
+fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Refused>) -> Error {
+    let name = |one: &Refused| match one.line {
+        Some(line) => format!("#{} (line {line})", one.seq),
+        None => format!("#{}", one.seq),
+    };
+    let names: Vec<String> = found.into_iter().take(limits::PROBLEMS).map(name).collect();
+    Error::Usage {
+        what: format!("{} means several refused {things}", quoted(word)),
+        cure: format!("write one of {}", names.join(", ")),
+    }
+}
+
+/// Putting a file back where nobody would route it would only hide it.
+fn may_be_routed(room: &Room, refused: &Refused, mended: bool) -> Result<()> {
+    if refused.file.is_none() && refused.text.is_none() && !mended {
+        return Err(Error::NotFound {
+            what: format!("the refused file {} was taken away; only its explanation stands there", refused.name),
+            cure: format!("`mailbag rejected retry {} FILE` sends another in its place", refused.seq),
+        });
+    }
+    let registry = room.registry()?;
+    match identity::registered(&registry, &refused.agent, None) {
+        Ok(agent) if agent.is_retired() => Err(Error::Usage {
+            what: format!("{} is retired, and its outbox is not routed", agent.id),
+            cure: format!("run `mailbag agent set {} --status offline`", agent.id),
+        }),
+        Err(e) if room.settings()?.admission != Admission::Open => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Moves a refused file back, or what takes its place, never over another.
+fn put_back(room: &Room, refused: &Refused, content: Option<&[u8]>) -> Result<Retried> {
+    let outbox = room.dir.make(layout::outbox(&refused.agent))?;
+    let dir = room.dir.sub(layout::rejected(&refused.agent))?;
+    let old = refused.file.as_ref().and_then(|path| path.file_name());
+    let from = match (content, old) {
+        (Some(bytes), _) => {
+            let hidden = format!(".retry-{}-{}", refused.seq, crate::message::id::mint());
+            outbox.replace(&hidden, bytes)?;
+            (outbox.clone(), hidden.into())
+        }
+        (None, old) => (dir.clone(), old.unwrap_or_default().to_owned()),
+    };
+    let kept = without_retry(old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json"));
+    let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
+    // The directory that it left comes first, as in every move.
+    from.0.sync()?;
+    outbox.sync()?;
+    // From here on it is the router's; what is left of the refusal would only be shown as one that still stands.
+    let whole = last_of_file(room, refused)?;
+    for path in refused.file.iter().filter(|_| content.is_some()).chain(&whole).chain(&refused.explanation) {
+        remove(&dir, path)?;
+    }
+    dir.sync()?;
+    Ok(Retried {
+        seq: refused.seq,
+        agent: refused.agent.clone(),
+        file: layout::outbox(&refused.agent).join(name),
+        became: None,
+        record: None,
+        recipients: Vec::new(),
+        problems: Vec::new(),
+    })
+}
+
+/// A name that was given here before is not added to again and again.
+fn without_retry(name: &str) -> &str {
+    let rest = name.strip_prefix("retry-").and_then(|rest| rest.split_once('-'));
+    rest.filter(|(number, _)| number.parse::<u64>().is_ok()).map_or(name, |(_, rest)| rest)
+}
+
+fn move_to_free_name(from: &Dir, old: &std::ffi::OsStr, outbox: &Dir, seq: u64, kept: &str) -> Result<String> {
+    let mut name = format!("retry-{seq}-{kept}");
+    for number in 2.. {
+        match from.rename(old, outbox, &name, "put the refused file back as") {
+            Err(e) if e.errno() == Some(libc::EEXIST) && number < 1000 => name = format!("retry-{seq}-{number}-{kept}"),
+            done => return done.map(|()| name),
+        }
+    }
+    Ok(name)
+}
+
+/// What the records say of the files that were put back.
+fn note(retried: &mut [Retried], records: Vec<Record>) {
+    for record in records {
+        let Some(claim) = record.claim.as_deref().and_then(layout::read_claim) else { continue };
+        let is_it =
+            |one: &&mut Retried| one.became.is_none() && one.agent == claim.agent && one.is_claimed_as(claim.original);
+        if let Some(one) = retried.iter_mut().find(is_it) {
+            (one.became, one.record) = (Some(record.event), Some(record.seq));
+            if record.event == Event::Accepted {
+                one.recipients = record.recipients().map(|(agent, _)| agent.to_string()).collect();
+            }
+            one.problems = record.problems;
+        }
+    }
+}
+
+/// A refused thing may be a directory, which is removed if it is empty.
+fn remove(dir: &Dir, path: &Path) -> Result<()> {
+    let name = path.file_name().unwrap_or_default();
+    if dir.stat(name)?.is_none_or(|meta| meta.kind != FileType::Directory) {
+        return dir.remove(name);
+    }
+    dir.remove_empty(name)?;
+    match dir.stat(name)? {
+        None => Ok(()),
+        Some(_) => Err(Error::Usage {
+            what: format!("{} is a directory with something in it", dir.at(name).display()),
+            cure: "remove it by hand".into(),
+        }),
+    }
+}

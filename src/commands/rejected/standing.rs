@@ -1,0 +1,141 @@
+//! Which refused files stand there: each with its explanation, and lines with the file that holds them.
+
+use super::Refused;
+use crate::base::error::{Problem, Result};
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::log::find;
+use crate::message::record::Record;
+use crate::room::Room;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The file that holds a refused line, if no other line of it stands there any more.
+pub(super) fn last_of_file(room: &Room, refused: &Refused) -> Result<Option<PathBuf>> {
+    let Some(kept) = &refused.kept_in else { return Ok(None) };
+    let others = of(room, &refused.agent)?;
+    let is_last = !others.iter().any(|other| other.seq != refused.seq && other.kept_in.as_ref() == Some(kept));
+    Ok(is_last.then(|| kept.clone()))
+}
+
+/// The text of a refused line, byte for byte where the file stands there that held it.
+pub(super) fn line_of(room: &Room, refused: &Refused) -> Result<Option<Vec<u8>>> {
+    let Some(text) = refused.text.as_ref().filter(|_| refused.file.is_none()) else { return Ok(None) };
+    let kept = refused.kept_in.as_ref().map(|path| room.dir.read(path, limits::MESSAGE_BYTES_MOST)).transpose()?;
+    let nth = refused.line.and_then(|line| usize::try_from(line).ok()?.checked_sub(1));
+    let line =
+        kept.flatten().zip(nth).and_then(|(bytes, nth)| Some(bytes.split(|&byte| byte == b'\n').nth(nth)?.to_vec()));
+    Ok(Some(line.unwrap_or_else(|| text.clone().into_bytes())))
+}
+
+/// Looks at one agent's directory: each refusal has a number, under which its file and its explanation stand.
+pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Refused>> {
+    let directory = layout::rejected(agent);
+    let dir = room.dir.sub(&directory)?;
+    let mut by_seq: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for entry in dir.list()? {
+        let Ok(name) = entry?.name.into_string() else { continue };
+        if let Some(seq) = layout::read_retired(&name).filter(|_| !name.starts_with('.')) {
+            by_seq.entry(seq).or_default().push(name);
+        }
+    }
+    let each = by_seq.into_iter().map(|(seq, names)| {
+        let (file, explanation) = tell_apart(&dir, seq, names);
+        let why = explanation.as_ref().and_then(|name| explain(&dir, name));
+        let why = why.unwrap_or_else(|| Why {
+            what: "its explanation can't be read; `mailbag log --event refused` has the reason".into(),
+            ..Why::default()
+        });
+        let kept = file.as_deref().or(explanation.as_deref()).and_then(layout::read_original).unwrap_or_default();
+        Refused {
+            seq,
+            agent: agent.to_owned(),
+            name: if why.file.is_empty() { kept.to_owned() } else { why.file },
+            file: file.map(|name| directory.join(name)),
+            explanation: explanation.map(|name| directory.join(name)),
+            line: why.line,
+            code: why.code,
+            what: why.what,
+            refused_at: why.refused_at,
+            problems: why.problems,
+            text: why.text,
+            kept_in: None,
+        }
+    });
+    let mut all: Vec<Refused> = each.collect();
+    join_lines(room, &mut all)?;
+    Ok(all)
+}
+
+/// Where no line of a file was accepted, the file stands beside the explanation of its first line: it belongs to all of
+/// its lines.
+fn join_lines(room: &Room, all: &mut [Refused]) -> Result<()> {
+    for first in 0..all.len() {
+        if all[first].line.is_none() || all[first].file.is_none() {
+            continue;
+        }
+        let (kept, name) = (all[first].file.take(), all[first].name.clone());
+        let claim = claim_of(room, all[first].seq)?;
+        all[first].kept_in = kept.clone();
+        for other in all[first + 1..].iter_mut().filter(|other| other.line.is_some() && other.name == name) {
+            if claim.is_some() && claim_of(room, other.seq)? == claim {
+                other.kept_in = kept.clone();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The claim that a refusal was made from: the lines of one file have the same.
+pub(super) fn claim_of(room: &Room, seq: u64) -> Result<Option<String>> {
+    let line = find::by_seq(&room.dir, seq)?;
+    Ok(line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok()?.claim))
+}
+
+/// Which of the names of one number is the file, and which its explanation: a sender may call its file as
+/// explanations are called.
+fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, Option<String>) {
+    names.sort_by_key(String::len);
+    let explains = |name: &String, file: &String| {
+        layout::read_original(file).is_some_and(|original| *name == layout::explanation(seq, original))
+    };
+    let explains_line = |name: &String, file: &String| {
+        let line = explain(dir, name).and_then(|why| u32::try_from(why.line?).ok());
+        line.zip(layout::read_original(file))
+            .is_some_and(|(line, original)| *name == layout::explanation_of_line(seq, original, line))
+    };
+    for file in &names {
+        let explains = |name: &&String| *name != file && (explains(name, file) || explains_line(name, file));
+        if let Some(explanation) = names.iter().find(explains) {
+            return (Some(file.clone()), Some(explanation.clone()));
+        }
+    }
+    match names.into_iter().next() {
+        Some(name) if name.ends_with(layout::EXPLAINED) && explain(dir, &name).is_some() => (None, Some(name)),
+        other => (other, None),
+    }
+}
+
+/// What an explanation says.
+#[derive(Default, Deserialize)]
+struct Why {
+    #[serde(default)]
+    code: String,
+    #[serde(skip)]
+    what: String,
+    #[serde(default)]
+    refused_at: String,
+    #[serde(default)]
+    file: String,
+    line: Option<u64>,
+    text: Option<String>,
+    problems: Vec<Problem>,
+}
+
+fn explain(dir: &Dir, name: &str) -> Option<Why> {
+    let bytes = dir.read(name, limits::MESSAGE_BYTES_MOST).ok()??;
+    let why: Why = serde_json::from_slice(&bytes).ok()?;
+    let what = why.problems.first().map(|problem| problem.what.clone()).unwrap_or_default();
+    Some(Why { what, ..why })
+}

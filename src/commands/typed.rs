@@ -1,0 +1,66 @@
+//! What a person typed into the timeline, as a message.
+
+use super::send::Draft;
+use crate::base::error::{Error, Result};
+use crate::message::mentions::mentions;
+use crate::query::timeline::Channels;
+
+/// What somebody who watches has typed, as a message: the `@names` in front are its recipients; without any, the
+/// mentions in it; and where there are none either, it goes to the one channel that is watched.
+pub fn draft(typed: &str, channels: &Channels) -> Result<Draft> {
+    let (mut to, mut rest) = (Vec::new(), typed.trim());
+    while let Some(word) = rest.strip_prefix('@').map(|word| word.split(char::is_whitespace).next().unwrap_or(word)) {
+        rest = rest[1 + word.len()..].trim_start();
+        to.push(format!("@{}", word.trim_end_matches([',', ':', ';'])));
+    }
+    let channel = channels.only().map(str::to_owned);
+    let draft = |to, kind: Option<&str>| Draft {
+        to,
+        body: Some(rest.to_owned()),
+        kind: kind.map(str::to_owned),
+        channel: channel.clone(),
+        ..Draft::default()
+    };
+    let usage = |what: &str, cure: String| Err(Error::Usage { what: what.into(), cure });
+    match (rest.is_empty(), to.is_empty()) {
+        (true, true) => usage("there is nothing to send", "write `@name` and what you want to say".into()),
+        (true, false) => usage("there is nothing to send", format!("go on: what shall {} hear?", to.join(" "))),
+        (false, false) => Ok(draft(to, None)),
+        (false, true) if !mentions(rest).is_empty() => Ok(draft(to, None)),
+        (false, true) if channel.is_some() => Ok(draft(to, Some("user"))),
+        (false, true) => usage(
+            "that names nobody",
+            "begin with `@name`, or with `@all`; `mailbag watch CHANNEL` writes to the channel".into(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drafted(typed: &str, channels: &[&str]) -> Result<(Vec<String>, String, Option<String>), String> {
+        let channels = Channels(channels.iter().map(|&name| name.to_owned()).collect());
+        let draft = draft(typed, &channels).map_err(|e| e.to_string())?;
+        Ok((draft.to, draft.body.unwrap_or_default(), draft.kind))
+    }
+
+    #[test]
+    fn names_in_front_are_recipients_and_the_rest_is_the_body() {
+        assert_eq!(
+            drafted("@bob, @carol: look  at @dan", &[]),
+            Ok((vec!["@bob".into(), "@carol".into()], "look  at @dan".into(), None))
+        );
+        assert_eq!(drafted("please, @bob", &[]), Ok((vec![], "please, @bob".into(), None)));
+        assert_eq!(drafted(" @bob\nline\n", &["x"]), Ok((vec!["@bob".into()], "line".into(), None)));
+    }
+
+    #[test]
+    fn without_names_it_goes_to_the_one_channel_that_is_watched_or_nowhere() {
+        assert_eq!(drafted("hello", &["auth"]), Ok((vec![], "hello".into(), Some("user".into()))));
+        for (typed, channels) in [("hello", &[][..]), ("hello", &["a", "b"]), ("@bob", &[]), ("  ", &["a"]), ("@", &[])]
+        {
+            assert!(drafted(typed, channels).is_err(), "{typed}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Who may read the room: mail that other users of this machine can read.
+
+use super::{Finding, Patient, Severity, shell};
+use crate::base::error::Result;
+use crate::disk::layout;
+
+/// The permissions of others to read, write or pass through.
+const OTHERS: u32 = 0o007;
+/// Where mail lies that is nobody's but the room's owner's.
+const PRIVATE: [&str; 9] = [
+    layout::LOG,
+    layout::SENT,
+    layout::REJECTED,
+    layout::SPOOL,
+    layout::ARCHIVE,
+    layout::CHANNELS,
+    layout::SESSIONS,
+    layout::OUTBOXES,
+    layout::INBOXES,
+];
+
+pub(super) fn look(patient: &Patient<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+    let room = &patient.room.dir;
+    if room.meta()?.mode & OTHERS == 0 {
+        return Ok(());
+    }
+    let mut open = Vec::new();
+    for directory in PRIVATE {
+        // Users of agents pass through these two, and can't list them.
+        let may_pass = [layout::OUTBOXES, layout::INBOXES].contains(&directory);
+        let meant = if may_pass { 0o001 } else { 0 };
+        if room.stat(directory)?.is_some_and(|there| there.mode & OTHERS & !meant != 0) {
+            open.push(directory);
+        }
+    }
+    if !open.is_empty() {
+        let what = format!("other users of this machine can read {}", open.join(", "));
+        let paths: Vec<String> = open.iter().map(|directory| shell(&room.at(directory))).collect();
+        let cure = format!("chmod -R go-rwx {}", paths.join(" "));
+        findings.push(Finding::new("readable_by_others", Severity::Warning, what, cure));
+    }
+    Ok(())
+}

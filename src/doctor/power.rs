@@ -1,0 +1,42 @@
+//! Whether the room is where it was made, and the file system keeps what `durability = "power"` promises.
+
+use super::{Finding, Patient, Severity, shell};
+use crate::base::error::Result;
+use crate::disk::{Durability, Keeps, keeps};
+use crate::room::Room;
+
+/// Whether the room is a copy.
+pub(super) fn copied(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
+    if let Some(copied) = room.copied()? {
+        let cure = format!("mailbag init --adopt {}", shell(room.dir.path()));
+        findings.push(Finding::new("room_copied", Severity::Warning, copied.told(), cure));
+    }
+    Ok(())
+}
+
+pub(super) fn look(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
+    let room = &patient.room.dir;
+    if patient.room.settings().is_ok_and(|settings| settings.durability != Durability::Power) {
+        return;
+    }
+    let (code, severity, what) = match keeps(room) {
+        Keeps::All => return,
+        Keeps::Nothing => (
+            "not_durable",
+            Severity::Note,
+            "the room is on a file system in memory: a power cut or a restart loses it, although `durability` is \"power\"",
+        ),
+        Keeps::NoJournal => (
+            "not_durable",
+            Severity::Warning,
+            "the room is on a file system without a journal: a power cut can lose or repeat mail, although `durability` is \
+             \"power\"; ext4 with a journal, xfs and btrfs keep it",
+        ),
+        Keeps::Unknown => (
+            "durability_unknown",
+            Severity::Note,
+            "cannot tell whether this file system keeps mail through a power cut; ext4 with a journal, xfs and btrfs do",
+        ),
+    };
+    findings.push(Finding::new(code, severity, what, format!("df -T {}", shell(room.path()))));
+}

@@ -1,0 +1,85 @@
+//! Is this the room that was meant? Another one near may have the mail.
+
+use super::{Asked, Finding, Severity, shell};
+use crate::query::status::{self, Glance};
+use crate::room::{self, Near, Room};
+use std::path::Path;
+
+pub(super) fn look(asked: &Asked<'_>, room: Option<&Room>, findings: &mut Vec<Finding>) {
+    let own = room.and_then(|room| room::identity(room.dir.path()));
+    let here = room.map(|room| mail(room, asked.agent)).unwrap_or_default();
+    for near in room::near(asked.from) {
+        if room::identity(&near.path) == own {
+            continue;
+        }
+        let Ok(other) = Room::open(&near.path) else { continue };
+        let there = mail(&other, asked.agent);
+        if there.anything() {
+            findings.push(finding(asked, room, &here, &near, &there));
+        }
+    }
+}
+
+/// What waits in a room.
+#[derive(Default)]
+struct Mail {
+    own_unread: usize,
+    unread: usize,
+    waiting: usize,
+}
+
+impl Mail {
+    fn anything(&self) -> bool {
+        self.unread + self.waiting > 0
+    }
+
+    fn text(&self, agent: Option<&str>) -> String {
+        let unread = match agent {
+            Some(agent) if self.own_unread > 0 => format!("{} unread for {agent}", self.own_unread),
+            _ => format!("{} unread", self.unread),
+        };
+        let waiting = format!("{} in outboxes", self.waiting);
+        match (self.unread, self.waiting) {
+            (0, 0) => "empty".into(),
+            (_, 0) => unread,
+            (0, _) => waiting,
+            _ => format!("{unread} and {waiting}"),
+        }
+    }
+}
+
+fn mail(room: &Room, agent: Option<&str>) -> Mail {
+    let registry = agent.and_then(|_| room.registry().ok());
+    let id =
+        agent.map(|name| registry.as_ref().and_then(|registry| registry.find(name)).map_or(name, |agent| &*agent.id));
+    let glance: Glance = status::glance(room, id.unwrap_or_default()).unwrap_or_default();
+    Mail { own_unread: glance.own_unread, unread: glance.unread, waiting: glance.waiting + glance.unrouted }
+}
+
+fn finding(asked: &Asked<'_>, room: Option<&Room>, here: &Mail, near: &Near, there: &Mail) -> Finding {
+    let missed = asked.agent.is_some() && here.own_unread == 0 && there.own_unread > 0;
+    let empty = !here.anything();
+    let severity = match (room.is_some(), missed, empty) {
+        (false, ..) | (_, true, true) => Severity::Problem,
+        (_, true, _) | (.., true) => Severity::Warning,
+        _ => Severity::Note,
+    };
+    let before = match room {
+        None => "no room here".to_owned(),
+        Some(room) if missed && !empty => {
+            format!("nothing unread for {} in {}", asked.agent.unwrap_or_default(), room.dir.path().display())
+        }
+        Some(_) => format!("{} here", here.text(None)),
+    };
+    let what = format!("{before}, {} in {} ({})", there.text(asked.agent), near.path.display(), near.by);
+    Finding::new("other_room", severity, what, cure(asked, &near.path))
+}
+
+fn cure(asked: &Asked<'_>, other: &Path) -> String {
+    let found = room::find(None, asked.from).ok();
+    let is_found = found.is_some_and(|found| room::identity(&found) == room::identity(other));
+    if asked.room.is_some() && is_found {
+        return "unset MAILBAG_ROOM".into();
+    }
+    format!("export MAILBAG_ROOM={}", shell(other))
+}

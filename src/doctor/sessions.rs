@@ -1,0 +1,107 @@
+//! Two sessions under one id: what can be seen of them from outside.
+
+use super::{Asked, Finding, Patient, Severity, count, quoted};
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::machine::{self, Environment};
+use crate::disk::{Dir, layout};
+use crate::query::identity::VARIABLES;
+use crate::room::inbox::taken::Lease;
+use crate::room::{self, Room};
+use rustix::fs::FileType;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// How many files of a directory are asked for their owner.
+const LOOKED_AT: usize = 1000;
+
+pub(super) fn look(patient: &Patient<'_>, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+    processes(patient, findings);
+    for agent in crate::query::status::directories(patient.room, layout::OUTBOXES)? {
+        owners(patient, &agent, findings);
+    }
+    if let Some(agent) = asked.agent {
+        leases(patient.room, agent, findings);
+    }
+    Ok(())
+}
+
+/// Processes of this user that were started as the same agent of this room, and are neither of one another.
+fn processes(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
+    let Some(registry) = &patient.registry else { return };
+    let own = room::identity(patient.room.dir.path());
+    let all = machine::processes(&[VARIABLES[0], VARIABLES[1], "MAILBAG_ROOM"]);
+    let mut by_agent: BTreeMap<&str, Vec<&Environment>> = BTreeMap::new();
+    for process in &all {
+        let Some(name) = process.variables[0].as_deref().or(process.variables[1].as_deref()) else { continue };
+        let Some(agent) = registry.find(name) else { continue };
+        let place = process.variables[2].as_deref().map(|place| process.directory.join(place));
+        let is_here = || room::find(place.as_deref(), &process.directory).is_ok_and(|at| room::identity(&at) == own);
+        if is_here() {
+            by_agent.entry(&*agent.id).or_default().push(process);
+        }
+    }
+    for (agent, those) in by_agent {
+        let roots = sessions(&those);
+        if roots.len() > 1 {
+            let pids: Vec<String> = roots.iter().map(u32::to_string).collect();
+            let what =
+                format!("{} work as {agent} at once: processes {}", count(roots.len(), "session"), pids.join(", "));
+            let cure = format!("ps -o pid,lstart,cmd -p {}", pids.join(","));
+            findings.push(Finding::new("two_sessions", Severity::Warning, what, cure));
+        }
+    }
+}
+
+/// The first process of each session: what has no parent among them. What one parent starts within its own session,
+/// such as the commands of one agent beside each other, is one.
+fn sessions(those: &[&Environment]) -> Vec<u32> {
+    let pids: BTreeSet<u32> = those.iter().map(|process| process.pid).collect();
+    let mut known = BTreeSet::new();
+    let mut roots: Vec<&&Environment> = those.iter().filter(|process| !pids.contains(&process.parent)).collect();
+    roots.sort_by_key(|process| process.pid);
+    roots.into_iter().filter(|process| known.insert((process.parent, process.session))).map(|root| root.pid).collect()
+}
+
+/// Messages of different users in one outbox, or sent from it.
+fn owners(patient: &Patient<'_>, agent: &str, findings: &mut Vec<Finding>) {
+    let mut users = BTreeSet::new();
+    for directory in [layout::outbox(agent), layout::sent(agent)] {
+        users.extend(patient.room.dir.sub(&directory).ok().map(|dir| owners_in(&dir)).unwrap_or_default());
+    }
+    if users.len() > 1 {
+        let names: Vec<String> = users.iter().map(u32::to_string).collect();
+        let what = format!("messages of {agent} were written by users {}", names.join(" and "));
+        let cure = format!("mailbag agent set {} --uid {}", quoted(agent), rustix::process::geteuid().as_raw());
+        findings.push(Finding::new("several_users", Severity::Warning, what, cure));
+    }
+}
+
+fn owners_in(dir: &Dir) -> BTreeSet<u32> {
+    let Ok(listing) = dir.list() else { return BTreeSet::new() };
+    let names = listing.flatten().map(|entry| entry.name).filter(|name| layout::is_message_file(name));
+    let metas = names.take(LOOKED_AT).filter_map(|name| dir.stat(name).ok().flatten());
+    metas.filter(|meta| meta.kind == FileType::RegularFile).map(|meta| meta.uid).collect()
+}
+
+/// Who else has mail of this agent in hand: no fault where an inbox is shared on purpose.
+fn leases(room: &Room, agent: &str, findings: &mut Vec<Finding>) {
+    let Ok(dir) = room.dir.sub(layout::taken(agent)) else { return };
+    let Ok(listing) = dir.list() else { return };
+    let now = Stamp::now();
+    let mut holders: BTreeMap<String, usize> = BTreeMap::new();
+    for name in listing.flatten().map(|entry| entry.name).filter(|name| layout::leased(name).is_some()) {
+        let bytes = dir.read(Path::new(&name), limits::LEASE_BYTES).ok().flatten().unwrap_or_default();
+        let Ok(lease) = serde_json::from_slice::<Lease>(&bytes) else { continue };
+        if Stamp::parse(&lease.until).is_some_and(|until| until > now) {
+            *holders.entry(lease.holder).or_default() += 1;
+        }
+    }
+    if holders.len() > 1 {
+        let names: Vec<String> = holders.iter().map(|(holder, mail)| format!("{holder} ({mail})")).collect();
+        let what = format!("{} have mail of {agent} in hand: {}", count(holders.len(), "consumer"), names.join(", "));
+        let cure = format!("ls -la {}", super::shell(&room.dir.at(layout::taken(agent))));
+        findings.push(Finding::new("shared_inbox", Severity::Note, what, cure));
+    }
+}

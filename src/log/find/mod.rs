@@ -1,0 +1,180 @@
+//! Places in the log: where a time or a number stands, found by looking at a few lines, and many lines read fast.
+//!
+//! A segment that can't be read from the middle is read from its beginning. Nothing here relies on more of a line than
+//! its head, so a last line that is cut short, or still being written, is where the log ends.
+
+mod scan;
+
+pub use scan::{Block, Scan, scan, sieve};
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::Dir;
+use crate::log;
+use crate::log::{Line, Position, START};
+
+/// What stands first in a line: which it is, and when it was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The record's number.
+    pub seq: u64,
+    /// When it was accepted.
+    pub at: Stamp,
+}
+
+/// The head of a line, read without parsing the rest; `None` if it doesn't begin as a record does.
+pub fn head(line: &[u8]) -> Option<Head> {
+    let rest = line.strip_prefix(b"{\"seq\":")?;
+    let digits = rest.iter().take(limits::SEQ_DIGITS).take_while(|byte| byte.is_ascii_digit()).count();
+    let (seq, rest) = rest.split_at(digits);
+    let rest = rest.strip_prefix(b",\"at\":\"")?;
+    let end = rest.iter().take(64).position(|&byte| byte == b'"')?;
+    let text = |bytes| std::str::from_utf8(bytes).ok();
+    Some(Head { seq: text(seq)?.parse().ok()?, at: Stamp::parse(text(&rest[..end])?)? })
+}
+
+/// Where the first record stands that was accepted at `at` or later; the log's end if there is none.
+pub fn since(room: &Dir, at: Stamp) -> Result<Position> {
+    first(room, &|head| head.at >= at)
+}
+
+/// The line of that number, if the log has it whole and committed.
+pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
+    let at = first(room, &|head| head.seq >= seq)?;
+    if at >= log::committed(room)? {
+        return Ok(None);
+    }
+    let line = log::read_one(room, at)?.filter(|line| line.bytes.ends_with(b"\n"));
+    Ok(line.filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
+}
+
+/// The first line whose head is `reached`, which all behind it are too.
+fn first(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
+    let Some(segment) = segment_before(room, reached)? else { return Ok(START) };
+    let mut end = start_before(room, segment, reached)?;
+    for line in log::read(room, end)? {
+        let line = line?;
+        if !line.bytes.ends_with(b"\n") || head(&line.bytes).is_some_and(|head| reached(&head)) {
+            return Ok(line.at);
+        }
+        end = line.end();
+    }
+    Ok(end)
+}
+
+/// The last segment whose first line is before the place; `None` if no segment is.
+fn segment_before(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Option<u32>> {
+    let segments = log::segments(room)?;
+    let (mut low, mut high) = (0, segments.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        let line = log::read_one(room, Position { segment: segments[middle], offset: 0 })?;
+        // One that has no line yet, or a damaged one, begins nowhere: the place is sought before it.
+        match line.and_then(|line| head(&line.bytes)) {
+            Some(head) if !reached(&head) => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    Ok(low.checked_sub(1).map(|before| segments[before]))
+}
+
+/// The start of a line of a segment that is before the place, and near it where the segment can be read from its middle.
+fn start_before(room: &Dir, segment: u32, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
+    const NEAR: u64 = 64 << 10;
+    let mut start = Position { segment, offset: 0 };
+    let Some(mut high) = log::length(room, segment)? else { return Ok(start) };
+    while high.saturating_sub(start.offset) > NEAR {
+        let middle = start.offset.midpoint(high);
+        let at = log::next_line(room, Position { segment, offset: middle })?;
+        let line = if at.segment == segment && at.offset < high { log::read_one(room, at)? } else { None };
+        match line.and_then(|line| head(&line.bytes)) {
+            Some(head) if !reached(&head) => start = at,
+            _ => high = middle,
+        }
+    }
+    Ok(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::layout;
+    use crate::log::Log;
+    use crate::message::record::{Event, Record};
+
+    /// A log of this many records, a second apart, with bodies of many sizes, in segments of at most `lines` lines.
+    fn room(records: u64, lines: u64) -> (tempfile::TempDir, Dir) {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let dir = Dir::open(temporary.path()).expect("it opens");
+        let mut segment = 0;
+        for seq in 1..=records {
+            if (seq - 1) % lines == 0 {
+                segment += 1;
+            }
+            let mut log = open(&dir, segment);
+            let mut record = Record::new(Event::Accepted);
+            (record.seq, record.at, record.count) = (seq, stamp(seq).to_string(), Some(1));
+            let body = "x".repeat((seq as usize * 7919) % 3000);
+            record.message = serde_json::value::to_raw_value(&body).ok();
+            log.append(&record.line()).expect("it is written");
+        }
+        (temporary, dir)
+    }
+
+    fn open(dir: &Dir, segment: u32) -> Log {
+        let there = dir.make(layout::LOG).and_then(|log| log.stat(layout::segment(segment))).expect("a directory");
+        Log::open(dir, Position { segment, offset: there.map_or(0, |meta| meta.size) }).expect("it opens")
+    }
+
+    fn stamp(seq: u64) -> Stamp {
+        Stamp::from_micros(1_800_000_000_000_000 + seq as i64 * 1_000_000)
+    }
+
+    fn seq_at(dir: &Dir, at: Position) -> Option<u64> {
+        let line = log::read_one(dir, at).expect("it is read")?;
+        head(&line.bytes).map(|head| head.seq)
+    }
+
+    #[test]
+    fn every_number_and_every_time_is_found_in_one_segment_and_in_many() {
+        for (records, lines) in [(1, 1), (150, 1000), (60, 13), (12, 1)] {
+            let (_kept, dir) = room(records, lines);
+            for seq in 1..=records {
+                let line = by_seq(&dir, seq).expect("it is read").expect("it is there");
+                assert_eq!(head(&line.bytes), Some(Head { seq, at: stamp(seq) }));
+                let just = |micros| Stamp::from_micros(stamp(seq).micros() + micros);
+                let found = [-1, 0, 1].map(|micros| seq_at(&dir, since(&dir, just(micros)).expect("it is read")));
+                assert_eq!(found, [Some(seq), Some(seq), (seq < records).then_some(seq + 1)]);
+            }
+            assert!(by_seq(&dir, 0).expect("it is read").is_none());
+            assert!(by_seq(&dir, records + 1).expect("it is read").is_none());
+        }
+    }
+
+    #[test]
+    fn an_empty_log_and_a_cut_last_line_are_no_failure() {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let dir = Dir::open(temporary.path()).expect("it opens");
+        assert_eq!(since(&dir, stamp(1)).expect("it is read"), START);
+        assert!(by_seq(&dir, 1).expect("it is read").is_none());
+        let (_kept, dir) = room(100, 1000);
+        let mut log = open(&dir, 1);
+        let end = log.end().expect("it has an end");
+        log.append(b"{\"seq\":101,\"at\":\"2030-01-01T00:00:00.000000Z\",\"bat").expect("it is written");
+        assert!(by_seq(&dir, 101).expect("it is read").is_none());
+        assert_eq!(since(&dir, stamp(101)).expect("it is read"), end);
+        assert_eq!(by_seq(&dir, 100).expect("it is read").map(|line| line.end()), Some(end));
+    }
+
+    #[test]
+    fn the_last_bytes_begin_at_a_line() {
+        let (_kept, dir) = room(300, 37);
+        for bytes in [0, 1, 5_000, 100_000, 1 << 30] {
+            let at = log::before_end(&dir, bytes).expect("it is read");
+            let line = log::read_one(&dir, at).expect("it is read");
+            assert!(line.is_none_or(|line| head(&line.bytes).is_some()), "{bytes}");
+        }
+        assert_eq!(log::before_end(&dir, 1 << 30).expect("it is read"), START);
+    }
+}

@@ -1,0 +1,220 @@
+//! Reading much of the log fast: some segments at a time, in big blocks, from which only lines that may matter are taken.
+
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::log;
+use crate::log::Position;
+use regex::bytes::Regex;
+use std::collections::VecDeque;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// How much is read at once.
+const BLOCK: usize = 1 << 20;
+/// How many blocks a reader may be ahead of whoever takes them.
+const BLOCKS_AHEAD: usize = 8;
+/// No more readers than this, whatever the machine has: beyond it, memory is what they wait for.
+const READERS: usize = 8;
+
+/// What came of a part of the log.
+pub struct Block<T> {
+    /// How many bytes of log it had.
+    pub bytes: u64,
+    /// What was taken from it, in the order of the log.
+    pub found: Vec<T>,
+}
+
+/// The blocks of a scan, in the order of the log. When it is dropped, the reading ends.
+pub struct Scan<T> {
+    job: Arc<Job<T>>,
+    /// Segments that nobody reads yet.
+    left: VecDeque<u32>,
+    readers: VecDeque<Receiver<Result<Block<T>>>>,
+    most: usize,
+    total: u64,
+}
+
+struct Job<T> {
+    room: Dir,
+    from: Position,
+    to: Position,
+    sieve: Option<Regex>,
+    take: Take<T>,
+}
+
+/// What makes something of a line that stands at a position.
+type Take<T> = Box<dyn Fn(&[u8], Position) -> Option<T> + Send + Sync>;
+type Blocks<T> = SyncSender<Result<Block<T>>>;
+
+/// Reads the committed lines from `from` on, up to `to` if that is given. Only those that match the sieve are given to
+/// `take`, which runs in several threads; the sieve must not match a line end.
+pub fn scan<T: Send + 'static>(
+    room: &Dir,
+    (from, to): (Position, Option<Position>),
+    sieve: Option<Regex>,
+    take: impl Fn(&[u8], Position) -> Option<T> + Send + Sync + 'static,
+) -> Result<Scan<T>> {
+    let end = log::committed(room)?;
+    let to = to.map_or(end, |to| to.min(end));
+    let is_asked = |&segment: &u32| segment >= from.segment && segment <= to.segment;
+    let left: VecDeque<u32> = log::segments(room)?.into_iter().filter(is_asked).collect();
+    let mut total = 0;
+    for &segment in &left {
+        total += log::length(room, segment)?.unwrap_or(limits::SEGMENT_BYTES);
+    }
+    let total = total.saturating_sub(from.offset);
+    let job = Arc::new(Job { room: room.clone(), from, to, sieve, take: Box::new(take) });
+    let most = std::thread::available_parallelism().map_or(1, usize::from).min(READERS);
+    Ok(Scan { job, left, readers: VecDeque::new(), most, total })
+}
+
+impl<T> Scan<T> {
+    /// About how many bytes there are to be read.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+impl<T: Send + 'static> Scan<T> {
+    fn start_readers(&mut self) -> Result<()> {
+        while self.readers.len() < self.most {
+            let Some(segment) = self.left.pop_front() else { break };
+            let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
+            let job = self.job.clone();
+            let read = move || {
+                if let Err(e) = job.segment(segment, &sender) {
+                    let _ = sender.send(Err(e));
+                }
+            };
+            std::thread::Builder::new().spawn(read).doing("start a reader of", layout::segment(segment))?;
+            self.readers.push_back(receiver);
+        }
+        Ok(())
+    }
+}
+
+impl<T: Send + 'static> Iterator for Scan<T> {
+    type Item = Result<Block<T>>;
+
+    fn next(&mut self) -> Option<Result<Block<T>>> {
+        loop {
+            if let Err(e) = self.start_readers() {
+                return Some(Err(e));
+            }
+            match self.readers.front()?.recv() {
+                Ok(block) => return Some(block),
+                Err(_) => drop(self.readers.pop_front()),
+            }
+        }
+    }
+}
+
+impl<T> Job<T> {
+    fn segment(&self, segment: u32, blocks: &Blocks<T>) -> Result<()> {
+        let offset = if segment == self.from.segment { self.from.offset } else { 0 };
+        let at = Position { segment, offset };
+        let end = if self.to.segment == segment { self.to.offset } else { u64::MAX };
+        match log::length(&self.room, segment)? {
+            Some(_) => match self.plain(at, end, blocks) {
+                // It was packed away meanwhile.
+                Err(e) if e.errno() == Some(libc::ENOENT) => self.packed(at, end, blocks),
+                done => done,
+            },
+            None => self.packed(at, end, blocks),
+        }
+    }
+
+    /// Reads a segment that stands as it was written.
+    fn plain(&self, mut at: Position, end: u64, blocks: &Blocks<T>) -> Result<()> {
+        let name = layout::segment(at.segment);
+        let dir = self.room.sub(layout::LOG)?;
+        let mut file = dir.look(&name)?;
+        file.seek(SeekFrom::Start(at.offset)).doing("read", dir.at(&name))?;
+        let mut file = file.take(end.saturating_sub(at.offset));
+        let (mut held, mut filled) = (vec![0; BLOCK], 0);
+        loop {
+            if filled == held.len() {
+                // No record is that long: a damaged log.
+                if held.len() as u64 > limits::MESSAGE_BYTES_MOST * 2 {
+                    (at.offset, filled) = (at.offset + filled as u64, 0);
+                }
+                held.resize(held.len() * 2, 0);
+            }
+            let read = file.read(&mut held[filled..]).doing("read", dir.at(&name))?;
+            let Some(whole) = memchr::memrchr(b'\n', &held[filled..filled + read]).map(|last| filled + last + 1) else {
+                filled += read;
+                if read == 0 {
+                    return Ok(());
+                }
+                continue;
+            };
+            filled += read;
+            if self.block(&held[..whole], at, blocks).is_break() {
+                return Ok(());
+            }
+            held.copy_within(whole..filled, 0);
+            (at.offset, filled) = (at.offset + whole as u64, filled - whole);
+        }
+    }
+
+    /// Reads a segment as the log gives it, line by line.
+    fn packed(&self, at: Position, end: u64, blocks: &Blocks<T>) -> Result<()> {
+        let (mut held, mut begins) = (Vec::with_capacity(BLOCK), at);
+        for line in log::read(&self.room, at)? {
+            let line = line?;
+            if line.at.segment != at.segment || line.at.offset >= end || !line.bytes.ends_with(b"\n") {
+                break;
+            }
+            if held.len() + line.bytes.len() > BLOCK {
+                if self.block(&held, begins, blocks).is_break() {
+                    return Ok(());
+                }
+                (held, begins) = (Vec::with_capacity(BLOCK), line.at);
+            }
+            held.extend(line.bytes);
+        }
+        let _ = self.block(&held, begins, blocks);
+        Ok(())
+    }
+
+    /// Takes what is wanted from whole lines, and hands it on; breaks if nobody wants any more.
+    fn block(&self, lines: &[u8], begins: Position, blocks: &Blocks<T>) -> ControlFlow<()> {
+        let mut found = Vec::new();
+        let mut from = 0;
+        while from < lines.len() {
+            let hit = match &self.sieve {
+                None => from,
+                Some(sieve) => match sieve.find_at(lines, from) {
+                    Some(hit) => hit.start(),
+                    None => break,
+                },
+            };
+            let start = memchr::memrchr(b'\n', &lines[from..hit]).map_or(from, |end| from + end + 1);
+            let end = memchr::memchr(b'\n', &lines[hit..]).map_or(lines.len(), |end| hit + end + 1);
+            let at = Position { segment: begins.segment, offset: begins.offset + start as u64 };
+            found.extend((self.take)(&lines[start..end], at));
+            from = end;
+        }
+        match blocks.send(Ok(Block { bytes: lines.len() as u64, found })) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// A sieve that lets through every line with one of these texts in it, or `None` for too many of them.
+pub fn sieve(texts: &[String]) -> Result<Option<Regex>> {
+    const MANY: usize = 64;
+    if texts.is_empty() || texts.len() > MANY {
+        return Ok(None);
+    }
+    let each: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
+    // Each text was measured before; only texts of absurd length make a pattern that can't be compiled.
+    Regex::new(&each.join("|")).map(Some).map_err(|e| Error::Usage {
+        what: format!("these can't be looked up: {e}"),
+        cure: "give fewer or shorter ones".into(),
+    })
+}

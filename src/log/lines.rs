@@ -1,0 +1,186 @@
+//! Reading the log: lines from a position on, wherever their segment stands.
+
+use super::segments::{self, Segment};
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::message::record::{Hash, hash_line};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read};
+
+/// A place in the log: a segment, and a byte in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Position {
+    /// The segment's number, from 1.
+    pub segment: u32,
+    /// The byte where a line begins, or the segment's end.
+    pub offset: u64,
+}
+
+/// Where the log begins.
+pub const START: Position = Position { segment: 1, offset: 0 };
+
+/// A line of the log as it stands there, newline included.
+pub struct Line {
+    /// Where it begins.
+    pub at: Position,
+    /// Its bytes. A last line that was cut short has no newline.
+    pub bytes: Vec<u8>,
+}
+
+impl Line {
+    /// Where the next line begins.
+    pub fn end(&self) -> Position {
+        Position { segment: self.at.segment, offset: self.at.offset + self.bytes.len() as u64 }
+    }
+
+    /// The hash that the next line has to carry.
+    pub fn hash(&self) -> Hash {
+        hash_line(&self.bytes)
+    }
+}
+
+/// The numbers of the log's segments, in order, wherever they stand.
+pub fn segments(room: &Dir) -> Result<Vec<u32>> {
+    segments::from(room, START.segment)
+}
+
+/// Where the log ends at this moment, perhaps in the middle of a line that is just being written.
+pub fn now(room: &Dir) -> Result<Position> {
+    let Some(&segment) = segments(room)?.last() else { return Ok(START) };
+    let written = room.sub(layout::LOG)?.stat(layout::segment(segment))?;
+    Ok(Position { segment, offset: written.map_or(0, |meta| meta.size) })
+}
+
+/// Reads the log's lines from `from` on, over all following segments, archived or not. Read from [`START`] on, the log
+/// begins with the first segment that there is: its owner may have moved the archive away.
+pub fn read(room: &Dir, from: Position) -> Result<Lines> {
+    let mut lines = Lines::of(room, segments::from(room, from.segment)?, from);
+    lines.wanted = Some(from.segment).filter(|_| from != START);
+    Ok(lines)
+}
+
+/// Reads the log's lines from its first on, which must be there.
+pub fn read_whole(room: &Dir) -> Result<Lines> {
+    let mut lines = Lines::of(room, segments(room)?, START);
+    lines.wanted = Some(START.segment);
+    Ok(lines)
+}
+
+/// Where a line begins that has about this many bytes of log behind it, or the log's start if it has fewer.
+pub fn before_end(room: &Dir, bytes: u64) -> Result<Position> {
+    let mut left = bytes;
+    for &segment in segments(room)?.iter().rev() {
+        let length = length(room, segment)?;
+        match length {
+            Some(length) if length > left => return next_line(room, Position { segment, offset: length - left }),
+            // How much a packed one holds is not known before it is read.
+            None if left <= limits::SEGMENT_BYTES => return Ok(Position { segment, offset: 0 }),
+            length => left = left.saturating_sub(length.unwrap_or(limits::SEGMENT_BYTES)),
+        }
+    }
+    Ok(START)
+}
+
+/// Where the first line begins behind a place that may be in the middle of one.
+pub fn next_line(room: &Dir, within: Position) -> Result<Position> {
+    Ok(read_one(room, within)?.map_or(within, |rest| rest.end()))
+}
+
+/// How many bytes a segment has that stands as it was written; `None` for one that is packed away.
+pub fn length(room: &Dir, segment: u32) -> Result<Option<u64>> {
+    Ok(room.sub(layout::LOG)?.stat(layout::segment(segment))?.map(|meta| meta.size))
+}
+
+/// The one line at a position.
+pub fn read_one(room: &Dir, at: Position) -> Result<Option<Line>> {
+    line_at(room, Segment::open(room, at.segment)?, at)
+}
+
+/// The one line at a position, unless its segment was archived.
+pub fn read_live(room: &Dir, at: Position) -> Result<Option<Line>> {
+    line_at(room, Segment::open_live(room, at.segment)?, at)
+}
+
+fn line_at(room: &Dir, segment: Option<Segment>, at: Position) -> Result<Option<Line>> {
+    let Some(segment) = segment else { return Ok(None) };
+    let mut lines = Lines::of(room, Vec::new(), at);
+    lines.begin(segment, at)?;
+    lines.next().transpose()
+}
+
+/// An iterator over the log's lines.
+pub struct Lines {
+    room: Dir,
+    /// Those still to be read, the next one last.
+    segments: Vec<u32>,
+    /// The number that has to follow.
+    wanted: Option<u32>,
+    skip: Position,
+    open: Option<(BufReader<Segment>, Position)>,
+}
+
+impl Lines {
+    fn of(room: &Dir, mut segments: Vec<u32>, skip: Position) -> Lines {
+        segments.reverse();
+        Lines { room: room.clone(), segments, wanted: None, skip, open: None }
+    }
+
+    fn open_next(&mut self) -> Option<Result<()>> {
+        let number = self.segments.pop()?;
+        if let Some(wanted) = self.wanted.filter(|&wanted| wanted != number) {
+            self.segments.clear();
+            return Some(Err(segments::missing(&self.room, wanted)));
+        }
+        self.wanted = number.checked_add(1);
+        let offset = if number == self.skip.segment { self.skip.offset } else { 0 };
+        let opened = match Segment::open(&self.room, number) {
+            Ok(Some(segment)) => self.begin(segment, Position { segment: number, offset }),
+            Ok(None) => Err(segments::missing(&self.room, number)),
+            Err(e) => Err(e),
+        };
+        Some(opened)
+    }
+
+    fn begin(&mut self, mut segment: Segment, at: Position) -> Result<()> {
+        segment.skip(at.offset)?;
+        self.open = Some((BufReader::with_capacity(1 << 18, segment), at));
+        Ok(())
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<Line>;
+
+    fn next(&mut self) -> Option<Result<Line>> {
+        loop {
+            let Some((reader, at)) = &mut self.open else {
+                match self.open_next()? {
+                    Ok(()) => continue,
+                    Err(e) => return Some(Err(e)),
+                }
+            };
+            let mut bytes = Vec::with_capacity(1024);
+            // A damaged log could have a line of any length; a record is bounded by the message's bound.
+            let most = crate::base::limits::MESSAGE_BYTES_MOST * 2;
+            match reader.by_ref().take(most).read_until(b'\n', &mut bytes) {
+                Ok(0) if at.offset == 0 && reader.get_ref().is_packed() => {
+                    let empty = segments::damaged(&reader.get_ref().path, "it holds nothing");
+                    (self.open, self.segments) = (None, Vec::new());
+                    return Some(Err(empty));
+                }
+                Ok(0) => self.open = None,
+                Ok(_) => {
+                    let line = Line { at: *at, bytes };
+                    *at = line.end();
+                    return Some(Ok(line));
+                }
+                Err(e) => {
+                    let failed = reader.get_ref().failed(e);
+                    (self.open, self.segments) = (None, Vec::new());
+                    return Some(Err(failed));
+                }
+            }
+        }
+    }
+}

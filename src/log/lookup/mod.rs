@@ -1,0 +1,209 @@
+//! Looking a message up: what a reference means, among what somebody may see, archived or not.
+
+mod past;
+
+pub use past::{Eyes, Past};
+
+use crate::base::error::{Error, Problem, Result};
+use crate::base::limits;
+use crate::disk::Dir;
+use crate::log;
+use crate::log::state::State;
+use crate::log::{Line, Position, START, find};
+use crate::message::address::quoted;
+use crate::message::id;
+use crate::message::reference::{Chosen, Fit, Reference, choose};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// A message, and where its line begins.
+pub type Placed = (Past, Position);
+
+/// Why a reference means no one message.
+#[derive(Debug, Clone)]
+pub enum Unclear {
+    /// There is none that it could mean.
+    Missing,
+    /// It could mean any of these.
+    Several(Vec<Past>),
+}
+
+/// How often whoever must not be kept busy may look through the whole log: after each time it rests ten times as long.
+#[derive(Debug, Default)]
+pub struct Pace {
+    again: Option<Instant>,
+}
+
+impl Pace {
+    fn begin(&self) -> Result<Instant> {
+        let now = Instant::now();
+        match self.again {
+            Some(again) if again > now => Err(Error::Busy {
+                what: "an acknowledgement names a message that only the whole log can show".into(),
+                cure: "it is looked up in a moment; name messages as #12 to have them found at once".into(),
+            }),
+            _ => Ok(now),
+        }
+    }
+
+    fn end(&mut self, began: Instant) {
+        let took = began.elapsed();
+        self.again = (took > Duration::from_millis(20)).then(|| Instant::now() + took * 10);
+    }
+}
+
+/// The message that each reference means, among what these eyes may see.
+///
+/// Where a state is given, its ids find a message fast that stands in `log/`, and only what they don't have is looked for in
+/// the whole log: all of it in one pass, in which only lines are parsed that may be meant.
+pub fn find(
+    room: &Dir,
+    state: Option<&State>,
+    eyes: &Eyes,
+    references: &[String],
+    pace: &mut Pace,
+) -> Result<Vec<std::result::Result<Placed, Unclear>>> {
+    let parsed: Vec<Option<Reference>> = references.iter().map(|text| Reference::parse(text)).collect();
+    let mut found: Vec<Vec<(Fit, Placed)>> = Vec::with_capacity(parsed.len());
+    for reference in &parsed {
+        let near = reference.as_ref().map(|reference| nearby(room, state, eyes, reference)).transpose()?;
+        found.push(near.unwrap_or_default());
+    }
+    let is_sought = |n: usize| state.is_none() || found[n].is_empty();
+    let sought = |(n, reference): (usize, &Option<Reference>)| {
+        Some((n, reference.clone()?)).filter(|(n, reference)| reference.id().is_some() && is_sought(*n))
+    };
+    let sought: Vec<(usize, Reference)> = parsed.iter().enumerate().filter_map(sought).collect();
+    if !sought.is_empty() {
+        let began = pace.begin()?;
+        for (n, fit, placed) in in_whole_log(room, eyes, sought)? {
+            if !found[n].iter().any(|(_, (past, _))| past.seq == placed.0.seq) {
+                found[n].push((fit, placed));
+            }
+        }
+        pace.end(began);
+    }
+    Ok(found.into_iter().map(|found| one(eyes, found)).collect())
+}
+
+/// The same for one reference, without a state; an error where it means no one message.
+pub fn one_of(room: &Dir, eyes: &Eyes, reference: &str) -> Result<Past> {
+    let found = find(room, None, eyes, &[reference.to_owned()], &mut Pace::default())?.pop();
+    let found = found.unwrap_or(Err(Unclear::Missing));
+    found.map(|(past, _)| past).map_err(|unclear| unclear.error(eyes, reference))
+}
+
+/// The name of the thread that a message belongs to, where a number names one; else the name as it stands.
+pub fn thread_name(room: &Dir, eyes: &Eyes, name: &str) -> Result<String> {
+    let Some(seq) = Reference::parse(name).and_then(|reference| reference.seq()) else { return Ok(name.to_owned()) };
+    match find::by_seq(room, seq)?.and_then(|line| Past::read(&line.bytes)).filter(|past| eyes.see(past)) {
+        Some(past) => Ok(past.thread_id.unwrap_or(past.id)),
+        None if name.starts_with('#') => Err(Unclear::Missing.error(eyes, name)),
+        None => Ok(name.to_owned()),
+    }
+}
+
+fn one(eyes: &Eyes, mut found: Vec<(Fit, Placed)>) -> std::result::Result<Placed, Unclear> {
+    // Who sees everything means the own messages first.
+    for fit in [Fit::Whole, Fit::Beginning] {
+        let own = |(of, (past, _)): &(Fit, Placed)| *of == fit && eyes.is_theirs(past);
+        if found.iter().any(own) {
+            found.retain(|one| one.0 != fit || own(one));
+        }
+    }
+    match choose(found) {
+        Chosen::One(one) => Ok(one),
+        Chosen::None => Err(Unclear::Missing),
+        Chosen::Several(many) => Err(Unclear::Several(many.into_iter().map(|(past, _)| past).collect())),
+    }
+}
+
+/// What is found without looking through the log: by its number, and by its whole id in a state.
+fn nearby(room: &Dir, state: Option<&State>, eyes: &Eyes, reference: &Reference) -> Result<Vec<(Fit, Placed)>> {
+    let mut found: Vec<(Fit, Placed)> = Vec::new();
+    let mut add = |line: Option<Line>| {
+        let Some(line) = line else { return };
+        let Some(past) = Past::read(&line.bytes).filter(|past| eyes.see(past)) else { return };
+        let is_it = reference.fit(&past.from, &past.id, Some(past.seq)) == Some(Fit::Whole);
+        if is_it && !found.iter().any(|(_, (other, _))| other.seq == past.seq) {
+            found.push((Fit::Whole, (past, line.at)));
+        }
+    };
+    if let Some(seq) = reference.seq() {
+        add(find::by_seq(room, seq)?);
+    }
+    if let (Some(state), Some(id)) = (state, reference.id()) {
+        let senders = [id::MAILBAG].into_iter().chain(state.active.keys().map(|sender| &**sender));
+        for sender in senders.filter(|sender| reference.sender().is_none_or(|wanted| wanted == *sender)) {
+            for place in state.ids.places(sender, id) {
+                add(log::read_one(room, place)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// One pass over the log. Of messages whose id only begins like this, some are enough to say that it is ambiguous.
+fn in_whole_log(room: &Dir, eyes: &Eyes, sought: Vec<(usize, Reference)>) -> Result<Vec<(usize, Fit, Placed)>> {
+    let texts: Vec<String> =
+        sought.iter().filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?))).collect();
+    let (eyes, begun) = (eyes.clone(), AtomicUsize::new(0));
+    let take = move |line: &[u8], at: Position| {
+        let past = Past::read(line).filter(|past| eyes.see(past))?;
+        let fits = |(n, reference): &(usize, Reference)| Some((*n, reference.fit(&past.from, &past.id, None)?));
+        let mut fits: Vec<(usize, Fit)> = sought.iter().filter_map(fits).collect();
+        let is_enough = || begun.fetch_add(1, Ordering::Relaxed) >= limits::BEGINNINGS;
+        fits.retain(|(_, fit)| *fit == Fit::Whole || !is_enough());
+        (!fits.is_empty()).then_some((fits, (past, at)))
+    };
+    let mut found = Vec::new();
+    for block in find::scan(room, (START, None), find::sieve(&texts)?, take)? {
+        for (fits, placed) in block?.found {
+            found.extend(fits.into_iter().map(|(n, fit)| (n, fit, placed.clone())));
+        }
+    }
+    Ok(found)
+}
+
+impl Unclear {
+    /// As the error of a command.
+    pub fn error(&self, eyes: &Eyes, reference: &str) -> Error {
+        let (what, cure) = self.words(eyes, reference);
+        match self {
+            Unclear::Missing => Error::NotFound { what, cure },
+            Unclear::Several(_) => Error::Usage { what, cure },
+        }
+    }
+
+    /// As a reason for which a message is refused.
+    pub fn problem(&self, eyes: &Eyes, reference: &str) -> Problem {
+        let (what, fix) = self.words(eyes, reference);
+        match self {
+            Unclear::Missing => Problem::new("unknown_reference", what).fix(fix),
+            Unclear::Several(_) => Problem::new("ambiguous_reference", what).fix(fix),
+        }
+    }
+
+    fn words(&self, eyes: &Eyes, reference: &str) -> (String, String) {
+        let reference = quoted(reference);
+        match (self, eyes.only_of()) {
+            (Unclear::Several(found), _) => {
+                let names = found.iter().map(|past| (past.seq, past.name()));
+                several(&reference, names.map(|(seq, name)| format!("#{seq} ({name})")))
+            }
+            (Unclear::Missing, None) => (format!("the log has no message {reference}"), SPELLINGS.into()),
+            (Unclear::Missing, Some(agent)) => {
+                (format!("{agent} neither sent nor received a message {reference}"), SPELLINGS.into())
+            }
+        }
+    }
+}
+
+/// How to name a message.
+const SPELLINGS: &str = "write its number as #12, its id, the beginning of its id, or SENDER/ID; `mailbag list` and `mailbag log` show them";
+
+/// That a reference is ambiguous, and what it could mean.
+pub fn several(reference: &str, names: impl Iterator<Item = String>) -> (String, String) {
+    let names: Vec<String> = names.take(limits::PROBLEMS).collect();
+    (format!("{reference} is ambiguous: it means several messages"), format!("write one of {}", names.join(", ")))
+}

@@ -1,0 +1,121 @@
+//! A message as the log has it, and who may look at it.
+
+use crate::message::record::{Event, Record};
+use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// A message that was accepted, or that the router wrote itself.
+#[derive(Debug, Clone, Serialize)]
+pub struct Past {
+    /// The number of its record in the log.
+    pub seq: u64,
+    /// When it was accepted.
+    pub accepted_at: String,
+    /// Its id.
+    pub id: String,
+    /// Who wrote it.
+    pub from: Arc<str>,
+    /// The agents that got a copy.
+    pub recipients: Vec<Arc<str>>,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its priority.
+    pub priority: String,
+    /// Its channel.
+    pub channel: String,
+    /// What it is about.
+    pub subject: Option<String>,
+    /// The first line of its body.
+    pub preview: Option<String>,
+    /// Its conversation.
+    pub thread_id: Option<String>,
+    /// The message that it answers.
+    pub in_reply_to: Option<String>,
+    /// Does its sender wait for an answer?
+    pub requires_response: bool,
+    /// Every field, as it was sent.
+    #[serde(skip)]
+    pub message: Map<String, Value>,
+}
+
+impl Past {
+    /// The message of a line of the log; `None` if the line is about none.
+    pub fn read(line: &[u8]) -> Option<Past> {
+        Past::of(serde_json::from_slice(line).ok()?)
+    }
+
+    fn of(record: Record) -> Option<Past> {
+        if !matches!(record.event, Event::Accepted | Event::Refused | Event::Notice) {
+            return None;
+        }
+        let message: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+        let text = |field: &str| message.get(field).and_then(Value::as_str).map(str::to_owned);
+        let first_line = |body: String| body.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        Some(Past {
+            seq: record.seq,
+            recipients: record.recipients().map(|(agent, _)| agent.clone()).collect(),
+            accepted_at: record.at,
+            id: record.id?,
+            from: record.from.unwrap_or_else(|| id::MAILBAG.into()),
+            kind: text("type").unwrap_or_else(|| "message".into()),
+            priority: text("priority").unwrap_or_else(|| DEFAULT_PRIORITY.into()),
+            channel: text("channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
+            subject: text("subject"),
+            preview: text("body").and_then(first_line),
+            thread_id: text("thread_id"),
+            in_reply_to: text("in_reply_to"),
+            requires_response: message.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
+            message,
+        })
+    }
+
+    /// Did this agent send it or get a copy?
+    pub fn concerns(&self, agent: &str) -> bool {
+        &*self.from == agent || self.recipients.iter().any(|recipient| &**recipient == agent)
+    }
+
+    /// `<sender>/<id>`
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.from, self.id)
+    }
+}
+
+/// Who looks: an agent sees what it sent and what it got; the human, and whoever looks without a name, sees all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Eyes {
+    agent: Option<String>,
+    all: bool,
+}
+
+impl Eyes {
+    /// Of nobody in particular.
+    pub const ALL: Eyes = Eyes { agent: None, all: true };
+
+    /// Of that agent or of the human.
+    pub fn of(agent: &str) -> Eyes {
+        Eyes { agent: Some(agent.to_owned()), all: agent == id::HUMAN }
+    }
+
+    /// Of that agent alone, also if it is the human.
+    pub fn only(agent: &str) -> Eyes {
+        Eyes { agent: Some(agent.to_owned()), all: false }
+    }
+
+    /// Is it for them?
+    pub fn see(&self, past: &Past) -> bool {
+        self.all || self.is_theirs(past)
+    }
+
+    /// Did they send it or get a copy?
+    pub fn is_theirs(&self, past: &Past) -> bool {
+        self.agent.as_ref().is_some_and(|agent| past.concerns(agent))
+    }
+
+    /// The agent, where they see nothing but its own.
+    pub fn only_of(&self) -> Option<&str> {
+        self.agent.as_deref().filter(|_| !self.all)
+    }
+}

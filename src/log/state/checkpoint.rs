@@ -1,0 +1,134 @@
+//! The checkpoint: a digest-checked copy of the state, so that a start reads only the log's tail.
+//!
+//! It is a cache. One that is missing, damaged, of another version, or that doesn't fit the log is not used, and the
+//! state is made from the whole log.
+
+use super::mailboxes::{Mailboxes, Sizes};
+use super::{Activity, Begun, Counts, Ids, Open, State, Timed, Timers};
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::log;
+use crate::log::Position;
+use crate::message::record::{Hash, hash_line, hex};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+const VERSION: u32 = 5;
+
+/// The first line of the file's body; the ids and the copies follow it as raw entries.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    version: u32,
+    room: Option<String>,
+    seq: u64,
+    batch: u64,
+    at: i64,
+    prev: Hash,
+    claim: u64,
+    open: Vec<Open>,
+    heard: BTreeSet<String>,
+    active: BTreeMap<Arc<str>, i64>,
+    #[serde(rename = "lives")]
+    activity: Activity,
+    channels: BTreeMap<Arc<str>, u64>,
+    counts: Counts,
+    timers: Vec<Timed>,
+    #[serde(default)]
+    begun: BTreeMap<String, Begun>,
+    last: Position,
+    end: Position,
+    ids: usize,
+    mailboxes: Vec<(Arc<str>, Sizes)>,
+}
+
+impl State {
+    /// Writes the checkpoint. Survives a kill at any instant: the old one or the new one stands.
+    pub fn save(&self, room: &Dir) -> Result<()> {
+        room.replace(layout::CHECKPOINT, &self.checkpoint())
+    }
+
+    /// What the checkpoint's file holds.
+    pub fn checkpoint(&self) -> Vec<u8> {
+        let mut raw = self.ids.bytes();
+        let ids = raw.len();
+        let mailboxes = self.mailboxes.put(&mut raw);
+        let head = Head {
+            version: VERSION,
+            room: self.room.clone(),
+            seq: self.seq,
+            batch: self.batch,
+            at: self.at.micros(),
+            prev: self.prev,
+            claim: self.claim,
+            open: self.open.values().cloned().collect(),
+            heard: self.heard.clone(),
+            active: self.active.iter().map(|(agent, at)| (agent.clone(), at.micros())).collect(),
+            activity: self.activity.clone(),
+            channels: self.channels.clone(),
+            counts: self.counts,
+            timers: self.timers.iter().cloned().collect(),
+            begun: self.begun.clone(),
+            last: self.last,
+            end: self.end,
+            ids,
+            mailboxes,
+        };
+        let mut body = serde_json::to_vec(&head).expect("a checkpoint has only text keys");
+        body.push(b'\n');
+        body.append(&mut raw);
+        let mut file = hex(&hash_line(&body)).into_bytes();
+        file.push(b'\n');
+        file.extend(body);
+        file
+    }
+}
+
+/// The state as of the checkpoint, if there is one that is whole. Whether it fits the log is not asked.
+pub fn saved(room: &Dir) -> Option<State> {
+    let file = room.read(layout::CHECKPOINT, limits::CHECKPOINT_MOST).ok()??;
+    read(&file)
+}
+
+/// The state as of the checkpoint, if there is one that is whole; and whether it fits the log.
+pub(super) fn load(room: &Dir) -> Result<Option<(State, bool)>> {
+    let Some(state) = saved(room) else { return Ok(None) };
+    let last = log::read_one(room, state.last)?;
+    let fits = last.is_some_and(|line| line.hash() == state.prev && line.end() == state.end);
+    Ok(Some((state, fits)))
+}
+
+fn read(file: &[u8]) -> Option<State> {
+    let (digest, body) = (file.get(..64)?, file.get(65..)?);
+    if hex(&hash_line(body)).as_bytes() != digest {
+        return None;
+    }
+    let cut = body.iter().position(|&byte| byte == b'\n')?;
+    let head: Head = serde_json::from_slice(&body[..cut]).ok()?;
+    if head.version != VERSION {
+        return None;
+    }
+    let (ids, mailboxes) = body[cut + 1..].split_at_checked(head.ids)?;
+    Some(State {
+        room: head.room,
+        seq: head.seq,
+        batch: head.batch,
+        at: Stamp::from_micros(head.at),
+        prev: head.prev,
+        claim: head.claim,
+        open: head.open.into_iter().map(|open| (open.seq, open)).collect(),
+        heard: head.heard,
+        active: head.active.into_iter().map(|(agent, at)| (agent, Stamp::from_micros(at))).collect(),
+        activity: head.activity,
+        channels: head.channels,
+        counts: head.counts,
+        ids: Ids::from_bytes(ids),
+        mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
+        timers: Timers::of(head.timers),
+        begun: head.begun,
+        last: head.last,
+        end: head.end,
+    })
+}

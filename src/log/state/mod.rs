@@ -1,0 +1,388 @@
+//! What the log amounts to: the state that the router needs, folded from the log's records.
+
+mod checkpoint;
+mod ids;
+mod activity;
+mod mailboxes;
+mod replay;
+mod timers;
+
+pub use activity::{Activity, DOING, Doing};
+pub use checkpoint::saved;
+pub use ids::Ids;
+pub use mailboxes::Mailboxes;
+pub use replay::{Damage, Last, Replayed, check_line, committed, replay, replay_durable};
+pub use timers::{Timed, Timers, Wanted};
+
+use crate::base::clock::Stamp;
+use crate::disk::layout;
+use crate::log::Position;
+use crate::message::id;
+use crate::message::record::{Act, Event, Group, Hash, NO_HASH, Record};
+use crate::message::status::{Climb, Status};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What a notice is about that tells a sender who has not read its message in time: this word, and the record.
+pub const EXPIRED: &str = "expired";
+/// What a notice is about that tells supervisors that a message is not answered.
+pub const OVERDUE: &str = "overdue";
+/// What a notice is about that tells the human at last.
+pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
+
+/// The state after the last whole batch of the log.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The room's id, as the log's first record gives it.
+    pub room: Option<String>,
+    /// The last record's number; 0 for an empty log.
+    pub seq: u64,
+    /// The last batch's number.
+    pub batch: u64,
+    /// The last record's accept time.
+    pub at: Stamp,
+    /// The hash of the last line.
+    pub prev: Hash,
+    /// The highest claim number that any record names.
+    pub claim: u64,
+    /// Records not settled yet: their copies may still stand in `spool/stage`, their claims in `spool/claim`.
+    pub open: BTreeMap<u64, Open>,
+    /// What notices were already sent about.
+    pub heard: BTreeSet<String>,
+    /// When each agent's last message was accepted.
+    pub active: BTreeMap<Arc<str>, Stamp>,
+    /// Everybody's other signs of life.
+    pub activity: Activity,
+    /// The last message that each channel shows.
+    pub channels: BTreeMap<Arc<str>, u64>,
+    /// How many records of each kind there are.
+    pub counts: Counts,
+    /// Which (sender, id) the log holds, and where.
+    pub ids: Ids,
+    /// How everybody's copies stand.
+    pub mailboxes: Mailboxes,
+    /// What has its time.
+    pub timers: Timers,
+    /// Claims whose lines are routed in several batches, and how far each is.
+    pub begun: BTreeMap<String, Begun>,
+    /// Where the last line begins.
+    pub last: Position,
+    /// Where the next line will begin.
+    pub end: Position,
+}
+
+/// How many messages the log holds, by what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// Accepted messages.
+    pub accepted: u64,
+    /// Copies made of them.
+    pub copies: u64,
+    /// Refused files.
+    pub refused: u64,
+    /// Messages that came again.
+    pub duplicates: u64,
+}
+
+/// How far a claim is whose lines are routed in several batches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// The last line that has a record.
+    pub line: u32,
+    /// Do further lines follow?
+    pub more: bool,
+    /// Was every line so far refused?
+    refused: bool,
+    /// The record of that line.
+    seq: u64,
+}
+
+/// A committed record whose copies or claim may still have to be moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// The record's number.
+    pub seq: u64,
+    /// What it is.
+    pub event: Event,
+    /// Its accept time in microseconds since 1970.
+    pub at: i64,
+    /// The claim to retire: a file name in `spool/claim`.
+    pub claim: Option<String>,
+    /// Which line of the claim it is, where that holds a message a line.
+    #[serde(default)]
+    pub line: Option<u32>,
+    /// Who wrote the message that is delivered.
+    pub from: Arc<str>,
+    /// That message's id.
+    pub id: String,
+    /// Who gets it.
+    pub to: Vec<Group>,
+    /// What the router has to do for it.
+    #[serde(default)]
+    pub act: Option<Act>,
+}
+
+/// A staged file and where it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its name in `spool/stage`.
+    pub staged: String,
+    /// Which of the agent's directories it goes to.
+    pub place: Place,
+    /// The agent whose directory that is.
+    pub agent: Arc<str>,
+    /// Its name there.
+    pub name: Arc<str>,
+}
+
+/// Which of an agent's directories a staged file goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// `inbox/<agent>`: a copy.
+    Inbox,
+    /// `rejected/<agent>`: the explanation of a refusal.
+    Rejected,
+}
+
+impl Place {
+    /// The directory, relative to the room.
+    pub fn of(self, agent: &str) -> std::path::PathBuf {
+        match self {
+            Place::Inbox => layout::inbox(agent),
+            Place::Rejected => layout::rejected(agent),
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            room: None,
+            seq: 0,
+            batch: 0,
+            at: Stamp::default(),
+            prev: NO_HASH,
+            claim: 0,
+            open: BTreeMap::new(),
+            heard: BTreeSet::new(),
+            active: BTreeMap::new(),
+            activity: Activity::default(),
+            channels: BTreeMap::new(),
+            counts: Counts::default(),
+            ids: Ids::default(),
+            mailboxes: Mailboxes::default(),
+            timers: Timers::default(),
+            begun: BTreeMap::new(),
+            last: crate::log::START,
+            end: crate::log::START,
+        }
+    }
+}
+
+impl State {
+    /// Takes in one more record, which stands at `at` in the log as a line of `length` bytes with this hash.
+    pub fn apply(&mut self, record: Record, at: Position, length: u64, hash: Hash) {
+        let stamp = record.stamp();
+        (self.seq, self.batch, self.at, self.prev) = (record.seq, record.batch, stamp, hash);
+        (self.last, self.end) = (at, Position { offset: at.offset + length, ..at });
+        let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
+        self.claim = self.claim.max(number);
+        match record.event {
+            Event::Room => self.room = record.room,
+            Event::Receipts => {
+                self.climb(&record.rungs, true);
+                let seen = record.rungs.iter().filter(|climb| climb.status == Status::Seen);
+                seen.for_each(|climb| self.activity.read(&climb.agent, stamp));
+            }
+            Event::Settled => record.settled.iter().for_each(|&(from, to)| self.settle(from, to)),
+            Event::Accepted => {
+                self.counts.accepted += 1;
+                self.counts.copies += record.to.iter().map(|group| group.agents.len() as u64).sum::<u64>();
+                if let Some(from) = &record.from {
+                    self.active.insert(from.clone(), stamp);
+                }
+                self.follow(&record, stamp, at);
+                self.shown(&record, stamp);
+                self.open_up(record, stamp, at);
+            }
+            Event::Refused | Event::Duplicate | Event::Notice => {
+                self.counts.refused += u64::from(record.event == Event::Refused);
+                self.counts.duplicates += u64::from(record.event == Event::Duplicate);
+                record.about.iter().for_each(|about| self.hear(about, stamp));
+                self.open_up(record, stamp, at);
+            }
+        }
+    }
+
+    // What an accepted message does to earlier ones, and what is to come of itself.
+    fn follow(&mut self, record: &Record, stamp: Stamp, at: Position) {
+        let Some(from) = &record.from else { return };
+        if let Some(answered) = record.answers {
+            self.timers.answered(answered, from);
+        }
+        if let Some(Act::Ack(climbs)) = &record.act {
+            self.climb(climbs, false);
+        }
+        let micros = |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
+        let (answer, ack) = (micros(&record.answer_by), micros(&record.ack_by));
+        let wanted = answer.or(ack).map(|due| Wanted {
+            due,
+            period: due - stamp.micros(),
+            answer: answer.is_some(),
+            of: record.recipients().map(|(agent, _)| agent.clone()).filter(|agent| &**agent != id::HUMAN).collect(),
+            told: false,
+        });
+        let wanted = wanted.filter(|wanted| !wanted.of.is_empty());
+        let expires = micros(&record.expires_at).filter(|_| !record.to.is_empty());
+        if wanted.is_some() || expires.is_some() {
+            let id = record.id.clone().unwrap_or_default();
+            let (seq, at, place) = (record.seq, stamp.micros(), at);
+            self.timers.insert(Timed { seq, at, place, from: from.clone(), id, expires, wanted });
+        }
+    }
+
+    fn climb(&mut self, climbs: &[Climb], left: bool) {
+        for Climb { status, agent, seqs } in climbs {
+            let left = left && *status != Status::Announced;
+            for &seq in seqs {
+                self.mailboxes.climb(agent, seq, *status, left);
+                self.timers.climbed(seq, agent, *status);
+            }
+        }
+    }
+
+    // What a notice was about: told once, of a message whose time came or of anything else.
+    fn hear(&mut self, about: &str, at: Stamp) {
+        let timed = about.split_once(' ').and_then(|(what, seq)| Some((what, seq.parse().ok()?)));
+        match timed {
+            Some((EXPIRED, seq)) => self.timers.expired(seq),
+            Some((OVERDUE, seq)) => self.timers.told(seq, at, false),
+            Some((OVERDUE_AT_LAST, seq)) => self.timers.told(seq, at, true),
+            _ => drop(self.heard.insert(about.to_owned())),
+        }
+    }
+
+    /// Forgets the ids in segments that were archived.
+    pub fn forget_archived_ids(&mut self, room: &crate::disk::Dir) -> crate::base::error::Result<()> {
+        let live = crate::log::live(room)?;
+        if live.first() != Some(&1) || live.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
+            self.ids.forget_all_but(&live);
+        }
+        Ok(())
+    }
+
+    /// When an agent last sent something, or took mail out of its inbox.
+    pub fn last_seen(&self, agent: &str) -> Option<Stamp> {
+        self.active.get(agent).copied().max(self.activity.read_at(agent))
+    }
+
+    fn shown(&mut self, record: &Record, at: Stamp) {
+        let Some((channel, kind)) = record.shown() else { return };
+        match self.channels.get_mut(&*channel) {
+            Some(last) => *last = record.seq,
+            None => drop(self.channels.insert(channel.into(), record.seq)),
+        }
+        if let Some(from) = record.from.as_ref().filter(|_| DOING.contains(&&*kind)) {
+            self.activity.said(from, record, at);
+        }
+    }
+
+    // A claim is begun by a record that says that more lines follow; its later records move it on.
+    fn count_line(&mut self, record: &Record) {
+        let (Some(claim), Some(line)) = (&record.claim, record.line) else { return };
+        let before = self.begun.get(claim).map(|begun| begun.refused);
+        if before.is_none() && !record.more {
+            return;
+        }
+        let open = || self.open.values().rev().take_while(|open| open.claim.as_ref() == Some(claim));
+        let before = before.unwrap_or_else(|| open().all(|open| open.event == Event::Refused));
+        let refused = before && record.event == Event::Refused;
+        self.begun.insert(claim.clone(), Begun { line, more: record.more, refused, seq: record.seq });
+    }
+
+    /// The line behind which a claim goes on, if it was begun and has further lines.
+    pub fn goes_on_behind(&self, claim: &str) -> Option<u32> {
+        self.begun.get(claim).filter(|begun| begun.more).map(|begun| begun.line)
+    }
+
+    fn open_up(&mut self, record: Record, at: Stamp, place: Position) {
+        self.count_line(&record);
+        if let (Some(from), Some(id)) = (&record.from, record.id.as_ref().filter(|_| record.event != Event::Duplicate))
+        {
+            self.ids.insert(from, id, place);
+        }
+        for (agent, _) in record.recipients().filter(|_| record.event != Event::Duplicate) {
+            self.mailboxes.deliver(agent, at, record.seq);
+        }
+        let open = Open {
+            seq: record.seq,
+            event: record.event,
+            at: at.micros(),
+            claim: record.claim,
+            line: record.line,
+            from: record.from.unwrap_or_else(|| crate::message::id::MAILBAG.into()),
+            id: record.id.unwrap_or_default(),
+            to: record.to,
+            act: record.act,
+        };
+        self.open.insert(open.seq, open);
+    }
+
+    /// Was everything refused that this record's claim holds? Lines that went in one batch stand next to each other, and
+    /// all are open until the first of them is retired.
+    pub fn is_all_refused(&self, open: &Open) -> bool {
+        if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
+            return begun.refused;
+        }
+        let same = |other: &&Open| other.claim == open.claim;
+        let before = self.open.range(..open.seq).rev().map(|(_, open)| open).take_while(same);
+        let behind = self.open.range(open.seq..).map(|(_, open)| open).take_while(same);
+        before.chain(behind).all(|open| open.event == Event::Refused)
+    }
+
+    fn settle(&mut self, from: u64, to: u64) {
+        let inside: Vec<u64> = self.open.range(from..=to.max(from)).map(|(&seq, _)| seq).collect();
+        inside.iter().for_each(|seq| drop(self.open.remove(seq)));
+        self.begun.retain(|_, begun| begun.more || !(from..=to.max(from)).contains(&begun.seq));
+    }
+}
+
+impl Open {
+    /// The number and outbox of its claim; 0 for what the router wrote itself.
+    pub fn claimed(&self) -> Option<layout::ClaimName<'_>> {
+        self.claim.as_deref().and_then(layout::read_claim)
+    }
+
+    /// Every staged file of this record, and where each goes.
+    pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
+        let claimed = self.claimed();
+        let number = claimed.map_or(0, |claim| claim.number);
+        let explanation = claimed.filter(|_| self.event == Event::Refused).map(|claim| Delivery {
+            staged: layout::staged_explanation(self.seq, number),
+            place: Place::Rejected,
+            agent: claim.agent.into(),
+            name: match self.line {
+                Some(line) => layout::explanation_of_line(self.seq, claim.original, line).into(),
+                None => layout::explanation(self.seq, claim.original).into(),
+            },
+        });
+        let name: Arc<str> = layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
+        let copies = self.to.iter().filter(|_| self.event != Event::Duplicate).flat_map(|group| &group.agents);
+        let copies = copies.map(move |agent| Delivery {
+            staged: layout::staged(self.seq, number, agent),
+            place: Place::Inbox,
+            agent: agent.clone(),
+            name: name.clone(),
+        });
+        explanation.into_iter().chain(copies)
+    }
+
+    /// Where its claim goes when everything is delivered: directory and name. `refused` says that nothing of it was
+    /// good.
+    pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
+        let claim = self.claimed()?;
+        let directory = if refused { layout::rejected(claim.agent) } else { layout::sent(claim.agent) };
+        Some((directory, layout::retired(self.seq, claim.original)))
+    }
+}

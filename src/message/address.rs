@@ -1,0 +1,214 @@
+//! The grammar of addresses: what a word in `to` asks for, before anybody looks it up.
+//!
+//! Nothing here knows a registry. [`Address::parse`] sorts a text by its shape alone, so that a client without a
+//! registry can check its own messages, and [`crate::room::resolve`] is left with look-ups.
+
+#![allow(clippy::result_large_err, reason = "a problem is made for refused input only, and read by people")]
+
+use crate::base::error::Problem;
+use crate::base::limits;
+use crate::message::id;
+use serde_json::json;
+use std::fmt;
+
+/// The longest glob. A name has at most [`limits::NAME`] bytes, so a longer pattern is all but sure to be a mistake.
+pub const GLOB_BYTES: usize = 2 * limits::NAME;
+/// The most wildcards (`*`, `?`, `[`, `{`) in one glob. Twelve `?` are a display name; beyond that, matching 10,000
+/// names begins to take tens of milliseconds (measured), though never more than linear time.
+pub const GLOB_WILDCARDS: usize = limits::DISPLAY_NAME;
+const _: () = assert!(GLOB_WILDCARDS < GLOB_BYTES);
+/// The longest address; it bounds how deep `po:cap:…` is looked into, too.
+pub const ADDRESS_BYTES: usize = 256;
+const _: () = assert!(limits::NAME + 1 + GLOB_BYTES <= ADDRESS_BYTES);
+
+/// Somebody or some group, as written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// `all`, `@all`, `@channel`: every agent but the sender.
+    All,
+    /// `all_engineer`: every agent of a role.
+    Role(String),
+    /// `any_engineer`: one agent of a role.
+    Any(String),
+    /// `@planner`: an id, a display name, an alias or a role.
+    At(String),
+    /// `planner`: an id, a display name or an alias.
+    Word(String),
+    /// `engineer_*`: whoever's id or display name the pattern matches whole.
+    Glob(String),
+    /// `#auth-module`: the subscribers of a topic.
+    Topic(String),
+    /// `cap:has-telegram`: whoever has the capability.
+    Capability(String),
+    /// `po:Sintra`: an address of another room, by that room's tag.
+    Remote {
+        /// The other room.
+        tag: String,
+        /// Whom there; an address, or `*`.
+        who: String,
+    },
+}
+
+impl Address {
+    /// Sorts a text by its shape. The problem, if it has none, has the code `bad_address` and no place.
+    pub fn parse(text: &str) -> Result<Address, Problem> {
+        shape(text).map_err(|problem| if problem.fix.is_empty() { mended(problem, text) } else { problem })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::All => f.write_str("all"),
+            Address::Role(role) => write!(f, "all_{role}"),
+            Address::Any(role) => write!(f, "any_{role}"),
+            Address::At(word) => write!(f, "@{word}"),
+            Address::Word(word) | Address::Glob(word) => f.write_str(word),
+            Address::Topic(topic) => write!(f, "#{topic}"),
+            Address::Capability(capability) => write!(f, "cap:{capability}"),
+            Address::Remote { tag, who } => write!(f, "{tag}:{who}"),
+        }
+    }
+}
+
+/// The reserved word or form that `name` would take, letter case aside: `all`, `all_*`, `any_*`, `channel`, `human`
+/// or `mailbag`. No agent, display name or alias may have one, but for the human itself.
+pub fn reserved(name: &str) -> Option<&'static str> {
+    const WORDS: [&str; 4] = ["all", "channel", id::HUMAN, id::MAILBAG];
+    let prefixed = [("all_", "all_*"), ("any_", "any_*")].into_iter().find(|(p, _)| after(name, p).is_some());
+    prefixed.map(|(_, form)| form).or_else(|| WORDS.into_iter().find(|w| w.eq_ignore_ascii_case(name)))
+}
+
+/// Is this a display name: ASCII letters, at most twelve?
+pub fn is_display_name(text: &str) -> bool {
+    (1..=limits::DISPLAY_NAME).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphabetic())
+}
+
+/// A text from outside as it may stand in a sentence: in quotes, control characters escaped, cut when long.
+pub fn quoted(text: &str) -> String {
+    const MOST: usize = 80;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
+fn shape(text: &str) -> Result<Address, Problem> {
+    if text.trim().is_empty() {
+        return Err(bad("an address is empty".into()).fix("name an agent, or write `all`"));
+    }
+    if text.len() > ADDRESS_BYTES {
+        return Err(bad(format!("{} has {} bytes; an address has at most {ADDRESS_BYTES}", quoted(text), text.len())));
+    }
+    if let Some(topic) = text.strip_prefix('#') {
+        return name(text, topic, "a topic").map(Address::Topic);
+    }
+    if let Some(word) = text.strip_prefix('@') {
+        return word_of(text, word, Address::At);
+    }
+    if let Some((tag, who)) = text.split_once(':') {
+        return match tag.eq_ignore_ascii_case("cap") {
+            true => name(text, who, "a capability").map(Address::Capability),
+            false => remote(text, tag, who),
+        };
+    }
+    if text.contains(['*', '?', '[', '{']) {
+        return glob(text);
+    }
+    word_of(text, text, Address::Word)
+}
+
+/// A word with or without its `@`: the reserved ones, in any letter case, then whatever `other` makes of it.
+fn word_of(text: &str, word: &str, other: fn(String) -> Address) -> Result<Address, Problem> {
+    let with_at = word.len() < text.len();
+    if word.eq_ignore_ascii_case("all") || with_at && word.eq_ignore_ascii_case("channel") {
+        return Ok(Address::All);
+    }
+    if let Some(role) = after(word, "all_") {
+        return name(text, role, "a role").map(Address::Role);
+    }
+    if let Some(role) = after(word, "any_") {
+        return name(text, role, "a role").map(Address::Any);
+    }
+    if with_at && word.contains(['*', '?', '[', '{', '#', ':', '@']) {
+        let fix = format!("write it without the @: {}", quoted(word));
+        return Err(bad(format!("{} puts an @ before what is not a name", quoted(text))).fix(fix));
+    }
+    name(text, word, "an agent").map(other)
+}
+
+/// What follows a prefix given in lower case, whatever the letter case of the text.
+fn after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let head = text.get(..prefix.len())?;
+    head.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
+}
+
+fn name(text: &str, name: &str, of: &str) -> Result<String, Problem> {
+    if id::is_name(name) {
+        return Ok(name.to_owned());
+    }
+    let what = format!(
+        "{} is no address: the name of {of} is 1 to {} of A-Z a-z 0-9 . _ -, beginning with a letter or digit",
+        quoted(text),
+        limits::NAME
+    );
+    Err(bad(what))
+}
+
+fn remote(text: &str, tag: &str, who: &str) -> Result<Address, Problem> {
+    let tag = name(text, tag, "a room")?;
+    match shape(who) {
+        Ok(Address::Remote { .. }) => {
+            Err(bad(format!("{} names two rooms", quoted(text))).fix("name one room, as in `po:Sintra`"))
+        }
+        Ok(_) => Ok(Address::Remote { tag, who: who.to_owned() }),
+        Err(problem) => Err(problem),
+    }
+}
+
+fn glob(text: &str) -> Result<Address, Problem> {
+    let known = |c: char| c.is_ascii_alphanumeric() || "._-*?[]{}!^,".contains(c);
+    let wildcards = text.matches(['*', '?', '[', '{']).count();
+    if let Some(odd) = text.chars().find(|c| !known(*c)) {
+        let what = format!("the pattern {} has {odd:?}, which no name has", quoted(text));
+        return Err(bad(what));
+    }
+    if text.len() > GLOB_BYTES {
+        let what = format!("the pattern {} has {} characters; {GLOB_BYTES} is the most", quoted(text), text.len());
+        return Err(bad(what).fix("write a shorter pattern"));
+    }
+    if wildcards > GLOB_WILDCARDS {
+        let what = format!("the pattern {} has {wildcards} wildcards; {GLOB_WILDCARDS} is the most", quoted(text));
+        return Err(bad(what).fix("write a simpler pattern"));
+    }
+    if let Some(form @ ("all_*" | "any_*")) = reserved(text) {
+        let what = format!("{} is no address: {form} takes the name of a role, not a pattern", quoted(text));
+        return Err(bad(what).fix("write `all` for everybody, or name the role as in `all_engineer`"));
+    }
+    compiled(text, false).map(|_| Address::Glob(text.to_owned()))
+}
+
+/// The matcher of a glob. It runs in linear time and matches whole names only.
+pub(crate) fn compiled(pattern: &str, any_case: bool) -> Result<globset::GlobMatcher, Problem> {
+    let glob = globset::GlobBuilder::new(pattern).case_insensitive(any_case).backslash_escape(false).build();
+    glob.map(|g| g.compile_matcher()).map_err(|e| {
+        bad(format!("the pattern {} can't be read: {}", quoted(pattern), e.kind())).fix("use * ? [ab] or {one,two}")
+    })
+}
+
+fn bad(what: String) -> Problem {
+    Problem::new("bad_address", what)
+}
+
+/// What usually went wrong: several addresses in one string, or blanks around one.
+fn mended(problem: Problem, text: &str) -> Problem {
+    let parts: Vec<&str> = text.split([',', ';', ' ']).map(str::trim).filter(|p| !p.is_empty()).collect();
+    let whole = parts.iter().all(|p| shape(p).is_ok());
+    match parts.as_slice() {
+        [one] if whole => problem.fix(format!("write {} without blanks around it", quoted(one))).example(json!(one)),
+        [_, _, ..] if whole && parts.len() <= 20 => {
+            problem.fix("write several addresses as an array").example(json!(parts))
+        }
+        _ => problem.fix("run `mailbag agent list` to see who is registered"),
+    }
+}

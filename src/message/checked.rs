@@ -1,0 +1,383 @@
+//! The checked message: what the rest of the program may rely on once `schema` has let it through.
+
+use crate::message::mentions::mentions;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// Every type that may be sent, but for one's own, which begin with `x-`.
+pub const TYPES: &[&str] = &[
+    "message",
+    "request",
+    "response",
+    "task",
+    "handoff",
+    "status",
+    "progress",
+    "completed",
+    "blocked",
+    "agent_complete",
+    "error",
+    "question",
+    "answer",
+    "review",
+    "feedback",
+    "proposal",
+    "objection",
+    "decision",
+    "escalation",
+    "announcement",
+    "alert",
+    "notification",
+    "broadcast",
+    "user",
+    "agent",
+    "agent_message",
+    "relay",
+    "thinking",
+    "tool_call",
+    "tool_result",
+    "ack",
+    "subscribe",
+    "unsubscribe",
+    "task.claimed",
+    "task.completed",
+    "handoff.posted",
+    "proposal.created",
+    "proposal.amended",
+    "objection.raised",
+    "decision.recorded",
+    "escalation.requested",
+];
+/// Types that are kept free for what is not built yet.
+pub const RESERVED_TYPES: &[&str] = &["claim", "release"];
+/// Types that the router itself acts on.
+pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe"];
+/// Types that may go to their channel alone, without a recipient; so may session events, whose names have a dot.
+const CHANNEL_TYPES: &[&str] = &[
+    "status",
+    "progress",
+    "completed",
+    "blocked",
+    "thinking",
+    "tool_call",
+    "tool_result",
+    "user",
+    "agent",
+    "agent_complete",
+];
+/// Every field that the protocol knows; whatever else a sender writes is data of its own.
+pub const FIELDS: &[&str] = &[
+    "id",
+    "timestamp",
+    "from",
+    "to",
+    "type",
+    "subject",
+    "body",
+    "channel",
+    "thread_id",
+    "in_reply_to",
+    "refs",
+    "context",
+    "attachments",
+    "priority",
+    "requires_response",
+    "expires_at",
+    "action",
+    "project_id",
+    "metadata",
+    "status",
+    "topic",
+];
+/// What the router writes into the copies it delivers, and a sender may not.
+pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
+/// The channel of a message that names none.
+pub const DEFAULT_CHANNEL: &str = "main";
+/// Every priority, from the lowest.
+pub const PRIORITIES: [&str; 4] = ["low", "normal", "high", "urgent"];
+/// The priority of a message that names none.
+pub const DEFAULT_PRIORITY: &str = "normal";
+
+/// A message in the canonical spelling, with id, sender and type filled in.
+#[derive(Debug, Clone)]
+pub struct Message {
+    fields: Map<String, Value>,
+    addresses: Vec<String>,
+    by_mention: bool,
+}
+
+impl Message {
+    /// Rebuilds a message from a log record. What was checked once is not checked again, but for what the methods
+    /// below rely on: `None` without `id`, `from` and `type`.
+    pub fn from_fields(fields: Map<String, Value>) -> Option<Message> {
+        let kind = ["id", "from", "type"].map(|f| fields.get(f).and_then(Value::as_str));
+        let [Some(_), Some(_), Some(kind)] = kind else { return None };
+        let mut addresses = written_addresses(&fields);
+        let mut by_mention = false;
+        // An ack that quotes "@bob" is still for the router alone.
+        if addresses.is_empty() && !ROUTER_TYPES.contains(&kind) {
+            addresses = fields.get("body").and_then(Value::as_str).map(mentions).unwrap_or_default();
+            by_mention = !addresses.is_empty();
+        }
+        Some(Message { fields, addresses, by_mention })
+    }
+
+    /// The message's id, unique per sender.
+    pub fn id(&self) -> &str {
+        self.text("id").unwrap_or_default()
+    }
+
+    /// The agent whose outbox it was dropped in.
+    pub fn from(&self) -> &str {
+        self.text("from").unwrap_or_default()
+    }
+
+    /// The message's type.
+    pub fn kind(&self) -> &str {
+        self.text("type").unwrap_or_default()
+    }
+
+    /// The addresses as the sender wrote them in `to`, as a list, or without `to` the mentions in the body.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    /// Are the addresses mentions in the body? Then those that nobody has are no mistake.
+    pub fn by_mention(&self) -> bool {
+        self.by_mention
+    }
+
+    /// The channel whose conversation it belongs to.
+    pub fn channel(&self) -> &str {
+        self.text("channel").unwrap_or(DEFAULT_CHANNEL)
+    }
+
+    /// `low`, `normal`, `high` or `urgent`.
+    pub fn priority(&self) -> &str {
+        self.text("priority").unwrap_or(DEFAULT_PRIORITY)
+    }
+
+    /// A field that is text; `None` if it is absent or something else.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.fields.get(field).and_then(Value::as_str)
+    }
+
+    /// The messages that it is related to, as its sender wrote them in `refs`.
+    pub fn references(&self) -> impl Iterator<Item = &str> {
+        self.fields.get("refs").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// Does its sender wait for an answer?
+    pub fn wants_answer(&self) -> bool {
+        self.fields.get("requires_response").and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// All fields, in the order in which they were sent.
+    pub fn fields(&self) -> &Map<String, Value> {
+        &self.fields
+    }
+
+    /// All fields, to be taken apart.
+    pub fn into_fields(self) -> Map<String, Value> {
+        self.fields
+    }
+
+    /// Does it name nobody, and is of a type that then goes to its channel alone?
+    pub fn is_for_channel_alone(&self) -> bool {
+        self.addresses.is_empty() && may_go_to_channel_alone(self.kind())
+    }
+
+    /// Is it of a type that the router itself acts on?
+    pub fn is_for_router(&self) -> bool {
+        ROUTER_TYPES.contains(&self.kind())
+    }
+
+    /// SHA-256 of the message as compact JSON with the keys sorted at every depth and numbers as written. Python's
+    /// `json.dumps(m, sort_keys=True, separators=(",", ":"), ensure_ascii=False)` gives the same bytes, unless a
+    /// number is written in a way that Python would not write it.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut sink = Sink { hasher: Sha256::new(), held: Vec::with_capacity(SINK) };
+        sink.object(&self.fields);
+        sink.finish()
+    }
+}
+
+/// May a message of this type name no recipient?
+pub fn may_go_to_channel_alone(kind: &str) -> bool {
+    CHANNEL_TYPES.contains(&kind) || kind.contains('.') && TYPES.contains(&kind)
+}
+
+/// What a sender wrote beside the fields that the protocol knows: data of its own, to be shown under one name.
+pub fn unknown(fields: &Map<String, Value>) -> Option<Value> {
+    let is_known = |name: &str| FIELDS.contains(&name) || ROUTERS_OWN.contains(&name);
+    let own = fields.iter().filter(|(name, _)| !is_known(name));
+    let own: Map<String, Value> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    (!own.is_empty()).then_some(Value::Object(own))
+}
+
+/// The addresses in `to`: one, or a list.
+fn written_addresses(fields: &Map<String, Value>) -> Vec<String> {
+    match fields.get("to") {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// How much is gathered before it is hashed: a call per comma would cost more than the hashing.
+const SINK: usize = 1024;
+
+/// Writes JSON into a hasher.
+struct Sink {
+    hasher: Sha256,
+    held: Vec<u8>,
+}
+
+impl Sink {
+    fn finish(mut self) -> [u8; 32] {
+        self.hasher.update(&self.held);
+        self.hasher.finalize().into()
+    }
+
+    fn object(&mut self, map: &Map<String, Value>) {
+        // UTF-8 sorts as its code points do, and so as Python sorts.
+        let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+        entries.sort_unstable_by_key(|(key, _)| *key);
+        self.put(b"{");
+        for (n, (key, value)) in entries.into_iter().enumerate() {
+            self.put(if n == 0 { b"" } else { b"," });
+            self.string(key);
+            self.put(b":");
+            self.value(value);
+        }
+        self.put(b"}");
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.put(b"null"),
+            Value::Bool(true) => self.put(b"true"),
+            Value::Bool(false) => self.put(b"false"),
+            Value::Number(number) => self.put(number.as_str().as_bytes()),
+            Value::String(text) => self.string(text),
+            Value::Array(items) => {
+                self.put(b"[");
+                for (n, item) in items.iter().enumerate() {
+                    self.put(if n == 0 { b"" } else { b"," });
+                    self.value(item);
+                }
+                self.put(b"]");
+            }
+            Value::Object(map) => self.object(map),
+        }
+    }
+
+    fn string(&mut self, text: &str) {
+        self.put(b"\"");
+        let mut rest = text.as_bytes();
+        while let Some(at) = first_to_escape(rest) {
+            self.put(&rest[..at]);
+            self.escape(rest[at]);
+            rest = &rest[at + 1..];
+        }
+        self.put(rest);
+        self.put(b"\"");
+    }
+
+    fn escape(&mut self, byte: u8) {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        match byte {
+            b'"' => self.put(b"\\\""),
+            b'\\' => self.put(b"\\\\"),
+            b'\n' => self.put(b"\\n"),
+            b'\r' => self.put(b"\\r"),
+            b'\t' => self.put(b"\\t"),
+            0x08 => self.put(b"\\b"),
+            0x0c => self.put(b"\\f"),
+            _ => self.put(&[b'\\', b'u', b'0', b'0', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        if self.held.len() + bytes.len() > SINK {
+            self.hasher.update(&self.held);
+            self.held.clear();
+            if bytes.len() > SINK {
+                return self.hasher.update(bytes);
+            }
+        }
+        self.held.extend_from_slice(bytes);
+    }
+}
+
+/// Where the first byte stands that JSON escapes. Whole blocks are looked at first: the compiler turns that loop into
+/// vector code, and most text has nothing to escape.
+fn first_to_escape(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 32;
+    let is_escaped = |b: u8| (b < 0x20) | (b == b'"') | (b == b'\\');
+    let clean = bytes.chunks_exact(BLOCK).take_while(|block| !block.iter().fold(false, |any, b| any | is_escaped(*b)));
+    let skipped = clean.count() * BLOCK;
+    bytes[skipped..].iter().position(|b| is_escaped(*b)).map(|at| skipped + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(json: &str) -> Message {
+        Message::from_fields(serde_json::from_str(json).expect("JSON")).expect("a message")
+    }
+
+    fn hex(bytes: [u8; 32]) -> String {
+        bytes.iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    #[test]
+    fn the_known_fields_are_those_of_the_schema() {
+        let schema: Value = serde_json::from_str(include_str!("../../schema/message.schema.json")).expect("JSON");
+        let known: Vec<&String> = schema["properties"].as_object().expect("an object").keys().collect();
+        assert_eq!(known, FIELDS);
+    }
+
+    #[test]
+    fn the_digest_is_that_of_pythons_sorted_compact_dump() {
+        let m = message(
+            r#"{"to":["b","é"],"id":"1","from":"a","type":"message","body":"\u0001\u0008\u000c\n\r\t\"\\\u007f/ é \ud83d\ude00",
+               "z":{"b":1,"a":[true,false,null,12345678901234567890,1.5,-3]},"é":1,"😀":2,"ﬀ":3}"#,
+        );
+        assert_eq!(hex(m.digest()), "c5a62c73f68e792910d6cfdb702a92345c75c829ddd2a512c290810ea4c671ab");
+    }
+
+    #[test]
+    fn the_digest_does_not_depend_on_the_order_of_fields_nor_on_how_much_is_gathered() {
+        let long = "x\n".repeat(5000);
+        let text = serde_json::to_string(&long).expect("JSON");
+        let a = message(&format!(r#"{{"id":"1","from":"a","type":"message","body":{text}}}"#));
+        let b = message(&format!(r#"{{"body":{text},"type":"message","from":"a","id":"1"}}"#));
+        let whole = format!(r#"{{"body":{text},"from":"a","id":"1","type":"message"}}"#);
+        assert_eq!(a.digest(), b.digest());
+        assert_eq!(a.digest(), <[u8; 32]>::from(Sha256::digest(whole)));
+    }
+
+    #[test]
+    fn without_to_the_mentions_are_the_addresses_but_not_of_an_ack() {
+        let m = message(r#"{"id":"1","from":"a","type":"message","to":[],"body":"@bob, look"}"#);
+        assert_eq!((m.addresses(), m.by_mention()), (&["@bob".to_owned()][..], true));
+        let m = message(r#"{"id":"1","from":"a","type":"ack","body":"@bob, look"}"#);
+        assert_eq!((m.addresses().len(), m.is_for_router(), m.is_for_channel_alone()), (0, true, false));
+    }
+
+    #[test]
+    fn status_and_session_events_may_go_to_their_channel_alone() {
+        let alone =
+            |kind| message(&format!(r#"{{"id":"1","from":"a","type":"{kind}","body":"x"}}"#)).is_for_channel_alone();
+        assert!(alone("status") && alone("task.claimed") && alone("agent_complete"));
+        assert!(!alone("message") && !alone("x-mine") && !alone("x-my.own") && !alone("ack"));
+    }
+
+    #[test]
+    fn a_record_without_id_sender_or_type_is_no_message() {
+        let fields = serde_json::from_str(r#"{"id":"1","from":"a","type":7}"#).expect("JSON");
+        assert!(Message::from_fields(fields).is_none());
+    }
+}

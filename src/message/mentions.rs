@@ -1,0 +1,220 @@
+//! Who a text mentions: the `@names` in it, leaving out mail addresses, code and decorators.
+//!
+//! The helpers of other languages (`src/helpers`) have the same rules. So nothing here depends on the version of Unicode
+//! that a language knows.
+
+use crate::message::id;
+
+/// Blanks that are of no account at the ends of a line or a text.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// Beyond ASCII, punctuation, signs and emoji: what may stand beside a mention. Everything else counts as a letter.
+#[rustfmt::skip]
+const SIGNS: [(char, char); 41] = [
+    ('\u{80}', '\u{A9}'), ('\u{AB}', '\u{B4}'), ('\u{B6}', '\u{B9}'), ('\u{BB}', '\u{BF}'), ('\u{D7}', '\u{D7}'),
+    ('\u{F7}', '\u{F7}'), ('\u{37E}', '\u{37E}'), ('\u{387}', '\u{387}'), ('\u{55A}', '\u{55F}'),
+    ('\u{589}', '\u{58A}'), ('\u{5BE}', '\u{5BE}'), ('\u{5C0}', '\u{5C0}'), ('\u{5C3}', '\u{5C3}'),
+    ('\u{5F3}', '\u{5F4}'), ('\u{60C}', '\u{60D}'), ('\u{61B}', '\u{61F}'), ('\u{66A}', '\u{66D}'),
+    ('\u{6D4}', '\u{6D4}'), ('\u{964}', '\u{965}'), ('\u{E4F}', '\u{E4F}'), ('\u{E5A}', '\u{E5B}'),
+    ('\u{104A}', '\u{104F}'), ('\u{1360}', '\u{1368}'), ('\u{17D4}', '\u{17DA}'), ('\u{1800}', '\u{180E}'),
+    ('\u{2000}', '\u{2BFF}'), ('\u{2E00}', '\u{2E7F}'), ('\u{3000}', '\u{3004}'), ('\u{3008}', '\u{3020}'),
+    ('\u{3030}', '\u{3030}'), ('\u{30FB}', '\u{30FB}'), ('\u{FE00}', '\u{FE1F}'), ('\u{FE30}', '\u{FE6F}'),
+    ('\u{FEFF}', '\u{FEFF}'), ('\u{FF00}', '\u{FF0F}'), ('\u{FF1A}', '\u{FF20}'), ('\u{FF3B}', '\u{FF40}'),
+    ('\u{FF5B}', '\u{FF65}'), ('\u{FFF0}', '\u{FFFF}'), ('\u{1F000}', '\u{1FAFF}'), ('\u{E0000}', '\u{E0FFF}'),
+];
+
+/// The mentions in `text`, as `@name`, each once, in order. What the names mean is not known here: a handle that
+/// nobody has is left for whoever resolves them to ignore.
+pub fn mentions(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for (at, end) in places(text) {
+        if !found.iter().any(|f| f[1..] == text[at + 1..end]) {
+            found.push(text[at..end].to_owned());
+        }
+    }
+    found
+}
+
+/// What a text says beside its mentions: each is taken out with the blanks behind it.
+pub fn without_mentions(text: &str) -> String {
+    let (mut kept, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, end) in places(text) {
+        kept.push_str(&text[from..at]);
+        from = end + (text[end..].len() - text[end..].trim_start_matches(' ').len());
+    }
+    kept.push_str(&text[from..]);
+    kept.trim_matches(BLANKS).to_owned()
+}
+
+/// Where each mention begins, at its `@`, and ends.
+fn places(text: &str) -> Vec<(usize, usize)> {
+    if !text.contains('@') {
+        return Vec::new();
+    }
+    in_prose(&without_code(text))
+}
+
+/// `text` with a backtick in the place of each byte of code, so that every place in it stays where it is.
+fn without_code(text: &str) -> String {
+    let mut prose = String::with_capacity(text.len());
+    for (stretch, is_code) in stretches(text) {
+        match is_code {
+            true => prose.extend(std::iter::repeat_n('`', stretch.len())),
+            false => blank_spans(stretch, &mut prose),
+        }
+    }
+    prose
+}
+
+/// The stretches of `text` inside and outside of fenced code blocks. A fence that is never closed runs to the end.
+fn stretches(text: &str) -> Vec<(&str, bool)> {
+    let (mut stretches, mut start, mut at) = (Vec::new(), 0, 0);
+    let mut open: Option<(u8, usize)> = None;
+    for line in text.split_inclusive('\n') {
+        let next = at + line.len();
+        match (open, fence(line)) {
+            (None, Some((mark, length, _))) => {
+                stretches.push((&text[start..at], false));
+                (open, start) = (Some((mark, length)), at);
+            }
+            (Some((mark, length)), Some((m, l, true))) if m == mark && l >= length => {
+                stretches.push((&text[start..next], true));
+                (open, start) = (None, next);
+            }
+            _ => {}
+        }
+        at = next;
+    }
+    stretches.push((&text[start..], open.is_some()));
+    stretches
+}
+
+/// The fence that a line is: its mark, how many of it, and whether nothing else stands on the line (only such a line
+/// closes a block).
+fn fence(line: &str) -> Option<(u8, usize, bool)> {
+    let inner = line.trim_start_matches(' ');
+    let mark = *inner.as_bytes().first()?;
+    if line.len() - inner.len() > 3 || !matches!(mark, b'`' | b'~') {
+        return None;
+    }
+    let length = inner.bytes().take_while(|b| *b == mark).count();
+    let rest = &inner[length..];
+    // "```a```" on one line is a code span, not the opening of a block.
+    let is_fence = length >= 3 && !(mark == b'`' && rest.contains('`'));
+    is_fence.then(|| (mark, length, rest.trim_matches(BLANKS).is_empty()))
+}
+
+/// Adds `text` with each code span blanked out. A run of backticks is closed by a run as long.
+fn blank_spans(text: &str, kept: &mut String) {
+    let mut rest = text;
+    while let Some(tick) = rest.find('`') {
+        let run = rest[tick..].bytes().take_while(|b| *b == b'`').count();
+        let after = &rest[tick + run..];
+        kept.push_str(&rest[..tick]);
+        let end = closing(after, run).unwrap_or_default();
+        kept.extend(std::iter::repeat_n('`', run + end));
+        rest = &after[end..];
+    }
+    kept.push_str(rest);
+}
+
+/// Where the code ends that a run of `length` backticks opened, or `None` if nothing closes it.
+fn closing(text: &str, length: usize) -> Option<usize> {
+    let mut at = 0;
+    while let Some(tick) = text[at..].find('`') {
+        let run = text[at + tick..].bytes().take_while(|b| *b == b'`').count();
+        at += tick + run;
+        if run == length {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn in_prose(text: &str) -> Vec<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let (mut places, mut last_end) = (Vec::new(), 0);
+    for (at, _) in text.match_indices('@') {
+        // `@a/@b` names two; `https://host/@user` names nobody.
+        let follows_mention = at >= 1 && bytes[at - 1] == b'/' && last_end == at - 1 && last_end > 0;
+        if !follows_mention && text[..at].chars().next_back().is_some_and(belongs_to_word) {
+            continue;
+        }
+        let run = bytes[at + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || b"._-".contains(b)).count();
+        let name = text[at + 1..at + 1 + run].trim_end_matches(['.', '-']);
+        let end = at + 1 + name.len();
+        if id::is_name(name) && !goes_on(&text[end..]) {
+            places.push((at, end));
+            last_end = end;
+        }
+    }
+    places
+}
+
+/// Does a character before an `@` make it part of a mail address, a path or another word?
+fn belongs_to_word(c: char) -> bool {
+    is_letter(c) || matches!(c, '.' | '_' | '-' | '+' | '%' | '/' | '\\' | '@' | '=')
+}
+
+fn is_letter(c: char) -> bool {
+    let is_sign = || SIGNS.iter().any(|(first, last)| (*first..=*last).contains(&c));
+    c.is_ascii_alphanumeric() || !c.is_ascii() && !is_sign()
+}
+
+/// `@scope/package`, `@user@host` and names in other scripts are no handles of this room.
+fn goes_on(rest: &str) -> bool {
+    let mut chars = rest.chars();
+    match chars.next() {
+        Some('/') => chars.next().is_some_and(is_letter),
+        Some(c) => c == '@' || is_letter(c),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mentions, without_mentions};
+
+    #[test]
+    fn names_are_found_once_and_in_order() {
+        assert_eq!(
+            mentions("@planner please, and @Sintra. Also @planner, (@agent_1_a.b)!"),
+            ["@planner", "@Sintra", "@agent_1_a.b"]
+        );
+        assert_eq!(mentions("cc @a/@b and @channel"), ["@a", "@b", "@channel"]);
+        assert_eq!(mentions("**@bob**'s turn; \"@eve\"; @all: stop"), ["@bob", "@eve", "@all"]);
+    }
+
+    #[test]
+    fn mail_addresses_paths_and_packages_are_no_mentions() {
+        assert!(
+            mentions("user@host, a.b+c@d.example, https://x.example/@user, @types/node, @u@host, @, @-x, @é")
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn what_is_left_is_the_text_without_its_mentions() {
+        let cases = [
+            ("@bob please look", "please look"),
+            ("please @bob and @carol look", "please and look"),
+            ("all of it, @bob", "all of it,"),
+            ("`@a` @b ünï x@y", "`@a` ünï x@y"),
+            ("```\n@a\n```\n@b ok", "```\n@a\n```\nok"),
+            ("@bob", ""),
+            ("nobody", "nobody"),
+        ];
+        for (text, left) in cases {
+            assert_eq!(without_mentions(text), left, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn code_is_no_mention() {
+        assert_eq!(mentions("`@a` and ``x ` @b`` but @c"), ["@c"]);
+        assert_eq!(mentions("```py\n@app.route\n``` \n@c"), ["@c"]);
+        assert_eq!(mentions("~~~\n```\n@a\n~~~\n@c"), ["@c"]);
+        assert_eq!(mentions("@c\n```\n@a never closed"), ["@c"]);
+        assert_eq!(mentions("a ` alone, @c"), ["@c"]);
+    }
+}

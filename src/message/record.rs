@@ -1,0 +1,296 @@
+//! The lines of the log: what each says, and how one is chained to the line before.
+
+use crate::base::clock::Stamp;
+use crate::base::error::Problem;
+use crate::message::status::Climb;
+use crate::message::{DEFAULT_CHANNEL, ROUTER_TYPES};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// SHA-256 of something.
+pub type Hash = [u8; 32];
+
+/// The `prev` of the log's first line.
+pub const NO_HASH: Hash = [0; 32];
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Event {
+    /// The log begins; says which room it belongs to.
+    Room,
+    /// A message was accepted, for these recipients.
+    Accepted,
+    /// A file was refused; the message is the bounce to its sender.
+    Refused,
+    /// A message came again with the same id and content.
+    Duplicate,
+    /// The router itself writes to somebody.
+    Notice,
+    /// The router observed that copies of earlier records reached a status: they left their inbox, or their time passed.
+    Receipts,
+    /// Every copy of these earlier records stands durably in its inbox, and their claims are retired.
+    Settled,
+}
+
+impl Event {
+    /// The word in the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Event::Room => "room",
+            Event::Accepted => "accepted",
+            Event::Refused => "refused",
+            Event::Duplicate => "duplicate",
+            Event::Notice => "notice",
+            Event::Receipts => "rungs",
+            Event::Settled => "settled",
+        }
+    }
+}
+
+/// The recipients that one kind of address reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// By which kind of address: direct, alias, role, …
+    pub via: String,
+    /// Agent ids.
+    pub agents: Vec<Arc<str>>,
+}
+
+/// What an accepted message makes the router do, besides delivering it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// Its sender gets what is written to this topic.
+    Subscribe(String),
+    /// Its sender no longer gets it.
+    Unsubscribe(String),
+    /// Copies climb the ladder, because a recipient, or for some statuses the sender, says so.
+    Ack(Vec<Climb>),
+}
+
+/// One line of the log. Which fields are there depends on the event; `docs/protocol.md` has the table.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// The number of the line, from 1, over all segments.
+    pub seq: u64,
+    /// When it was accepted, RFC 3339, UTC, microseconds, strictly increasing.
+    pub at: String,
+    /// The number of the batch it was written with, from 1.
+    pub batch: u64,
+    /// On the first record of a batch: how many records the batch has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// SHA-256 of the line before, its newline included; 64 zeros in the first line.
+    #[serde(with = "hex_hash")]
+    pub prev: Hash,
+    /// What happened.
+    pub event: Event,
+    /// The room's id (event `room`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<String>,
+    /// The claim this was made from: a file name in `spool/claim`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    /// Who wrote the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Arc<str>>,
+    /// The message's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// SHA-256 of the message, as [`crate::message::Message::digest`] has it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_hash_option")]
+    pub digest: Option<Hash>,
+    /// Who gets a copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<Group>,
+    /// Which line of the claim it was made from, counted from 1, where the claim holds a message a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Do further lines of its claim follow in a later batch? On the claim's last record in this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+    /// The record that it answers, if its sender got a copy of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<u64>,
+    /// When it is of no use any more, RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// When somebody else is told that nobody has answered it, RFC 3339, UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<String>,
+    /// When somebody else is told that nobody has acknowledged it, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_by: Option<String>,
+    /// What the router has to do for it (types `subscribe`, `unsubscribe` and `ack`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<Act>,
+    /// The earlier record that this one repeats (event `duplicate`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<u64>,
+    /// What a notice is about; each is sent once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// Why it was refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+    /// Which copies reached which status (event `rungs`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rungs: Vec<Climb>,
+    /// Ranges of settled records, both ends included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settled: Vec<(u64, u64)>,
+    /// The whole message as accepted, or the bounce or notice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Box<RawValue>>,
+}
+
+impl Record {
+    /// A record of this event with nothing else in it; the log gives it number, time, batch and chain.
+    pub fn new(event: Event) -> Record {
+        Record {
+            seq: 0,
+            at: String::new(),
+            batch: 0,
+            count: None,
+            prev: NO_HASH,
+            event,
+            room: None,
+            claim: None,
+            from: None,
+            id: None,
+            digest: None,
+            to: Vec::new(),
+            line: None,
+            more: false,
+            answers: None,
+            expires_at: None,
+            answer_by: None,
+            ack_by: None,
+            act: None,
+            of: None,
+            about: None,
+            problems: Vec::new(),
+            rungs: Vec::new(),
+            settled: Vec::new(),
+            message: None,
+        }
+    }
+
+    /// The accept time.
+    pub fn stamp(&self) -> Stamp {
+        Stamp::parse(&self.at).unwrap_or_default()
+    }
+
+    /// Every recipient with the kind of address that reached it.
+    pub fn recipients(&self) -> impl Iterator<Item = (&Arc<str>, &str)> {
+        self.to.iter().flat_map(|group| group.agents.iter().map(|agent| (agent, group.via.as_str())))
+    }
+
+    /// The channel whose conversation shows it: that of an accepted message, unless it is for the router alone.
+    pub fn channel(&self) -> Option<Cow<'_, str>> {
+        self.shown().map(|(channel, _)| channel)
+    }
+
+    /// As [`Record::channel`], with the message's type.
+    pub fn shown(&self) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+        #[derive(Deserialize)]
+        struct Head<'a> {
+            #[serde(borrow, default)]
+            channel: Option<Cow<'a, str>>,
+            #[serde(borrow, default, rename = "type")]
+            kind: Cow<'a, str>,
+        }
+        let message = self.message.as_ref().filter(|_| self.event == Event::Accepted)?;
+        let Head { channel, kind } = serde_json::from_str(message.get()).ok()?;
+        let shown = !ROUTER_TYPES.contains(&&*kind);
+        shown.then(|| (channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)), kind))
+    }
+
+    /// The line of this record, newline included.
+    pub fn line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).expect("a record has no keys or numbers that JSON lacks");
+        line.push(b'\n');
+        line
+    }
+}
+
+/// The hash of a line, its newline included: `sed -n 5p log/00000001.ndjson | sha256sum`.
+pub fn hash_line(line: &[u8]) -> Hash {
+    Sha256::digest(line).into()
+}
+
+/// The hash in lower-case hexadecimal digits.
+pub fn hex(hash: &Hash) -> String {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    hash.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| DIGITS[usize::from(half)]).collect()
+}
+
+/// Reads what [`hex`] writes.
+pub fn unhex(text: &str) -> Option<Hash> {
+    let mut hash = NO_HASH;
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (i, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
+    }
+    Some(hash)
+}
+
+mod hex_hash {
+    use super::{Hash, hex, unhex};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::borrow::Cow;
+
+    pub(super) fn serialize<S: Serializer>(hash: &Hash, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&hex(hash))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Hash, D::Error> {
+        let text = Cow::<'de, str>::deserialize(from)?;
+        unhex(&text).ok_or_else(|| D::Error::custom("not 64 hexadecimal digits"))
+    }
+}
+
+mod hex_hash_option {
+    use super::{Hash, hex_hash};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(hash: &Option<Hash>, to: S) -> Result<S::Ok, S::Error> {
+        match hash {
+            Some(hash) => hex_hash::serialize(hash, to),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Hash>, D::Error> {
+        #[derive(Deserialize)]
+        struct Wrapped(#[serde(with = "hex_hash")] Hash);
+        Ok(Option::<Wrapped>::deserialize(from)?.map(|wrapped| wrapped.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_reads_back_as_what_was_written() {
+        let mut record = Record::new(Event::Accepted);
+        record.seq = 7;
+        record.digest = Some([0xab; 32]);
+        record.to = vec![Group { via: "all".into(), agents: vec!["bob".into(), "carol".into()] }];
+        record.message = RawValue::from_string(r#"{"n":12345678901234567890123}"#.into()).ok();
+        let line = record.line();
+        let again: Record = serde_json::from_slice(&line).expect("its own line");
+        assert_eq!(again.line(), line);
+        assert_eq!(
+            again.recipients().map(|(agent, via)| format!("{agent} {via}")).collect::<Vec<_>>(),
+            ["bob all", "carol all"]
+        );
+    }
+}

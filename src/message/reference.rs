@@ -1,0 +1,124 @@
+//! How a message is named: `#12` by its number, `alice/msg_7` by its sender and id, `msg_7` by its id, `12` by either, and
+//! `msg` by the beginning of an id. One rule for everything that takes a message's name.
+
+use crate::message::id;
+
+/// A name of a message, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    sender: Option<String>,
+    id: Option<String>,
+    seq: Option<u64>,
+}
+
+/// How well a message fits a reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// It is named by its whole id or its number.
+    Whole,
+    /// Its id begins like this.
+    Beginning,
+}
+
+/// What a reference means among some messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chosen<T> {
+    /// This one.
+    One(T),
+    /// None of them.
+    None,
+    /// It is ambiguous.
+    Several(Vec<T>),
+}
+
+impl Reference {
+    /// Reads a reference; `None` for what no message can be called.
+    pub fn parse(text: &str) -> Option<Reference> {
+        if let Some(number) = text.strip_prefix('#') {
+            return Some(Reference { sender: None, id: None, seq: Some(seq(number)?) });
+        }
+        let (sender, id) = match text.split_once('/') {
+            Some((sender, id)) => (Some(sender), id),
+            None => (None, text),
+        };
+        let is_one = id::is_message_id(id) && sender.is_none_or(id::is_name);
+        let seq = seq(id).filter(|_| sender.is_none());
+        is_one.then(|| Reference { sender: sender.map(str::to_owned), id: Some(id.to_owned()), seq })
+    }
+
+    /// The sender in it.
+    pub fn sender(&self) -> Option<&str> {
+        self.sender.as_deref()
+    }
+
+    /// The id in it, or the beginning of one.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The number in it.
+    pub fn seq(&self) -> Option<u64> {
+        self.seq
+    }
+
+    /// Does it name this message?
+    pub fn fit(&self, from: &str, id: &str, seq: Option<u64>) -> Option<Fit> {
+        if self.seq.is_some() && self.seq == seq {
+            return Some(Fit::Whole);
+        }
+        let begun =
+            id.strip_prefix(self.id.as_deref()?).filter(|_| self.sender.as_deref().is_none_or(|s| s == from))?;
+        Some(if begun.is_empty() { Fit::Whole } else { Fit::Beginning })
+    }
+}
+
+/// Whole names go before beginnings; of several that fit as well none is chosen.
+pub fn choose<T>(found: Vec<(Fit, T)>) -> Chosen<T> {
+    let (whole, begun): (Vec<_>, Vec<_>) = found.into_iter().partition(|(fit, _)| *fit == Fit::Whole);
+    let best = if whole.is_empty() { begun } else { whole };
+    let mut best: Vec<T> = best.into_iter().map(|(_, one)| one).collect();
+    match best.len() {
+        0 => Chosen::None,
+        1 => Chosen::One(best.remove(0)),
+        _ => Chosen::Several(best),
+    }
+}
+
+/// The id or number in a reference, without what stands in front of it.
+pub fn bare(reference: &str) -> &str {
+    let reference = reference.strip_prefix('#').unwrap_or(reference);
+    reference.rsplit('/').next().unwrap_or(reference)
+}
+
+// With a zero in front it is no number that is shown anywhere, but the beginning of an id.
+fn seq(text: &str) -> Option<u64> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    text.parse().ok().filter(|_| is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_spelling_names_what_it_says() {
+        let fit = |text: &str| Reference::parse(text).and_then(|one| one.fit("alice", "0192f3-a", Some(12)));
+        for whole in ["#12", "12", "0192f3-a", "alice/0192f3-a"] {
+            assert_eq!(fit(whole), Some(Fit::Whole), "{whole}");
+        }
+        for begun in ["0192f3", "0", "0192", "alice/0192"] {
+            assert_eq!(fit(begun), Some(Fit::Beginning), "{begun}");
+        }
+        for other in ["#1", "1", "012", "bob/0192f3-a", "#0192f3-a", "", "/a", "a/b/c", "\"", "#", "#+12", "alice/12"] {
+            assert_eq!(fit(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_whole_name_goes_before_a_beginning_and_two_of_a_kind_are_ambiguous() {
+        use Fit::{Beginning, Whole};
+        assert_eq!(choose(vec![(Beginning, 1), (Whole, 2)]), Chosen::One(2));
+        assert_eq!(choose(vec![(Beginning, 1), (Beginning, 2)]), Chosen::Several(vec![1, 2]));
+        assert_eq!(choose(Vec::<(Fit, u8)>::new()), Chosen::None);
+    }
+}

@@ -1,0 +1,150 @@
+//! Bytes to a JSON value, strictly: one pass, no key twice, numbers kept as written, a bound on the depth.
+
+use super::not_json;
+use super::parsed::{DEPTH, Parsed, Refusal};
+use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
+use serde_json::{Map, Number, Value};
+use std::cell::RefCell;
+use std::fmt;
+
+/// Reads the bytes of one message file.
+pub fn parse(bytes: &[u8]) -> Parsed {
+    if let Some(early) = not_json::before_parsing(bytes) {
+        return early;
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(e) => return not_json::invalid_utf8(bytes, e),
+    };
+    let refusal = RefCell::new(None);
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = Strict { refusal: &refusal, depth: 0 }.deserialize(&mut json);
+    match value.and_then(|value| json.end().map(|()| value)) {
+        Ok(value) => Parsed::Value(value),
+        Err(e) => match refusal.into_inner() {
+            Some(refusal) => Parsed::Bad(not_json::refused(refusal, &e)),
+            None => not_json::explain(text, &e),
+        },
+    }
+}
+
+/// Reads one value. The reason of a refusal goes to the side, as a serde error can only carry text.
+struct Strict<'a> {
+    refusal: &'a RefCell<Option<Refusal>>,
+    depth: usize,
+}
+
+impl Strict<'_> {
+    fn refuse<E: serde::de::Error>(&self, refusal: Refusal) -> E {
+        *self.refusal.borrow_mut() = Some(refusal);
+        E::custom("refused")
+    }
+
+    fn deeper<E: serde::de::Error>(&self) -> Result<Strict<'_>, E> {
+        if self.depth == DEPTH {
+            return Err(self.refuse(Refusal::Depth));
+        }
+        Ok(Strict { refusal: self.refusal, depth: self.depth + 1 })
+    }
+}
+
+/// The key under which serde_json, keeping numbers as written, hands a number to a visitor. A sender's object with
+/// such a key would be misread as a number by everybody who reads the log, so it is refused at any depth.
+const PRIVATE: &str = "$serde_json::private::";
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+    fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<Value, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    // Numbers that fit a machine word come like this, all others through `visit_map`.
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::from(number))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::from(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::String(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(self.deeper()?)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if key.starts_with(PRIVATE) {
+                return self.number(key, entries);
+            }
+            let inner = self.deeper()?;
+            match map.entry(key) {
+                Entry::Occupied(twice) => return Err(self.refuse(Refusal::Duplicate(twice.key().clone()))),
+                Entry::Vacant(free) => free.insert(entries.next_value_seed(inner)?),
+            };
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+impl Strict<'_> {
+    /// A number, or an object that pretends to be one: serde_json hands over a number's text as an owned string, and
+    /// no value that stands in the JSON ever so. A test holds it.
+    fn number<'de, A: MapAccess<'de>>(self, key: String, mut entries: A) -> Result<Value, A::Error> {
+        let Ok(text) = entries.next_value_seed(Owned) else { return Err(self.refuse(Refusal::Key(key))) };
+        let number: Number = text.parse().map_err(A::Error::custom)?;
+        // Also nothing but digits may be too large for a double: 400 of them.
+        if number.as_f64().is_none() {
+            return Err(self.refuse(Refusal::Number(text)));
+        }
+        Ok(Value::Number(number))
+    }
+}
+
+/// Takes an owned string and nothing else.
+struct Owned;
+
+impl<'de> DeserializeSeed<'de> for Owned {
+    type Value = String;
+    fn deserialize<D: serde::Deserializer<'de>>(self, json: D) -> Result<String, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl Visitor<'_> for Owned {
+    type Value = String;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<String, E> {
+        Err(E::custom("not a number"))
+    }
+    fn visit_string<E>(self, text: String) -> Result<String, E> {
+        Ok(text)
+    }
+}

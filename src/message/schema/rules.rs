@@ -1,0 +1,132 @@
+//! What a message has to keep that a JSON Schema says badly or not at all.
+
+use super::words::quoted;
+use crate::base::clock::Stamp;
+use crate::base::error::Problem;
+use crate::message::dialects::OFTEN_MEANT;
+use crate::message::mentions::mentions;
+use crate::message::status::Status;
+use crate::message::{ROUTER_TYPES, may_go_to_channel_alone};
+use serde_json::{Map, Value, json};
+
+type Fields = Map<String, Value>;
+
+/// Who dropped the message.
+pub(super) struct Sender<'a> {
+    pub(super) id: &'a str,
+    /// Its other names.
+    pub(super) also: &'a [&'a str],
+}
+
+/// Adds to `problems` what is wrong. Fields of the wrong type are the schema's to report, and are passed over.
+pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut Vec<Problem>) {
+    let kind = fields.get("type").map_or(Some("message"), Value::as_str).unwrap_or_default();
+    problems.extend(check_sender(fields, sender));
+    problems.extend(check_expiry(fields, now));
+    match kind {
+        "ack" => check_ack(fields, problems),
+        "subscribe" | "unsubscribe" => problems.extend(check_topic(fields, kind)),
+        _ => problems.extend(check_content(fields)),
+    }
+    problems.extend(check_recipients(fields, kind));
+}
+
+fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
+    let from = fields.get("from")?.as_str()?;
+    let bare = from.strip_prefix('@').unwrap_or(from);
+    if bare == sender.id || sender.also.iter().any(|name| name.eq_ignore_ascii_case(bare)) {
+        return None;
+    }
+    let what = format!("from says {}, but the file was dropped in the outbox of {}", quoted(from), sender.id);
+    let fix = format!("leave from out, or write {:?}; whoever is meant drops the file in its own outbox", sender.id);
+    Some(Problem::new("spoofed_sender", what).at("/from").fix(fix).example(json!(sender.id)))
+}
+
+fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
+    let written = fields.get("expires_at")?.as_str()?;
+    let expires = Stamp::parse(written)?;
+    (expires <= now).then(|| {
+        let what = format!("expires_at is over: {expires}, and now it is {now}");
+        let fix = "give a later time, with its zone (without one it is read as UTC), or leave the field out";
+        Problem::new("expired_already", what).at("/expires_at").fix(fix)
+    })
+}
+
+fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
+    let example = json!({"type": "ack", "refs": ["msg_1"], "status": "actioned"});
+    if fields.get("refs").is_none_or(|refs| refs.as_array().is_some_and(Vec::is_empty)) {
+        let fix = format!("put the ids of the messages you acknowledge into refs{}", did_you_mean(fields, &["refs"]));
+        problems.push(
+            Problem::new("ack_without_refs", "an ack names no message").at("/refs").fix(fix).example(example.clone()),
+        );
+    }
+    let status = fields.get("status");
+    // Another type than text is the schema's to report.
+    if status.is_some_and(|status| !status.is_string())
+        || status.and_then(Value::as_str).and_then(Status::of_ack).is_some()
+    {
+        return;
+    }
+    let what = match status.and_then(Value::as_str) {
+        Some(other) => format!("an ack has no status {}", quoted(other)),
+        None => "an ack says no status".to_owned(),
+    };
+    let hint = if status.is_none() { did_you_mean(fields, &["status"]) } else { String::new() };
+    let fix = format!("set status to one of {}{hint}", Status::ACKS.map(Status::as_str).join(", "));
+    problems.push(Problem::new("bad_ack_status", what).at("/status").fix(fix).example(example));
+}
+
+fn check_topic(fields: &Fields, kind: &str) -> Option<Problem> {
+    (!fields.contains_key("topic")).then(|| {
+        let fix = format!("name the topic in topic{}", did_you_mean(fields, &["topic"]));
+        Problem::new("no_topic", format!("{kind} names no topic"))
+            .at("/topic")
+            .fix(fix)
+            .example(json!({"type": kind, "topic": "auth-module"}))
+    })
+}
+
+fn check_content(fields: &Fields) -> Option<Problem> {
+    const CONTENT: [&str; 4] = ["body", "subject", "attachments", "metadata"];
+    let says_something = |value: &Value| match value {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        // The wrong type is reported already; two problems for one mistake would confuse.
+        _ => true,
+    };
+    if CONTENT.iter().any(|field| fields.get(*field).is_some_and(says_something)) {
+        return None;
+    }
+    let what = "the message says nothing: body, subject, attachments and metadata are all missing or empty";
+    let fix =
+        format!("put the text into body{}", did_you_mean(fields, &["body", "subject", "attachments", "metadata"]));
+    let to = fields.get("to").cloned().unwrap_or_else(|| json!("bob"));
+    Some(Problem::new("no_content", what).fix(fix).example(json!({"to": to, "body": "hi"})))
+}
+
+fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
+    let body = fields.get("body").and_then(Value::as_str).unwrap_or_default();
+    let names_nobody = fields.get("to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
+    if !names_nobody || ROUTER_TYPES.contains(&kind) || may_go_to_channel_alone(kind) || !mentions(body).is_empty() {
+        return None;
+    }
+    let what = format!("nobody is named: there is no to, and no @mention in the body of this {kind}");
+    let fix =
+        format!("put an agent's id, a role such as all_engineers, or all into to{}", did_you_mean(fields, &["to"]));
+    let body = if body.trim().is_empty() { json!("hi") } else { json!(body.chars().take(200).collect::<String>()) };
+    Some(Problem::new("no_recipient", what).at("/to").fix(fix).example(json!({"to": "bob", "body": body})))
+}
+
+/// A hint at a field that looks like a slip for one of `wanted`: such fields are kept as the sender's own, so only
+/// where something is missing is there a reason to mention them.
+fn did_you_mean(fields: &Fields, wanted: &[&str]) -> String {
+    let slip = |key: &String| {
+        let lower = key.to_ascii_lowercase();
+        let meant = OFTEN_MEANT.iter().find(|(other, _)| *other == lower).map(|(_, field)| *field);
+        let near = |field: &&&str| strsim::osa_distance(&lower, field) <= if field.len() <= 3 { 1 } else { 2 };
+        let field = meant.filter(|m| wanted.contains(m)).or_else(|| wanted.iter().find(near).copied())?;
+        (field != key).then(|| format!("; did you mean {field} where you wrote {}?", quoted(key)))
+    };
+    fields.keys().find_map(slip).unwrap_or_default()
+}

@@ -1,0 +1,208 @@
+//! The schema's errors in the words of people.
+
+use crate::base::error::{Problem, nearest};
+use crate::message::{RESERVED_TYPES, TYPES};
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::{Value, json};
+
+/// What a field must be, and an example of it.
+type Expected = (&'static str, Value);
+
+/// An error of the message schema; `None` where another error says it better.
+pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
+    let place = error.instance_path().to_string();
+    let value = error.instance().as_ref();
+    let field = field_of(&place);
+    let problem = match (field, value, error.kind()) {
+        ("type", Value::String(kind), _) => wrong_kind(kind),
+        ("attachments", Value::Object(_), Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => {
+            attachment(error)
+        }
+        // That there is no content is said by the rules, with a hint at what was meant.
+        ("", _, Kind::AnyOf { .. }) => return None,
+        // `not` also fails on a value of another type, which its type says better.
+        (_, value, Kind::Not { .. }) if !value.is_string() => return None,
+        (_, _, Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => return None,
+        _ => of_field(field, value, error, message_field(field)),
+    };
+    Some(problem.at(place))
+}
+
+/// An error of the registry schema.
+pub(super) fn of_registry(error: &ValidationError) -> Problem {
+    let place = error.instance_path().to_string();
+    let value = error.instance().as_ref();
+    let field = field_of(&place);
+    let problem = match error.kind() {
+        Kind::Required { property } => {
+            let what = format!(
+                "{} has no {}",
+                if place.is_empty() { "the registry" } else { "this agent" },
+                text_of(property)
+            );
+            let example =
+                if place.is_empty() { json!({"agents": []}) } else { json!({"id": "planner", "role": "planner"}) };
+            Problem::new("missing_field", what).fix("add it").example(example)
+        }
+        Kind::PropertyNames { error } => {
+            let (must, example) = registry_field("alias");
+            let what = format!("an alias must be named with {must}, not {}", shown(error.instance()));
+            Problem::new("bad_name", what).fix("give it another name").example(example)
+        }
+        _ if place.starts_with("/aliases/") => {
+            let expected = ("an address, or a list of addresses", json!(["planner", "cap:web-presence"]));
+            of_field("an alias", value, error, expected)
+        }
+        _ => of_field(field, value, error, registry_field(field)),
+    };
+    problem.at(place)
+}
+
+/// The last part of a JSON pointer that is a name and not the number of an item.
+fn field_of(place: &str) -> &str {
+    place.rsplit('/').find(|part| !part.bytes().all(|b| b.is_ascii_digit())).unwrap_or_default()
+}
+
+fn of_field(field: &str, value: &Value, error: &ValidationError, (must, example): Expected) -> Problem {
+    let field = if field.is_empty() { "the file" } else { field };
+    let what = match error.kind() {
+        Kind::MaxLength { limit } if field != "sha256" => format!("{field} is longer than {limit} characters"),
+        Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => format!("{field} is empty; it must be {must}"),
+        _ => format!("{field} must be {must}, not {}", shown(value)),
+    };
+    let fix = match value {
+        Value::Null => format!("leave {field} out where there is nothing to say"),
+        _ => format!("write {must}, such as {example}"),
+    };
+    Problem::new(code(field, value, error), what).fix(fix).example(example)
+}
+
+fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
+    // A closed list of words has no type of its own in the schema.
+    let is_wrong_type = match error.kind() {
+        Kind::Type { .. } => true,
+        Kind::Enum { .. } => !value.is_string(),
+        Kind::Constant { .. } => !value.is_number(),
+        _ => false,
+    };
+    match field {
+        _ if is_wrong_type => "wrong_type",
+        "id" => "bad_id",
+        "timestamp" | "expires_at" => "bad_time",
+        "in_reply_to" | "refs" => "bad_reference",
+        "path" => "bad_path",
+        "channel" | "topic" | "role" | "name" | "supervisor" | "capabilities" | "topics" => "bad_name",
+        _ => "bad_value",
+    }
+}
+
+fn wrong_kind(kind: &str) -> Problem {
+    if RESERVED_TYPES.contains(&kind) {
+        let what = format!("the type {kind} is reserved, and not built yet");
+        let fix = "send a task or a handoff, or a type of your own such as x-claim";
+        return Problem::new("reserved_type", what).fix(fix).example(json!(format!("x-{kind}")));
+    }
+    let near = nearest(kind, TYPES.iter().copied());
+    let hint = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
+    let fix = format!("{hint}a type of your own begins with x-; without a type it is a message");
+    let problem = Problem::new("unknown_type", format!("there is no type {}", quoted(kind))).fix(fix);
+    problem.example(json!(near.first().copied().unwrap_or("message")))
+}
+
+fn attachment(error: &ValidationError) -> Problem {
+    let what = match error.kind() {
+        Kind::OneOfMultipleValid { .. } => "an attachment is either a path or a name with content, not both",
+        _ => "an attachment needs a path, or a name and its content",
+    };
+    Problem::new("bad_attachment", what)
+        .fix("name a file of the context directory, or give a short text in place")
+        .example(json!({"path": "decisions/ports.md"}))
+}
+
+const NAME: &str = "1 to 64 characters of A-Z a-z 0-9 . _ - (a letter or digit first)";
+const TIME: &str = "a time as in RFC 3339, or ISO 8601 without a zone (read as UTC)";
+const REFERENCE: &str = "a reference: <id>, <sender>/<id>, or a number as #12 or 12";
+
+fn message_field(field: &str) -> Expected {
+    match field {
+        "id" => ("1 to 128 characters of A-Z a-z 0-9 . _ - (a letter or digit first)", json!("msg_1763721000.123456")),
+        "timestamp" | "expires_at" => (TIME, json!("2026-11-21T10:30:00Z")),
+        "from" => ("the id of the agent whose outbox this is", json!("alice")),
+        "to" => ("an address, or a list of addresses", json!(["bob", "all_engineers"])),
+        "type" => ("text: the name of a type", json!("message")),
+        "channel" => (NAME, json!("main")),
+        "topic" => (NAME, json!("auth-module")),
+        "thread_id" | "project_id" => ("text of 1 to 256 characters in one line", json!("ports")),
+        "in_reply_to" => (REFERENCE, json!("msg_1")),
+        "refs" => ("a list of references, each <id>, <sender>/<id>, or a number as #12 or 12", json!(["msg_1"])),
+        "context" => ("an object", json!({"file": "src/main.rs", "line": 42})),
+        "metadata" => ("an object", json!({"tokens": 1200})),
+        "attachments" => ("a list of objects", json!([{"path": "decisions/ports.md"}])),
+        "path" => ("a relative path inside the context directory, with /, without ..", json!("decisions/ports.md")),
+        "sha256" => {
+            ("64 hexadecimal digits", json!("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"))
+        }
+        "media_type" => ("a media type", json!("text/markdown")),
+        "name" => ("a file name without a directory", json!("notes.txt")),
+        "priority" => ("one of low, normal, high, urgent (or P0 to P3)", json!("high")),
+        "requires_response" => ("true or false", json!(true)),
+        "body" => ("text", json!("hi")),
+        "subject" => ("text", json!("Port of the test server")),
+        _ => ("text", json!("review")),
+    }
+}
+
+fn registry_field(field: &str) -> Expected {
+    match field {
+        "" => ("an object with the list agents", json!({"agents": []})),
+        "version" => ("1: a newer mailbag wrote this file, or it is a slip", json!(1)),
+        "agents" => ("a list of objects", json!([{"id": "planner"}])),
+        "name" => ("1 to 12 ASCII letters", json!("Sintra")),
+        "instance" => ("text or a whole number", json!("1")),
+        "status" => ("one of online, offline, idle, busy, retired", json!("online")),
+        "uid" => ("a whole number from 0 to 4294967295", json!(1000)),
+        "wake" => ("an object", json!({})),
+        "aliases" => ("an object of names and the addresses they stand for", json!({"web-owner": "cap:web-presence"})),
+        "alias" => (NAME, json!("web-owner")),
+        "capabilities" => ("a list of names, each of the characters A-Z a-z 0-9 . _ -", json!(["has-telegram"])),
+        "topics" => ("a list of names, each of the characters A-Z a-z 0-9 . _ -", json!(["auth-module"])),
+        "description" => ("text", json!("Builds the web front end")),
+        "role" => (NAME, json!("engineer")),
+        _ => (NAME, json!("planner")),
+    }
+}
+
+/// What a value is, in a word.
+pub(super) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// A value as it may stand in a sentence.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Bool(flag) => flag.to_string(),
+        other => kind_of(other).to_owned(),
+    }
+}
+
+/// Text in quotes, cut to a length that can be read, with control characters made visible.
+pub(super) fn quoted(text: &str) -> String {
+    const MOST: usize = 60;
+    if text.chars().count() <= MOST {
+        return format!("{text:?}");
+    }
+    format!("{:?} and so on", text.chars().take(MOST).collect::<String>())
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,196 @@
+//! Channels: which there are, what was said in one, and what is being said.
+
+use crate::base::error::{Doing, Error, Result, nearest};
+use crate::base::limits;
+use crate::disk::{Dir, file_meta, layout};
+use crate::message::address::quoted;
+use crate::message::id;
+use crate::room::Room;
+use serde::Serialize;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+
+/// A channel.
+#[derive(Debug, Clone, Serialize)]
+pub struct Channel {
+    /// Its name.
+    pub channel: String,
+    /// How many messages were sent to it.
+    pub messages: u64,
+    /// When the last one was accepted.
+    pub last: Option<String>,
+}
+
+/// A line of a conversation, as it stands there and as what it says.
+pub struct Said {
+    /// The line, without its end.
+    pub text: String,
+    /// What it says; `null` for a line that is no JSON.
+    pub value: Value,
+}
+
+impl Said {
+    fn of(text: &str) -> Said {
+        Said { text: text.to_owned(), value: serde_json::from_str(text).unwrap_or_default() }
+    }
+
+    /// The record that it shows.
+    pub fn seq(&self) -> Option<u64> {
+        self.value.pointer("/metadata/delivery/seq").and_then(Value::as_u64)
+    }
+
+    /// When it was accepted.
+    pub fn accepted_at(&self) -> Option<&str> {
+        self.value.pointer("/metadata/delivery/accepted_at").and_then(Value::as_str)
+    }
+}
+
+/// Every channel of the room, in the order of the names.
+pub fn list(room: &Room) -> Result<Vec<Channel>> {
+    let mut channels = Vec::new();
+    for channel in names(room)? {
+        let mut conversation = Conversation::of(room, &channel);
+        let (mut messages, mut last) = (0, None);
+        conversation.each_new(&mut |line| {
+            messages += 1;
+            last = Some(line.to_owned());
+            Ok(())
+        })?;
+        let last = last.and_then(|line| Said::of(&line).accepted_at().map(str::to_owned));
+        channels.push(Channel { channel, messages, last });
+    }
+    Ok(channels)
+}
+
+/// The conversation of a channel that must be there.
+pub fn find<'a>(room: &'a Room, channel: &str) -> Result<Conversation<'a>> {
+    let names = names(room)?;
+    if names.iter().any(|name| name == channel) {
+        return Ok(Conversation::of(room, channel));
+    }
+    let cure = match nearest(channel, names.iter().map(String::as_str)).as_slice() {
+        [] => "`mailbag channel list` shows those there are; a message with `channel` in it makes one".to_owned(),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
+    Err(Error::NotFound { what: format!("there is no channel {}", quoted(channel)), cure })
+}
+
+/// The conversation of a channel that may come to be; `true` if it is there already.
+pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(Conversation<'a>, bool)> {
+    if !id::is_name(channel) {
+        let cure = format!("write letters, digits, . _ and -, at most {}", limits::NAME);
+        return Err(Error::Usage { what: format!("no channel can be called {}", quoted(channel)), cure });
+    }
+    Ok((Conversation::of(room, channel), names(room)?.iter().any(|name| name == channel)))
+}
+
+fn names(room: &Room) -> Result<Vec<String>> {
+    let dir = match room.dir.sub(layout::CHANNELS) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Vec::new()),
+        dir => dir?,
+    };
+    let mut names = Vec::new();
+    for entry in dir.list()? {
+        let name = entry?.name.into_string().unwrap_or_default();
+        if id::is_name(&name) && room.dir.stat(layout::conversation(&name))?.is_some_and(|meta| meta.size > 0) {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// A conversation that is read line by line, and read on when it has grown.
+pub struct Conversation<'a> {
+    room: &'a Room,
+    channel: String,
+    open: Option<Open>,
+    /// The last record that was handed out.
+    seq: u64,
+}
+
+struct Open {
+    file: File,
+    inode: u64,
+    offset: u64,
+}
+
+impl<'a> Conversation<'a> {
+    fn of(room: &'a Room, channel: &str) -> Conversation<'a> {
+        Conversation { room, channel: channel.to_owned(), open: None, seq: 0 }
+    }
+
+    /// Hands out every line that has come since the last time. A file that was made again is read anew, without what
+    /// was handed out before.
+    pub fn each_new(&mut self, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+        let Some(dir) = self.directory()? else { return Ok(()) };
+        let Some(meta) = dir.stat(layout::CONVERSATION)? else { return Ok(()) };
+        let open = match self.open.take().filter(|open| open.inode == meta.inode && open.offset <= meta.size) {
+            Some(open) => open,
+            None => {
+                let file = dir.look(layout::CONVERSATION)?;
+                let inode = file_meta(&file).doing("look at", dir.at(layout::CONVERSATION))?.inode;
+                Open { file, inode, offset: 0 }
+            }
+        };
+        let Open { mut file, inode, mut offset } = open;
+        if meta.size > offset {
+            offset = self.read_from(&mut file, offset, &dir, each)?;
+        }
+        self.open = Some(Open { file, inode, offset });
+        Ok(())
+    }
+
+    /// Hands out the last lines that there are, as many as are wanted.
+    pub fn last(&mut self, wanted: usize, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+        let mut kept = std::collections::VecDeque::new();
+        self.each_new(&mut |line| {
+            kept.push_back(line.to_owned());
+            if kept.len() > wanted {
+                kept.pop_front();
+            }
+            Ok(())
+        })?;
+        kept.iter().try_for_each(|line| each(line))
+    }
+
+    fn directory(&self) -> Result<Option<Dir>> {
+        match self.room.dir.sub(layout::channel(&self.channel)) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+            dir => dir.map(Some),
+        }
+    }
+
+    // A last line without an end is still being written.
+    fn read_from(
+        &mut self,
+        file: &mut File,
+        from: u64,
+        dir: &Dir,
+        each: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<u64> {
+        let path = dir.at(layout::CONVERSATION);
+        file.seek(SeekFrom::Start(from)).doing("read", &path)?;
+        let mut reader = BufReader::with_capacity(1 << 16, file);
+        let (mut offset, mut line) = (from, Vec::new());
+        loop {
+            line.clear();
+            let most = limits::MESSAGE_BYTES_MOST * 2;
+            let read = reader.by_ref().take(most).read_until(b'\n', &mut line).doing("read", &path)?;
+            let Some(text) = line.strip_suffix(b"\n") else { return Ok(offset) };
+            offset += read as u64;
+            let text = String::from_utf8_lossy(text);
+            let seq = Said::of(&text).seq().unwrap_or(u64::MAX);
+            if seq > self.seq {
+                self.seq = if seq == u64::MAX { self.seq } else { seq };
+                each(&text)?;
+            }
+        }
+    }
+}
+
+/// What a line of a conversation says.
+pub fn said(line: &str) -> Said {
+    Said::of(line)
+}

@@ -1,0 +1,64 @@
+//! The head of the log: what a person keeps elsewhere to see later that the log still holds what it held.
+
+use crate::base::error::{Error, Problem, Result};
+use crate::log::state;
+use crate::message::record::{Hash, hex, unhex};
+use crate::room::Room;
+use serde::Serialize;
+use std::fmt;
+
+/// The last record of the log, and which room's log that is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Head {
+    /// The record's number.
+    pub seq: u64,
+    /// The hash of its line.
+    pub hash: String,
+    /// The room's id.
+    pub room: String,
+}
+
+/// `42 9f86…0a08 01931f2e-…`
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.seq, self.hash, self.room)
+    }
+}
+
+/// The head of the committed log as it is now.
+pub fn head(room: &Room) -> Result<Head> {
+    let state = state::committed(&room.dir)?;
+    match state.room {
+        Some(room) => Ok(Head { seq: state.seq, hash: hex(&state.prev), room }),
+        None => Err(Error::NotFound {
+            what: format!("the log of {} has no records", room.dir.path().display()),
+            cure: "send a message first".into(),
+        }),
+    }
+}
+
+impl Head {
+    /// Reads what [`head`] gave, as a line or as JSON.
+    pub fn parse(text: &str) -> Result<Head> {
+        Head::read(text.trim()).ok_or_else(|| {
+            let problem = Problem::new("bad_head", "a head is a record number, the hash of its line and a room id");
+            Error::Refused(vec![problem.fix("give the line that `mailbag log head` printed, in quotes")])
+        })
+    }
+
+    fn read(text: &str) -> Option<Head> {
+        let fields: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+        let words: Vec<String> = match fields.is_object() {
+            true => vec![fields["seq"].to_string(), fields["hash"].as_str()?.into(), fields["room"].as_str()?.into()],
+            false => text.split_whitespace().map(str::to_owned).collect(),
+        };
+        let [seq, hash, room] = <[String; 3]>::try_from(words).ok()?;
+        unhex(&hash)?;
+        Some(Head { seq: seq.parse().ok().filter(|&seq| seq > 0)?, hash, room })
+    }
+
+    /// The hash of the record's line.
+    pub fn hash(&self) -> Option<Hash> {
+        unhex(&self.hash)
+    }
+}

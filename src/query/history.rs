@@ -1,0 +1,141 @@
+//! Messages as the log has them, for whoever may look at them: what list, thread, search and reply work on.
+
+pub use crate::log::lookup::{Eyes, Past};
+
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Result, nearest};
+use crate::disk::{Dir, layout};
+use crate::log::{Position, START, find};
+use crate::message::address::quoted;
+use crate::message::{TYPES, id};
+use crate::query::identity::mailbox;
+use crate::room::registry::Registry;
+use crate::room::{Room, inbox};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+/// Which messages are wanted, as it was asked.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Who asks, by id.
+    pub asker: Option<String>,
+    /// Those of this sender.
+    pub from: Option<String>,
+    /// Those that this agent got.
+    pub to: Option<String>,
+    /// Those of this type.
+    pub kind: Option<String>,
+    /// Those of this channel.
+    pub channel: Option<String>,
+    /// Those accepted then or later.
+    pub since: Option<Stamp>,
+    /// Those accepted before.
+    pub until: Option<Stamp>,
+    /// Those that are still in the inbox of whom they are to, or of the asker.
+    pub unread: bool,
+    /// Those whose sender waits for an answer.
+    pub requires_response: bool,
+}
+
+/// Which messages are wanted, with every name looked up.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    eyes: Eyes,
+    from: Option<String>,
+    to: Option<String>,
+    kind: Option<String>,
+    channel: Option<String>,
+    since: Option<Stamp>,
+    until: Option<Stamp>,
+    unread: Option<BTreeSet<OsString>>,
+    requires_response: bool,
+}
+
+impl Filter {
+    /// Looks up the names; one that nobody has is told, since it would find nothing for ever.
+    pub fn new(room: &Room, asked: Asked) -> Result<Filter> {
+        let registry = room.registry()?;
+        let agent = |name: Option<&String>| name.map(|name| who(room, &registry, name)).transpose();
+        let (from, mut to) = (agent(asked.from.as_ref())?, agent(asked.to.as_ref())?);
+        let mut unread = None;
+        if asked.unread {
+            let whose = to.take().or_else(|| asked.asker.clone()).ok_or_else(|| Error::Usage {
+                what: "nothing says whose unread mail is meant".into(),
+                cure: "give --to AGENT or --as AGENT".into(),
+            })?;
+            unread = Some(inbox::unread(&room.dir, &whose)?.into_iter().collect());
+            to = Some(whose);
+        }
+        Ok(Filter {
+            eyes: asked.asker.as_deref().map_or(Eyes::ALL, Eyes::of),
+            from,
+            to,
+            kind: asked.kind.map(known_type).transpose()?,
+            channel: asked.channel,
+            since: asked.since,
+            until: asked.until,
+            unread,
+            requires_response: asked.requires_response,
+        })
+    }
+
+    /// Where in the log what is wanted can stand.
+    pub fn span(&self, room: &Dir) -> Result<(Position, Option<Position>)> {
+        // What is unread can't be older than the first file of the inbox: names begin with the time.
+        let unread = self.unread.as_ref().and_then(|names| accepted(names.first()?));
+        let since = self.since.max(unread);
+        let from = since.map_or(Ok(START), |at| find::since(room, at))?;
+        Ok((from, self.until.map(|at| find::since(room, at)).transpose()?))
+    }
+
+    /// A text that stands in the line of everything that fits: names of agents need no escape.
+    pub fn sieve(&self) -> Option<String> {
+        let agent = self.from.as_ref().map(|from| format!("\"from\":\"{from}\""));
+        let agent = agent.or_else(|| self.to.as_ref().map(|to| format!("\"{to}\"")));
+        let kind = || self.kind.as_ref().map(|kind| format!("\"type\":\"{kind}\""));
+        let asked = || self.requires_response.then(|| "\"requires_response\":true".to_owned());
+        let own = || self.eyes.only_of().map(|agent| format!("\"{agent}\""));
+        asked().or(agent).or_else(own).or_else(kind)
+    }
+
+    /// Is this one wanted?
+    pub fn fits(&self, past: &Past) -> bool {
+        let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
+        let got = |agent: &String| past.recipients.iter().any(|recipient| **recipient == **agent);
+        is(&self.from, &past.from)
+            && is(&self.kind, &past.kind)
+            && is(&self.channel, &past.channel)
+            && (past.requires_response || !self.requires_response)
+            && self.to.as_ref().is_none_or(got)
+            && self.eyes.see(past)
+            && self.since.is_none_or(|since| Stamp::parse(&past.accepted_at).is_some_and(|at| at >= since))
+            && self.until.is_none_or(|until| Stamp::parse(&past.accepted_at).is_some_and(|at| at < until))
+            && self.unread.as_ref().is_none_or(|names| names.contains(&file_name(past)))
+    }
+}
+
+/// The name of each delivered copy.
+fn file_name(past: &Past) -> OsString {
+    layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id).into()
+}
+
+/// The accept time in a delivered file's name.
+fn accepted(name: &OsString) -> Option<Stamp> {
+    Stamp::parse(name.to_str()?.split_once("Z-")?.0)
+}
+
+fn who(room: &Room, registry: &Registry, name: &str) -> Result<String> {
+    if name == id::MAILBAG {
+        return Ok(name.to_owned());
+    }
+    mailbox(room, registry, name, None)
+}
+
+fn known_type(kind: String) -> Result<String> {
+    if TYPES.contains(&kind.as_str()) || kind.starts_with("x-") {
+        return Ok(kind);
+    }
+    let near = nearest(&kind, TYPES.iter().copied());
+    let cure = if near.is_empty() { "`mailbag schema` lists the types".into() } else { near.join(" or ") };
+    Err(Error::Usage { what: format!("{} is no type of message", quoted(&kind)), cure: format!("write {cure}") })
+}

@@ -1,0 +1,116 @@
+//! Who is asking: what the command line says, else what the session has joined as, else the environment, else whoever the
+//! session is otherwise, else the person at a terminal.
+
+use crate::base::error::{Error, Result};
+use crate::disk::layout;
+use crate::message::address::quoted;
+use crate::message::id;
+use crate::room::Room;
+use crate::room::registry::{Agent, Registry};
+use crate::room::sessions::{self, Caller, Claim, Loss};
+
+/// The variables that name an agent, the first one that is set counts.
+pub const VARIABLES: [&str; 2] = ["MAILBAG_AGENT", "MAOS_AGENT_ID"];
+
+/// A name, and who said it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Who {
+    /// An agent's id or display name, not looked up yet.
+    pub name: String,
+    /// `--as`, a variable, `the session`, or `the terminal`.
+    pub source: &'static str,
+}
+
+/// Who is asking. Only at a terminal is it the human: an agent that forgot to say who it is must not speak for the
+/// person.
+pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal: bool) -> Result<Who> {
+    if let Some(name) = asked {
+        return Ok(as_asked(name));
+    }
+    let (by_environment, caller) = (in_environment(), Caller::from_environment());
+    let Some(caller) = caller else { return by_environment.map_or_else(|| by_place(at_terminal), Ok) };
+    let room = match (room(), by_environment.clone()) {
+        (Err(_), Some(who)) => return Ok(who),
+        (room, _) => room?,
+    };
+    let lease = sessions::agent_of(&room, &caller)?.filter(|lease| lease.joined || by_environment.is_none());
+    match (lease, by_environment) {
+        (Some(lease), _) => {
+            // The call renews the lease; that it can't be renewed hinders nobody.
+            if let Err(e) = sessions::bind(&room, &lease.agent, &caller, Claim::Free, sessions::COMMAND) {
+                tracing::debug!("{e}");
+            }
+            Ok(Who { name: lease.agent, source: THE_SESSION })
+        }
+        (None, Some(who)) => Ok(who),
+        (None, None) => match sessions::loss(&room, &caller)? {
+            Some(loss) => Err(lost(&loss)),
+            None => by_place(at_terminal),
+        },
+    }
+}
+
+/// The source of a name that the session says.
+pub const THE_SESSION: &str = "the session";
+
+fn by_place(at_terminal: bool) -> Result<Who> {
+    if at_terminal {
+        return Ok(Who { name: id::HUMAN.to_owned(), source: "the terminal" });
+    }
+    Err(Error::Usage {
+        what: "nothing says which agent you are".into(),
+        cure: format!("give --as AGENT, set {}, or bind your session by `mailbag join AGENT`", VARIABLES[0]),
+    })
+}
+
+fn lost(loss: &Loss) -> Error {
+    Error::Busy {
+        what: loss.to_string(),
+        cure: "take another name with `mailbag join NAME`, or give --as AGENT".into(),
+    }
+}
+
+/// Who is asking, as far as the command line and the environment name an agent.
+pub fn named(asked: Option<&str>) -> Option<Who> {
+    asked.map(as_asked).or_else(in_environment)
+}
+
+fn as_asked(name: &str) -> Who {
+    Who { name: name.to_owned(), source: "--as" }
+}
+
+fn in_environment() -> Option<Who> {
+    let set = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
+    VARIABLES.into_iter().find_map(|variable| Some(Who { name: set(variable)?, source: variable }))
+}
+
+impl Who {
+    /// The agent of that name in this registry.
+    pub fn in_registry<'r>(&self, registry: &'r Registry) -> Result<&'r Agent> {
+        registered(registry, &self.name, Some(self.source))
+    }
+}
+
+/// The agent of that id or display name, or an error with what may have been meant and how to register it.
+pub fn registered<'r>(registry: &'r Registry, name: &str, source: Option<&str>) -> Result<&'r Agent> {
+    registry.find(name).ok_or_else(|| {
+        let said_by = source.map(|source| format!(" (said by {source})")).unwrap_or_default();
+        let register = match id::is_name(name) {
+            true => format!("; `mailbag agent add {name}` registers it"),
+            false => String::new(),
+        };
+        Error::NotFound {
+            what: format!("no agent is called {}{said_by}", quoted(name)),
+            cure: format!("{}{register}", registry.did_you_mean(name)),
+        }
+    })
+}
+
+/// The id of whose mail is meant: somebody registered, or somebody who once was and left an inbox.
+pub fn mailbox(room: &Room, registry: &Registry, name: &str, source: Option<&str>) -> Result<String> {
+    match registered(registry, name, source) {
+        Ok(agent) => Ok(agent.id.to_string()),
+        Err(_) if id::is_name(name) && room.dir.stat(layout::inbox(name))?.is_some() => Ok(name.to_owned()),
+        Err(e) => Err(e),
+    }
+}

@@ -1,0 +1,257 @@
+//! What is unread, and what a delivered file says.
+
+mod head;
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::log::lookup::Past;
+use crate::room::{Room, inbox};
+use rustix::fs::FileType;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// One delivered message.
+#[derive(Debug, Clone, Serialize)]
+pub struct Mail {
+    /// Its id; empty if the file has none.
+    pub id: String,
+    /// The number of its record in the log.
+    pub seq: Option<u64>,
+    /// When it was accepted.
+    pub accepted_at: String,
+    /// Who wrote it.
+    pub from: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its priority.
+    pub priority: String,
+    /// What it is about.
+    pub subject: Option<String>,
+    /// The first line of its body.
+    pub preview: Option<String>,
+    /// Its conversation.
+    pub thread_id: Option<String>,
+    /// Does its sender wait for an answer?
+    pub requires_response: bool,
+    /// The file, relative to the room.
+    pub file: PathBuf,
+    /// Was it read before?
+    pub seen: bool,
+    /// Why the file can't be shown as a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Does it end too early and was touched just now? Then somebody writes it by hand, and it may become a message.
+    #[serde(skip)]
+    pub unfinished: bool,
+    /// The file's name.
+    #[serde(skip)]
+    pub name: OsString,
+    /// The whole message, or the text of a file that is none.
+    #[serde(skip)]
+    pub content: Value,
+}
+
+impl Mail {
+    /// A message that an agent got, as the log has it: its own copy is archived, or was taken away.
+    pub fn of_past(agent: &str, past: Past) -> Mail {
+        let name = layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id);
+        let mut content = past.message;
+        let to = content.insert("to".into(), agent.into());
+        content.extend(to.map(|to| ("addressed_to".to_owned(), to)));
+        content.insert("delivery".into(), json!({"seq": past.seq, "accepted_at": past.accepted_at}));
+        Mail {
+            id: past.id,
+            seq: Some(past.seq),
+            accepted_at: past.accepted_at,
+            from: past.from.to_string(),
+            kind: past.kind,
+            priority: past.priority,
+            subject: past.subject,
+            preview: past.preview,
+            thread_id: past.thread_id,
+            requires_response: past.requires_response,
+            file: layout::below(&layout::seen(agent), name.as_ref()),
+            seen: true,
+            problem: None,
+            unfinished: false,
+            name: name.into(),
+            content: content.into(),
+        }
+    }
+}
+
+/// The unread mail of an agent, oldest first.
+pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
+    list_those(room, agent, &mut |_| true)
+}
+
+/// The unread mail of an agent with a file name that is wanted, oldest first; the others are not even opened.
+pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bool) -> Result<Vec<Mail>> {
+    let mut names = inbox::unread(&room.dir, agent)?;
+    names.retain(|name| wanted(name));
+    let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
+    Ok(names.iter().filter_map(|name| load(&dir, &layout::inbox(agent), name, false)).collect())
+}
+
+/// The newest unread mail of an agent, oldest first, and how much there is in all. Of each only the head is read: the
+/// body ends early, and what comes behind it is missing.
+pub fn newest(room: &Room, agent: &str, most: usize) -> Result<(Vec<Mail>, usize)> {
+    let (names, unread) = inbox::newest(&room.dir, agent, most)?;
+    Ok((heads(room, agent, &names)?.collect(), unread))
+}
+
+/// The heads of unread messages of these names, one by one. Those that are gone are left out.
+pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<impl Iterator<Item = Mail>> {
+    let dir = open(room, layout::inbox(agent))?;
+    let heads = move |name: &OsString| head(dir.as_ref()?, &layout::inbox(agent), name);
+    Ok(names.iter().filter_map(heads))
+}
+
+/// The whole messages of which only the heads were read. Those that are gone are left out.
+pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
+    let mut mails = Vec::new();
+    for head in heads {
+        let directory = head.file.parent().unwrap_or(&head.file).to_path_buf();
+        let dir = open(room, directory.clone())?;
+        mails.extend(dir.and_then(|dir| load(&dir, &directory, &head.name, head.seen)));
+    }
+    Ok(mails)
+}
+
+/// Up to `most` unread messages of an agent, oldest first, that nobody else is just showing, each held for the caller.
+pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
+    let mut holding = Holding::default();
+    let names = inbox::unread(&room.dir, agent)?;
+    let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(holding) };
+    for name in names {
+        if holding.mails.len() >= most {
+            break;
+        }
+        // Beyond the bound a message may be shown by two, which is better than by nobody.
+        let held = match holding.held.len() < limits::HELD_MESSAGES {
+            true => inbox::hold(&room.dir, agent, &name)?,
+            false => None,
+        };
+        if held.is_none() && holding.held.len() < limits::HELD_MESSAGES {
+            holding.shown_elsewhere |= dir.stat(&name)?.is_some();
+            continue;
+        }
+        holding.held.extend(held);
+        holding.mails.extend(load(&dir, &layout::inbox(agent), &name, false));
+    }
+    Ok(holding)
+}
+
+impl Holding {
+    /// Of mail that anybody else may show as well.
+    pub fn of(mails: Vec<Mail>) -> Holding {
+        Holding { mails, ..Holding::default() }
+    }
+}
+
+/// Mail that is going to be shown. No other `mailbag read` shows what is unread of it as long as this lives.
+#[derive(Debug, Default)]
+pub struct Holding {
+    /// The messages.
+    pub mails: Vec<Mail>,
+    /// Was there further unread mail, which another process is just showing?
+    pub shown_elsewhere: bool,
+    held: Vec<inbox::Held>,
+}
+
+/// The mail that an agent has read, oldest first.
+pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
+    in_directory(room, layout::seen(agent), true)
+}
+
+/// The mail in one directory of an agent, oldest first.
+pub fn in_directory(room: &Room, directory: PathBuf, seen: bool) -> Result<Vec<Mail>> {
+    let Some(dir) = open(room, directory.clone())? else { return Ok(Vec::new()) };
+    let mut names = Vec::new();
+    for entry in dir.list()? {
+        let entry = entry?;
+        if entry.kind != FileType::Directory && layout::is_mail_file(&entry.name) {
+            names.push(entry.name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names.iter().filter_map(|name| load(&dir, &directory, name, seen)).collect())
+}
+
+fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
+    match room.dir.sub(directory) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+        dir => dir.map(Some),
+    }
+}
+
+/// The head of a message: what its bounded beginning says.
+fn head(dir: &Dir, directory: &Path, name: &OsStr) -> Option<Mail> {
+    let mail = match dir.read_head(name, limits::HEAD_BYTES) {
+        Ok(None) => return None,
+        Ok(Some((bytes, true))) => parse(dir, directory, name, &bytes),
+        // The router puts what is short in front of the body; in what others put there it may stand behind.
+        Ok(Some((bytes, false))) => match head::fields(&bytes).filter(|fields| fields.contains_key("delivery")) {
+            Some(fields) => Mail::new(directory, name, Value::Object(fields)),
+            None => load(dir, directory, name, false)?,
+        },
+        Err(_) => load(dir, directory, name, false)?,
+    };
+    Some(Mail { content: Value::Null, ..mail })
+}
+
+/// A file of an inbox. `None` if it is gone.
+fn load(dir: &Dir, directory: &Path, name: &OsStr, seen: bool) -> Option<Mail> {
+    let mail = match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
+        Ok(bytes) => parse(dir, directory, name, &bytes?),
+        Err(e) => Mail { problem: Some(e.to_string()), ..Mail::new(directory, name, Value::Null) },
+    };
+    Some(Mail { seen, ..mail })
+}
+
+/// A file of an inbox, which is its owner's to fill as it likes: what is no message is shown as what it is.
+fn parse(dir: &Dir, directory: &Path, name: &OsStr, bytes: &[u8]) -> Mail {
+    let (problem, unfinished) = match serde_json::from_slice::<Value>(bytes) {
+        Ok(value @ Value::Object(_)) => return Mail::new(directory, name, value),
+        Err(e) if e.is_eof() && is_fresh(dir, name) => ("it is not finished", true),
+        _ => ("it is not a message", false),
+    };
+    let text = Value::from(String::from_utf8_lossy(bytes));
+    Mail { problem: Some(problem.into()), unfinished, ..Mail::new(directory, name, text) }
+}
+
+impl Mail {
+    fn new(directory: &Path, name: &OsStr, content: Value) -> Mail {
+        let text = |field: &str| content.get(field).and_then(Value::as_str).map(str::to_owned);
+        let delivery = |field: &str| content.get("delivery").and_then(|delivery| delivery.get(field));
+        let first_line = |body: String| body.lines().map(str::trim).find(|l| !l.is_empty()).map(str::to_owned);
+        Mail {
+            id: text("id").unwrap_or_default(),
+            seq: delivery("seq").and_then(Value::as_u64),
+            accepted_at: delivery("accepted_at").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            from: text("from").unwrap_or_default(),
+            kind: text("type").unwrap_or_else(|| "message".into()),
+            priority: text("priority").unwrap_or_else(|| crate::message::DEFAULT_PRIORITY.into()),
+            subject: text("subject"),
+            preview: text("body").and_then(first_line),
+            thread_id: text("thread_id"),
+            requires_response: content.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
+            file: directory.join(name),
+            seen: false,
+            problem: None,
+            unfinished: false,
+            name: name.to_owned(),
+            content,
+        }
+    }
+}
+
+fn is_fresh(dir: &Dir, name: &OsStr) -> bool {
+    let modified = dir.stat(name).ok().flatten().map_or(0, |meta| meta.modified / 1000);
+    i128::from(Stamp::now().micros()) - modified < limits::STAND_STILL.as_micros() as i128
+}

@@ -1,0 +1,56 @@
+//! Listing messages of the log, the newest few without reading the rest.
+
+use super::history::{Filter, Past};
+use crate::base::error::Result;
+use crate::log;
+use crate::log::Position;
+use crate::log::find::{self, Scan};
+use crate::room::Room;
+use regex::bytes::Regex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// How much is read for the newest few at first; then always eight times as much.
+const TAIL: u64 = 1 << 20;
+
+/// The messages that fit, in the order of the log; with `last`, only so many of the newest.
+pub fn list(room: &Room, filter: Filter, last: Option<usize>) -> Result<Box<dyn Iterator<Item = Result<Past>>>> {
+    let span = filter.span(&room.dir)?;
+    let filter = Arc::new(filter);
+    let Some(last) = last else {
+        return Ok(Box::new(found(scan(room, &filter, span)?)));
+    };
+    let mut size = TAIL;
+    loop {
+        // The newest stand at the end of what is asked for, which is the log's end unless `--until` says otherwise.
+        let from = if span.1.is_some() { span.0 } else { span.0.max(log::before_end(&room.dir, size)?) };
+        let mut newest = VecDeque::new();
+        for past in found(scan(room, &filter, (from, span.1))?) {
+            newest.push_back(past?);
+            if newest.len() > last {
+                newest.pop_front();
+            }
+        }
+        if newest.len() >= last || from == span.0 {
+            return Ok(Box::new(newest.into_iter().map(Ok)));
+        }
+        size = size.saturating_mul(8);
+    }
+}
+
+fn scan(room: &Room, filter: &Arc<Filter>, span: (Position, Option<Position>)) -> Result<Scan<Past>> {
+    let filter = filter.clone();
+    let sieve = filter.sieve().and_then(|text| Regex::new(&regex::escape(&text)).ok());
+    find::scan(&room.dir, span, sieve, move |line, _| Past::read(line).filter(|past| filter.fits(past)))
+}
+
+/// What was found in all blocks, one by one.
+fn found<T: Send + 'static>(scan: Scan<T>) -> impl Iterator<Item = Result<T>> {
+    scan.flat_map(|block| {
+        let (found, failed) = match block {
+            Ok(block) => (block.found, None),
+            Err(e) => (Vec::new(), Some(Err(e))),
+        };
+        found.into_iter().map(Ok).chain(failed)
+    })
+}

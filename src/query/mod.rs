@@ -1,0 +1,28 @@
+//! The reading side: what the log and the room's files say, as data for every face.
+//!
+//! In: a room and a question. Out: messages, threads, the timeline, the outcome of a message, the status of a room.
+//!
+//! Each module answers one question, reads only what is committed, and changes nothing.
+//!
+//! What does not belong here: anything that writes (`commands`), and how an answer is shown (`cli`, `clients::mcp`).
+
+pub mod channel;
+pub mod explain;
+pub mod head;
+pub mod history;
+pub mod identity;
+pub mod inbox;
+pub mod list;
+pub mod programs;
+pub mod records;
+pub mod search;
+pub mod standing;
+pub mod status;
+pub mod tail;
+pub mod thread;
+pub mod time;
+pub mod timeline;
+pub mod trace;
+pub mod verify;
+pub mod wait;
+pub mod who;

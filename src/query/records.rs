@@ -1,0 +1,51 @@
+//! The log as people read it.
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::log;
+use crate::log::{Line, find};
+use crate::message::record::{Event, Record};
+use crate::room::Room;
+
+/// Which records to show.
+#[derive(Debug, Default)]
+pub struct Filter {
+    /// Those accepted from then on.
+    pub since: Option<Stamp>,
+    /// Those of this event.
+    pub event: Option<Event>,
+}
+
+/// A record, and its line as it stands in the log.
+pub struct Entry {
+    /// What the line says.
+    pub record: Record,
+    /// The line, newline included.
+    pub line: Line,
+}
+
+/// The committed records that fit, in order.
+pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Result<Entry>>> {
+    let start = match filter.since {
+        Some(since) => find::since(&room.dir, since)?,
+        None => log::START,
+    };
+    let entries =
+        log::lines(&room.dir, start)?.records().map(|entry| entry.map(|(line, record)| Entry { record, line }));
+    Ok(entries.filter(move |entry| entry.as_ref().map_or(true, |entry| filter.fits(&entry.record))))
+}
+
+/// The event of that name.
+pub fn event(word: &str) -> Option<Event> {
+    EVENTS.into_iter().find(|event| event.as_str() == word)
+}
+
+/// Every event that a record may have.
+pub const EVENTS: [Event; 7] =
+    [Event::Room, Event::Accepted, Event::Refused, Event::Duplicate, Event::Notice, Event::Receipts, Event::Settled];
+
+impl Filter {
+    fn fits(&self, record: &Record) -> bool {
+        self.event.is_none_or(|event| record.event == event) && self.since.is_none_or(|since| record.stamp() >= since)
+    }
+}

@@ -1,0 +1,218 @@
+//! Searching: every text of every message in the log, by a regular expression.
+
+use super::history::{Filter, Past};
+use crate::base::error::{Error, Result};
+use crate::log::find::{self, Scan};
+use crate::message::address::quoted;
+use crate::room::Room;
+use regex::Regex;
+use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
+use serde::Serialize;
+use serde_json::Value;
+
+/// How much of the text around a match is shown, in characters on each side.
+const AROUND: usize = 40;
+/// A pattern without a piece at least this long is sought by parsing every line.
+const SHORTEST: usize = 2;
+
+/// A message in which something was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Hit {
+    /// The message.
+    #[serde(flatten)]
+    pub past: Past,
+    /// The first match in each field that has one.
+    pub matches: Vec<Match>,
+}
+
+/// A match, and the text around it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Match {
+    /// The field, such as `body` or `metadata.file`.
+    pub field: String,
+    /// What stands before it.
+    pub before: String,
+    /// What matched.
+    pub text: String,
+    /// What stands behind it.
+    pub after: String,
+}
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    regex: Regex,
+    sieve: Option<regex::bytes::Regex>,
+    field: Option<String>,
+}
+
+impl Pattern {
+    /// Reads a regular expression; with a field, only that field is looked at, and what is below it.
+    pub fn new(text: &str, ignore_case: bool, field: Option<String>) -> Result<Pattern> {
+        let wrong = |e: String| Error::Usage {
+            what: format!("{} is no regular expression: {}", quoted(text), e.trim()),
+            cure: "put a backslash before each of . + * ? ( ) [ ] { } | ^ $ that is meant as it stands".into(),
+        };
+        let regex = regex::RegexBuilder::new(text).case_insensitive(ignore_case).build();
+        let regex = regex.map_err(|e| wrong(e.to_string()))?;
+        let hir = regex_syntax::ParserBuilder::new().case_insensitive(ignore_case).build().parse(text);
+        let pieces = hir.ok().and_then(|hir| pieces(&hir));
+        Ok(Pattern { regex, sieve: pieces.and_then(|pieces| sieve(&pieces)), field })
+    }
+
+    fn matches(&self, past: &Past) -> Vec<Match> {
+        let mut found = Vec::new();
+        // What is most telling first: of several matches a person is shown the first.
+        for field in ["subject", "body"] {
+            past.message.get(field).into_iter().for_each(|value| self.look(field, value, &mut found));
+        }
+        for (field, value) in past.message.iter().filter(|(field, _)| !["subject", "body"].contains(&field.as_str())) {
+            self.look(field, value, &mut found);
+        }
+        // Whom an address meant stands only in the record.
+        past.recipients.iter().for_each(|agent| self.look("to", &Value::from(&**agent), &mut found));
+        found
+    }
+
+    /// Looks at a value and at all values in it; keys are no text that anybody wrote.
+    fn look(&self, field: &str, value: &Value, found: &mut Vec<Match>) {
+        match value {
+            Value::String(text) if self.is_asked(field) && !found.iter().any(|m| m.field == field) => {
+                found.extend(self.regex.find(text).map(|hit| around(field, text, hit)));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.look(field, item, found)),
+            Value::Object(map) => {
+                map.iter().for_each(|(key, value)| self.look(&format!("{field}.{key}"), value, found))
+            }
+            _ => {}
+        }
+    }
+
+    fn is_asked(&self, field: &str) -> bool {
+        self.field.as_ref().is_none_or(|asked| {
+            field.strip_prefix(asked.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+}
+
+/// Every message that fits and in which the pattern is found, in the order of the log.
+pub fn search(room: &Room, pattern: Pattern, filter: Filter) -> Result<Scan<Hit>> {
+    let span = filter.span(&room.dir)?;
+    let sieve = pattern.sieve.clone();
+    find::scan(&room.dir, span, sieve, move |line, _| {
+        let past = Past::read(line).filter(|past| filter.fits(past))?;
+        let matches = pattern.matches(&past);
+        (!matches.is_empty()).then_some(Hit { past, matches })
+    })
+}
+
+fn around(field: &str, text: &str, hit: regex::Match<'_>) -> Match {
+    let before = &text[..hit.start()];
+    let from = before.char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
+    let after = &text[hit.end()..];
+    let to = after.char_indices().nth(AROUND).map_or(after.len(), |(at, _)| at);
+    let cut = |is_cut: bool| if is_cut { "…" } else { "" };
+    Match {
+        field: field.to_owned(),
+        before: format!("{}{}", cut(from > 0), &before[from..]),
+        text: hit.as_str().to_owned(),
+        after: format!("{}{}", &after[..to], cut(to < after.len())),
+    }
+}
+
+/// Pieces of text of which every match has at least one, if there are such.
+fn pieces(hir: &regex_syntax::hir::Hir) -> Option<Vec<String>> {
+    [ExtractKind::Prefix, ExtractKind::Suffix]
+        .into_iter()
+        .filter_map(|kind| of_kind(hir, kind))
+        .max_by_key(|pieces| shortest(pieces))
+}
+
+fn of_kind(hir: &regex_syntax::hir::Hir, kind: ExtractKind) -> Option<Vec<String>> {
+    let mut seq: Seq = Extractor::new().kind(kind.clone()).extract(hir);
+    match kind {
+        ExtractKind::Suffix => seq.optimize_for_suffix_by_preference(),
+        _ => seq.optimize_for_prefix_by_preference(),
+    }
+    // A cut through a character leaves a piece that is no text; what is whole of it is one.
+    let whole = |bytes: &[u8]| bytes.utf8_chunks().map(|chunk| plain(chunk.valid())).max_by_key(|text| text.len());
+    let pieces: Vec<String> =
+        seq.literals()?.iter().map(|literal| whole(literal.as_bytes()).unwrap_or_default()).collect();
+    Some(pieces).filter(|pieces| shortest(pieces) >= SHORTEST)
+}
+
+fn shortest(pieces: &[String]) -> usize {
+    pieces.iter().map(String::len).min().unwrap_or(0)
+}
+
+/// The longest part of a text that stands in JSON as it is, or else with `\u` in it.
+fn plain(text: &str) -> String {
+    let changes = |c: char| c.is_control() || matches!(c, '"' | '\\' | '/');
+    text.split(changes).max_by_key(|part| part.len()).unwrap_or_default().to_owned()
+}
+
+/// Lets through each line that may hold one of the pieces: as it stands, or with any character of it as `\u`.
+fn sieve(pieces: &[String]) -> Option<regex::bytes::Regex> {
+    let each: Vec<String> = pieces.iter().map(|piece| regex::escape(piece)).collect();
+    regex::bytes::Regex::new(&format!(r"{}|\\u", each.join("|"))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sieve_of(pattern: &str, ignore_case: bool) -> Option<regex::bytes::Regex> {
+        Pattern::new(pattern, ignore_case, None).expect("a pattern").sieve
+    }
+
+    #[test]
+    fn a_line_with_a_match_passes_the_sieve_however_json_writes_it() {
+        let texts = ["port 8080", "a/b/c", "say \"hi\" now", "tab\there", "C:\\temp", "größe", "ПОРТ", "\u{1b}[31mred"];
+        let patterns = [
+            ("port", false),
+            ("PORT", true),
+            ("port \\d+", false),
+            ("\\w+ 8080", false),
+            ("b/c", false),
+            ("y \"h", false),
+            ("(hi|there|temp)", false),
+            ("\there", false),
+            (":\\\\temp", false),
+            ("GRÖSSE|größe", true),
+            ("порт", true),
+            ("\\[31mred", false),
+            ("^say.*now$", false),
+            ("[st]emp", false),
+            (".", false),
+            ("", false),
+        ];
+        for text in texts {
+            let whole = serde_json::to_string(text).expect("JSON");
+            let ascii: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            for (pattern, ignore_case) in patterns {
+                let regex = regex::RegexBuilder::new(pattern).case_insensitive(ignore_case).build().expect("a pattern");
+                let Some(sieve) = sieve_of(pattern, ignore_case).filter(|_| regex.is_match(text)) else { continue };
+                for line in [whole.as_str(), &ascii, &whole.replace('/', "\\/")] {
+                    assert!(sieve.is_match(line.as_bytes()), "{pattern} is kept from {line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_a_piece_to_look_for_has_a_sieve() {
+        for pattern in ["port", "port \\d+", "\\w+ is taken", "(red|green) light"] {
+            assert!(sieve_of(pattern, false).is_some_and(|sieve| !sieve.is_match(b"nothing here")), "{pattern}");
+        }
+        assert!(sieve_of("port", true).is_some());
+        assert!(sieve_of("\\d+", false).is_none() && sieve_of("a*", false).is_none());
+    }
+
+    #[test]
+    fn the_text_around_a_match_is_cut_between_characters() {
+        let text = format!("{}x{}", "ä".repeat(100), "ö".repeat(100));
+        let hit = around("body", &text, Regex::new("x").expect("a pattern").find(&text).expect("it is there"));
+        assert_eq!(hit.before, format!("…{}", "ä".repeat(AROUND)));
+        assert_eq!(hit.after, format!("{}…", "ö".repeat(AROUND)));
+    }
+}

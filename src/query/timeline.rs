@@ -1,0 +1,212 @@
+//! The timeline: what the log says that a person wants to see, one entry a message, a refusal or a notice.
+
+use super::tail::Tail;
+use crate::base::error::{Error, Problem, Result};
+use crate::disk::layout;
+use crate::message::address::quoted;
+use crate::message::record::{Event, Record};
+use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
+use crate::room::Room;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// Up to this many recipients are named; of more, what the sender wrote is said, and how many they are.
+const NAMED: usize = 3;
+
+/// One thing that happened.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entry {
+    /// The number of its record.
+    pub seq: u64,
+    /// When it was accepted or refused.
+    pub at: String,
+    /// Accepted, refused or notice.
+    pub event: Event,
+    /// The message's id; none of a refused file.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// Who wrote it.
+    pub from: String,
+    /// Who got it.
+    pub to: Vec<Arc<str>>,
+    /// What its sender wrote as recipients.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub addressed_to: Vec<String>,
+    /// Its type.
+    #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Its priority.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub priority: String,
+    /// Its channel.
+    pub channel: String,
+    /// What it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// Its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Its conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// The message that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_reply_to: Option<String>,
+    /// The name under which a refused file was dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Why it was refused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+}
+
+/// Which entries to show: those of some channels, or all. Refusals and notices belong to the channel `main`.
+#[derive(Debug, Clone, Default)]
+pub struct Channels(pub(crate) Vec<String>);
+
+impl Channels {
+    /// These; none means all.
+    pub fn new(names: Vec<String>) -> Result<Channels> {
+        match names.iter().find(|name| !id::is_name(name)) {
+            None => Ok(Channels(names)),
+            Some(name) => Err(Error::Usage {
+                what: format!("{} can't be the name of a channel", quoted(name)),
+                cure: "names are letters, digits, dots, dashes and underscores; without any, all channels are shown"
+                    .into(),
+            }),
+        }
+    }
+
+    /// The one channel that is shown, if it is one.
+    pub fn only(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
+    }
+
+    fn has(&self, channel: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|name| name == channel)
+    }
+}
+
+/// The timeline as it grows.
+pub struct Timeline {
+    tail: Tail,
+    channels: Channels,
+}
+
+impl Timeline {
+    /// The timeline from now on, and the last `most` entries before.
+    pub fn open(room: &Room, channels: Channels, most: usize) -> Result<(Timeline, Vec<Entry>)> {
+        let (tail, entries) = Tail::last(room, most, |record| entry(record, &channels))?;
+        Ok((Timeline { tail, channels }, entries))
+    }
+
+    /// What has come since the last time.
+    pub fn read(&mut self) -> Result<Vec<Entry>> {
+        let records = self.tail.read()?;
+        Ok(records.into_iter().filter_map(|record| entry(record, &self.channels)).collect())
+    }
+}
+
+/// What a record says to a person; nothing, if it is the router's own bookkeeping or of another channel.
+fn entry(record: Record, channels: &Channels) -> Option<Entry> {
+    if !matches!(record.event, Event::Accepted | Event::Refused | Event::Notice) {
+        return None;
+    }
+    let fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+    let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
+    let refused = record.event == Event::Refused;
+    let channel = text("channel").filter(|_| !refused).unwrap_or_else(|| DEFAULT_CHANNEL.into());
+    if !channels.has(&channel) {
+        return None;
+    }
+    let mut entry = Entry {
+        seq: record.seq,
+        at: record.at.clone(),
+        event: record.event,
+        id: String::new(),
+        from: record.from.as_deref().unwrap_or(id::MAILBAG).to_owned(),
+        to: Vec::new(),
+        addressed_to: Vec::new(),
+        kind: String::new(),
+        priority: String::new(),
+        channel,
+        subject: None,
+        body: None,
+        thread_id: None,
+        in_reply_to: None,
+        file: None,
+        problems: Vec::new(),
+    };
+    if refused {
+        // The message of a refusal is the bounce; what a person wants to know is who dropped what.
+        let claim = record.claim.as_deref().and_then(layout::read_claim);
+        entry.from = claim.map(|claim| claim.agent.to_owned()).unwrap_or(entry.from);
+        entry.file = claim.map(|claim| claim.original.to_owned());
+        entry.problems = record.problems;
+        return Some(entry);
+    }
+    entry.to = record.recipients().map(|(agent, _)| agent.clone()).collect();
+    entry.addressed_to = fields.get("to").map(words).unwrap_or_default();
+    (entry.id, entry.kind) = (record.id.unwrap_or_default(), text("type").unwrap_or_else(|| "message".into()));
+    entry.priority = text("priority").unwrap_or_else(|| DEFAULT_PRIORITY.into());
+    (entry.subject, entry.body) = (text("subject"), text("body"));
+    (entry.thread_id, entry.in_reply_to) = (text("thread_id"), text("in_reply_to"));
+    Some(entry)
+}
+
+fn words(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(word) => vec![word.clone()],
+        Value::Array(words) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl Entry {
+    /// Who got it, in few words: names, or of many what the sender wrote and how many they are.
+    pub fn recipients(&self) -> String {
+        let names = || self.to.iter().take(NAMED).map(|name| &**name).collect::<Vec<_>>().join(", ");
+        match (self.to.len(), self.addressed_to.is_empty()) {
+            (0, true) => format!("channel {}", self.channel),
+            (0, false) => format!("{} (0)", self.addressed_to.join(", ")),
+            (count, _) if count <= NAMED => names(),
+            (count, true) => format!("{} and {} more", names(), count - NAMED),
+            (count, false) => format!("{} ({count})", self.addressed_to.join(", ")),
+        }
+    }
+
+    /// Does it want to be looked at now?
+    pub fn is_urgent(&self) -> bool {
+        self.priority == "urgent"
+    }
+
+    /// Is it talk with the router, which matters less to a person?
+    pub fn is_aside(&self) -> bool {
+        crate::message::ROUTER_TYPES.contains(&self.kind.as_str()) || self.priority == "low"
+    }
+}
+
+/// A number below `of` for a name, always the same, so that a sender keeps its colour everywhere.
+pub fn shade(name: &str, of: usize) -> usize {
+    // FNV-1a: a hasher of the standard library may change from release to release.
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    (hash % of.max(1) as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_its_shade() {
+        assert_eq!([shade("planner", 12), shade("human", 12)], [shade("planner", 12), shade("human", 12)]);
+        let used: std::collections::BTreeSet<usize> = (0..100).map(|n| shade(&format!("agent_{n}"), 12)).collect();
+        assert_eq!(used.len(), 12);
+    }
+}

@@ -1,0 +1,295 @@
+//! Tracing: how far each recipient's copy of a message has come, as the log tells it, and what came of it.
+
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Result};
+use crate::disk::{Meta, layout};
+use crate::log;
+use crate::log::Position;
+use crate::log::lookup::{self, Eyes, Pace, Past, Unclear};
+use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
+use crate::message::record::{Act, Event, Record};
+use crate::message::reference::{Fit, Reference};
+use crate::message::status::{Climb, Status};
+use crate::room::Room;
+use regex::bytes::Regex;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How a message stands.
+#[derive(Debug, Serialize)]
+pub struct Trace {
+    /// Its record.
+    pub seq: u64,
+    /// Its id.
+    pub id: String,
+    /// Who wrote it.
+    pub from: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it is about.
+    pub subject: Option<String>,
+    /// When it was accepted.
+    pub accepted_at: String,
+    /// Where its original is kept, as long as it stands there.
+    pub sent: Option<PathBuf>,
+    /// Everybody who gets a copy.
+    pub recipients: Vec<Recipient>,
+    /// Messages that answer it.
+    pub answers: Vec<Answer>,
+    /// Who was told that its time has passed.
+    pub told: Vec<Told>,
+}
+
+/// One recipient's copy.
+#[derive(Debug, Serialize)]
+pub struct Recipient {
+    /// Whose copy.
+    pub agent: String,
+    /// By which kind of address it was reached.
+    pub via: String,
+    /// How far it has come.
+    #[serde(rename = "rung")]
+    pub status: Status,
+    /// Each status that it was observed on, in the order of the log.
+    #[serde(rename = "rungs")]
+    pub statuses: Vec<Step>,
+}
+
+/// A status, and when the copy was observed on it.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// The status.
+    #[serde(rename = "rung")]
+    pub status: Status,
+    /// When the log was told; for a delivery, when the file came into its inbox, as far as that can be seen.
+    pub at: Option<String>,
+    /// Who said so, of a status that somebody says.
+    pub by: Option<String>,
+    /// In words.
+    pub note: Option<String>,
+}
+
+/// A message that answers.
+#[derive(Debug, Serialize)]
+pub struct Answer {
+    /// Its record.
+    pub seq: u64,
+    /// Its id.
+    pub id: String,
+    /// Who wrote it.
+    pub from: String,
+    /// When it was accepted.
+    pub at: String,
+}
+
+/// Somebody who was told.
+#[derive(Debug, Serialize)]
+pub struct Told {
+    /// Who.
+    pub agent: String,
+    /// Of what: `expired` or `overdue`.
+    pub what: String,
+    /// When.
+    pub at: String,
+}
+
+/// Traces the message that a reference means, among what the asker sent or received; without an asker, among all.
+pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
+    let state = state::committed(&room.dir)?;
+    let eyes = asker.map_or(Eyes::ALL, Eyes::of);
+    let found = lookup::find(&room.dir, Some(&state), &eyes, &[reference.to_owned()], &mut Pace::default())?.pop();
+    let found = found.unwrap_or(Err(Unclear::Missing));
+    let (meant, place) = found.map_err(|unclear| unclear.error(&eyes, reference))?;
+    let mut tracing = Tracing::new(room, &meant, place);
+    tracing.read()?;
+    tracing.finish(&state)
+}
+
+struct Tracing<'a> {
+    room: &'a Room,
+    meant: &'a Past,
+    place: Position,
+    record: Option<Record>,
+    steps: BTreeMap<String, Vec<Step>>,
+    settled: Option<String>,
+    answers: Vec<Answer>,
+    told: Vec<Told>,
+}
+
+impl<'a> Tracing<'a> {
+    fn new(room: &'a Room, meant: &'a Past, place: Position) -> Tracing<'a> {
+        let (steps, answers, told) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Tracing { room, meant, place, record: None, steps, settled: None, answers, told }
+    }
+
+    /// Reads the log from the message on; only lines that may concern it are parsed.
+    fn read(&mut self) -> Result<()> {
+        let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
+        let pattern =
+            format!(r##"^\{{"seq":{seq},|"rungs":\[|"settled":\[|"act":\{{"ack"|"about":"|"{id}"|/{id}"|"#?{seq}""##);
+        let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
+            what: format!("this id can't be looked for: {e}"),
+            cure: "give its seq".into(),
+        })?;
+        for line in log::lines(&self.room.dir, self.place)? {
+            let line = line?;
+            if !concerns.is_match(&line.bytes) {
+                continue;
+            }
+            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+            if record.seq == self.meant.seq {
+                self.record = Some(record);
+            } else {
+                self.take(record);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, record: Record) {
+        match record.event {
+            Event::Receipts => self.climb(&record.rungs, &record, None),
+            Event::Settled if self.settled.is_none() => {
+                let covers = record.settled.iter().any(|(from, to)| (from..=to).contains(&&self.meant.seq));
+                self.settled = Some(record.at).filter(|_| covers);
+            }
+            Event::Accepted => {
+                if let Some(Act::Ack(climbs)) = &record.act {
+                    self.climb(climbs, &record, text(&record, "body"));
+                } else if self.is_answered_by(&record) {
+                    let from = record.from.as_deref().unwrap_or_default().to_owned();
+                    let id = record.id.clone().unwrap_or_default();
+                    self.answers.push(Answer { seq: record.seq, id, from, at: record.at });
+                }
+            }
+            Event::Notice => self.hear(&record),
+            _ => {}
+        }
+    }
+
+    fn climb(&mut self, climbs: &[Climb], record: &Record, note: Option<String>) {
+        for climb in climbs.iter().filter(|climb| climb.seqs.contains(&self.meant.seq)) {
+            let by = record.from.as_deref().map(str::to_owned);
+            let step = Step { status: climb.status, at: Some(record.at.clone()), by, note: note.clone() };
+            self.steps.entry(climb.agent.to_string()).or_default().push(step);
+        }
+    }
+
+    fn is_answered_by(&self, record: &Record) -> bool {
+        let Past { seq, from, id, .. } = self.meant;
+        let reply = text(record, "in_reply_to");
+        let reference = reply.as_deref().and_then(Reference::parse);
+        let by_name = || reference.is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(Fit::Whole));
+        let is_between = record.recipients().any(|(to, _)| to == from);
+        record.answers == Some(*seq) || (is_between && by_name())
+    }
+
+    fn hear(&mut self, record: &Record) {
+        let about = record.about.as_deref().and_then(|about| about.split_once(' '));
+        let Some((what, seq)) = about else { return };
+        if seq.parse() == Ok(self.meant.seq) && [EXPIRED, OVERDUE, OVERDUE_AT_LAST].contains(&what) {
+            let what = if what == EXPIRED { EXPIRED } else { OVERDUE };
+            let told = record.recipients().map(|(agent, _)| Told {
+                agent: agent.to_string(),
+                what: what.into(),
+                at: record.at.clone(),
+            });
+            self.told.extend(told);
+        }
+    }
+
+    fn finish(mut self, state: &State) -> Result<Trace> {
+        let record = self.record.take().ok_or_else(|| Error::NotFound {
+            what: format!("record {} is not in the log", self.meant.seq),
+            cure: "`mailbag log verify` says what is wrong with it".into(),
+        })?;
+        let recipients = record.recipients().map(|(agent, via)| self.recipient(&record, agent, via, state)).collect();
+        Ok(Trace {
+            seq: record.seq,
+            id: self.meant.id.clone(),
+            from: self.meant.from.to_string(),
+            kind: text(&record, "type").unwrap_or_else(|| "message".into()),
+            subject: text(&record, "subject"),
+            sent: self.original(&record),
+            recipients,
+            accepted_at: record.at,
+            answers: self.answers,
+            told: self.told,
+        })
+    }
+
+    fn recipient(&self, record: &Record, agent: &str, via: &str, state: &State) -> Recipient {
+        let mut statuses = vec![Step { status: Status::Accepted, at: Some(record.at.clone()), by: None, note: None }];
+        let later = self.steps.get(agent).map(Vec::as_slice).unwrap_or_default();
+        statuses.extend(self.delivery(record, agent, state, !later.is_empty()));
+        let next = later.iter().find_map(|step| step.at.as_deref());
+        let is_told = later.iter().any(|step| step.status == Status::Announced);
+        statuses.extend(self.marker(record, agent).filter(|_| !is_told));
+        in_order(&mut statuses, next);
+        let step = |step: &Step| Step {
+            status: step.status,
+            at: step.at.clone(),
+            by: step.by.clone(),
+            note: step.note.clone(),
+        };
+        statuses.extend(later.iter().map(step));
+        let status =
+            statuses.iter().map(|step| step.status).max_by_key(|status| status.height()).unwrap_or(Status::Accepted);
+        Recipient { agent: agent.to_owned(), via: via.to_owned(), status, statuses }
+    }
+
+    /// A committed copy that is no longer staged was delivered.
+    fn delivery(&self, record: &Record, agent: &str, state: &State, went_on: bool) -> Option<Step> {
+        let open = state.open.get(&record.seq);
+        let staged = open.and_then(|open| open.deliveries().find(|delivery| &*delivery.agent == agent));
+        let waits = match staged {
+            Some(delivery) => self.look(layout::STAGE, &delivery.staged).is_some(),
+            None => false,
+        };
+        if waits && !went_on {
+            return None;
+        }
+        let came = self.look(layout::inbox(agent), &self.file_name(record)).map(|meta| (meta.changed / 1000) as i64);
+        let at = came.map(|micros| Stamp::from_micros(micros).to_string()).or_else(|| self.settled.clone());
+        Some(Step { status: Status::Delivered, at, by: None, note: None })
+    }
+
+    /// The marker of who has told the reader, while the copy stands.
+    fn marker(&self, record: &Record, agent: &str) -> Option<Step> {
+        let marker = self.look(layout::announced(agent), &self.file_name(record));
+        let at = marker.map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
+        at.map(|at| Step { status: Status::Announced, at: Some(at), by: None, note: None })
+    }
+
+    fn file_name(&self, record: &Record) -> String {
+        layout::delivered(record.stamp(), &self.meant.from, &self.meant.id)
+    }
+
+    fn original(&self, record: &Record) -> Option<PathBuf> {
+        let claim = record.claim.as_deref().and_then(layout::read_claim)?;
+        let (sent, name) = (layout::sent(claim.agent), layout::retired(record.seq, claim.original));
+        self.look(&sent, &name).map(|_| sent.join(name))
+    }
+
+    fn look(&self, directory: impl AsRef<Path>, name: &str) -> Option<Meta> {
+        self.room.dir.sub(directory).ok()?.stat(name).ok().flatten()
+    }
+}
+
+/// The file system's clock may be some milliseconds behind the one that stamps records, and a batch is settled some time
+/// after what it delivered was read: no step is said to have come before the one in front of it, or after the next.
+fn in_order(steps: &mut [Step], next: Option<&str>) {
+    let mut before = String::new();
+    for at in steps.iter_mut().filter_map(|step| step.at.as_mut()) {
+        *at = next.map_or(at.as_str(), |next| at.as_str().min(next)).max(&before).to_owned();
+        before.clone_from(at);
+    }
+}
+
+fn text(record: &Record, field: &str) -> Option<String> {
+    let fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+    fields.get(field).and_then(Value::as_str).map(str::to_owned)
+}

@@ -1,0 +1,88 @@
+//! Which mail is waited for.
+
+use super::identity;
+use super::inbox::{self, Mail};
+use crate::base::error::{Error, Result, nearest};
+use crate::log::lookup::{self, Eyes};
+use crate::message::address::quoted;
+use crate::message::{TYPES, id};
+use crate::room::Room;
+use crate::room::settings::Admission;
+use std::collections::HashSet;
+use std::ffi::OsString;
+
+/// What mail has to be like; what is not said may be anything.
+#[derive(Debug, Default)]
+pub struct Filter {
+    /// From one of these agents.
+    from: Vec<String>,
+    /// In this conversation.
+    thread: Option<String>,
+    /// Of one of these types.
+    kinds: Vec<String>,
+}
+
+impl Filter {
+    /// Refuses senders and types that don't exist, since their mail would never come. A thread may be named by the number of
+    /// a message in it that the agent can see.
+    pub fn new(
+        room: &Room,
+        agent: &str,
+        from: &[String],
+        thread: Option<String>,
+        kinds: Vec<String>,
+    ) -> Result<Filter> {
+        let registry = room.registry()?;
+        let open = !from.is_empty() && room.settings()?.admission == Admission::Open;
+        let sender = |name: &String| match identity::registered(&registry, name, Some("--from")) {
+            Ok(agent) => Ok(agent.id.to_string()),
+            // An open room registers whoever writes.
+            Err(_) if name == id::MAILBAG || open && id::is_name(name) => Ok(name.clone()),
+            Err(e) => Err(e),
+        };
+        let from = from.iter().map(sender).collect::<Result<_>>()?;
+        kinds.iter().try_for_each(|kind| check_type(kind))?;
+        let named = |thread: String| lookup::thread_name(&room.dir, &Eyes::of(agent), &thread);
+        Ok(Filter { from, thread: thread.map(named).transpose()?, kinds })
+    }
+
+    /// Is it such mail?
+    pub fn fits(&self, mail: &Mail) -> bool {
+        let is_any = self.from.is_empty() && self.thread.is_none() && self.kinds.is_empty();
+        let from = self.from.is_empty() || self.from.contains(&mail.from);
+        let thread = self.thread.is_none() || self.thread == mail.thread_id;
+        let kind = self.kinds.is_empty() || self.kinds.contains(&mail.kind);
+        is_any || mail.problem.is_none() && from && thread && kind
+    }
+}
+
+fn check_type(kind: &str) -> Result<()> {
+    if TYPES.contains(&kind) || kind.starts_with("x-") {
+        return Ok(());
+    }
+    let near = nearest(kind, TYPES.iter().copied());
+    let cure = match near.is_empty() {
+        true => "`mailbag schema` lists them; one's own begin with x-".to_owned(),
+        false => format!("did you mean {}?", near.join(" or ")),
+    };
+    Err(Error::Usage { what: format!("there is no type {}", quoted(kind)), cure })
+}
+
+/// The unread mail of an inbox, each file once: what it told before, it tells no more.
+#[derive(Debug, Default)]
+pub struct Newcomers {
+    told: HashSet<OsString>,
+}
+
+impl Newcomers {
+    /// What has come since the last look, oldest first; of each the head.
+    pub fn look(&mut self, room: &Room, agent: &str) -> Result<Vec<Mail>> {
+        let mut names = crate::room::inbox::unread(&room.dir, agent)?;
+        names.retain(|name| !self.told.contains(name));
+        let mut mails: Vec<Mail> = inbox::heads(room, agent, &names)?.collect();
+        // What somebody writes by hand is told once it is a message, or doesn't become one.
+        mails.retain(|mail| !mail.unfinished);
+        self.told.extend(mails.iter().map(|mail| mail.name.clone()));
+        Ok(mails)
+    }
+}

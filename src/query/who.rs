@@ -1,0 +1,15 @@
+//! Who is there, as the log and the sessions say.
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::log::state;
+use crate::room::Room;
+use crate::room::sessions::Calls;
+use crate::router::projections::roster::{self, Roster};
+
+/// Everybody, worked out as the router does for `roster.json`, at this instant.
+pub fn who(room: &Room) -> Result<Roster> {
+    let (registry, settings) = (room.registry()?, room.settings()?);
+    let signs = (&state::committed(&room.dir)?, &Calls::of(&room.dir));
+    Ok(roster::roster(&registry, signs, settings.stale_after, Stamp::now()).0)
+}

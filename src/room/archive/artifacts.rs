@@ -1,0 +1,162 @@
+//! Shared files: large text that is old is compressed where it stands, under its name with `.zst` behind it.
+//!
+//! Only what the room itself put there: a file below the room's own `context/`, reached through no link, that a message
+//! in the log announced with this very content.
+//!
+//! A kill at any instant leaves the file, or its compressed twin, or both: then the next run compares the two.
+
+use super::pack::{self, Scales};
+use super::sources::stamp;
+use super::{Archive, Left, Packed};
+use crate::base::clock::Stamp;
+use crate::base::error::{Doing, Result};
+use crate::base::limits;
+use crate::disk::{self, Dir, Draft, Lease, Meta, file_meta, layout};
+use crate::message::record::Hash;
+use rustix::fs::FileType;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+
+/// A large text in one of the context's directories.
+pub struct Artifact {
+    dir: Dir,
+    name: String,
+    file: File,
+    meta: Meta,
+    /// Its path below the context.
+    below: PathBuf,
+}
+
+/// Gives every large text below the context that is at least as old as `bound` and that `is_shared` knows by its path and
+/// its SHA-256, or what is in the way of one.
+pub fn artifacts(
+    context: &Dir,
+    bound: Stamp,
+    is_shared: &mut dyn FnMut(&Path, &Hash) -> Result<bool>,
+    take: &mut dyn FnMut(Result<Artifact, Left>) -> Result<()>,
+) -> Result<()> {
+    let mut directories = vec![(context.clone(), PathBuf::new())];
+    while let Some((dir, path)) = directories.pop() {
+        for entry in dir.list()? {
+            // What has a name that is no text was not shared, and drafts are somebody's who shares.
+            let Ok(name) = entry?.name.into_string() else { continue };
+            let Some(meta) = dir.stat(&name)?.filter(|_| !name.starts_with('.')) else { continue };
+            let below = layout::below(&path, name.as_ref());
+            match meta.kind {
+                FileType::Directory => directories.extend(dir.sub(&name).ok().map(|dir| (dir, below))),
+                FileType::RegularFile if is_due(&name, &meta, bound) => {
+                    if let Some(found) = look(&dir, name, meta, below, is_shared)? {
+                        take(found)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_due(name: &str, meta: &Meta, bound: Stamp) -> bool {
+    let age = stamp(meta.modified).max(stamp(meta.changed));
+    meta.size >= limits::ARTIFACT_BYTES && age <= bound && !layout::is_compressed(name)
+}
+
+fn look(
+    dir: &Dir,
+    name: String,
+    meta: Meta,
+    below: PathBuf,
+    is_shared: &mut dyn FnMut(&Path, &Hash) -> Result<bool>,
+) -> Result<Option<Result<Artifact, Left>>> {
+    let left = |why: &str| Ok(Some(Err(Left { path: below.clone(), why: why.into() })));
+    let file = match dir.look(&name) {
+        Ok(file) => file,
+        Err(e) => return left(&e.to_string()),
+    };
+    if file_meta(&file).doing("look at", dir.at(&name))? != meta || !is_text(&file).doing("read", dir.at(&name))? {
+        return Ok(None);
+    }
+    let (digest, _) = pack::weigh(&mut &file, &mut |_| Ok(())).doing("read", dir.at(&name))?;
+    (&file).rewind().doing("read", dir.at(&name))?;
+    if !is_shared(&below, &digest)? {
+        return Ok(None);
+    }
+    let fits = layout::draft(&layout::compressed(&name)).len() <= limits::FILE_NAME;
+    match (dir.is_writable(), disk::lease(&file)) {
+        _ if !fits => left("its name leaves no room for .zst behind it"),
+        (false, _) => left("nothing can be removed from its directory: permission denied"),
+        (true, Lease::Writer) => left("another program holds it open for writing"),
+        (true, _) => Ok(Some(Ok(Artifact { dir: dir.clone(), name, file, meta, below }))),
+    }
+}
+
+/// Text has no zeros, and is UTF-8 as far as its beginning tells; only there a character may be cut.
+fn is_text(mut file: &File) -> std::io::Result<bool> {
+    let mut beginning = Vec::new();
+    file.take(limits::ARTIFACT_BYTES).read_to_end(&mut beginning)?;
+    file.rewind()?;
+    let is_whole = match std::str::from_utf8(&beginning) {
+        Ok(_) => true,
+        Err(e) => e.error_len().is_none(),
+    };
+    Ok(is_whole && !beginning.contains(&0))
+}
+
+impl Archive {
+    /// Compresses a large text, and removes it if it still is what was compressed.
+    pub fn artifact(&mut self, artifact: &Artifact, told: &mut dyn FnMut(u64)) -> Result<Packed> {
+        let Artifact { dir, name, file, meta, below } = artifact;
+        let compressed = layout::compressed(name);
+        let left =
+            |why: &str| Packed { left: vec![Left { path: below.clone(), why: why.into() }], ..Packed::default() };
+        let weight = match dir.stat(&compressed)? {
+            // Compressed by a run that was killed before it removed the file; or somebody else's.
+            Some(_) => {
+                let weight = pack::weigh(&mut &*file, &mut |_| Ok(())).doing("read", dir.at(name))?;
+                if !pack::weigh_packed(dir.look(&compressed)?, &dir.at(&compressed)).is_ok_and(|there| there == weight)
+                {
+                    return Ok(left("another file has its name with .zst behind it"));
+                }
+                // Whoever wrote it may not have made it durable, and a read does not tell.
+                if self.power {
+                    let size = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
+                    disk::rewrite(dir, &compressed, 0..size)?;
+                    dir.sync()?;
+                }
+                weight
+            }
+            None => {
+                let draft = layout::draft(&compressed);
+                dir.remove(&draft)?;
+                let draft = Draft::new(dir, &draft)?;
+                draft.take_after(meta)?;
+                let path = draft.path();
+                let (draft, weight) = pack::pack_stream(file, (draft, &path), told)?;
+                self.make_durable(&draft)?;
+                if pack::weigh_packed(draft.look()?, &path)? != weight {
+                    return Err(pack::wrong(&path, "it doesn't give the file back"));
+                }
+                draft.place(&compressed)?;
+                self.barrier.dir(dir);
+                self.barrier.pass()?;
+                weight
+            }
+        };
+        let packed_bytes = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
+        if !dir.remove_if_same(name, meta)? {
+            return Ok(left("it changed while it was compressed; the next run compares the two"));
+        }
+        self.barrier.dir(dir);
+        self.barrier.pass()?;
+        let path = Some(below.with_file_name(compressed));
+        Ok(Packed { path, files: 1, bytes: weight.1, packed_bytes, left: Vec::new() })
+    }
+}
+
+/// What a large text would come to.
+pub fn weigh_artifact(artifact: &Artifact, told: &mut dyn FnMut(u64)) -> Result<Packed> {
+    let path: &Path = &artifact.below;
+    let (scales, (_, bytes)) = pack::pack_stream(&artifact.file, (Scales::default(), path), told)?;
+    Ok(Packed { files: 1, bytes, packed_bytes: scales.0, ..Packed::default() })
+}

@@ -1,0 +1,95 @@
+//! A line of a pack: one file, so that each can be given back byte for byte.
+
+use crate::base::clock::Stamp;
+use data_encoding::BASE64;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// A file as it stands in a pack.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// Where it stood, relative to the room; shown as well as it can be if it is not UTF-8.
+    path: String,
+    /// The same path, where it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path_base64: Option<String>,
+    /// When its content last changed.
+    modified: String,
+    /// Its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    /// Its bytes, where they are not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+}
+
+impl Entry {
+    /// A file with this content.
+    pub(super) fn new(path: &Path, modified: Stamp, bytes: Vec<u8>) -> Entry {
+        let (content, base64) = match String::from_utf8(bytes) {
+            Ok(text) => (Some(text), None),
+            Err(e) => (None, Some(BASE64.encode(e.as_bytes()))),
+        };
+        let raw = path.as_os_str().as_bytes();
+        let path_base64 = path.to_str().is_none().then(|| BASE64.encode(raw));
+        Entry {
+            path: path.to_string_lossy().into_owned(),
+            path_base64,
+            modified: modified.to_string(),
+            content,
+            base64,
+        }
+    }
+
+    /// Its line, newline included.
+    pub(super) fn line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).expect("an entry is only text");
+        line.push(b'\n');
+        line
+    }
+
+    /// Reads what [`Entry::line`] gave.
+    pub(super) fn read(line: &[u8]) -> Result<Entry, String> {
+        serde_json::from_slice(line).map_err(|e| e.to_string())
+    }
+
+    /// Where the file stood.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        match &self.path_base64 {
+            Some(raw) => Some(std::ffi::OsString::from_vec(BASE64.decode(raw.as_bytes()).ok()?).into()),
+            None => Some(OsStr::new(&self.path).into()),
+        }
+    }
+
+    /// What was in it.
+    pub(super) fn into_bytes(self) -> Option<Vec<u8>> {
+        match (self.content, self.base64) {
+            (Some(text), None) => Some(text.into_bytes()),
+            (None, Some(raw)) => BASE64.decode(raw.as_bytes()).ok(),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_comes_back_byte_for_byte() {
+        let odd = PathBuf::from(std::ffi::OsString::from_vec(b"sent/alice/7~\xff\n.json".to_vec()));
+        for (path, bytes) in [
+            (Path::new("sent/alice/7~x.json"), "{\"body\": \"käse 🧀\u{2028}\r\n\"}".as_bytes()),
+            (&odd, b"\xfe\x00\xff".as_slice()),
+            (Path::new("rejected/alice/8~empty.json"), b""),
+        ] {
+            let line = Entry::new(path, Stamp::default(), bytes.to_vec()).line();
+            assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
+            let again = Entry::read(&line).expect("its own line");
+            assert_eq!(again.path().as_deref(), Some(path));
+            assert_eq!(again.into_bytes().as_deref(), Some(bytes));
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The archive: what is old is packed into `archive/YYYY-MM/`, read back, and only then removed from where it stood.
+//!
+//! One archiver at a time holds `spool/archive.lock`; it needs no lock of the router's. A pack is written under a
+//! temporary name, compared with what went into it, and moved to its place by one rename. Before that rename the lock's
+//! file names the pack, until all its sources are removed: so the archiver that follows a killed one knows which pack
+//! to finish. A log segment needs no such note, because its archived copy is byte for byte the same.
+
+mod artifacts;
+mod line;
+mod pack;
+mod sources;
+
+pub use artifacts::{Artifact, artifacts, weigh_artifact};
+pub use sources::{Kind, Left, Source, each};
+
+use crate::base::clock::Stamp;
+use crate::base::error::{Doing, Error, Result};
+use crate::disk::failpoint::{self, Protection};
+use crate::disk::{Barrier, Dir, Draft, Durability, file_meta, layout};
+use crate::log;
+use crate::log::state::State;
+use crate::room::Room;
+use pack::Scales;
+use rustix::fs::FileType;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// The right to pack, and what it takes.
+pub struct Archive {
+    room: Dir,
+    power: bool,
+    barrier: Barrier,
+    lock: File,
+    /// The time in the last pack's name.
+    last: Stamp,
+}
+
+/// What came of a pack.
+#[derive(Debug, Default)]
+pub struct Packed {
+    /// Where it stands, relative to the room; none if nothing went into it, or if it was only weighed.
+    pub path: Option<PathBuf>,
+    /// How many files went into it.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Its bytes.
+    pub packed_bytes: u64,
+    /// What was left alone.
+    pub left: Vec<Left>,
+}
+
+impl Archive {
+    /// Takes the right to pack in this room. What a killed run left is put in order first: drafts go, and the sources
+    /// of a pack that stands in its place are removed. Gives the number of those, too.
+    pub fn open(room: &Room) -> Result<(Archive, u64)> {
+        let durability = room.settings()?.durability;
+        let lock = room.lock_archive()?;
+        let barrier = Barrier::new(durability, room.dir.clone());
+        let power = durability == Durability::Power;
+        let mut archive = Archive { room: room.dir.clone(), power, barrier, lock, last: Stamp::default() };
+        archive.remove_drafts()?;
+        let finished = archive.finish()?;
+        Ok((archive, finished))
+    }
+
+    /// Makes durable what the state was made from, and then writes it as the checkpoint: the log can be taken up from
+    /// there without the segments before it. To be called before a segment leaves `log/`.
+    pub fn rely_on(&mut self, state: &State) -> Result<()> {
+        let logs = self.room.sub(layout::LOG)?;
+        self.barrier.everything();
+        // Where no call syncs everything.
+        let name = layout::segment(state.end.segment);
+        self.barrier.file(logs.look(&name)?, || logs.at(&name));
+        self.barrier.dir(&logs);
+        self.barrier.pass()?;
+        let (name, draft) = (Path::new(layout::CHECKPOINT), Path::new(layout::CHECKPOINT_DRAFT));
+        self.room.replace_by(name, draft, &state.checkpoint())
+    }
+
+    /// Packs files of one kind and month, and removes those that went into the pack and still are what they were.
+    pub fn files(&mut self, kind: Kind, sources: &[&Source], told: &mut dyn FnMut(u64)) -> Result<Packed> {
+        let Some(first) = sources.first() else { return Ok(Packed::default()) };
+        let month = self.room.make_with(layout::archive(&first.month), &mut self.barrier)?;
+        let name = self.name(kind, &month)?;
+        let draft = Draft::new(&month, &layout::draft(&name))?;
+        let path = draft.path();
+        let (draft, members) = pack::pack_files(&self.room, kind, sources, (draft, &path), told)?;
+        if members.files.is_empty() {
+            return Ok(Packed { left: members.left, ..Packed::default() });
+        }
+        self.make_durable(&draft)?;
+        pack::check_files(draft.look()?, &path, kind, &members)?;
+        let packed_bytes = draft.written();
+        let below = layout::archived(&first.month, &name);
+        self.note(&below)?;
+        draft.place(&name)?;
+        self.barrier.dir(&month);
+        self.barrier.pass()?;
+        let mut packed = Packed {
+            path: Some(below),
+            files: members.files.len() as u64,
+            bytes: members.bytes,
+            packed_bytes,
+            left: members.left,
+        };
+        let mut dirs: Option<(PathBuf, Dir)> = None;
+        for member in members.files {
+            let directory = kind.directory(&member.agent);
+            let dir = match dirs.take_if(|(open, _)| *open == directory) {
+                Some((_, dir)) => dir,
+                None => self.room.sub(&directory)?,
+            };
+            if !dir.remove_if_same(&member.name, &member.meta)? {
+                let why = "it changed while it was packed; the next run takes it".into();
+                packed.left.push(Left { path: layout::below(&directory, &member.name), why });
+            }
+            self.barrier.dir(&dir);
+            dirs = Some((directory, dir));
+        }
+        self.barrier.pass()?;
+        self.forget()?;
+        Ok(packed)
+    }
+
+    fn name(&mut self, kind: Kind, month: &Dir) -> Result<String> {
+        loop {
+            self.last = self.last.next();
+            let name = layout::pack(kind.as_str(), self.last);
+            if month.stat(&name)?.is_none() {
+                return Ok(name);
+            }
+        }
+    }
+
+    /// Packs a whole log segment, of which no byte will change any more, and removes it from `log/`.
+    pub fn segment(&mut self, number: u32, month: &str, told: &mut dyn FnMut(u64)) -> Result<Packed> {
+        let logs = self.room.sub(layout::LOG)?;
+        let live = layout::segment(number);
+        let file = logs.look(&live)?;
+        let meta = file_meta(&file).doing("look at", logs.at(&live))?;
+        let (below, weight, packed_bytes) = match log::archived(&self.room)?.remove(&number) {
+            // Packed by a run that was killed before it removed the segment.
+            Some(below) => {
+                let weight = pack::weigh(&mut &file, &mut |_| Ok(())).doing("read", logs.at(&live))?;
+                self.compare(&below, weight, &logs.at(&live))?;
+                // That run may have ended before the name was durable.
+                self.make_name_durable(&below)?;
+                let size = self.room.stat(&below)?.map_or(0, |meta| meta.size);
+                (below, weight, size)
+            }
+            None => {
+                let dir = self.room.make_with(layout::archive(month), &mut self.barrier)?;
+                let name = layout::archived_segment(number);
+                let draft = Draft::new(&dir, &layout::draft(&name))?;
+                let path = draft.path();
+                let (draft, weight) = pack::pack_stream(&file, (draft, &path), told)?;
+                self.make_durable(&draft)?;
+                if pack::weigh_packed(draft.look()?, &path)? != weight {
+                    return Err(pack::wrong(&path, "it doesn't give the segment back"));
+                }
+                let size = draft.written();
+                draft.place(&name)?;
+                self.barrier.dir(&dir);
+                self.barrier.pass()?;
+                (layout::archived(month, &name), weight, size)
+            }
+        };
+        let left = match logs.remove_if_same(&live, &meta)? {
+            true => Vec::new(),
+            false => vec![Left { path: layout::live_segment(number), why: "it changed while it was packed".into() }],
+        };
+        self.barrier.dir(&logs);
+        self.barrier.pass()?;
+        Ok(Packed { path: Some(below), files: 1, bytes: weight.1, packed_bytes, left })
+    }
+
+    fn make_name_durable(&mut self, below: &Path) -> Result<()> {
+        if let Some((directory, _)) = layout::split(below) {
+            self.barrier.dir(&self.room.sub(directory)?);
+        }
+        self.barrier.pass()
+    }
+
+    /// The archived segment in its place is the segment in `log/`.
+    fn compare(&self, below: &Path, weight: (crate::message::record::Hash, u64), live: &Path) -> Result<()> {
+        let (directory, name) = layout::split(below).unwrap_or((Path::new(""), below.as_os_str()));
+        if pack::weigh_packed(self.room.sub(directory)?.look(name)?, &self.room.at(below))? == weight {
+            return Ok(());
+        }
+        Err(Error::State {
+            path: self.room.at(below),
+            line: None,
+            what: format!("is not the same as {}", live.display()),
+            cure: "move one of them away: `mailbag log verify` says whether the rest is whole; nothing was changed"
+                .into(),
+        })
+    }
+
+    fn make_durable(&self, draft: &Draft) -> Result<()> {
+        if self.power && failpoint::on(Protection::ArchiveSync) { draft.sync() } else { Ok(()) }
+    }
+
+    /// Notes durably whose sources are about to be removed. Cut short by a kill it names nothing, and nothing was
+    /// removed then.
+    fn note(&mut self, pack: &Path) -> Result<()> {
+        let path = self.room.at(layout::ARCHIVE_LOCK);
+        let text = format!("{}\n", pack.display());
+        self.forget()?;
+        if !failpoint::on(Protection::ArchiveNote) {
+            return Ok(());
+        }
+        self.lock.rewind().and_then(|()| self.lock.write_all(text.as_bytes())).doing("write", &path)?;
+        self.barrier.file(self.lock.try_clone().doing("open", &path)?, || path);
+        // An original that a power cut moves back among the claims would be retired once more.
+        self.barrier.dir(&self.room.sub(layout::CLAIM)?);
+        self.barrier.pass()
+    }
+
+    fn forget(&mut self) -> Result<()> {
+        self.lock.set_len(0).doing("write", self.room.at(layout::ARCHIVE_LOCK))
+    }
+
+    fn remove_drafts(&mut self) -> Result<()> {
+        self.room.remove(layout::CHECKPOINT_DRAFT)?;
+        let archive = match self.room.sub(layout::ARCHIVE) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+            archive => archive?,
+        };
+        for entry in archive.list()? {
+            let Ok(month) = entry?.name.into_string() else { continue };
+            let Ok(dir) = archive.sub(&month) else { continue };
+            for entry in dir.list()? {
+                let name = entry?.name;
+                if name.to_str().is_some_and(layout::is_draft) {
+                    dir.remove(&name)?;
+                }
+            }
+            if layout::is_month(&month) {
+                archive.remove_empty(&month)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what a killed run had packed and not yet removed.
+    fn finish(&mut self) -> Result<u64> {
+        let mut text = Vec::new();
+        let path = self.room.at(layout::ARCHIVE_LOCK);
+        self.lock.rewind().and_then(|()| (&self.lock).take(1024).read_to_end(&mut text)).doing("read", &path)?;
+        let text = String::from_utf8_lossy(&text);
+        let mut removed = 0;
+        if let Some((month, name)) = text.strip_suffix('\n').and_then(layout::read_pack)
+            && let Some(pack) = self.look(&layout::archive(month), name)?
+        {
+            self.make_name_durable(&layout::archived(month, name))?;
+            let room = self.room.clone();
+            let barrier = &mut self.barrier;
+            pack::each_entry(pack, &room.at(layout::archived(month, name)), &mut |entry| {
+                removed += u64::from(remove_packed(&room, entry, barrier)?);
+                Ok(())
+            })?;
+            self.barrier.pass()?;
+        }
+        if !text.is_empty() {
+            self.forget()?;
+        }
+        Ok(removed)
+    }
+
+    fn look(&self, directory: &Path, name: &str) -> Result<Option<File>> {
+        match self.room.sub(directory).and_then(|dir| dir.look(name)) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+            file => file.map(Some),
+        }
+    }
+}
+
+/// Removes the file that an entry was made from, if it still has the same content.
+fn remove_packed(room: &Dir, entry: line::Entry, barrier: &mut Barrier) -> Result<bool> {
+    let Some(path) = entry.path() else { return Ok(false) };
+    let split = layout::split(&path).filter(|(directory, _)| Kind::of(directory).is_some());
+    let Some((directory, name)) = split else { return Ok(false) };
+    let Some(bytes) = entry.into_bytes() else { return Ok(false) };
+    let dir = match room.sub(directory) {
+        Ok(dir) => dir,
+        Err(_) => return Ok(false),
+    };
+    let Some(meta) = dir.stat(name)? else { return Ok(false) };
+    if meta.kind != FileType::RegularFile || meta.size != bytes.len() as u64 {
+        return Ok(false);
+    }
+    if dir.read(name, meta.size)?.as_ref() != Some(&bytes) {
+        return Ok(false);
+    }
+    barrier.dir(&dir);
+    dir.remove_if_same(name, &meta)
+}
+
+/// What a pack of these files would come to.
+pub fn weigh_files(room: &Dir, kind: Kind, sources: &[&Source], told: &mut dyn FnMut(u64)) -> Result<Packed> {
+    let path = room.at(layout::ARCHIVE);
+    let (scales, members) = pack::pack_files(room, kind, sources, (Scales::default(), &path), told)?;
+    let files = members.files.len() as u64;
+    Ok(Packed { path: None, files, bytes: members.bytes, packed_bytes: scales.0, left: members.left })
+}
+
+/// What a segment would come to in the archive.
+pub fn weigh_segment(room: &Dir, number: u32, told: &mut dyn FnMut(u64)) -> Result<Packed> {
+    let file = room.sub(layout::LOG)?.look(layout::segment(number))?;
+    let (scales, (_, bytes)) = pack::pack_stream(&file, (Scales::default(), &room.at(layout::ARCHIVE)), told)?;
+    Ok(Packed { files: 1, bytes, packed_bytes: scales.0, ..Packed::default() })
+}

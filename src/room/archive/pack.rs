@@ -1,0 +1,196 @@
+//! A pack: written beside its place, read back and compared with what went into it.
+
+use super::line::Entry;
+use super::sources::{Kind, Left, Source, stamp};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, Lease, Meta, file_meta, layout, lease};
+use crate::message::record::{Hash, hash_line};
+use rustix::fs::FileType;
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How much of a file is copied at a time.
+const PIECE: usize = 1 << 18;
+
+/// A file that went into a pack, as it stood then.
+pub(super) struct Member {
+    pub(super) agent: Arc<str>,
+    pub(super) name: OsString,
+    pub(super) meta: Meta,
+    digest: Hash,
+}
+
+/// What went into a pack.
+#[derive(Default)]
+pub(super) struct Members {
+    pub(super) files: Vec<Member>,
+    pub(super) bytes: u64,
+    pub(super) left: Vec<Left>,
+}
+
+/// Counts what is written, and keeps none of it.
+#[derive(Default)]
+pub(super) struct Scales(pub(super) u64);
+
+impl Write for Scales {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn packer<W: Write>(out: W) -> std::io::Result<zstd::Encoder<'static, W>> {
+    let mut packer = zstd::Encoder::new(out, limits::PACK_LEVEL)?;
+    packer.include_checksum(true)?;
+    Ok(packer)
+}
+
+/// Packs files, one after the other. What can't be packed is left out, and said.
+pub(super) fn pack_files<W: Write>(
+    room: &Dir,
+    kind: Kind,
+    sources: &[&Source],
+    (out, path): (W, &Path),
+    told: &mut dyn FnMut(u64),
+) -> Result<(W, Members)> {
+    let mut packer = packer(out).doing("write", path)?;
+    let mut members = Members::default();
+    let mut open: Option<(Arc<str>, Dir)> = None;
+    for source in sources {
+        let directory = kind.directory(&source.agent);
+        let dir = match open.take_if(|(agent, _)| *agent == source.agent) {
+            Some((_, dir)) => dir,
+            None => match room.sub(&directory) {
+                Ok(dir) => dir,
+                Err(e) => {
+                    members.left.push(Left { path: layout::below(&directory, &source.name), why: e.to_string() });
+                    continue;
+                }
+            },
+        };
+        match read(&dir, source) {
+            Ok(Some((meta, bytes))) => {
+                let digest = hash_line(&bytes);
+                members.bytes += meta.size;
+                told(meta.size);
+                let entry = Entry::new(&layout::below(&directory, &source.name), stamp(meta.modified), bytes);
+                packer.write_all(&entry.line()).doing("write", path)?;
+                members.files.push(Member { agent: source.agent.clone(), name: source.name.clone(), meta, digest });
+            }
+            Ok(None) => {}
+            Err(why) => members.left.push(Left { path: layout::below(&directory, &source.name), why }),
+        }
+        open = Some((source.agent.clone(), dir));
+    }
+    Ok((packer.finish().doing("write", path)?, members))
+}
+
+/// A file's bytes, and how it stood before and after they were read; `None` if it is gone.
+fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
+    let file = match dir.look(&source.name) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
+        file => file.map_err(|e| e.to_string())?,
+    };
+    let look = || file_meta(&file).map_err(|e| e.to_string());
+    let meta = look()?;
+    if meta.kind != FileType::RegularFile {
+        return Err("it is not a regular file".into());
+    }
+    if meta.size > limits::PACK_FILE_BYTES {
+        return Err(format!("it has {} bytes, more than a line of a pack may have", meta.size));
+    }
+    let busy = || "somebody is writing it; the next run takes it".to_owned();
+    if lease(&file) == Lease::Writer {
+        return Err(busy());
+    }
+    let mut bytes = Vec::with_capacity(meta.size as usize + 1);
+    (&file).take(meta.size + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    if look()? != meta || bytes.len() as u64 != meta.size {
+        return Err(busy());
+    }
+    Ok(Some((meta, bytes)))
+}
+
+/// Reads a pack back: each line must be the file that went into it.
+pub(super) fn check_files(pack: impl Read, path: &Path, kind: Kind, members: &Members) -> Result<()> {
+    let mut wanted = members.files.iter();
+    each_entry(pack, path, &mut |entry| {
+        let member = wanted.next().ok_or_else(|| wrong(path, "it has a line too many"))?;
+        let there = layout::below(&kind.directory(&member.agent), &member.name);
+        let is_it = entry.path().as_ref() == Some(&there)
+            && entry.into_bytes().is_some_and(|bytes| hash_line(&bytes) == member.digest);
+        if is_it { Ok(()) } else { Err(wrong(path, &format!("it doesn't give {} back", there.display()))) }
+    })?;
+    match wanted.next() {
+        None => Ok(()),
+        Some(_) => Err(wrong(path, "it ends too early")),
+    }
+}
+
+/// Every line of a pack.
+pub(super) fn each_entry(pack: impl Read, path: &Path, take: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+    let mut lines = BufReader::with_capacity(PIECE, zstd::Decoder::new(pack).doing("read", path)?);
+    let mut line = Vec::new();
+    // An escape in JSON has six bytes for one.
+    let most = limits::PACK_FILE_BYTES * 6 + 4096;
+    loop {
+        line.clear();
+        if lines.by_ref().take(most).read_until(b'\n', &mut line).map_err(|e| wrong(path, &e.to_string()))? == 0 {
+            return Ok(());
+        }
+        take(Entry::read(&line).map_err(|e| wrong(path, &e))?)?;
+    }
+}
+
+/// Packs one stream as it is; gives its hash and its length.
+pub(super) fn pack_stream<W: Write>(
+    mut from: impl Read,
+    (out, path): (W, &Path),
+    told: &mut dyn FnMut(u64),
+) -> Result<(W, (Hash, u64))> {
+    let mut packer = packer(out).doing("write", path)?;
+    let weight = weigh(&mut from, &mut |piece| {
+        told(piece.len() as u64);
+        packer.write_all(piece)
+    });
+    let weight = weight.doing("pack", path)?;
+    Ok((packer.finish().doing("write", path)?, weight))
+}
+
+/// Hash and length of what a packed stream gives back.
+pub(super) fn weigh_packed(pack: impl Read, path: &Path) -> Result<(Hash, u64)> {
+    let mut decoder = zstd::Decoder::new(pack).doing("read", path)?;
+    weigh(&mut decoder, &mut |_| Ok(())).map_err(|e| wrong(path, &e.to_string()))
+}
+
+/// Hash and length of a stream, which goes piece by piece to `take`.
+pub(super) fn weigh(
+    from: &mut dyn Read,
+    take: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
+) -> std::io::Result<(Hash, u64)> {
+    let (mut hash, mut length, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
+    loop {
+        match from.read(&mut piece)? {
+            0 => return Ok((hash.finalize().into(), length)),
+            n => {
+                hash.update(&piece[..n]);
+                length += n as u64;
+                take(&piece[..n])?;
+            }
+        }
+    }
+}
+
+/// A pack that is not what it should be.
+pub(super) fn wrong(path: &Path, what: &str) -> Error {
+    let cure = "move it away and run `mailbag archive` again: what is not packed whole was not removed".into();
+    Error::State { path: path.to_path_buf(), line: None, what: format!("is damaged: {what}"), cure }
+}

@@ -1,0 +1,182 @@
+//! What may be packed: the files of each kind that are old enough.
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::disk::{Dir, Meta, layout};
+use rustix::fs::FileType;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The kinds of files that are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Originals of what was routed.
+    Sent,
+    /// Read mail.
+    Seen,
+    /// Mail that was not read in time.
+    Expired,
+    /// What was refused, and why.
+    Rejected,
+}
+
+impl Kind {
+    /// Each of them.
+    pub const ALL: [Kind; 4] = [Kind::Sent, Kind::Seen, Kind::Expired, Kind::Rejected];
+
+    /// Its name, with which its packs begin.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Sent => "sent",
+            Kind::Seen => "seen",
+            Kind::Expired => "expired",
+            Kind::Rejected => "rejected",
+        }
+    }
+
+    /// The directory of an agent's files of this kind.
+    pub fn directory(self, agent: &str) -> PathBuf {
+        match self {
+            Kind::Sent => layout::sent(agent),
+            Kind::Seen => layout::seen(agent),
+            Kind::Expired => layout::expired(agent),
+            Kind::Rejected => layout::rejected(agent),
+        }
+    }
+
+    /// The kind of the files in a directory; `None` for one whose files are never packed.
+    pub(super) fn of(directory: &Path) -> Option<Kind> {
+        let names: Vec<&str> = directory.iter().map(|name| name.to_str()).collect::<Option<_>>()?;
+        Kind::ALL.into_iter().find(|kind| names.get(1).is_some_and(|agent| kind.directory(agent) == directory))
+    }
+
+    /// The directory that has one for each agent.
+    fn parent(self) -> &'static str {
+        match self {
+            Kind::Sent => layout::SENT,
+            Kind::Seen | Kind::Expired => layout::INBOXES,
+            Kind::Rejected => layout::REJECTED,
+        }
+    }
+
+    /// Since when a file is there: for mail the accept time in its name, else its own time. Nobody can make a file
+    /// younger than its entry in the directory.
+    fn age(self, name: &std::ffi::OsStr, meta: &Meta) -> Stamp {
+        let accepted = match self {
+            Kind::Seen | Kind::Expired => layout::read_delivered(name),
+            Kind::Sent | Kind::Rejected => None,
+        };
+        let age = accepted.unwrap_or(stamp(meta.modified)).min(stamp(meta.changed));
+        age.max(Stamp::default())
+    }
+}
+
+/// A file that may be packed.
+#[derive(Debug)]
+pub struct Source {
+    /// Whose it is.
+    pub agent: Arc<str>,
+    /// Its name in that agent's directory.
+    pub name: OsString,
+    /// The month it belongs to.
+    pub month: String,
+}
+
+/// Something in the way.
+#[derive(Debug, serde::Serialize)]
+pub struct Left {
+    /// A file of the room.
+    pub path: PathBuf,
+    /// Why it was left alone.
+    pub why: String,
+}
+
+/// Nanoseconds since 1970 as an instant.
+pub(super) fn stamp(nanos: i128) -> Stamp {
+    Stamp::from_micros(i64::try_from(nanos / 1000).unwrap_or(i64::MAX))
+}
+
+/// Gives every file of a kind that is at least as old as `bound`, agent by agent. A directory is read as it goes, so that
+/// one of a million files costs no more than one of ten.
+pub fn each(
+    room: &Dir,
+    kind: Kind,
+    bound: Stamp,
+    take: &mut dyn FnMut(Result<Source, Left>) -> Result<()>,
+) -> Result<()> {
+    let Some(parent) = open(room, kind.parent().as_ref())? else { return Ok(()) };
+    let mut agents: Vec<String> = parent
+        .list()?
+        .filter_map(|entry| entry.map(|entry| entry.name.into_string().ok()).transpose())
+        .collect::<Result<_>>()?;
+    agents.sort_unstable();
+    for agent in agents {
+        let path = kind.directory(&agent);
+        let dir = match room.sub(&path) {
+            Ok(dir) => dir,
+            // Nothing of that kind, or a file where an agent's directory would stand.
+            Err(e) if matches!(e.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => continue,
+            Err(e) => {
+                take(Err(Left { path, why: e.to_string() }))?;
+                continue;
+            }
+        };
+        if !dir.is_writable() {
+            // Packed and not removed, it would be packed again by every run.
+            take(Err(Left { path, why: "nothing can be removed from it: permission denied".into() }))?;
+            continue;
+        }
+        let owners = if kind == Kind::Rejected { Some(owners(room, &agent)?) } else { None };
+        let agent: Arc<str> = agent.into();
+        for entry in dir.list()? {
+            let name = entry?.name;
+            if !layout::is_message_file(&name) {
+                continue;
+            }
+            let Some(meta) = dir.stat(&name)? else { continue };
+            let age = kind.age(&name, &meta);
+            if age > bound {
+                continue;
+            }
+            take(match meta.kind {
+                // A refused link to another user's file is that user's file still.
+                FileType::RegularFile if owners.as_ref().is_some_and(|owners| !owners.contains(&meta.uid)) => {
+                    Err(Left { path: layout::below(&path, &name), why: "it belongs to another user".into() })
+                }
+                FileType::RegularFile => Ok(Source { agent: agent.clone(), name, month: age.month() }),
+                _ => Err(Left { path: layout::below(&path, &name), why: "it is not a regular file".into() }),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The users whose files an agent's refused mail may be: the room's, the agent's, and who packs.
+fn owners(room: &Dir, agent: &str) -> Result<Vec<u32>> {
+    let agent = room.stat(layout::outbox(agent))?.map(|outbox| outbox.uid);
+    let own = [room.meta()?.uid, rustix::process::geteuid().as_raw()];
+    Ok(own.into_iter().chain(agent).collect())
+}
+
+fn open(room: &Dir, below: &std::path::Path) -> Result<Option<Dir>> {
+    match room.sub(below) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+        dir => dir.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_packed_may_be_removed_by_the_word_of_a_pack() {
+        let of = |path: &str| Kind::of(Path::new(path));
+        assert_eq!(of("sent/alice"), Some(Kind::Sent));
+        assert_eq!(of("inbox/alice/seen"), Some(Kind::Seen));
+        for path in ["inbox/alice", "outbox/alice", "log", "", "sent", "sent/a/b", "inbox/alice/taken", "/sent/alice"] {
+            assert_eq!(of(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A room's own files: one file or folder here for each part of the room on disk.
+//!
+//! In: an open directory. Out: the registry, the settings, who an address reaches, which files wait in outboxes, what
+//! is unread in inboxes, who speaks for an agent, and what is archived.
+//!
+//! Each module is the only one that knows the form of its part. [`Room`] opens, finds and makes a room; a [`Lock`]
+//! says who may change it.
+//!
+//! What does not belong here: the order in which parts change (`router`, `commands`), and the log (`log`).
+
+pub mod archive;
+pub mod consent;
+pub mod inbox;
+mod lock;
+mod near;
+mod open;
+pub mod outbox;
+mod owners;
+mod place;
+pub mod registry;
+pub mod resolve;
+pub mod sessions;
+pub mod settings;
+pub mod spool;
+mod trusted;
+mod turn;
+
+pub use lock::{Holder, Lock, Locking, Mode};
+pub use near::{Near, identity, near};
+pub use open::{Made, Room, below, default_place, find, is_room};
+pub use place::Copied;
+pub use turn::{Still, Turn, hold_still};

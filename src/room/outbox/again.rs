@@ -1,0 +1,51 @@
+//! Reading a claim again, some of whose lines are routed already.
+
+use super::content::{Content, Look, Ready, Terms};
+use super::lines::{lines, numbered};
+use super::look::{read_whole, ready, too_large, unfit};
+use crate::base::error::{Doing, Error, Problem, Result};
+use crate::base::limits;
+use crate::disk::{self, Dir, Lease, file_meta};
+
+/// Reads a claim again whose first lines are routed: its lines behind this one. That it can no longer be read is what is
+/// wrong with the next of them.
+pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Look> {
+    let mut file = match claims.look(claim) {
+        Ok(file) => file,
+        Err(e) => return look_at_unopenable(e),
+    };
+    let meta = file_meta(&file).doing("look at", claims.at(claim))?;
+    if let Some(problem) = unfit(&meta, terms) {
+        return Ok(ready(Err(problem), meta));
+    }
+    if disk::lease(&file) == Lease::Writer {
+        return Ok(Look::Later("a program still holds it open for writing", Some(limits::SWEEP_UNTRUSTED)));
+    }
+    if meta.size > terms.most {
+        return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
+    }
+    let bytes = read_whole(&mut file, meta.size as usize).doing("read", claims.at(claim))?;
+    let left = lines(numbered(&bytes).filter(|(_, number)| *number > behind).collect());
+    let content = match left.is_empty() {
+        true => Content::One(Err(changed(behind))),
+        false => Content::Lines(left),
+    };
+    Ok(Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: None })))
+}
+
+fn look_at_unopenable(e: Error) -> Result<Look> {
+    match e.errno() {
+        Some(libc::ENOENT) => Ok(Look::Gone),
+        Some(libc::ELOOP | libc::ENXIO | libc::EOPNOTSUPP | libc::EACCES | libc::EPERM) => {
+            let problem = Problem::new("unreadable", format!("the rest of the file can't be read: {e}"));
+            let content = Content::One(Err(problem.fix("drop the missing lines again")));
+            Ok(Look::Ready(Box::new(Ready { content, bytes: 0, meta: None })))
+        }
+        _ => Err(e),
+    }
+}
+
+fn changed(behind: u32) -> Problem {
+    let what = format!("the file was changed while it was routed: nothing is left behind line {behind}");
+    Problem::new("truncated", what).fix("drop the missing lines again, in a new file")
+}

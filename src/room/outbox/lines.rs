@@ -1,0 +1,105 @@
+//! Files that hold a message a line.
+
+use super::content::{Content, Line, Whole};
+use crate::base::error::Problem;
+use crate::base::limits;
+use crate::message::schema::{self, Parsed};
+use serde_json::Value;
+
+/// What a line holds: JSON, or why it can't be a message.
+impl From<&Line> for Result<Value, Problem> {
+    fn from(line: &Line) -> Result<Value, Problem> {
+        match schema::parse(&line.text) {
+            Parsed::Value(value) => Ok(value),
+            Parsed::Bad(problem) | Parsed::Unfinished(problem) => Err(problem),
+        }
+    }
+}
+
+/// Reads the bytes of a file that holds a message a line. Blank lines say nothing.
+pub fn read(bytes: &[u8]) -> Whole {
+    let said: Vec<(&[u8], u32)> = numbered(bytes).collect();
+    if said.is_empty() {
+        return one(bytes);
+    }
+    if said.len() > limits::LINES {
+        return Whole::Yes(Content::One(Err(too_many(said.len()))));
+    }
+    let starts_alone = matches!(schema::parse(said[0].0), Parsed::Unfinished(_));
+    if starts_alone && said.len() > 1 {
+        // One message over several lines, as printers for people write it.
+        match schema::parse(bytes) {
+            Parsed::Value(_) => {
+                let text = bytes.trim_ascii().to_vec();
+                return Whole::Yes(Content::Lines(vec![Line { number: said[0].1, text }]));
+            }
+            Parsed::Unfinished(_) => return Whole::NotYet(Content::Lines(lines(said))),
+            Parsed::Bad(_) => {}
+        }
+    }
+    // A last line without an end may go on.
+    let last = said[said.len() - 1].0;
+    let ends_too_early = !last.ends_with(b"\n") && matches!(schema::parse(last), Parsed::Unfinished(_));
+    let lines = Content::Lines(lines(said));
+    if ends_too_early { Whole::NotYet(lines) } else { Whole::Yes(lines) }
+}
+
+/// Every line that says something, with its number.
+pub(super) fn numbered(bytes: &[u8]) -> impl Iterator<Item = (&[u8], u32)> {
+    let numbered = bytes.split_inclusive(|&byte| byte == b'\n').zip(1..);
+    numbered.filter(|(line, _)| !line.trim_ascii().is_empty())
+}
+
+/// Reads the bytes of a file that is one message.
+pub(super) fn one(bytes: &[u8]) -> Whole {
+    match schema::parse(bytes) {
+        Parsed::Value(value) => Whole::Yes(Content::One(Ok(value))),
+        Parsed::Bad(problem) => Whole::Yes(Content::One(Err(problem))),
+        Parsed::Unfinished(problem) => Whole::NotYet(Content::One(Err(problem))),
+    }
+}
+
+/// Each line by itself.
+pub(super) fn lines(said: Vec<(&[u8], u32)>) -> Vec<Line> {
+    said.into_iter().map(|(bytes, number)| Line { number, text: bytes.trim_ascii().to_vec() }).collect()
+}
+
+fn too_many(lines: usize) -> Problem {
+    let what =
+        format!("the file has {lines} lines, and {} may have {}", "a file that holds a message a line", limits::LINES);
+    Problem::new("too_many_lines", what).fix("split it into several files, and drop them again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(text: &str) -> (bool, Vec<(u32, bool)>) {
+        let (whole, content) = match read(text.as_bytes()) {
+            Whole::Yes(content) => (true, content),
+            Whole::NotYet(content) => (false, content),
+        };
+        let Content::Lines(lines) = content else { return (whole, Vec::new()) };
+        (whole, lines.iter().map(|line| (line.number, Result::from(line).is_ok())).collect())
+    }
+
+    #[test]
+    fn blank_lines_are_passed_over_and_the_others_keep_their_numbers() {
+        assert_eq!(numbers("\n{}\n \r\n{\"a\":1}\r\nno\n"), (true, vec![(2, true), (4, true), (5, false)]));
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_may_go_on_unless_it_is_whole() {
+        assert_eq!(numbers("{}\n{\"a\":"), (false, vec![(1, true), (2, false)]));
+        assert_eq!(numbers("{}\n{\"a\":1}"), (true, vec![(1, true), (2, true)]));
+        assert_eq!(numbers("{}\n{\"a\":\n"), (true, vec![(1, true), (2, false)]));
+        assert_eq!(numbers(" \n"), (false, vec![]));
+    }
+
+    #[test]
+    fn one_message_over_several_lines_is_one_message() {
+        assert_eq!(numbers("{\n  \"to\": \"bob\"\n}\n"), (true, vec![(1, true)]));
+        assert!(!numbers("{\n  \"to\": ").0);
+        assert_eq!(numbers("{\"a\":1\n{}\n"), (true, vec![(1, false), (2, true)]));
+    }
+}

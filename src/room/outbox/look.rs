@@ -1,0 +1,123 @@
+//! A look at one file of an outbox: is it one, is it whole, and what does it hold?
+
+use super::content::{Content, Look, Ready, Terms, Whole};
+use super::{Patience, lines};
+use crate::base::error::{Doing, Problem, Result};
+use crate::base::limits;
+use crate::disk::{self, Dir, Lease, Meta, file_meta, layout};
+use rustix::fs::FileType;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+
+/// Looks at a file: is it one, is it whole, does nobody write it any more? Reads it if so.
+pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> Result<Look> {
+    let mut file = match dir.look(name) {
+        Ok(file) => file,
+        Err(e) => return look_at_unopenable(dir, name, e, patience),
+    };
+    let meta = file_meta(&file).doing("look at", dir.at(name))?;
+    if let Some(problem) = unfit(&meta, terms) {
+        return Ok(ready(Err(problem), meta));
+    }
+    if meta.links > 1 {
+        if let Some(wait) = patience.wait(dir, name, &meta).filter(|_| !terms.claimed) {
+            return Ok(Look::Later("it has another name elsewhere (a hard link)", Some(wait)));
+        }
+        if terms.outbox_uid.is_some_and(|uid| uid != meta.uid) {
+            let problem =
+                Problem::new("hard_link", "the file has another name elsewhere and is not owned by the outbox's owner");
+            return Ok(ready(Err(problem.fix("write a file of your own, or remove the other name")), meta));
+        }
+    }
+    if disk::lease(&file) == Lease::Writer {
+        patience.forget(dir, name);
+        return Ok(Look::Later("a program still holds it open for writing", Some(limits::SWEEP_UNTRUSTED)));
+    }
+    if meta.size > terms.most {
+        return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
+    }
+    let bytes = read_whole(&mut file, meta.size as usize).doing("read", dir.at(name))?;
+    if bytes.len() as u64 != meta.size {
+        return Ok(Look::Later("it is being written", Some(limits::STAND_STILL)));
+    }
+    let whole = if layout::is_lines_file(name) { lines::read(&bytes) } else { lines::one(&bytes) };
+    let content = match whole {
+        Whole::Yes(content) => content,
+        Whole::NotYet(content) => match patience.wait(dir, name, &meta) {
+            Some(wait) => return Ok(Look::Later("it is empty or ends too early", Some(wait))),
+            None => content,
+        },
+    };
+    patience.forget(dir, name);
+    Ok(Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: Some(meta) })))
+}
+
+/// Reads a file of known size, and one byte more if there is one: that it has grown then shows in the length. A read of
+/// a regular file that comes back short has met its end.
+pub(super) fn read_whole(file: &mut File, size: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; size + 1];
+    let mut length = 0;
+    while length < size {
+        match file.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+pub(super) fn ready(content: Result<Value, Problem>, meta: Meta) -> Look {
+    Look::Ready(Box::new(Ready { content: Content::One(content), bytes: meta.size, meta: Some(meta) }))
+}
+
+fn look_at_unopenable(dir: &Dir, name: &OsStr, e: crate::base::error::Error, patience: &mut Patience) -> Result<Look> {
+    let refuse = |code, what: &str, fix: &str| {
+        let content = Content::One(Err(Problem::new(code, what).fix(fix)));
+        Ok(Look::Ready(Box::new(Ready { content, bytes: 0, meta: None })))
+    };
+    match e.errno() {
+        Some(libc::ENOENT) => Ok(Look::Gone),
+        Some(libc::ELOOP) => refuse("symlink", "the file is a symbolic link", "write a regular file"),
+        Some(libc::ENXIO | libc::EOPNOTSUPP) => {
+            refuse("not_a_file", "it is not a regular file", "write a regular file")
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            let Some(meta) = dir.stat(name)? else { return Ok(Look::Gone) };
+            match patience.wait(dir, name, &meta) {
+                Some(wait) => Ok(Look::Later("it may not be read (permission denied)", Some(wait))),
+                None => refuse("unreadable", "the router may not read the file", "make it readable: chmod a+r"),
+            }
+        }
+        // A device without a driver can't be opened, and says so in many ways.
+        _ => match dir.stat(name) {
+            Ok(Some(meta)) if meta.kind != FileType::RegularFile => {
+                refuse("not_a_file", "it is not a regular file", "write a regular file")
+            }
+            _ => Err(e),
+        },
+    }
+}
+
+pub(super) fn unfit(meta: &Meta, terms: &Terms) -> Option<Problem> {
+    if meta.kind != FileType::RegularFile {
+        let what = match meta.kind {
+            FileType::Directory => "it is a directory",
+            FileType::Fifo => "it is a FIFO",
+            _ => "it is not a regular file",
+        };
+        return Some(Problem::new("not_a_file", what).fix("write a regular file"));
+    }
+    let owner = terms.owner.filter(|&uid| uid != meta.uid)?;
+    let what = format!("the file belongs to user {}, and this agent's files must belong to user {owner}", meta.uid);
+    Some(Problem::new("wrong_owner", what).fix("write it as that user, or change `uid` in registry.json"))
+}
+
+pub(super) fn too_large(size: u64, most: u64) -> Problem {
+    Problem::new("too_large", format!("the file has {size} bytes, and a message may have {most}"))
+        .fix("put the bulk into a file under context/ and name it in `attachments`, or raise `message_bytes` in settings.toml")
+}

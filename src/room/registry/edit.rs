@@ -1,0 +1,128 @@
+//! Changes, each giving a new registry that went through the same checks as a file.
+
+use super::{Agent, Registry, read};
+use crate::base::error::Problem;
+use crate::message::id;
+use serde_json::{Map, Value, json};
+
+impl Registry {
+    /// With one agent more.
+    pub fn add(&self, agent: Agent) -> Result<Registry, Vec<Problem>> {
+        self.add_all(vec![agent])
+    }
+
+    /// With several agents more, checked once.
+    pub fn add_all(&self, agents: Vec<Agent>) -> Result<Registry, Vec<Problem>> {
+        self.edited(|entries| entries.extend(agents.iter().map(Agent::to_value)))
+    }
+
+    /// With some fields of an agent changed; `null` takes a field away. Its id can't change: mail hangs on it.
+    pub fn set(&self, id: &str, changes: &Map<String, Value>) -> Result<Registry, Vec<Problem>> {
+        if changes.get("id").is_some_and(|new| new.as_str() != Some(id)) {
+            let problem = Problem::new("fixed_id", format!("the id of {id} can't change, since its mail hangs on it"));
+            return Err(vec![problem.at("/id").fix("add a new agent and retire this one")]);
+        }
+        self.changed(id, |fields| {
+            for (key, value) in changes {
+                match value {
+                    Value::Null => drop(fields.shift_remove(key)),
+                    value => drop(fields.insert(key.clone(), value.clone())),
+                }
+            }
+        })
+    }
+
+    /// With an agent retired: it keeps its name, and nobody can write to it.
+    pub fn retire(&self, id: &str) -> Result<Registry, Vec<Problem>> {
+        self.not_human(id, "retire")?;
+        self.set(id, &Map::from_iter([("status".to_owned(), json!("retired"))]))
+    }
+
+    /// Without an agent.
+    pub fn remove(&self, id: &str) -> Result<Registry, Vec<Problem>> {
+        self.not_human(id, "be removed")?;
+        self.known(id)?;
+        self.edited(|entries| entries.retain(|entry| !is(entry, id)))
+    }
+
+    /// With an agent following a topic; the same registry if it does so already.
+    pub fn subscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
+        let mut topics = self.known(id)?.topics.clone();
+        if topics.iter().any(|t| t == topic) {
+            return Ok(self.clone());
+        }
+        topics.push(topic.to_owned());
+        self.set(id, &Map::from_iter([("topics".to_owned(), json!(topics))]))
+    }
+
+    /// With an agent no longer following a topic; the same registry if it does not.
+    pub fn unsubscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
+        let mut topics = self.known(id)?.topics.clone();
+        if !topics.iter().any(|t| t == topic) {
+            return Ok(self.clone());
+        }
+        topics.retain(|t| t != topic);
+        let left = if topics.is_empty() { Value::Null } else { json!(topics) };
+        self.set(id, &Map::from_iter([("topics".to_owned(), left)]))
+    }
+
+    /// The first display name of the pool that nothing here is called.
+    pub fn next_free_name<'a>(&self, pool: &'a [String]) -> Option<&'a str> {
+        pool.iter().map(String::as_str).find(|name| self.folded(name).is_none())
+    }
+
+    /// An agent as an open room registers it: ids of the form `agent_<role>_<n>_…` tell its role and instance.
+    pub fn admit(id: &str) -> Agent {
+        let mut agent = Agent::new(id);
+        let parts: Vec<&str> = id.strip_prefix("agent_").unwrap_or_default().split('_').collect();
+        let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if let Some(n) = parts.iter().skip(1).position(is_number).map(|n| n + 1) {
+            let role = parts[..n].join("_");
+            if id::is_name(&role) {
+                agent.role = Some(role);
+                agent.instance = Some(parts[n].to_owned());
+            }
+        }
+        agent
+    }
+
+    fn changed(&self, id: &str, change: impl FnOnce(&mut Map<String, Value>)) -> Result<Registry, Vec<Problem>> {
+        self.known(id)?;
+        self.edited(|entries| {
+            // The human may be registered without being in the file.
+            if !entries.iter().any(|entry| is(entry, id)) {
+                entries.push(json!({ "id": id }));
+            }
+            if let Some(Value::Object(fields)) = entries.iter_mut().find(|entry| is(entry, id)) {
+                change(fields);
+            }
+        })
+    }
+
+    fn edited(&self, edit: impl FnOnce(&mut Vec<Value>)) -> Result<Registry, Vec<Problem>> {
+        let mut document = self.document.clone();
+        if let Some(Value::Array(entries)) = document.get_mut("agents") {
+            edit(entries);
+        }
+        read::registry(document)
+    }
+
+    fn known(&self, id: &str) -> Result<&Agent, Vec<Problem>> {
+        self.agent(id).ok_or_else(|| {
+            let what = format!("no agent has the id {}", crate::message::address::quoted(id));
+            vec![Problem::new("unknown_agent", what).fix(self.did_you_mean(id))]
+        })
+    }
+
+    fn not_human(&self, id: &str, verb: &str) -> Result<(), Vec<Problem>> {
+        if id != id::HUMAN {
+            return Ok(());
+        }
+        let problem = Problem::new("reserved_name", format!("the human is always registered and can't {verb}"));
+        Err(vec![problem.fix("leave it")])
+    }
+}
+
+fn is(entry: &Value, id: &str) -> bool {
+    entry.get("id").and_then(Value::as_str) == Some(id)
+}

@@ -1,0 +1,310 @@
+//! `registry.json`: who may send and be written to, with every look-up that an address needs built beforehand.
+//!
+//! A [`Registry`] is always valid: reading checks everything and reports all that is wrong, and an edit gives a new one
+//! that went through the same checks. The document behind it is kept, so that fields this version does not know, and
+//! the order in which a person wrote things, survive every edit.
+
+mod edit;
+mod read;
+mod twice;
+mod wake;
+
+pub use wake::{By, Program, Wake};
+
+use crate::base::error::{Problem, nearest};
+use crate::message::id;
+use serde::ser::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Who may send and be written to.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    /// The file as it was, for writing it again.
+    document: Map<String, Value>,
+    agents: Vec<Agent>,
+    aliases: Vec<(String, Vec<String>)>,
+    index: Index,
+}
+
+/// One who may send and be written to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    /// The name of its outbox and inbox.
+    pub id: Arc<str>,
+    /// What it does, such as `engineer`.
+    pub role: Option<String>,
+    /// Its display name: ASCII letters.
+    pub name: Option<String>,
+    /// Which of several alike it is.
+    pub instance: Option<String>,
+    /// What it is there for, in a sentence.
+    pub description: Option<String>,
+    /// What it can do, for `cap:…`.
+    pub capabilities: Vec<String>,
+    /// What it follows, for `#…`.
+    pub topics: Vec<String>,
+    /// How it is.
+    pub status: Status,
+    /// The system user that must own what it drops.
+    pub uid: Option<u32>,
+    /// Who is told when it is stuck.
+    pub supervisor: Option<String>,
+    /// How it is woken.
+    pub wake: Option<Wake>,
+    /// Fields that this version does not know.
+    pub rest: Map<String, Value>,
+}
+
+/// How an agent is. Only [`Status::Retired`] changes what is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Status {
+    /// There, and listening.
+    Online,
+    /// There, with nothing to do.
+    Idle,
+    /// There, at work.
+    Busy,
+    /// Away: mail waits.
+    Offline,
+    /// Gone: nobody can write to it, and it gets nothing.
+    Retired,
+    /// The registry doesn't say.
+    #[default]
+    Unknown,
+}
+
+/// The look-ups, by position in [`Registry::agents`]. Groups leave out the human and the retired.
+#[derive(Debug, Clone, Default)]
+struct Index {
+    ids: HashMap<Arc<str>, u32>,
+    /// Ids, display names and aliases in lower case: one holder each, or the registry was refused.
+    folded: HashMap<String, Holder>,
+    aliases: HashMap<String, u32>,
+    everybody: Vec<u32>,
+    roles: BTreeMap<String, Vec<u32>>,
+    capabilities: BTreeMap<String, Vec<u32>>,
+    topics: BTreeMap<String, Vec<u32>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    Agent { at: u32, is_name: bool },
+    Alias(u32),
+}
+
+impl Registry {
+    /// Reads `registry.json`, or says everything that is wrong with it.
+    pub fn parse(bytes: &[u8]) -> Result<Registry, Vec<Problem>> {
+        read::document(bytes).and_then(read::registry)
+    }
+
+    /// A registry with nobody but the human.
+    pub fn empty() -> Registry {
+        let document = Map::from_iter([("version".into(), json!(1)), ("agents".into(), json!([{"id": id::HUMAN}]))]);
+        let human = Agent::new(id::HUMAN);
+        let mut index = Index::default();
+        index.ids.insert(human.id.clone(), 0);
+        index.folded.insert(id::HUMAN.into(), Holder::Agent { at: 0, is_name: false });
+        Registry { document, agents: vec![human], aliases: Vec::new(), index }
+    }
+
+    /// Everybody, as they stand in the file; a human who is not in it stands last.
+    pub fn agents(&self) -> &[Agent] {
+        &self.agents
+    }
+
+    /// The agent with exactly this id.
+    pub fn agent(&self, id: &str) -> Option<&Agent> {
+        self.position(id).map(|at| self.at(at))
+    }
+
+    /// The agent with this id, or else with this display name in any letter case; a leading `@` is allowed.
+    pub fn find(&self, word: &str) -> Option<&Agent> {
+        self.find_position(word.strip_prefix('@').unwrap_or(word)).map(|at| self.at(at))
+    }
+
+    /// The aliases, each with the addresses it stands for.
+    pub fn aliases(&self) -> &[(String, Vec<String>)] {
+        &self.aliases
+    }
+
+    /// The roles, each with how many have it who are not retired.
+    pub fn roles(&self) -> BTreeMap<&str, usize> {
+        self.index.roles.iter().map(|(role, members)| (role.as_str(), members.len())).collect()
+    }
+
+    /// The file as it should be written: pretty, with order and unknown fields kept.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(&self.document).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// The position of the agent with exactly this id.
+    pub fn position(&self, id: &str) -> Option<u32> {
+        self.index.ids.get(id).copied()
+    }
+
+    /// The agent at a position that this registry gave.
+    pub fn at(&self, position: u32) -> &Agent {
+        &self.agents[position as usize]
+    }
+
+    /// The positions of everybody but the human and the retired.
+    pub fn everybody(&self) -> &[u32] {
+        &self.index.everybody
+    }
+
+    /// The positions of a role, the human and the retired left out; `None` if nobody ever had it.
+    pub fn with_role(&self, role: &str) -> Option<&[u32]> {
+        self.index.roles.get(role).map(Vec::as_slice)
+    }
+
+    /// The positions of who has a capability, the human and the retired left out; `None` if nobody ever had it.
+    pub fn with_capability(&self, capability: &str) -> Option<&[u32]> {
+        self.index.capabilities.get(capability).map(Vec::as_slice)
+    }
+
+    /// The positions of a topic's subscribers, the human and the retired left out.
+    pub fn with_topic(&self, topic: &str) -> &[u32] {
+        self.index.topics.get(topic).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The capabilities that the registry names.
+    pub fn capabilities(&self) -> impl Iterator<Item = &str> {
+        self.index.capabilities.keys().map(String::as_str)
+    }
+
+    /// How to mend a name that nobody has: the names nearest to it, or where to find them all.
+    pub fn did_you_mean(&self, word: &str) -> String {
+        // Comparing letter by letter is slow, and lengths that differ by more are too far anyway.
+        let far = word.len() / 3 + 1;
+        let close = |name: &&str| name.len().abs_diff(word.len()) <= far || name.contains(word) || word.contains(*name);
+        let living = self.agents.iter().filter(|a| !a.is_retired());
+        let names = living.flat_map(|a| [Some(&*a.id), a.name.as_deref()]).flatten();
+        let aliases = self.aliases.iter().map(|(alias, _)| alias.as_str());
+        match nearest(word, names.chain(aliases).filter(close)).as_slice() {
+            [] => "run `mailbag agent list` to see who is registered".to_owned(),
+            near => format!("did you mean {}?", near.join(", ")),
+        }
+    }
+
+    /// An alias with what it stands for, any letter case.
+    pub(crate) fn alias(&self, word: &str) -> Option<&(String, Vec<String>)> {
+        let exact = self.index.aliases.get(word).copied();
+        let at = exact.or_else(|| match self.folded(word) {
+            Some(Holder::Alias(at)) => Some(at),
+            _ => None,
+        });
+        at.map(|at| &self.aliases[at as usize])
+    }
+
+    /// By id, or else by display name in any letter case.
+    pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
+        self.position(word).or_else(|| match self.folded(word) {
+            Some(Holder::Agent { at, is_name: true }) => Some(at),
+            _ => None,
+        })
+    }
+
+    /// By id or display name, either in any letter case.
+    pub(crate) fn find_any_case(&self, word: &str) -> Option<u32> {
+        self.position(word).or_else(|| match self.folded(word) {
+            Some(Holder::Agent { at, .. }) => Some(at),
+            _ => None,
+        })
+    }
+
+    fn folded(&self, word: &str) -> Option<Holder> {
+        self.index.folded.get(&word.to_ascii_lowercase()).copied()
+    }
+}
+
+impl Agent {
+    /// An agent of which only the id is known.
+    pub fn new(id: &str) -> Agent {
+        Agent {
+            id: id.into(),
+            role: None,
+            name: None,
+            instance: None,
+            description: None,
+            capabilities: Vec::new(),
+            topics: Vec::new(),
+            status: Status::Unknown,
+            uid: None,
+            supervisor: None,
+            wake: None,
+            rest: Map::new(),
+        }
+    }
+
+    /// Does it get nothing any more?
+    pub fn is_retired(&self) -> bool {
+        self.status == Status::Retired
+    }
+
+    /// Does a router that runs start a program to wake it?
+    pub fn is_woken_by_a_program(&self) -> bool {
+        self.wake.as_ref().is_some_and(|wake| wake.program().is_some())
+    }
+
+    /// Is it the person?
+    pub fn is_human(&self) -> bool {
+        &*self.id == id::HUMAN
+    }
+
+    /// The agent as it stands in the file: known fields that have a value, then the rest.
+    pub fn to_value(&self) -> Value {
+        let texts = [
+            ("id", Some(&*self.id)),
+            ("role", self.role.as_deref()),
+            ("name", self.name.as_deref()),
+            ("instance", self.instance.as_deref()),
+            ("description", self.description.as_deref()),
+        ];
+        let mut fields = Map::new();
+        fields.extend(texts.into_iter().filter_map(|(k, v)| Some((k.to_owned(), json!(v?)))));
+        let lists = [("capabilities", &self.capabilities), ("topics", &self.topics)];
+        fields.extend(lists.into_iter().filter(|(_, l)| !l.is_empty()).map(|(k, l)| (k.to_owned(), json!(l))));
+        let more = [
+            ("status", (self.status != Status::Unknown).then(|| json!(self.status.as_str()))),
+            ("uid", self.uid.map(|uid| json!(uid))),
+            ("supervisor", self.supervisor.as_ref().map(|s| json!(s))),
+            ("wake", self.wake.as_ref().map(|wake| json!(wake.document))),
+        ];
+        fields.extend(more.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v?))));
+        fields.extend(self.rest.clone());
+        Value::Object(fields)
+    }
+}
+
+impl Serialize for Agent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_value().serialize(serializer)
+    }
+}
+
+impl Status {
+    /// Every status that a registry may name.
+    pub const ALL: [Status; 5] = [Status::Online, Status::Idle, Status::Busy, Status::Offline, Status::Retired];
+
+    /// As it stands in the file; `unknown` stands for an absent one.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Online => "online",
+            Status::Idle => "idle",
+            Status::Busy => "busy",
+            Status::Offline => "offline",
+            Status::Retired => "retired",
+            Status::Unknown => "unknown",
+        }
+    }
+
+    /// From the word in the file.
+    pub fn parse(word: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|s| s.as_str() == word)
+    }
+}

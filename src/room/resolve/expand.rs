@@ -1,0 +1,289 @@
+//! One address to the agents behind it: the look-ups of each form, and what to say when there is nobody.
+
+#![allow(clippy::result_large_err, reason = "a problem is made for refused input only, and read by people")]
+
+use super::{Standing, Via};
+use crate::base::error::{Problem, nearest};
+use crate::message::address::{self, Address, quoted};
+use crate::room::registry::{Agent, Registry};
+use std::cmp::Reverse;
+
+/// The most globs in one message, those behind aliases included: each has to look at every name.
+pub(super) const GLOBS: usize = 32;
+
+/// Takes each agent that an address reaches, by position.
+pub(super) type Each<'e> = &'e mut dyn FnMut(u32, Via);
+
+/// Works out the addresses of one message.
+pub(super) struct Expansion<'a, 's> {
+    registry: &'a Registry,
+    sender: Option<u32>,
+    standing: &'s dyn Standing,
+    /// The aliases that are being expanded, outermost first.
+    path: Vec<&'a str>,
+    /// The aliases already expanded for this address: what they stand for was reached, and twice is once.
+    done: Vec<&'a str>,
+    globs: usize,
+}
+
+impl<'a, 's> Expansion<'a, 's> {
+    pub(super) fn new(registry: &'a Registry, sender: Option<u32>, standing: &'s dyn Standing) -> Expansion<'a, 's> {
+        Expansion { registry, sender, standing, path: Vec::new(), done: Vec::new(), globs: 0 }
+    }
+
+    /// Whoever an address reaches. Problems have no place yet.
+    pub(super) fn address(&mut self, text: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
+        self.path.clear();
+        self.done.clear();
+        let address = Address::parse(text).map_err(|p| vec![p])?;
+        self.expand(&address, each)
+    }
+
+    /// Whoever a handle in a body reaches; a handle that nobody has is no mention. A mention ends a sentence now and
+    /// then, so that marks at its end count only if they belong to a name; and it begins one, so that ids are taken in
+    /// any letter case: no refusal would ever tell the writer.
+    pub(super) fn mention(&mut self, text: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
+        let bare = text.strip_prefix('@').unwrap_or(text);
+        let trimmed = bare.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        for handle in [bare, trimmed] {
+            let known = match Address::parse(&format!("@{handle}")) {
+                Ok(Address::At(word)) => match self.registry.find_any_case(&word) {
+                    Some(at) => Some(Address::At(self.registry.at(at).id.to_string())),
+                    None => Some(Address::At(word)).filter(|a| self.knows(a)),
+                },
+                Ok(address) => Some(address).filter(|a| self.knows(a)),
+                Err(_) => None,
+            };
+            if let Some(address) = known {
+                self.path.clear();
+                self.done.clear();
+                return self.expand(&address, each);
+            }
+        }
+        Ok(())
+    }
+
+    fn knows(&self, address: &Address) -> bool {
+        match address {
+            Address::All => true,
+            Address::Role(role) | Address::Any(role) => role_named(self.registry, role).is_some(),
+            Address::At(word) => self.registry.alias(word).is_some() || role_named(self.registry, word).is_some(),
+            _ => false,
+        }
+    }
+
+    fn expand(&mut self, address: &Address, each: Each<'_>) -> Result<(), Vec<Problem>> {
+        let one = |result: Result<(), Problem>| result.map_err(|p| vec![p]);
+        match address {
+            Address::All => one(self.group(self.registry.everybody(), Via::All, each)),
+            Address::Role(role) => one(self.role(address, role, each)),
+            Address::Any(role) => one(self.any(address, role, each)),
+            Address::At(word) => self.word(address, word, true, each),
+            Address::Word(word) => self.word(address, word, false, each),
+            Address::Glob(pattern) => one(self.glob(pattern, each)),
+            Address::Topic(topic) => one(self.group(self.registry.with_topic(topic), Via::Topic, each)),
+            Address::Capability(capability) => one(self.capability(address, capability, each)),
+            Address::Remote { tag, who } => one(Err(self.no_link(tag, who))),
+        }
+    }
+
+    /// A group that holds only the sender reaches nobody, and that is no mistake.
+    fn group(&self, members: &[u32], via: Via, each: Each<'_>) -> Result<(), Problem> {
+        members.iter().filter(|at| Some(**at) != self.sender).for_each(|at| each(*at, via));
+        Ok(())
+    }
+
+    fn role(&self, address: &Address, role: &str, each: Each<'_>) -> Result<(), Problem> {
+        match role_named(self.registry, role) {
+            Some((_, members)) if !members.is_empty() => self.group(members, Via::Role, each),
+            found => Err(self.empty_role(address, role, found.is_some())),
+        }
+    }
+
+    /// The one who is online, was seen within the hour, then has the fewest unread, then idles longest, then stands first in the registry.
+    fn any(&self, address: &Address, role: &str, each: Each<'_>) -> Result<(), Problem> {
+        let members = match role_named(self.registry, role) {
+            Some((_, members)) if !members.is_empty() => members,
+            found => return Err(self.empty_role(address, role, found.is_some())),
+        };
+        let others = members.iter().filter(|at| Some(**at) != self.sender);
+        let rank = |at: &&u32| {
+            let id = &self.registry.at(**at).id;
+            let there = Reverse((self.standing.online(id), self.standing.was_seen(id)));
+            (there, self.standing.unread(id), self.standing.last_active(id), **at)
+        };
+        let Some(chosen) = others.min_by_key(rank) else {
+            let what = format!("{address} reaches nobody: you are the only one of that role");
+            return Err(Problem::new("empty_role", what).fix("name somebody else, or do it yourself"));
+        };
+        each(*chosen, Via::Any);
+        Ok(())
+    }
+
+    /// Id, display name, alias, and with `@` role.
+    fn word(&mut self, address: &Address, word: &str, with_at: bool, each: Each<'_>) -> Result<(), Vec<Problem>> {
+        if let Some(at) = self.registry.find_position(word) {
+            let agent = self.registry.at(at);
+            if agent.is_retired() {
+                return Err(vec![self.retired(agent)]);
+            }
+            each(at, Via::Direct);
+            return Ok(());
+        }
+        let registry = self.registry;
+        if let Some((alias, targets)) = registry.alias(word) {
+            return self.alias(alias, targets, each);
+        }
+        if with_at && role_named(registry, word).is_some() {
+            return self.role(address, word, each).map_err(|p| vec![p]);
+        }
+        Err(vec![self.unknown(address, word)])
+    }
+
+    fn alias(&mut self, alias: &'a str, targets: &'a [String], each: Each<'_>) -> Result<(), Vec<Problem>> {
+        if let Some(start) = self.path.iter().position(|a| *a == alias) {
+            let path = [&self.path[start..], &[alias]].concat().join(" → ");
+            let what = format!("the alias {alias} stands for itself: {path}");
+            return Err(vec![Problem::new("alias_cycle", what).fix("mend \"aliases\" in registry.json")]);
+        }
+        if self.done.contains(&alias) {
+            return Ok(());
+        }
+        self.path.push(alias);
+        let mut problems = Vec::new();
+        for target in targets {
+            let result = match Address::parse(target) {
+                Ok(address) => self.expand(&address, &mut |at, _| each(at, Via::Alias)),
+                Err(problem) => Err(vec![problem]),
+            };
+            problems.extend(result.err().into_iter().flatten().map(|p| behind(alias, p)));
+        }
+        self.path.pop();
+        self.done.push(alias);
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn glob(&mut self, pattern: &str, each: Each<'_>) -> Result<(), Problem> {
+        self.globs += 1;
+        if self.globs > GLOBS {
+            let what = format!("one message has more than {GLOBS} patterns");
+            return Err(Problem::new("too_many_addresses", what).fix("use fewer patterns, or a role or topic"));
+        }
+        let exact = address::compiled(pattern, false)?;
+        let any_case = address::compiled(pattern, true)?;
+        let mut found = false;
+        for at in self.registry.everybody() {
+            let agent = self.registry.at(*at);
+            let hit =
+                ids_of(agent).any(|id| exact.is_match(id)) || agent.name.as_ref().is_some_and(|n| any_case.is_match(n));
+            found |= hit;
+            if hit && Some(*at) != self.sender {
+                each(*at, Via::Pattern);
+            }
+        }
+        if found {
+            return Ok(());
+        }
+        let what = format!("the pattern {} matches nobody's id or display name", quoted(pattern));
+        let literal = pattern.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        Err(Problem::new("empty_pattern", what).fix(self.registry.did_you_mean(literal)))
+    }
+
+    fn capability(&self, address: &Address, capability: &str, each: Each<'_>) -> Result<(), Problem> {
+        let members = self.registry.with_capability(capability);
+        if let Some(members) = members.filter(|m| !m.is_empty()) {
+            return self.group(members, Via::Capability, each);
+        }
+        let what = match members {
+            Some(_) => format!("{address} reaches nobody: only retired agents or the human have it"),
+            None => format!("no agent has the capability {}", quoted(capability)),
+        };
+        let there =
+            self.registry.capabilities().filter(|c| self.registry.with_capability(c).is_some_and(|m| !m.is_empty()));
+        let fix =
+            best_first(capability, there, "cap:").unwrap_or_else(|| "name an agent; no agent has a capability".into());
+        Err(Problem::new("empty_capability", what).fix(fix))
+    }
+
+    fn retired(&self, agent: &Agent) -> Problem {
+        let what = format!("{} is retired and can't be written to", agent.id);
+        let alike = agent.role.as_ref().filter(|r| self.registry.with_role(r).is_some_and(|m| !m.is_empty()));
+        let fix = match alike {
+            Some(role) => format!("write to any_{role}, or run `mailbag agent list` to see who is there"),
+            None => "run `mailbag agent list` to see who is there".to_owned(),
+        };
+        Problem::new("retired_recipient", what).fix(fix)
+    }
+
+    fn empty_role(&self, address: &Address, role: &str, known: bool) -> Problem {
+        let what = match known {
+            true => format!("{address} reaches nobody: every agent of that role is retired"),
+            false => format!("{address} reaches nobody: no agent has the role {}", quoted(role)),
+        };
+        let roles = self.registry.roles();
+        let there = roles.iter().filter(|(_, count)| **count > 0).map(|(role, _)| *role);
+        let prefix = if matches!(address, Address::Any(_)) { "any_" } else { "all_" };
+        let fix = best_first(role, there, prefix).unwrap_or_else(|| "write to `all`; no agent has a role".into());
+        Problem::new("empty_role", what).fix(fix)
+    }
+
+    fn unknown(&self, address: &Address, word: &str) -> Problem {
+        let registry = self.registry;
+        let what = format!("nobody here is called {}", quoted(&address.to_string()));
+        let fix = if word.eq_ignore_ascii_case(crate::message::id::MAILBAG) {
+            "leave it out: mailbag is the router and reads no mail".to_owned()
+        } else if word.eq_ignore_ascii_case("channel") {
+            "write @channel or all".to_owned()
+        } else if let Some((role, _)) = role_named(registry, word) {
+            format!("write all_{role} for everybody of that role, any_{role} for one of them")
+        } else if !registry.with_topic(word).is_empty() {
+            format!("write #{word} for the subscribers of that topic")
+        } else if registry.with_capability(word).is_some() {
+            format!("write cap:{word} for everybody with that capability")
+        } else {
+            registry.did_you_mean(word)
+        };
+        Problem::new("unknown_recipient", what).fix(fix)
+    }
+
+    fn no_link(&self, tag: &str, who: &str) -> Problem {
+        let what = format!("no link to {tag}, so {} can't be reached", quoted(&format!("{tag}:{who}")));
+        let fix = match self.registry.find(who) {
+            Some(agent) => format!("write {} if you mean the agent of this room", agent.id),
+            None => "write to an agent of this room; an address with a colon is one of another room".to_owned(),
+        };
+        Problem::new("no_link", what).fix(fix)
+    }
+}
+
+/// A role as it stands, or else without its plural s.
+pub(super) fn role_named<'r, 't>(registry: &'r Registry, role: &'t str) -> Option<(&'t str, &'r [u32])> {
+    let singular = role.strip_suffix('s');
+    [Some(role), singular].into_iter().flatten().find_map(|role| Some((role, registry.with_role(role)?)))
+}
+
+/// The id, and the id without `agent_` before it.
+fn ids_of(agent: &Agent) -> impl Iterator<Item = &str> {
+    [Some(&*agent.id), agent.id.strip_prefix("agent_")].into_iter().flatten()
+}
+
+/// "use all_engineer, all_writer": those that exist, the nearest first, not too many.
+fn best_first<'c>(word: &str, there: impl Iterator<Item = &'c str>, prefix: &str) -> Option<String> {
+    const MOST: usize = 10;
+    let there: Vec<&str> = there.collect();
+    let near = nearest(word, there.iter().copied());
+    let rest = there.iter().copied().filter(|c| !near.contains(c));
+    let listed: Vec<String> = near.iter().copied().chain(rest).take(MOST).map(|c| format!("{prefix}{c}")).collect();
+    let more = there.len().saturating_sub(MOST);
+    let and_more = if more > 0 { format!(" or {more} more") } else { String::new() };
+    let verb = if near.is_empty() { "there is" } else { "did you mean" };
+    let mark = if near.is_empty() { "" } else { "?" };
+    (!listed.is_empty()).then(|| format!("{verb} {}{and_more}{mark}", listed.join(", ")))
+}
+
+fn behind(alias: &str, mut problem: Problem) -> Problem {
+    if problem.code != "alias_cycle" {
+        problem.what = format!("the alias {alias} leads nowhere: {}", problem.what);
+    }
+    problem
+}

@@ -1,0 +1,186 @@
+//! What an address means here and now: who it reaches by which rule, and why everybody else is not in it.
+
+use super::expand::{Expansion, role_named};
+use super::{Reached, Recipient, Standing};
+use crate::base::error::Problem;
+use crate::message::address::Address;
+use crate::room::registry::{Agent, Registry};
+use serde::Serialize;
+
+/// What several addresses mean.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// From whom, if that was asked.
+    pub from: Option<String>,
+    /// Each address, in order.
+    pub addresses: Vec<Explained>,
+    /// Who would get one copy each; none if any address is refused.
+    pub recipients: Vec<Recipient>,
+}
+
+/// What one address means.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explained {
+    /// As it was asked.
+    pub address: String,
+    /// The rule, in words.
+    pub rule: String,
+    /// Whom it reaches.
+    pub reaches: Vec<Recipient>,
+    /// Everybody else.
+    pub others: Vec<Other>,
+    /// Why a message to it would be refused.
+    pub problems: Vec<Problem>,
+}
+
+/// One whom an address does not reach.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Other {
+    /// Its id.
+    pub agent: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// What the addresses mean, if `from` writes to them (or somebody who is not registered). Nothing is counted as taken.
+pub fn explain(
+    registry: &Registry,
+    from: Option<&str>,
+    addresses: &[String],
+    standing: &mut dyn Standing,
+) -> Explanation {
+    let sender = from.and_then(|from| registry.position(from));
+    let mut all = Reached::new(registry);
+    let explained: Vec<Explained> = addresses
+        .iter()
+        .map(|text| {
+            let mut reached = Reached::new(registry);
+            let mut expansion = Expansion::new(registry, sender, &*standing);
+            let result = expansion.address(text, &mut |at, via| {
+                reached.add(at, via);
+                all.add(at, via);
+            });
+            let problems = result.err().unwrap_or_default();
+            let rule = rule(registry, text);
+            let others = others(registry, sender, text, &reached, standing);
+            // What an alias reached before it failed, a message does not reach.
+            let reaches = if problems.is_empty() { reached.list } else { Vec::new() };
+            Explained { address: text.clone(), rule, reaches, others, problems }
+        })
+        .collect();
+    let refused = explained.iter().any(|e| !e.problems.is_empty());
+    let recipients = if refused { Vec::new() } else { all.list };
+    Explanation { from: from.map(String::from), addresses: explained, recipients }
+}
+
+fn rule(registry: &Registry, text: &str) -> String {
+    match Address::parse(text) {
+        Err(_) => "no address".to_owned(),
+        Ok(Address::All) => "everybody but the sender and the human".to_owned(),
+        Ok(Address::Role(role)) => format!("everybody of the role {}", role_text(registry, &role)),
+        Ok(Address::Any(role)) => format!("one of the role {}", role_text(registry, &role)),
+        Ok(Address::Glob(_)) => "everybody whose id or display name the pattern matches".to_owned(),
+        Ok(Address::Topic(topic)) => format!("the subscribers of {topic}"),
+        Ok(Address::Capability(capability)) => format!("everybody with the capability {capability}"),
+        Ok(Address::Remote { tag, .. }) => format!("somebody in the room {tag}"),
+        Ok(Address::Word(word)) => word_rule(registry, &word, false),
+        Ok(Address::At(word)) => word_rule(registry, &word, true),
+    }
+}
+
+fn word_rule(registry: &Registry, word: &str, with_at: bool) -> String {
+    if let Some(agent) = registry.find(word) {
+        return format!("the agent with this {}", if &*agent.id == word { "id" } else { "display name" });
+    }
+    if let Some((alias, targets)) = registry.alias(word) {
+        return format!("the alias {alias}, which stands for {}", targets.join(", "));
+    }
+    match role_named(registry, word).filter(|_| with_at) {
+        Some((role, _)) => format!("everybody of the role {role}"),
+        None => "nobody's name".to_owned(),
+    }
+}
+
+fn role_text<'t>(registry: &Registry, role: &'t str) -> &'t str {
+    role_named(registry, role).map_or(role, |(role, _)| role)
+}
+
+fn others(
+    registry: &Registry,
+    sender: Option<u32>,
+    text: &str,
+    reached: &Reached<'_>,
+    standing: &dyn Standing,
+) -> Vec<Other> {
+    let Ok(address) = Address::parse(text) else { return Vec::new() };
+    let asked = match &address {
+        // `@engineers` is a group as soon as nobody and no alias is called that.
+        Address::At(word) if registry.find(word).is_none() && registry.alias(word).is_none() => {
+            Address::Role(word.clone())
+        }
+        other => other.clone(),
+    };
+    let is_sender = |at: usize| sender == u32::try_from(at).ok();
+    let left = registry.agents().iter().enumerate().filter(|(at, _)| reached.place(*at as u32).is_none());
+    left.map(|(at, agent)| Other {
+        agent: agent.id.to_string(),
+        why: why_not(registry, &asked, agent, is_sender(at), &reached.list, standing),
+    })
+    .collect()
+}
+
+fn why_not(
+    registry: &Registry,
+    address: &Address,
+    agent: &Agent,
+    is_sender: bool,
+    reached: &[Recipient],
+    standing: &dyn Standing,
+) -> String {
+    let lacks = |of: &str, name: &str, has: bool| (!has).then(|| format!("has not the {of} {name}"));
+    let not_in_it = match address {
+        Address::All => None,
+        Address::Role(role) | Address::Any(role) => {
+            let role = role_text(registry, role);
+            lacks("role", role, agent.role.as_deref() == Some(role))
+        }
+        Address::Topic(topic) => lacks("topic", topic, agent.topics.contains(topic)),
+        Address::Capability(name) => lacks("capability", name, agent.capabilities.contains(name)),
+        Address::Glob(_) if !is_sender && !agent.is_human() && !agent.is_retired() => {
+            Some("no name of it matches".into())
+        }
+        Address::Glob(_) => None,
+        Address::Word(_) | Address::At(_) if agent.is_retired() => None,
+        Address::Word(_) | Address::At(_) => Some("is not named by it".to_owned()),
+        Address::Remote { .. } => Some("is in this room".to_owned()),
+    };
+    if let Some(reason) = not_in_it {
+        return reason;
+    }
+    match address {
+        _ if agent.is_retired() => "is retired".to_owned(),
+        _ if agent.is_human() => "is the human, whom groups leave out".to_owned(),
+        _ if is_sender => "is the sender, whom groups leave out".to_owned(),
+        Address::Any(_) => passed_over(agent, reached, standing),
+        _ => "is not reached".to_owned(),
+    }
+}
+
+/// Why `any_…` chose another.
+fn passed_over(agent: &Agent, reached: &[Recipient], standing: &dyn Standing) -> String {
+    let Some(chosen) = reached.first() else { return "is not chosen".to_owned() };
+    let (mine, theirs) = (&*agent.id, &*chosen.agent);
+    if standing.online(mine) != standing.online(theirs) {
+        return format!("is not online, and {theirs} is");
+    }
+    if standing.was_seen(mine) != standing.was_seen(theirs) {
+        return format!("was not seen within the hour, and {theirs} was");
+    }
+    if standing.unread(mine) != standing.unread(theirs) {
+        return format!("has {} unread, and {theirs} has {}", standing.unread(mine), standing.unread(theirs));
+    }
+    if standing.last_active(mine) != standing.last_active(theirs) {
+        return format!("was active later than {theirs}");
+    }
+    format!("stands after {theirs} in the registry")
+}

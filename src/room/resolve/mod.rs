@@ -1,0 +1,226 @@
+//! From addresses to recipients: who gets a message, by which rule, or why the whole of it is refused.
+//!
+//! The set is worked out once, when the message is accepted. Overlaps deliver once: the recipient stands where it was
+//! first reached, by the rule that first reached it, except that being named directly beats any group, so that
+//! `["all", "bob"]` tells bob that he was meant.
+
+mod explain;
+mod expand;
+
+pub use explain::{Explained, Explanation, Other, explain};
+
+use crate::base::clock::Stamp;
+use crate::base::error::Problem;
+use crate::base::limits;
+use crate::room::registry::Registry;
+use expand::Expansion;
+use std::sync::Arc;
+
+/// The most addresses in one message. Whoever wants more means a role, a topic or `all`.
+pub const ADDRESSES: usize = 10_000;
+
+/// By which rule somebody got a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Via {
+    /// By id or display name.
+    Direct,
+    /// By an alias.
+    Alias,
+    /// By `all_<role>` or `@<role>`.
+    Role,
+    /// By a glob.
+    Pattern,
+    /// By `#topic`.
+    Topic,
+    /// By `cap:…`.
+    Capability,
+    /// By `any_<role>`: chosen.
+    Any,
+    /// By `all`.
+    All,
+    /// By a mention in the body.
+    Mention,
+    /// From another room.
+    Link,
+    /// From mailbag itself.
+    Router,
+}
+
+impl Via {
+    const ALL: [Via; 11] = [
+        Via::Direct,
+        Via::Alias,
+        Via::Role,
+        Via::Pattern,
+        Via::Topic,
+        Via::Capability,
+        Via::Any,
+        Via::All,
+        Via::Mention,
+        Via::Link,
+        Via::Router,
+    ];
+
+    /// As it stands in `delivery.via`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Via::Direct => "direct",
+            Via::Alias => "alias",
+            Via::Role => "role",
+            Via::Pattern => "pattern",
+            Via::Topic => "topic",
+            Via::Capability => "capability",
+            Via::Any => "any",
+            Via::All => "all",
+            Via::Mention => "mention",
+            Via::Link => "link",
+            Via::Router => "router",
+        }
+    }
+
+    /// From the word in `delivery.via`.
+    pub fn parse(word: &str) -> Option<Via> {
+        Via::ALL.into_iter().find(|v| v.as_str() == word)
+    }
+}
+
+impl serde::Serialize for Via {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// One who gets a copy.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Recipient {
+    /// Its id.
+    #[serde(serialize_with = "as_text")]
+    pub agent: Arc<str>,
+    /// By which rule.
+    pub via: Via,
+}
+
+fn as_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
+/// What `any_<role>` chooses by.
+pub trait Standing {
+    /// How many messages wait unread for an agent, those of this batch included.
+    fn unread(&self, agent: &str) -> usize;
+    /// May it be there, as far as the registry says?
+    fn online(&self, agent: &str) -> bool;
+    /// Was it seen within the last hour?
+    fn was_seen(&self, _agent: &str) -> bool {
+        false
+    }
+    /// When it last did something.
+    fn last_active(&self, agent: &str) -> Stamp;
+    /// One more copy is on its way to it in this batch. Called for every recipient once a message has resolved.
+    fn taken(&mut self, agent: &str);
+}
+
+/// Who gets a message from `from` to `addresses`; none is fine. With `mention` the addresses are handles found in the
+/// body: those nobody has are no mentions, and are left out. All problems are reported, up to a bound, and any of them
+/// refuses the whole message.
+pub fn resolve(
+    registry: &Registry,
+    from: &str,
+    addresses: &[String],
+    mention: bool,
+    standing: &mut dyn Standing,
+) -> Result<Vec<Recipient>, Vec<Problem>> {
+    if addresses.len() > ADDRESSES {
+        let what = format!("{} addresses are too many; {ADDRESSES} is the most", addresses.len());
+        let fix = "write to a role, a topic or `all` instead";
+        return Err(vec![Problem::new("too_many_addresses", what).at("/to").fix(fix)]);
+    }
+    let mut problems = Vec::new();
+    let mut reached = Reached::new(registry);
+    let mut expansion = Expansion::new(registry, registry.position(from), &*standing);
+    for (n, text) in addresses.iter().enumerate() {
+        // An id needs no grammar: no reserved word or other form of address can be one.
+        let id = registry.position(text).filter(|at| !registry.at(*at).is_retired());
+        let result = match id {
+            Some(at) => {
+                reached.add(at, if mention { Via::Mention } else { Via::Direct });
+                Ok(())
+            }
+            None if mention => expansion.mention(text, &mut |at, _| reached.add(at, Via::Mention)),
+            None => expansion.address(text, &mut |at, via| reached.add(at, via)),
+        };
+        if let Err(found) = result {
+            let place = place(n, addresses.len(), mention);
+            problems.extend(found.into_iter().map(|p| p.at(place.as_str())));
+        }
+        if problems.len() >= limits::PROBLEMS {
+            problems.truncate(limits::PROBLEMS);
+            break;
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    reached.list.iter().for_each(|r| standing.taken(&r.agent));
+    Ok(reached.list)
+}
+
+/// `/to` for the only address, since nothing tells here whether it stood in an array.
+fn place(n: usize, of: usize, mention: bool) -> String {
+    match (mention, of) {
+        (true, _) => "/body".to_owned(),
+        (false, 1) => "/to".to_owned(),
+        (false, _) => format!("/to/{n}"),
+    }
+}
+
+/// Who was reached, in order and once each.
+struct Reached<'a> {
+    registry: &'a Registry,
+    list: Vec<Recipient>,
+    /// Where in the list each agent stands, by position in the registry; empty while the list is short.
+    places: Vec<u32>,
+}
+
+/// Up to this many, looking through the list is quicker than a table as long as the registry.
+const SHORT: usize = 32;
+const NOWHERE: u32 = u32::MAX;
+
+impl<'a> Reached<'a> {
+    fn new(registry: &'a Registry) -> Reached<'a> {
+        Reached { registry, list: Vec::new(), places: Vec::new() }
+    }
+
+    fn add(&mut self, at: u32, via: Via) {
+        match self.place(at) {
+            Some(place) if via == Via::Direct => self.list[place].via = via,
+            Some(_) => {}
+            None => {
+                if let Some(place) = self.places.get_mut(at as usize) {
+                    *place = self.list.len() as u32;
+                }
+                self.list.push(Recipient { agent: self.registry.at(at).id.clone(), via });
+                if self.list.len() == SHORT {
+                    self.tabulate();
+                }
+            }
+        }
+    }
+
+    fn place(&self, at: u32) -> Option<usize> {
+        if self.places.is_empty() {
+            let id = &self.registry.at(at).id;
+            return self.list.iter().position(|r| Arc::ptr_eq(&r.agent, id));
+        }
+        self.places.get(at as usize).filter(|p| **p != NOWHERE).map(|p| *p as usize)
+    }
+
+    fn tabulate(&mut self) {
+        self.places = vec![NOWHERE; self.registry.agents().len()];
+        for (place, recipient) in self.list.iter().enumerate() {
+            if let Some(at) = self.registry.position(&recipient.agent) {
+                self.places[at as usize] = place as u32;
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What keeps a session's agent its own: a lock that something of the session holds as long as it lives.
+//!
+//! A waiter, a tool server, a view or `mailbag exec` makes a file of its own in `sessions/holds/`, says there whose it is,
+//! and holds its lock. Whether the lock is held says whether it lives, in whatever namespace it runs; the system gives it
+//! up when it ends in any way.
+
+use super::{COMMAND, Caller, Held, Lease, Process};
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::message::id;
+use crate::room::Room;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::FileExt;
+
+/// A session, as a file names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    /// The client.
+    pub client: String,
+    /// The client's own id of the session, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The client's process, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
+}
+
+impl Named {
+    /// Is it the same session? By the client's id where both have one, else by the client's process: its tool server and
+    /// its hooks may not know the same.
+    pub fn is(&self, other: &Named) -> bool {
+        match (&self.session, &other.session) {
+            (Some(one), Some(another)) => one == another,
+            _ => self.process.is_some() && self.process == other.process,
+        }
+    }
+}
+
+impl From<&Caller> for Named {
+    fn from(caller: &Caller) -> Named {
+        Named { client: caller.client.clone(), session: caller.session.clone(), process: caller.process }
+    }
+}
+
+/// A lock that something of a session holds while it lives.
+pub struct Hold {
+    dir: Dir,
+    name: String,
+    _lock: File,
+}
+
+impl Hold {
+    /// Holds an agent for a session, until it is dropped.
+    pub fn take(room: &Room, agent: &str, session: &Named) -> Result<Hold> {
+        // While that is held nobody clears away what is not locked yet.
+        let _held = Held::open(room)?;
+        let dir = room.dir.make(layout::HOLDS)?;
+        tidy(&room.dir, agent);
+        let name = layout::hold(agent, &id::mint());
+        let lock = dir.lock_within(&name, limits::SESSIONS_WAIT)?;
+        let text = serde_json::to_vec(session).expect("it is plain data");
+        // On a full disk nobody can read whose it is, and it counts for nobody.
+        let _ = lock.write_all_at(&text, 0);
+        Ok(Hold { dir, name, _lock: lock })
+    }
+
+    /// Holds the agent that the session has which runs this program, if it has one. That it can't hinders nobody.
+    pub fn of_this_session(room: &Room) -> Option<Hold> {
+        let lease = super::agent_of(room, &Caller::from_environment()?).ok()?.filter(|lease| !lease.ended)?;
+        Hold::take(room, &lease.agent, &lease.named()).inspect_err(|e| tracing::debug!("{e}")).ok()
+    }
+
+    /// Holds the agent that waits or watches here, as its session where it has one, so that it counts as present. That it
+    /// can't hinders nobody.
+    pub fn of_waiting(room: &Room, agent: &str) -> Option<Hold> {
+        let no_session = Named { client: COMMAND.into(), session: None, process: None };
+        let take = || Hold::take(room, agent, &no_session).inspect_err(|e| tracing::debug!("{e}")).ok();
+        Hold::of_this_session(room).or_else(take)
+    }
+
+    /// Its name, which no other has.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let _ = self.dir.remove(&self.name);
+    }
+}
+
+/// Does something of the session live that has this lease?
+pub fn is_held(room: &Dir, lease: &Lease) -> bool {
+    let session = lease.named();
+    each(room, &lease.agent).any(|(_, held)| held.is_some_and(|held| held.is(&session)))
+}
+
+/// Is there such a hold on an agent?
+pub(super) fn is_there(room: &Dir, agent: &str, name: &str) -> bool {
+    each(room, agent).any(|(there, held)| there == name && held.is_some())
+}
+
+/// Removes what killed ones left. Only while the sessions are held.
+pub(super) fn tidy(room: &Dir, agent: &str) {
+    let Ok(dir) = room.sub(layout::HOLDS) else { return };
+    for (name, _) in each(room, agent).filter(|(_, held)| held.is_none()) {
+        let _ = dir.remove(name);
+    }
+}
+
+/// The agents that something holds.
+pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
+    let Ok(dir) = room.sub(layout::HOLDS) else { return BTreeSet::new() };
+    let mut held = BTreeSet::new();
+    for name in names(&dir) {
+        if let Some(agent) = layout::read_hold(&name).filter(|agent| !held.contains(*agent))
+            && whose(&dir, &name).is_some()
+        {
+            held.insert(agent.to_owned());
+        }
+    }
+    held
+}
+
+/// The holds on an agent, each with whose it is, or nobody's where its lock is not held.
+fn each(room: &Dir, agent: &str) -> impl Iterator<Item = (String, Option<Named>)> {
+    let dir = room.sub(layout::HOLDS).ok();
+    let names = dir.as_ref().map(names).unwrap_or_default();
+    let ours: Vec<String> = names.into_iter().filter(|name| layout::read_hold(name) == Some(agent)).collect();
+    ours.into_iter().map(move |name| {
+        let held = dir.as_ref().and_then(|dir| whose(dir, &name));
+        (name, held)
+    })
+}
+
+fn names(dir: &Dir) -> Vec<String> {
+    dir.list().into_iter().flatten().flatten().filter_map(|entry| entry.name.into_string().ok()).collect()
+}
+
+fn whose(dir: &Dir, name: &str) -> Option<Named> {
+    let file = dir.look(name).ok()?;
+    // Shared, so that two who look don't take each other for a holder.
+    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return None;
+    }
+    let bytes = dir.read(name, limits::SESSION_BYTES).ok()??;
+    let unknown = Named { client: String::new(), session: None, process: None };
+    Some(serde_json::from_slice(&bytes).unwrap_or(unknown))
+}

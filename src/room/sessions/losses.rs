@@ -1,0 +1,63 @@
+//! Who lost an agent to another session, until it was told: its model believes that it is still that agent.
+
+use super::{Caller, Held, Lease, Named, all};
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::room::Room;
+use serde::{Deserialize, Serialize};
+
+/// A session that had an agent, and was not told yet that another one has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// The session.
+    #[serde(flatten)]
+    pub by: Named,
+    /// When it lost the agent, RFC 3339.
+    pub at: String,
+}
+
+/// What a session has to be told of an agent that it lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// The agent.
+    pub agent: String,
+    /// Who has it now, in words.
+    pub holder: String,
+    /// When it was taken, RFC 3339.
+    pub at: String,
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Loss { agent, holder, at } = self;
+        write!(f, "this session is no longer {agent}: {holder} took the name over at {at}")
+    }
+}
+
+/// Those who are to be told once another session than that of this lease has the agent: who lost it last comes last.
+pub(super) fn after(lease: &Lease, now: &str) -> Vec<Lost> {
+    let mut lost: Vec<Lost> = lease.lost.iter().filter(|lost| !lost.by.is(&lease.named())).cloned().collect();
+    lost.push(Lost { by: lease.named(), at: now.to_owned() });
+    let first = lost.len().saturating_sub(limits::LOST);
+    lost.split_off(first)
+}
+
+/// The agent that a session has lost and was not told of, if it has none.
+pub fn loss(room: &Room, caller: &Caller) -> Result<Option<Loss>> {
+    let (leases, caller) = (all(room)?, Named::from(caller));
+    let lost = |lease: &Lease| lease.lost.iter().find(|lost| lost.by.is(&caller)).map(|lost| lost.at.clone());
+    let losses = leases.iter().filter(|lease| !lease.named().is(&caller));
+    let losses =
+        losses.filter_map(|lease| Some(Loss { agent: lease.agent.clone(), holder: lease.holder(), at: lost(lease)? }));
+    Ok(losses.max_by_key(|loss| Stamp::parse(&loss.at)))
+}
+
+/// It was told.
+pub fn told_of_loss(room: &Room, caller: &Caller, agent: &str) -> Result<()> {
+    let held = Held::open(room)?;
+    let caller = Named::from(caller);
+    let Some(mut lease) = super::read(&held.dir, agent) else { return Ok(()) };
+    lease.lost.retain(|lost| !lost.by.is(&caller));
+    held.write(&lease)
+}

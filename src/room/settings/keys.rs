@@ -1,0 +1,250 @@
+//! The keys of `settings.toml`: what each is for, how it is read, and how it is shown.
+
+use super::{Admission, AnswerWithin, Durability, Settings};
+use crate::base::{clock, limits};
+use crate::message;
+use crate::message::address::{self, is_display_name};
+use crate::message::id;
+use serde::Serialize;
+use std::time::Duration;
+use toml::de::DeValue;
+
+/// The smallest bound on messages that still lets a message through.
+const MESSAGE_BYTES_LEAST: u64 = 1 << 10;
+const _: () =
+    assert!(MESSAGE_BYTES_LEAST <= limits::MESSAGE_BYTES && limits::MESSAGE_BYTES <= limits::MESSAGE_BYTES_MOST);
+
+/// All there is to know about one key.
+pub(super) struct Key {
+    pub(super) key: &'static str,
+    pub(super) doc: &'static str,
+    /// Takes the value, or says what is wanted instead.
+    pub(super) read: fn(&DeValue<'_>, &mut Settings) -> Result<(), String>,
+    /// The value in force as TOML.
+    pub(super) show: fn(&Settings) -> String,
+}
+
+pub(super) const KEYS: &[Key] = &[
+    Key {
+        key: "tag",
+        doc: "the name under which other rooms write to this one, as in `po:Sintra`",
+        read: |value, settings| {
+            let usable = |t: &&str| id::is_name(t) && !t.eq_ignore_ascii_case("cap") && address::reserved(t).is_none();
+            let tag =
+                value.as_str().filter(usable).ok_or("a name of letters, digits, . _ -, not reserved and not `cap`")?;
+            settings.tag = Some(tag.to_owned());
+            Ok(())
+        },
+        show: |settings| settings.tag.as_deref().map(shown).unwrap_or_default(),
+    },
+    Key {
+        key: "durability",
+        doc: "what an accepted message survives: `power` (kill and power cut) or `process` (kill)",
+        read: |value, settings| {
+            let words = [("power", Durability::Power), ("process", Durability::Process)];
+            settings.durability = one_of(value, &words)?;
+            Ok(())
+        },
+        show: |settings| word(&settings.durability),
+    },
+    Key {
+        key: "admission",
+        doc: "who may send: `registered` agents only, or `open` (a new outbox registers its agent)",
+        read: |value, settings| {
+            let words = [("registered", Admission::Registered), ("open", Admission::Open)];
+            settings.admission = one_of(value, &words)?;
+            Ok(())
+        },
+        show: |settings| word(&settings.admission),
+    },
+    Key {
+        key: "context",
+        doc: "where shared artifacts are: an absolute path, or one relative to the room",
+        read: |value, settings| {
+            let path =
+                value.as_str().filter(|p| is_context(p)).ok_or("a path, not one of the room's own directories")?;
+            settings.context = path.to_owned();
+            Ok(())
+        },
+        show: |settings| shown(&settings.context),
+    },
+    Key {
+        key: "attach_from",
+        doc: "directories, by absolute path, below which a command's output (`mailbag exec`) and a model (MCP) may attach \
+              files, beside the repository and the context",
+        read: |value, settings| {
+            let one = |item: &toml::Spanned<DeValue<'_>>| {
+                let path = item.get_ref().as_str()?;
+                (path.starts_with('/') && path != "/" && !path.contains('\0')).then(|| path.to_owned())
+            };
+            let all: Option<Vec<String>> = value.as_array().and_then(|items| items.iter().map(one).collect());
+            settings.attach_from = all.ok_or("an array of absolute paths, none of them \"/\"")?;
+            Ok(())
+        },
+        show: |settings| {
+            format!("[{}]", settings.attach_from.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", "))
+        },
+    },
+    Key {
+        key: "message_bytes",
+        doc: "the largest message file in bytes; anything larger is refused",
+        read: |value, settings| {
+            let allowed = MESSAGE_BYTES_LEAST..=limits::MESSAGE_BYTES_MOST;
+            let given = integer(value).filter(|n| allowed.contains(n));
+            let wanted = || format!("a whole number of bytes from {} to {}", allowed.start(), allowed.end());
+            settings.message_bytes = given.ok_or_else(wanted)?;
+            Ok(())
+        },
+        show: |settings| settings.message_bytes.to_string(),
+    },
+    Key {
+        key: "names",
+        doc: "display names that `mailbag agent add --name auto` hands out, in this order",
+        read: |value, settings| {
+            settings.names = pool(value).ok_or_else(|| {
+                format!(
+                    "an array of different names, each of 1 to {} ASCII letters, none reserved",
+                    limits::DISPLAY_NAME
+                )
+            })?;
+            Ok(())
+        },
+        show: |settings| format!("[{}]", settings.names.iter().map(|n| shown(n)).collect::<Vec<_>>().join(", ")),
+    },
+    Key {
+        key: "answer_within",
+        doc: "how long a question, or an urgent message, may wait before a supervisor is told, and again before the \
+              human is: a span for all priorities, or a table of them; \"0\" for never",
+        read: |value, settings| {
+            let wanted = "a span such as \"30m\", or a table such as { urgent = \"5m\", low = \"0\" }";
+            settings.answer_within = answer_within(value).ok_or(wanted)?;
+            Ok(())
+        },
+        show: |settings| {
+            let each = message::PRIORITIES.iter().zip(settings.answer_within.0);
+            let each = each.map(|(priority, within)| format!("{priority} = {}", shown(&clock::span_text(within))));
+            format!("{{ {} }}", each.collect::<Vec<_>>().join(", "))
+        },
+    },
+    Key {
+        key: "stale_after",
+        doc: "how long an agent may do nothing, with mail unread or while the registry says that it is online, before it \
+              is stale and the human is told; \"0\" for never",
+        read: |value, settings| {
+            let given = value.as_str().and_then(clock::span);
+            settings.stale_after = given.ok_or("a span such as \"6h\", or \"0\" for never")?;
+            Ok(())
+        },
+        show: |settings| shown(&clock::span_text(settings.stale_after)),
+    },
+    Key {
+        key: "sender_budget",
+        doc: "messages of one sender in a `budget_window`; what comes on top waits in its outbox; 0 is no bound",
+        read: |value, settings| budget(value).map(|most| settings.sender_budget = most),
+        show: |settings| settings.sender_budget.to_string(),
+    },
+    Key {
+        key: "copies_budget",
+        doc: "copies of one sender's messages in a `budget_window`, likewise; 0 is no bound",
+        read: |value, settings| budget(value).map(|most| settings.copies_budget = most),
+        show: |settings| settings.copies_budget.to_string(),
+    },
+    Key {
+        key: "loop_hops",
+        doc: "answers to answers in a `budget_window`, in one conversation; the next waits in its outbox; 0 is no bound",
+        read: |value, settings| budget(value).map(|most| settings.loop_hops = most),
+        show: |settings| settings.loop_hops.to_string(),
+    },
+    Key {
+        key: "budget_window",
+        doc: "the time that the three keys above count in, such as `60s`, `10m` or `1h`",
+        read: |value, settings| window(value).map(|span| settings.budget_window = span),
+        show: |settings| shown(&clock::span_text(settings.budget_window)),
+    },
+    Key {
+        key: "session_lease",
+        doc: "how long a client's session that makes no calls still holds its agent, from 1s to 24h",
+        read: |value, settings| window(value).map(|span| settings.session_lease = span),
+        show: |settings| shown(&clock::span_text(settings.session_lease)),
+    },
+    Key {
+        key: "announce_budget",
+        doc: "lines about new mail that hooks give an agent in an `announce_window`; the rest becomes a digest",
+        read: |value, settings| {
+            let given = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST);
+            let wanted = || format!("a whole number from 0 (digests only) to {}", limits::BUDGET_MOST);
+            settings.announce_budget = given.ok_or_else(wanted)?;
+            Ok(())
+        },
+        show: |settings| settings.announce_budget.to_string(),
+    },
+    Key {
+        key: "announce_window",
+        doc: "the time that `announce_budget` counts in, from 1s to 24h",
+        read: |value, settings| window(value).map(|span| settings.announce_window = span),
+        show: |settings| shown(&clock::span_text(settings.announce_window)),
+    },
+];
+
+fn answer_within(value: &DeValue<'_>) -> Option<AnswerWithin> {
+    let span = |value: &DeValue<'_>| clock::span(value.as_str()?);
+    if let Some(all) = span(value) {
+        return Some(AnswerWithin([all; 4]));
+    }
+    let mut within = AnswerWithin::default();
+    for (priority, value) in value.as_table()? {
+        let at = message::PRIORITIES.iter().position(|known| *known == priority.get_ref())?;
+        within.0[at] = span(value.get_ref())?;
+    }
+    Some(within)
+}
+
+fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
+    let found = value.as_str().and_then(|v| words.iter().find(|(w, _)| *w == v));
+    let wanted = || words.iter().map(|(w, _)| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
+    found.map(|(_, t)| *t).ok_or_else(wanted)
+}
+
+fn integer(value: &DeValue<'_>) -> Option<u64> {
+    let integer = value.as_integer()?;
+    u64::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+fn budget(value: &DeValue<'_>) -> Result<u32, String> {
+    let given = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST);
+    given.ok_or_else(|| format!("a whole number from 0 (no bound) to {}", limits::BUDGET_MOST))
+}
+
+fn window(value: &DeValue<'_>) -> Result<Duration, String> {
+    let allowed = limits::BUDGET_WINDOW_LEAST..=limits::BUDGET_WINDOW_MOST;
+    let given = value.as_str().and_then(clock::span).filter(|span| allowed.contains(span));
+    given.ok_or_else(|| "a time from 1s to 24h, such as \"60s\", \"10m\" or \"1h\"".to_owned())
+}
+
+fn is_context(path: &str) -> bool {
+    const OWN: [&str; 9] = ["inbox", "outbox", "sent", "rejected", "channels", "log", "archive", "sessions", "spool"];
+    let first = path.trim_start_matches("./").split('/').next().unwrap_or_default();
+    !path.is_empty() && !path.contains('\0') && !matches!(path, "." | "./") && !OWN.contains(&first)
+}
+
+fn pool(value: &DeValue<'_>) -> Option<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    for item in value.as_array()?.iter() {
+        let name = item.get_ref().as_str()?;
+        let known = names.iter().any(|n| n.eq_ignore_ascii_case(name));
+        if !is_display_name(name) || address::reserved(name).is_some() || known {
+            return None;
+        }
+        names.push(name.to_owned());
+    }
+    Some(names)
+}
+
+fn shown(text: &str) -> String {
+    // A JSON string is a TOML string as well.
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+fn word(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,132 @@
+//! The spool: claims, staged files, and the quarantine. The router's own.
+
+use crate::base::error::{Error, Result};
+use crate::disk::failpoint::{self, Protection};
+use crate::disk::{Barrier, Dir, layout};
+use crate::log::state::{Delivery, Open};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+/// The open spool.
+pub struct Spool {
+    room: Dir,
+    /// `spool/claim`
+    pub claims: Dir,
+    /// `spool/stage`
+    pub stage: Dir,
+}
+
+impl Spool {
+    /// Opens the spool, making what is missing.
+    pub fn open(room: &Dir) -> Result<Spool> {
+        Ok(Spool { room: room.clone(), claims: room.make(layout::CLAIM)?, stage: room.make(layout::STAGE)? })
+    }
+
+    /// Takes a file out of its outbox: from here on its sender's name for it identifies nothing. Atomic: after a kill
+    /// it is in the outbox or a claim. Durable at the next barrier.
+    pub fn claim(&self, outbox: &Dir, name: &OsStr, claim: &str, barrier: &mut Barrier) -> Result<()> {
+        if !failpoint::on(Protection::Claim) {
+            let bytes = outbox.read(name, u64::MAX)?.unwrap_or_default();
+            return self.claims.create(claim, &bytes).map(drop);
+        }
+        outbox.rename(name, &self.claims, claim, "claim the file as")?;
+        barrier.moved(outbox, &self.claims);
+        Ok(())
+    }
+
+    /// The names of all claims, in the order of their numbers.
+    pub fn claimed(&self) -> Result<Vec<String>> {
+        let mut names = names(&self.claims)?;
+        names.sort_by_key(|name| layout::read_claim(name).map(|claim| claim.number));
+        Ok(names)
+    }
+
+    /// The names of all staged files.
+    pub fn staged(&self) -> Result<Vec<String>> {
+        names(&self.stage)
+    }
+
+    /// Writes a staged file that will belong to `reader`. Whole after a kill only once its record is in the log;
+    /// durable at the next barrier.
+    pub fn stage(&self, name: &str, bytes: &[u8], reader: Option<u32>, barrier: &mut Barrier) -> Result<()> {
+        let file = self.stage.create_for(name, bytes, reader)?;
+        if failpoint::on(Protection::StageSync) {
+            barrier.file(file, || self.stage.at(name));
+            barrier.dir(&self.stage);
+        }
+        Ok(())
+    }
+
+    /// Removes staged files whose records were not written.
+    pub fn unstage<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            if let Err(e) = self.stage.remove(name) {
+                tracing::warn!("{e}; recovery removes it at the next start");
+            }
+        }
+    }
+
+    /// Is this staged file still there? Then its copy is undelivered.
+    pub fn stands(&self, delivery: &Delivery) -> Result<bool> {
+        Ok(self.stage.stat(&delivery.staged)?.is_some())
+    }
+
+    /// Moves a claim to where its records say: `rejected/` if all of it was refused, else `sent/`. One that is gone was
+    /// retired before.
+    pub fn retire(&self, open: &Open, refused: bool, kept: &mut Kept, barrier: &mut Barrier) -> Result<()> {
+        let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to(refused)) else { return Ok(()) };
+        let to = kept.open(&self.room, directory, barrier)?;
+        match self.claims.rename(claim, to, name, "retire the message to") {
+            // Retired before, unless it is the directory that is gone.
+            Err(e) if e.errno() == Some(libc::ENOENT) && self.claims.stat(claim)?.is_none() => {}
+            done => done?,
+        }
+        if let Some(claimed) = open.claimed().filter(|_| !failpoint::on(Protection::Claim)) {
+            self.room.sub(layout::outbox(claimed.agent))?.remove(claimed.original)?;
+        }
+        if failpoint::on(Protection::SettledBarrier) {
+            barrier.moved(&self.claims, to);
+        }
+        Ok(())
+    }
+
+    /// Puts a staged file aside that no record explains.
+    pub fn quarantine(&self, staged: &str) -> Result<()> {
+        let quarantine = self.room.make(layout::QUARANTINE)?;
+        let mut name = staged.to_owned();
+        loop {
+            match self.stage.rename(staged, &quarantine, &name, "set aside") {
+                Err(Error::Io { source, .. }) if source.raw_os_error() == Some(libc::EEXIST) => name.push('+'),
+                done => return done,
+            }
+        }
+    }
+}
+
+/// The directories that a batch's originals go to, opened once each.
+#[derive(Default)]
+pub struct Kept(HashMap<PathBuf, Dir>);
+
+impl Kept {
+    fn open(&mut self, room: &Dir, directory: PathBuf, barrier: &mut Barrier) -> Result<&Dir> {
+        // A batch from thousands of senders must not use up the descriptors.
+        if self.0.len() >= 64 && !self.0.contains_key(&directory) {
+            self.0.clear();
+        }
+        match self.0.entry(directory) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                // Durable with what is moved into it, so that a thousand first messages are not a thousand syncs.
+                let dir = room.make_with(new.key(), barrier)?;
+                Ok(new.insert(dir))
+            }
+        }
+    }
+}
+
+fn names(dir: &Dir) -> Result<Vec<String>> {
+    let names = dir.list()?.map(|entry| entry.map(|entry| entry.name.into_string().ok()));
+    names.filter_map(Result::transpose).collect()
+}

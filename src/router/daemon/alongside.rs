@@ -1,0 +1,67 @@
+//! A router inside a process that waits for something else: where nobody else routes, it does while it waits.
+
+use super::{Caller, Life, Notice, Options, Tally, Wake, pass, watch};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::room::outbox::Patience;
+use crate::room::{Lock, Locking, Mode, Room};
+use crate::router::recover::{note_failed_sync, recover};
+use std::thread::JoinHandle;
+
+/// Routes until it is dropped, which waits until what is in hand is done and settled.
+pub struct Alongside {
+    router: Caller,
+    thread: Option<JoinHandle<Result<Tally>>>,
+}
+
+/// Begins to route in a thread of this process; `None` if somebody else does.
+pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
+    // Not even another's single pass is waited for: whoever waits asks again.
+    if room.holder()?.is_some() || room.is_wanted() {
+        return Ok(None);
+    }
+    let lock = match room.lock(Mode::Alongside, limits::PASS_WAIT)? {
+        Locking::Ours(lock) => lock,
+        Locking::Theirs(_) => return Ok(None),
+    };
+    let notice = watch(room, &Options::default());
+    let (router, there) = (notice.caller(), room.clone());
+    let live = move || note_failed_sync(&there.dir, route(&there, lock, notice));
+    let thread = std::thread::Builder::new().name("router".into()).spawn(live);
+    let thread = thread.doing("start a router for", room.dir.path())?;
+    Ok(Some(Alongside { router, thread: Some(thread) }))
+}
+
+/// As [`super::run`] does, but without signals.
+fn route(room: &Room, lock: Lock, notice: Notice) -> Result<Tally> {
+    let router = recover(room.clone(), lock, Patience::new(None))?;
+    let mut life = Life::new(router, notice);
+    let tally = life.live(&Options::default(), &mut ())?;
+    drop(life);
+    // Whoever saw this router alive a moment ago left its mail to it.
+    pass(room)?;
+    Ok(tally)
+}
+
+impl Alongside {
+    /// Why it has ended by itself, if it has: then nobody routes any more.
+    pub fn failure(&mut self) -> Option<Error> {
+        if !self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
+            return None;
+        }
+        match self.thread.take()?.join() {
+            Ok(Ok(_)) => None,
+            Ok(Err(e)) => Some(e),
+            Err(_) => Some(Error::Busy { what: "the router of this process broke".into(), cure: "report it".into() }),
+        }
+    }
+}
+
+impl Drop for Alongside {
+    fn drop(&mut self) {
+        self.router.call(Wake::End);
+        if let Some(Ok(Err(e))) = self.thread.take().map(JoinHandle::join) {
+            tracing::warn!("the router of this process ended: {e}");
+        }
+    }
+}

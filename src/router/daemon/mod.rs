@@ -1,0 +1,395 @@
+//! The router's life: lock, recover, loop, signals. And the single pass of a command when no router runs.
+
+mod alongside;
+mod known;
+
+pub use self::alongside::{Alongside, alongside};
+use self::known::Known;
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::disk::{layout, machine};
+use crate::room::outbox::Patience;
+use crate::room::{Holder, Lock, Locking, Mode, Room};
+use crate::router::Router;
+pub use crate::router::Tally;
+use crate::router::recover::{file_system_time, note_failed_sync, recover};
+use crate::router::temporary;
+use crate::router::watcher::{Caller, Hint, Notice, Wake};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Route what is there, and end.
+    pub once: bool,
+    /// Use no file events: look every two seconds.
+    pub poll: bool,
+}
+
+/// What a router tells once when it watches.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Ready {
+    /// Where the room is.
+    pub room: PathBuf,
+    /// How many agents the registry has.
+    pub agents: usize,
+    /// How many outboxes are watched.
+    pub outboxes: usize,
+    /// Are file events used?
+    pub events: bool,
+}
+
+/// Whoever wants to know what a router does.
+pub trait Onlooker {
+    /// It watches.
+    fn ready(&mut self, ready: &Ready);
+
+    /// These agents have mail, and are woken by a program.
+    fn delivered(&mut self, _agents: BTreeSet<Arc<str>>) {}
+}
+
+/// Nobody.
+impl Onlooker for () {
+    fn ready(&mut self, _: &Ready) {}
+}
+
+/// What came of a single pass.
+#[derive(Debug)]
+pub enum Passed {
+    /// It was made; this is what it did.
+    Routed(Tally),
+    /// A router runs and does the work.
+    RouterRuns(Holder),
+}
+
+/// One pass over the room, if no router runs: what every command that sends or reads does first.
+pub fn pass(room: &Room) -> Result<Passed> {
+    match room.lock(Mode::Pass, limits::PASS_WAIT)? {
+        Locking::Ours(lock) => note_failed_sync(&room.dir, pass_with(room, lock)).map(Passed::Routed),
+        Locking::Theirs(holder) => Ok(Passed::RouterRuns(holder)),
+    }
+}
+
+fn pass_with(room: &Room, lock: Lock) -> Result<Tally> {
+    let patience = Patience::new(Some(file_system_time(room)?));
+    let mut router = recover(room.clone(), lock, patience)?;
+    let before = router.state.seq;
+    let mut known = Known::default();
+    known.look(&mut router, &mut Notice::silent())?;
+    sweep(&mut router, &known);
+    router.keep_time()?;
+    router.look_for_receipts(false)?;
+    while !router.is_idle() {
+        router.route()?;
+    }
+    router.tell_of_strays();
+    while !router.is_idle() {
+        router.route()?;
+    }
+    // An effect on the registry that stays open would be made again at the next pass, over what people did since.
+    if router.acted || !router.observed.is_empty() {
+        router.settle()?;
+    }
+    tell_of_stale(&mut router)?;
+    if router.state.seq != before {
+        router.show_roster();
+    }
+    router.waiting.write(&router.room.dir);
+    Ok(router.tally())
+}
+
+/// Routes until a signal ends it, or once.
+pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
+    let lock = match if options.once { room.lock(Mode::Pass, limits::LOCK_WAIT) } else { room.lock_to_run() }? {
+        Locking::Ours(lock) => lock,
+        Locking::Theirs(holder) => {
+            let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
+            return Err(Error::Busy { what, cure: "one is enough; it does the work".into() });
+        }
+    };
+    note_failed_sync(&room.dir, run_with(room, lock, options, onlooker))
+}
+
+fn run_with(room: &Room, lock: Lock, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
+    let now = if options.once { Some(file_system_time(room)?) } else { None };
+    let router = recover(room.clone(), lock, Patience::new(now))?;
+    let notice = watch(room, options);
+    if !options.once {
+        listen_for_signals(notice.caller())?;
+    }
+    let mut life = Life::new(router, notice);
+    let tally = life.live(options, onlooker)?;
+    drop(life);
+    if !options.once {
+        // Whoever saw this router alive a moment ago left its mail to it.
+        pass(room)?;
+    }
+    Ok(tally)
+}
+
+/// What the router waits on, with file events where they work and are wanted.
+fn watch(room: &Room, options: &Options) -> Notice {
+    let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
+    let watched = if events { Notice::watch(&room.dir) } else { Ok(Notice::silent()) };
+    watched.unwrap_or_else(|e| {
+        let e = if matches!(e, Error::Busy { .. }) { e } else { crate::router::watcher::too_many(&e) };
+        tracing::warn!("{e}");
+        Notice::silent()
+    })
+}
+
+struct Life {
+    router: Router,
+    notice: Notice,
+    known: Known,
+    /// An outbox may have come or gone.
+    stale: bool,
+    /// The registry or the settings may have changed.
+    edited: bool,
+    next_sweep: Instant,
+    next_reload: Instant,
+    /// When something last happened that is not settled, or not told to `status`, yet.
+    busy: Option<Instant>,
+}
+
+impl Life {
+    fn new(router: Router, notice: Notice) -> Life {
+        Life {
+            router,
+            notice,
+            known: Known::default(),
+            stale: false,
+            edited: false,
+            next_sweep: Instant::now(),
+            next_reload: Instant::now(),
+            busy: None,
+        }
+    }
+
+    fn live(&mut self, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
+        self.look_around()?;
+        if !options.once {
+            onlooker.ready(&Ready {
+                room: self.router.room.dir.path().to_path_buf(),
+                agents: self.router.registry.agents().len(),
+                outboxes: self.known.outboxes.len(),
+                events: self.notice.has_events(),
+            });
+            // Mail may have come while no router ran.
+            let agents = self.router.registry.agents().iter();
+            self.router.woken = agents.filter(|a| a.is_woken_by_a_program()).map(|a| a.id.clone()).collect();
+        }
+        loop {
+            while !self.router.is_idle() {
+                if self.router.route()? {
+                    self.busy = Some(Instant::now());
+                }
+                self.tell_of_delivered(onlooker);
+                if self.listen(Duration::ZERO)? {
+                    return self.end();
+                }
+                // Also while mail comes without end: what waits is tried again, and what events missed is found.
+                if !options.once {
+                    self.tend()?;
+                }
+            }
+            if options.once {
+                self.router.tell_of_strays();
+                tell_of_stale(&mut self.router)?;
+                return self.end();
+            }
+            self.tell_of_delivered(onlooker);
+            let patience = self.patience();
+            if self.listen(patience)? {
+                return self.end();
+            }
+            self.tend()?;
+        }
+    }
+
+    fn tell_of_delivered(&mut self, onlooker: &mut dyn Onlooker) {
+        if !self.router.woken.is_empty() {
+            onlooker.delivered(std::mem::take(&mut self.router.woken));
+        }
+    }
+
+    /// Takes every wake that is there, waiting for the first; `true` when one of them says to end.
+    fn listen(&mut self, patience: Duration) -> Result<bool> {
+        let mut end = false;
+        self.router.turn.give()?;
+        let mut woken = self.notice.wait(patience);
+        loop {
+            for wake in woken {
+                end |= self.wake(wake);
+            }
+            // A signal ends the router also while a backup holds it still.
+            if self.router.turn.take(limits::STILL_WAIT)? || end {
+                break;
+            }
+            woken = self.notice.wait(limits::LOCK_LOOK);
+        }
+        if end {
+            return Ok(true);
+        }
+        if std::mem::take(&mut self.edited) {
+            let reloaded = self.reload();
+            self.bear(reloaded)?;
+        }
+        if std::mem::take(&mut self.stale) {
+            let looked = self.known.look(&mut self.router, &mut self.notice);
+            self.bear(looked)?;
+        }
+        Ok(false)
+    }
+
+    fn wake(&mut self, wake: Wake) -> bool {
+        match wake {
+            Wake::Hint(Hint::File(agent, name)) => self.router.outboxes.hint(&agent.into(), name),
+            Wake::Hint(Hint::Outbox(_) | Hint::Outboxes | Hint::Inboxes) => self.stale = true,
+            Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
+            Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
+            Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
+            Wake::Hint(Hint::Left(agent, name)) => self.router.left(&agent, &name),
+            Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
+            Wake::End => return true,
+        }
+        false
+    }
+
+    // How long until there is something to do without being woken.
+    fn patience(&self) -> Duration {
+        let settle = self.busy.map(|since| since + limits::IDLE);
+        let receipts = self.router.observed.due();
+        let time = self.router.until_next_time().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
+        let roster = self.router.until_roster().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
+        let waiting = self.router.waiting.next_due();
+        let next = [Some(self.next_sweep), Some(self.next_reload), waiting, settle, receipts, time, roster]
+            .into_iter()
+            .flatten()
+            .min();
+        next.map_or(limits::SWEEP_TRUSTED, |next| next.saturating_duration_since(Instant::now()))
+    }
+
+    fn tend(&mut self) -> Result<()> {
+        let now = Instant::now();
+        if self.router.waiting.next_due().is_some_and(|due| due <= now) {
+            if self.router.retry()? {
+                self.next_reload = now;
+            }
+            self.stale |= !self.known.unwatched.is_empty();
+        }
+        if now >= self.next_sweep {
+            let looked = self.look_around();
+            self.bear(looked)?;
+        } else if now >= self.next_reload {
+            let reloaded = self.reload();
+            self.bear(reloaded)?;
+        }
+        self.router.keep_time()?;
+        if self.router.observed.due().is_some_and(|due| due <= now) {
+            self.router.settle()?;
+        }
+        if self.busy.is_none() && (self.router.waiting.is_news() || !self.router.is_settled()) {
+            self.busy = Some(now);
+        }
+        if self.busy.is_some_and(|since| since + limits::IDLE <= now) && self.router.is_idle() {
+            self.busy = None;
+            self.router.settle()?;
+            self.router.save_checkpoint()?;
+            self.router.waiting.write(&self.router.room.dir);
+        }
+        self.router.keep_roster();
+        Ok(())
+    }
+
+    // What keeps the router from looking around passes by itself, or doesn't pass at all: only then it ends.
+    fn bear(&mut self, done: Result<()>) -> Result<()> {
+        let Err(e) = done else {
+            self.router.waiting.over(layout::OUTBOXES);
+            return Ok(());
+        };
+        self.router.waiting.failed(layout::OUTBOXES, temporary(e)?.to_string());
+        self.stale = true;
+        // Not before that, whatever failed: a look at the room that fails at once must not come again at once.
+        self.next_sweep = Instant::now() + limits::RELOAD;
+        Ok(())
+    }
+
+    // The directory is the truth: everything that events may have missed.
+    fn look_around(&mut self) -> Result<()> {
+        self.reload()?;
+        self.known.look(&mut self.router, &mut self.notice)?;
+        sweep(&mut self.router, &self.known);
+        self.router.keep_time()?;
+        self.router.tell_of_strays();
+        self.router.look_for_receipts(true)?;
+        self.router.tidy();
+        // Also where mail comes without a pause, so that a start after a kill reads little.
+        self.router.save_checkpoint()?;
+        self.router.waiting.write(&self.router.room.dir);
+        self.next_sweep =
+            Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::SWEEP_UNTRUSTED };
+        Ok(())
+    }
+
+    fn reload(&mut self) -> Result<()> {
+        self.next_reload =
+            Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::RELOAD };
+        if self.router.reload()? {
+            self.known.look(&mut self.router, &mut self.notice)?;
+            self.known.outboxes.keys().for_each(|agent| self.router.outboxes.scan(agent));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<Tally> {
+        if !self.router.turn.take(limits::STILL_WAIT)? {
+            // The next start settles what is open; the copy must not see a part of it.
+            return Ok(self.router.tally());
+        }
+        self.router.settle()?;
+        self.router.save_checkpoint()?;
+        self.router.show_roster();
+        self.router.waiting.write(&self.router.room.dir);
+        Ok(self.router.tally())
+    }
+}
+
+/// When everything is routed: who seems to be stale may have sent something just now.
+fn tell_of_stale(router: &mut Router) -> Result<()> {
+    router.tell_of_stale();
+    while !router.is_idle() {
+        router.route()?;
+    }
+    Ok(())
+}
+
+fn sweep(router: &mut Router, known: &Known) {
+    let room = router.room.dir.clone();
+    for agent in known.outboxes.keys() {
+        if let Err(e) = router.outboxes.sweep(&room, agent) {
+            router.waiting.failed(&layout::outbox(agent).display().to_string(), e.to_string());
+        }
+    }
+}
+
+/// SIGHUP reloads; SIGINT and SIGTERM end cleanly, and a second one at once. SIGHUP and SIGINT that are ignored stay so.
+fn listen_for_signals(router: Caller) -> Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
+    let mut signals =
+        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM])).map_err(cannot)?;
+    let listen = move || {
+        let mut asked = false;
+        for signal in signals.forever() {
+            if signal != SIGHUP && std::mem::replace(&mut asked, true) {
+                std::process::exit(128 + signal);
+            }
+            router.call(if signal == SIGHUP { Wake::Reload } else { Wake::End });
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).map_err(cannot)
+}

@@ -1,0 +1,37 @@
+//! Which conversations lack messages at their end, told without mending any.
+
+use super::tail::Judge;
+use crate::base::error::{Doing, Result};
+use crate::disk::{Dir, file_meta, layout};
+use crate::log::state::State;
+use std::sync::Arc;
+
+/// A conversation that ends before the log does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Behind {
+    /// The channel.
+    pub channel: Arc<str>,
+    /// The record that its last line shows; 0 where there is none.
+    pub shows: u64,
+    /// The record that it should show last.
+    pub last: u64,
+}
+
+/// The conversations whose end is not what this state says.
+pub fn behind(room: &Dir, state: &State) -> Result<Vec<Behind>> {
+    let mut all = Vec::new();
+    for (channel, &last) in &state.channels {
+        let shows = shows(room, state, channel)?;
+        if shows < last {
+            all.push(Behind { channel: channel.clone(), shows, last });
+        }
+    }
+    Ok(all)
+}
+
+fn shows(room: &Dir, state: &State, channel: &str) -> Result<u64> {
+    let path = layout::conversation(channel);
+    let Ok(mut file) = room.look(&path) else { return Ok(0) };
+    let size = file_meta(&file).doing("look at", room.at(&path))?.size;
+    Ok(Judge::new(room, state, channel).last_of_ours(&mut file, size, &room.at(&path))?.seq)
+}

@@ -1,0 +1,132 @@
+//! Lines that somebody else wrote into a conversation: kept in `rejected/`, before they are cut out of it.
+
+use crate::base::clock::Stamp;
+use crate::base::error::{Problem, Result};
+use crate::disk::{Dir, layout};
+use crate::message::id;
+use crate::message::record::{hash_line, hex};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// So much is gathered before it is written.
+const HELD: usize = 8 << 20;
+
+/// Lines that were cut out of a conversation, and kept.
+#[derive(Debug, Clone)]
+pub struct CutOut {
+    /// The channel.
+    pub channel: Arc<str>,
+    /// The registered agent that the lines name as their sender.
+    pub writer: Option<Arc<str>>,
+    /// Where they are kept, relative to the room.
+    pub kept: PathBuf,
+    /// How many there are.
+    pub lines: usize,
+    /// What the writer should have dropped for the first of them.
+    pub example: Value,
+    /// Tells this cut from any other.
+    pub digest: String,
+}
+
+/// Finds the registered agent of a name.
+pub type Find<'a> = &'a dyn Fn(&str) -> Option<Arc<str>>;
+
+/// Gathers the lines of one conversation by who wrote them.
+pub(super) struct Foreign<'a> {
+    room: &'a Dir,
+    channel: Arc<str>,
+    behind: u64,
+    find: Find<'a>,
+    held: BTreeMap<Option<Arc<str>>, (Vec<u8>, usize)>,
+    size: usize,
+    cut: Vec<CutOut>,
+}
+
+impl<'a> Foreign<'a> {
+    /// For lines behind the one of record `behind`.
+    pub(super) fn new(room: &'a Dir, channel: &str, behind: u64, find: Find<'a>) -> Foreign<'a> {
+        Foreign { room, channel: channel.into(), behind, find, held: BTreeMap::new(), size: 0, cut: Vec::new() }
+    }
+
+    /// Takes a line. Blank ones say nothing, and what is left of a line beside a hole neither: no message has a zero
+    /// byte in it.
+    pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
+        if line.iter().all(u8::is_ascii_whitespace) || line.contains(&0) {
+            return Ok(());
+        }
+        let writer = writer(line).and_then(|name| (self.find)(name.strip_prefix('@').unwrap_or(&name)));
+        let (lines, count) = self.held.entry(writer).or_default();
+        lines.extend(line);
+        *count += 1;
+        self.size += line.len();
+        if self.size >= HELD { self.keep() } else { Ok(()) }
+    }
+
+    /// Everything that was taken stands durably in `rejected/`.
+    pub(super) fn kept(mut self) -> Result<Vec<CutOut>> {
+        self.keep()?;
+        Ok(self.cut)
+    }
+
+    // Done again after a kill, it writes the same files again.
+    fn keep(&mut self) -> Result<()> {
+        self.size = 0;
+        for (writer, (lines, count)) in std::mem::take(&mut self.held) {
+            let owner = writer.as_deref().unwrap_or(id::HUMAN);
+            let directory = layout::rejected(owner);
+            let digest = hex(&hash_line(&[&self.behind.to_le_bytes(), lines.as_slice()].concat()))[..12].to_owned();
+            let name = layout::cut_out(&self.channel, &digest);
+            let example = example(&lines, &self.channel);
+            let dir = self.room.make(&directory)?;
+            dir.replace(&name, &lines)?;
+            let explained = self.explain(owner, &directory.join(&name), count, example.clone());
+            dir.replace(layout::explaining(&name), (pretty(&explained) + "\n").as_bytes())?;
+            let (channel, kept) = (self.channel.clone(), directory.join(name));
+            self.cut.push(CutOut { channel, writer, kept, lines: count, example, digest });
+        }
+        Ok(())
+    }
+
+    fn explain(&self, owner: &str, kept: &std::path::Path, lines: usize, example: Value) -> Value {
+        let file = layout::conversation(&self.channel);
+        let what = format!("{} was written to by somebody else than the router", file.display());
+        let problem = Problem::new("foreign_line", what)
+            .fix("drop each message as a file of its own in your outbox, or all of them as one .ndjson file there");
+        json!({
+            "code": problem.code,
+            "agent": owner,
+            "file": file,
+            "kept": kept,
+            "lines": lines,
+            "refused_at": Stamp::now().to_string(),
+            "problems": [problem.example(example)],
+        })
+    }
+}
+
+/// Who a line says that it is from.
+fn writer(line: &[u8]) -> Option<String> {
+    let fields: Map<String, Value> = serde_json::from_slice(line).ok()?;
+    let name = |value: &Value| value.as_str().or_else(|| value.get("id")?.as_str()).map(str::to_owned);
+    ["sender", "from", "from_agent", "actor"].iter().find_map(|field| fields.get(*field).and_then(name))
+}
+
+/// What should have been dropped in the place of the first line.
+fn example(lines: &[u8], channel: &str) -> Value {
+    let first = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let fields = serde_json::from_slice::<Map<String, Value>>(first).unwrap_or_default();
+    let field = |names: [&str; 2]| names.iter().find_map(|name| fields.get(*name)).cloned();
+    let body = field(["content", "body"]).unwrap_or_else(|| Value::from(cut(&String::from_utf8_lossy(first))));
+    let to = field(["addressed", "to"]).filter(|to| !to.as_array().is_some_and(Vec::is_empty)).unwrap_or(json!("all"));
+    json!({"channel": channel, "to": to, "body": body})
+}
+
+fn cut(text: &str) -> String {
+    text.trim().chars().take(200).collect()
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("JSON values print")
+}

@@ -1,0 +1,23 @@
+//! Holes in conversations: what was written and never reached the disk, because a sync failed.
+
+use super::Channels;
+use crate::base::error::Result;
+use crate::disk;
+use crate::disk::layout;
+use crate::log;
+use rustix::fs::FileType;
+
+impl Channels {
+    /// A sync has failed: memory may show what never reached the disk. The next look finds the holes that the disk has,
+    /// if the whole log is there to fill them from.
+    pub fn suspect(&mut self) -> Result<()> {
+        self.suspect = log::segments(&self.room)?.first() == Some(&log::START.segment);
+        for channel in self.there() {
+            let dir = self.room.sub(layout::channel(&channel))?;
+            if dir.stat(layout::CONVERSATION)?.is_some_and(|meta| meta.kind == FileType::RegularFile) {
+                disk::forget(&dir, layout::CONVERSATION)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! Which lines of a conversation are the router's own: those that say what the log says, byte for byte.
+
+use super::line;
+use crate::base::error::{Doing, Result};
+use crate::disk::Dir;
+use crate::log;
+use crate::log::state::State;
+use crate::log::{Position, find};
+use crate::message::record::{Event, Record};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// How much of a file's end is looked at first.
+const WINDOW: u64 = 16 << 10;
+/// Behind so much that is not the router's, the file is read from its beginning.
+const WINDOW_MOST: u64 = 64 << 20;
+/// The longest line that is read as one; a longer one is somebody else's anyway.
+const LINE_MOST: u64 = crate::base::limits::MESSAGE_BYTES_MOST * 2;
+
+/// What is the router's own in a conversation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    /// Where the last line of the router's ends.
+    pub(super) end: u64,
+    /// The record that this line shows; 0 where there is none.
+    pub(super) seq: u64,
+    /// Where that record stands in the log, or where the log begins.
+    pub(super) at: Position,
+}
+
+/// What a line says of itself.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow)]
+    sender: Cow<'a, str>,
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    delivery: Delivery,
+}
+
+#[derive(Deserialize)]
+struct Delivery {
+    seq: u64,
+}
+
+/// What is known of an empty file.
+const NOTHING: Known = Known { end: 0, seq: 0, at: log::START };
+
+/// Tells lines of the router from others.
+pub(super) struct Judge<'a> {
+    pub(super) room: &'a Dir,
+    pub(super) state: &'a State,
+    pub(super) channel: &'a str,
+    /// The last record that was archived: its ids are forgotten, and what claims to show it is believed.
+    archived: OnceCell<u64>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(room: &'a Dir, state: &'a State, channel: &'a str) -> Judge<'a> {
+        Judge { room, state, channel, archived: OnceCell::new() }
+    }
+
+    // Asked for only by a line that no id leads to: most files end with one that is found.
+    fn archived(&self) -> Result<u64> {
+        match self.archived.get() {
+            Some(&last) => Ok(last),
+            None => last_archived(self.room).map(|last| *self.archived.get_or_init(|| last)),
+        }
+    }
+
+    /// The record that a line shows, and where it stands in the log; `None` for a line that is not the router's.
+    fn of(&self, line: &[u8]) -> Result<Option<(u64, Position)>> {
+        let Ok(head) = serde_json::from_slice::<Head>(line) else { return Ok(None) };
+        for at in self.state.ids.places(&head.sender, &head.id) {
+            let Some(stands) = log::read_one(self.room, at)? else { continue };
+            let Ok(record) = serde_json::from_slice::<Record>(&stands.bytes) else { continue };
+            let is_it = record.event == Event::Accepted && record.seq == head.metadata.delivery.seq;
+            if is_it
+                && record.channel().as_deref() == Some(self.channel)
+                && line::of_record(&record).as_deref() == Some(line)
+            {
+                return Ok(Some((record.seq, at)));
+            }
+        }
+        let seq = head.metadata.delivery.seq;
+        let shown = self.state.channels.get(self.channel).copied().unwrap_or(0);
+        Ok((seq <= shown && seq <= self.archived()?).then_some((seq, log::START)))
+    }
+
+    /// The record that a line of the router's shows, if it is one behind `last`.
+    pub(super) fn follows(&self, line: &[u8], last: u64) -> Result<Option<u64>> {
+        Ok(self.of(line)?.map(|(seq, _)| seq).filter(|seq| *seq > last))
+    }
+
+    /// The last line of the router's that ends at or before `upto`. A power cut can leave blanks that no line holds:
+    /// what stands behind such is not looked at.
+    pub(super) fn last_of_ours(&self, file: &mut File, upto: u64, path: &Path) -> Result<Known> {
+        let (mut window, mut upto) = (WINDOW, upto);
+        loop {
+            let start = upto.saturating_sub(window);
+            let mut bytes = vec![0; (upto - start) as usize];
+            file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes)).doing("read", path)?;
+            if let Some(blank) = bytes.iter().position(|&byte| byte == 0) {
+                upto = start + blank as u64;
+                continue;
+            }
+            // A line that begins before the window is left for a larger one.
+            let first = if start == 0 { Some(0) } else { bytes.iter().position(|&byte| byte == b'\n').map(|n| n + 1) };
+            let mut rest = &bytes[first.unwrap_or(bytes.len())..];
+            while let Some(end) = rest.iter().rposition(|&byte| byte == b'\n').map(|n| n + 1) {
+                let begin = rest[..end - 1].iter().rposition(|&byte| byte == b'\n').map_or(0, |n| n + 1);
+                if let Some((seq, at)) = self.of(&rest[begin..end])? {
+                    if !is_in_order(&rest[..end]) {
+                        return Ok(NOTHING);
+                    }
+                    let behind = bytes.len() - first.unwrap_or(0) - end;
+                    return Ok(Known { end: upto - behind as u64, seq, at });
+                }
+                rest = &rest[..begin];
+            }
+            if start == 0 || window >= WINDOW_MOST {
+                return Ok(NOTHING);
+            }
+            window *= 8;
+        }
+    }
+}
+
+/// The record in front of the segments that stand in `log/` without a gap behind them.
+fn last_archived(room: &Dir) -> Result<u64> {
+    let live = log::live(room)?;
+    let gap = live.windows(2).rposition(|pair| pair[0] + 1 != pair[1]).map(|n| n + 1);
+    let first = gap.or((live.first() != Some(&log::START.segment)).then_some(0));
+    let Some(segment) = first.and_then(|n| live.get(n)).copied() else { return Ok(0) };
+    let line = log::read_one(room, Position { segment, offset: 0 })?;
+    Ok(line.and_then(|line| find::head(&line.bytes)).map_or(0, |head| head.seq.saturating_sub(1)))
+}
+
+/// Do these lines go up by what they say themselves? Where they don't, somebody else wrote among them.
+fn is_in_order(lines: &[u8]) -> bool {
+    let seq = |line: &[u8]| serde_json::from_slice::<Head>(line).ok().map(|head| head.metadata.delivery.seq);
+    let seqs: Vec<Option<u64>> = lines.split_inclusive(|&byte| byte == b'\n').map(seq).collect();
+    seqs.iter().all(Option::is_some) && seqs.is_sorted_by(|a, b| a < b)
+}
+
+/// Where the first blank of a hole stands.
+pub(super) fn first_blank(file: &mut File, path: &Path) -> Result<Option<u64>> {
+    file.seek(SeekFrom::Start(0)).doing("read", path)?;
+    let (mut at, mut piece) = (0, vec![0; 1 << 20]);
+    loop {
+        let read = file.read(&mut piece).doing("read", path)?;
+        match piece[..read].iter().position(|&byte| byte == 0) {
+            Some(blank) => return Ok(Some(at + blank as u64)),
+            None if read == 0 => return Ok(None),
+            None => at += read as u64,
+        }
+    }
+}
+
+/// Hands every line from `from` on to `each`; returns where the file ended.
+pub(super) fn lines_from(
+    file: &mut File,
+    from: u64,
+    path: &Path,
+    each: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<u64> {
+    file.seek(SeekFrom::Start(from)).doing("read", path)?;
+    let (mut reader, mut at, mut line) = (BufReader::with_capacity(1 << 16, file), from, Vec::new());
+    loop {
+        line.clear();
+        match reader.by_ref().take(LINE_MOST).read_until(b'\n', &mut line).doing("read", path)? {
+            0 => return Ok(at),
+            read => at += read as u64,
+        }
+        each(&line)?;
+    }
+}

@@ -1,0 +1,278 @@
+//! Recovery: the same ten steps, entered in the middle, from whatever a kill or a power cut left on disk.
+
+mod damage;
+mod twice;
+
+pub use damage::{last_retired, refuse_to_set_aside_what_was_committed};
+
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::failpoint::{self, Protection};
+use crate::disk::{Barrier, Dir, layout};
+use crate::log;
+use crate::log::Log;
+use crate::log::state::{self, Last, Replayed, State};
+use crate::room::outbox::Patience;
+use crate::room::settings::Durability;
+use crate::room::spool::Spool;
+use crate::room::{Lock, Room, Turn};
+use crate::router::{Committed, Router};
+use std::collections::HashSet;
+
+/// Brings the room from any state that a crash can leave to one where only new mail is left to route.
+///
+/// What was committed is delivered; what was staged without a record goes, because its claim still stands and is read
+/// again; a last batch that is not whole was never committed and is set aside. All that makes it refuse comes before the
+/// first change.
+pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
+    let turn = Turn::new(&room.dir, lock.patience())?;
+    let settings = room.settings()?;
+    let spool = Spool::open(&room.dir)?;
+    let replayed = state::replay(&room.dir)?;
+    refuse_a_strange_room(&room, &replayed.state)?;
+    // In the mode `process` a power cut may take from the log what the checkpoint was made from.
+    if let Some(seq) = replayed.rolled_back_from().filter(|_| settings.durability == Durability::Power) {
+        return Err(rolled_back(&room, replayed.state.seq, seq));
+    }
+    let Replayed { state, damage, read, last, .. } = replayed;
+    if let Some(damage) = &damage {
+        refuse_to_set_aside_what_was_committed(&room.dir, &state, damage)?;
+    }
+    if settings.durability == Durability::Power {
+        make_durable(&room, &spool, &state, last)?;
+    }
+    if let Some(damage) = &damage {
+        damage::set_aside(&room.dir, damage)?;
+    }
+    look_at_place(&room).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
+    clear_stage(&spool, &state)?;
+    twice::finish(&room.dir, &spool, &state)?;
+    if read > limits::CHECKPOINT_BYTES / 16 && damage.is_none() {
+        // It is a cache: without room for it the next start reads as much again.
+        state.save(&room.dir).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
+    }
+    let log = Log::open(&room.dir, state.end)?;
+    let mut router = Router::new(room, (lock, turn), log, spool, state, patience)?;
+    take_up(&mut router)?;
+    let suspect = router.room.dir.stat(layout::SUSPECT)?.is_some();
+    if suspect {
+        router.channels.suspect()?;
+    }
+    router.look_at_channels();
+    if suspect {
+        router.room.dir.remove(layout::SUSPECT)?;
+    }
+    Ok(router)
+}
+
+/// A copy routes, since nobody can tell whether its original does, but not without a word.
+fn look_at_place(room: &Room) -> Result<()> {
+    match room.copied()? {
+        None => room.note_place(),
+        Some(copied) => {
+            let place = room.dir.path().display();
+            tracing::warn!("{}; to keep it as a room of its own: `mailbag init --adopt {place}`", copied.told());
+            Ok(())
+        }
+    }
+}
+
+/// Notes that a sync failed, for the next recovery: any file that was not durable may have lost what was written to it.
+/// Of what counts that is the log's last batch alone, which every recovery writes again. The conversations are too large
+/// for that, so it happens only where there is this note.
+pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
+    if matches!(done, Err(Error::Sync { .. })) && failpoint::on(Protection::SyncNote) {
+        let noted = room.lock_file(layout::SUSPECT).and_then(|file| {
+            file.sync_all().doing("sync", room.at(layout::SUSPECT))?;
+            room.sub(layout::SPOOL)?.sync()
+        });
+        if let Err(e) = noted {
+            tracing::debug!("{e}; a conversation may show a hole after the next boot");
+        }
+    }
+    done
+}
+
+/// What was read may be in memory only: acted upon and then lost in a power cut, it would be acted upon twice.
+///
+/// A sync alone does so for what nobody has tried to sync before. The sync of the log's last batch may have failed: then
+/// the system no longer knows that it is not on the disk, and only writing it again gets it there. Every earlier batch was
+/// durable before the next was begun, and so were the staged files of every batch before its records.
+fn make_durable(room: &Room, spool: &Spool, state: &State, last: Option<Last>) -> Result<()> {
+    if let Some(last) = last.filter(|_| failpoint::on(Protection::Rewrite))
+        && !is_acted_upon(spool, state, last)?
+    {
+        log::rewrite(&room.dir, last.from, state.end)?;
+    }
+    if !failpoint::on(Protection::RecoveryBarrier) {
+        return Ok(());
+    }
+    let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
+    barrier.everything();
+    if cfg!(not(target_os = "linux")) {
+        collect_by_hand(room, spool, &mut barrier)?;
+    }
+    barrier.pass()
+}
+
+/// Nobody acts on a batch before it is durable, so a claim or a copy that was moved shows that it is.
+fn is_acted_upon(spool: &Spool, state: &State, last: Last) -> Result<bool> {
+    for open in state.open.range(last.seq..).map(|(_, open)| open) {
+        if let Some(claim) = &open.claim
+            && spool.claims.stat(claim)?.is_none()
+        {
+            return Ok(true);
+        }
+        for delivery in open.deliveries() {
+            if !spool.stands(&delivery)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+// Where no call syncs a whole file system: everything that recovery reads, one by one.
+fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<()> {
+    let log = room.dir.make(layout::LOG)?;
+    let mut dirs = vec![log, spool.claims.clone(), spool.stage.clone()];
+    for parent in [layout::INBOXES, layout::OUTBOXES] {
+        let parent = room.dir.sub(parent)?;
+        for entry in parent.list()? {
+            dirs.extend(parent.sub(entry?.name).ok());
+        }
+    }
+    for dir in &dirs[..3] {
+        for entry in dir.list()? {
+            let name = entry?.name;
+            if let Ok(file) = dir.look(&name) {
+                barrier.file(file, || dir.at(&name));
+            }
+        }
+    }
+    dirs.iter().for_each(|dir| barrier.dir(dir));
+    Ok(())
+}
+
+/// A log without its spool, or a spool without its log, is somebody's half-removed room: going on would number
+/// messages anew over old ones.
+fn refuse_a_strange_room(room: &Room, state: &State) -> Result<()> {
+    let id = room.id()?;
+    if state.seq > 0 && id != state.room {
+        return Err(Error::Moved {
+            what: format!(
+                "{} says {}, and the log belongs to {}",
+                room.dir.at(layout::ROOM_ID).display(),
+                id.as_deref().unwrap_or("nothing"),
+                state.room.as_deref().unwrap_or("no room"),
+            ),
+            cure: "put spool/ and log/ of one room together again; nothing was changed".into(),
+        });
+    }
+    // A new file of that name would begin the segment anew, and hide the archived one.
+    if state.seq > 0 && room.dir.stat(layout::live_segment(state.end.segment))?.is_none() {
+        return Err(Error::Moved {
+            what: format!(
+                "the log's newest segment, {}, is gone",
+                room.dir.at(layout::live_segment(state.end.segment)).display()
+            ),
+            cure: "put it back; the archive alone is not the log; nothing was changed".into(),
+        });
+    }
+    if state.seq == 0
+        && (has_retired(&room.dir.make(layout::SENT)?)? || has_retired(&room.dir.make(layout::REJECTED)?)?)
+    {
+        return Err(Error::Moved {
+            what: format!("{} is empty, but messages were routed here", room.dir.at(layout::LOG).display()),
+            cure: "put the log back, or make a new room; nothing was changed".into(),
+        });
+    }
+    Ok(())
+}
+
+fn rolled_back(room: &Room, ends: u64, held: u64) -> Error {
+    let checkpoint = room.dir.at(layout::CHECKPOINT);
+    Error::Moved {
+        what: format!("the log ends with record {ends}, and {} was made from record {held}", checkpoint.display()),
+        cure: "restore log/ from a copy that holds it, or, to continue without these records, remove the checkpoint; \
+               nothing was changed"
+            .into(),
+    }
+}
+
+// A harness may have made the directories; only a router makes these names.
+fn has_retired(dir: &Dir) -> Result<bool> {
+    for agent in dir.list()? {
+        let Ok(kept) = dir.sub(agent?.name).and_then(|dir| dir.list()) else { continue };
+        for entry in kept {
+            let Ok(entry) = entry else { break };
+            if entry.name.to_str().is_some_and(|name| layout::read_retired(name).is_some()) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// A staged file without an open record was never committed: it goes if its claim stands or it had none, and is kept
+/// aside otherwise.
+fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
+    let claims: HashSet<u64> =
+        spool.claimed()?.iter().filter_map(|name| layout::read_claim(name)).map(|claim| claim.number).collect();
+    let awaited: HashSet<String> =
+        state.open.values().flat_map(|open| open.deliveries()).map(|delivery| delivery.staged).collect();
+    for name in spool.staged()? {
+        if awaited.contains(&name) {
+            continue;
+        }
+        match layout::read_staged(&name) {
+            Some((_, claim)) if claim == 0 || claims.contains(&claim) => spool.stage.remove(&name)?,
+            _ => {
+                tracing::warn!(name, "a staged file that no record explains was set aside in spool/quarantine");
+                spool.quarantine(&name)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Delivers and retires what was committed, and queues the claims that have no record to be read again.
+fn take_up(router: &mut Router) -> Result<()> {
+    let recorded: HashSet<&str> = router.state.open.values().filter_map(|open| open.claim.as_deref()).collect();
+    let mut unread = Vec::new();
+    for name in router.spool.claimed()? {
+        let number = layout::read_claim(&name).map_or(0, |claim| claim.number);
+        router.next_claim = router.next_claim.max(number + 1);
+        if !recorded.contains(name.as_str()) || router.state.goes_on_behind(&name).is_some() {
+            unread.push(name);
+        }
+    }
+    router.claims.extend(unread);
+    let open: Vec<u64> = router.state.open.keys().copied().collect();
+    if !open.is_empty() {
+        tracing::debug!(open = open.len(), "records to be settled");
+    }
+    for batch in open.chunks(limits::BATCH_MESSAGES) {
+        router.take_up(batch.to_vec())?;
+    }
+    Ok(())
+}
+
+impl Router {
+    fn take_up(&mut self, seqs: Vec<u64>) -> Result<()> {
+        let delivered = self.deliver(Committed::again(seqs))?;
+        let projected = self.project(delivered)?;
+        self.retire(projected).map(drop)
+    }
+}
+
+/// The change time of a file just written in the room: what its file system's clock says.
+pub fn file_system_time(room: &Room) -> Result<i128> {
+    let dir = room.dir.sub(layout::SPOOL)?;
+    let name = format!(".clock.{}", std::process::id());
+    dir.remove(&name)?;
+    let made = dir.create(&name, b"")?;
+    let time = crate::disk::file_meta(&made).doing("look at", dir.at(&name))?.changed;
+    dir.remove(&name)?;
+    Ok(time)
+}

@@ -1,0 +1,53 @@
+//! Copies under two names: delivered, and staged still. A power cut leaves them so on a file system that logs the
+//! directories that are synced one by one, such as btrfs, where only the inbox was synced after the delivery.
+
+use crate::base::error::{Class, Result};
+use crate::base::limits;
+use crate::disk::failpoint::{self, Protection};
+use crate::disk::{Dir, Meta};
+use crate::log::state::{Place, State};
+use crate::room::spool::Spool;
+use rustix::fs::FileType;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+/// The staged names of copies that have a second name, by the identity of the file.
+type Twice = HashMap<u64, (String, Meta)>;
+
+/// Removes the staged name of every copy that stands in a directory of its recipient too: in the inbox, or wherever
+/// below it the recipient has moved it since. A second name that is found nowhere there is no delivery: whoever keeps a
+/// copy of a room by hard links makes such names.
+pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
+    let mut by_inbox: BTreeMap<PathBuf, Twice> = BTreeMap::new();
+    let copies = state.open.values().flat_map(|open| open.deliveries()).filter(|copy| copy.place == Place::Inbox);
+    for copy in copies.filter(|_| failpoint::on(Protection::SecondName)) {
+        if let Some(meta) = spool.stage.stat(&copy.staged)?.filter(|meta| meta.links > 1) {
+            by_inbox.entry(copy.place.of(&copy.agent)).or_default().insert(meta.inode, (copy.staged, meta));
+        }
+    }
+    for (inbox, mut twice) in by_inbox {
+        match room.sub(&inbox).and_then(|dir| look_below(&dir, &mut twice, &spool.stage, limits::INBOX_DEPTH)) {
+            Err(e) if e.class() == Class::Temporary => tracing::warn!("{e}; mail there may be delivered once more"),
+            done => done?,
+        }
+    }
+    Ok(())
+}
+
+fn look_below(dir: &Dir, twice: &mut Twice, stage: &Dir, depth: usize) -> Result<()> {
+    for entry in dir.list()? {
+        let entry = entry?;
+        if entry.kind == FileType::Directory {
+            match dir.sub(&entry.name) {
+                Ok(below) if depth > 0 && !twice.is_empty() => look_below(&below, twice, stage, depth - 1)?,
+                _ => {}
+            }
+        } else if let Some((staged, meta)) = twice.get(&entry.inode)
+            && dir.stat(&entry.name)?.is_some_and(|other| other.is_same_file(meta))
+        {
+            stage.remove(staged)?;
+            twice.remove(&entry.inode);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Linux: inotify, asked for just the events that mean something, and read by the thread that routes.
+
+use super::{Hint, Place, Wake};
+use crate::base::error::{Doing, Result};
+use crate::disk::Dir;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Opening and reading are what the router itself does: to hear of them would feed back.
+const CAME: WatchFlags = WatchFlags::CLOSE_WRITE
+    .union(WatchFlags::MOVED_TO)
+    // All that a hard link gives.
+    .union(WatchFlags::CREATE)
+    // A second name that went, or a permission that came.
+    .union(WatchFlags::ATTRIB);
+const WENT: WatchFlags = WatchFlags::MOVED_FROM.union(WatchFlags::DELETE);
+
+/// Most files are closed this soon after they were made, which is an event of its own. A link has no other.
+const WRITTEN_WITHIN: Duration = Duration::from_millis(20);
+
+/// The watches of one router.
+pub(super) struct Inotify {
+    fd: OwnedFd,
+    bell: Bell,
+    path: PathBuf,
+    /// Files that were made, and when to look at those that nobody closes.
+    made: VecDeque<(Instant, Hint)>,
+    places: HashMap<i32, Place>,
+    watches: HashMap<Place, i32>,
+    buffer: Box<[MaybeUninit<u8>; 64 << 10]>,
+}
+
+/// Ends the wait from another thread.
+#[derive(Clone)]
+pub(super) struct Bell(Arc<OwnedFd>);
+
+impl Bell {
+    pub(super) fn ring(&self) {
+        // It can only fail when it has been status four billion times without being heard.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+
+    fn quiet(&self) {
+        let _ = rustix::io::read(&*self.0, &mut [0u8; 8]);
+    }
+}
+
+impl Inotify {
+    pub(super) fn new(room: &Dir) -> Result<Inotify> {
+        let fd = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).doing("watch", room.path())?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing("watch", room.path())?;
+        // The room is watched as what it is, also when the router's working directory changes.
+        let path = room.path().canonicalize().unwrap_or_else(|_| room.path().to_path_buf());
+        Ok(Inotify {
+            fd,
+            bell: Bell(Arc::new(bell)),
+            path,
+            made: VecDeque::new(),
+            places: HashMap::new(),
+            watches: HashMap::new(),
+            buffer: Box::new([MaybeUninit::uninit(); 64 << 10]),
+        })
+    }
+
+    pub(super) fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+
+    pub(super) fn add(&mut self, place: &Place) -> Result<()> {
+        let wanted = match place {
+            Place::Room | Place::Outboxes => CAME | WENT,
+            // A delivery is a rename, and is not asked for.
+            Place::Inboxes => WatchFlags::CREATE | WatchFlags::MOVED_TO,
+            Place::Inbox(_) => WENT | WatchFlags::CREATE,
+            Place::Outbox(_) => CAME,
+            Place::Taken(_) => WENT,
+        };
+        // A directory that was removed and made again has a new identity, which the old watch doesn't know.
+        if let Some(old) = self.watches.remove(place) {
+            self.places.remove(&old);
+            let _ = inotify::remove_watch(&self.fd, old);
+        }
+        let path = self.path.join(place.below());
+        let flags = wanted | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW | WatchFlags::EXCL_UNLINK;
+        let watch = inotify::add_watch(&self.fd, &path, flags).doing("watch", &path)?;
+        self.places.insert(watch, place.clone());
+        self.watches.insert(place.clone(), watch);
+        Ok(())
+    }
+
+    pub(super) fn wait(&mut self, patience: Duration, woken: &mut Vec<Wake>) {
+        let due = self.made.front().map(|(due, _)| due.saturating_duration_since(Instant::now()));
+        self.poll(due.map_or(patience, |due| patience.min(due)), woken);
+        let now = Instant::now();
+        while self.made.front().is_some_and(|(due, _)| *due <= now) {
+            woken.extend(self.made.pop_front().map(|(_, hint)| Wake::Hint(hint)));
+        }
+    }
+
+    fn poll(&mut self, patience: Duration, woken: &mut Vec<Wake>) {
+        let limit = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
+        let mut both = [PollFd::new(&self.fd, PollFlags::IN), PollFd::new(&self.bell.0, PollFlags::IN)];
+        // A signal ends the wait early, which hurts nobody: who waits looks again.
+        if poll(&mut both, Some(&limit)).unwrap_or(0) == 0 {
+            return;
+        }
+        let (files, status) = (!both[0].revents().is_empty(), !both[1].revents().is_empty());
+        if status {
+            self.bell.quiet();
+        }
+        if files {
+            self.read(woken);
+        }
+    }
+
+    fn read(&mut self, woken: &mut Vec<Wake>) {
+        let mut events = inotify::Reader::new(self.fd.as_fd(), &mut self.buffer[..]);
+        loop {
+            let event = match events.next() {
+                Ok(event) => event,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                // Whatever it was, the directories are the truth.
+                Err(_) => return woken.push(Wake::Hint(Hint::Everything)),
+            };
+            let flags = event.events();
+            if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+                woken.push(Wake::Hint(Hint::Everything));
+                continue;
+            }
+            let Some(place) = self.places.get(&event.wd()) else { continue };
+            let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else { continue };
+            let went = flags.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE);
+            let hint = if went { place.went(name) } else { place.came(name) };
+            let Some(hint) = hint else { continue };
+            if flags.contains(ReadFlags::CREATE) && matches!(hint, Hint::File(..)) {
+                self.made.push_back((Instant::now() + WRITTEN_WITHIN, hint));
+                continue;
+            }
+            if let Some(at) = self.made.iter().rposition(|(_, made)| *made == hint) {
+                self.made.remove(at);
+            }
+            woken.push(Wake::Hint(hint));
+        }
+    }
+}
