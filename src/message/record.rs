@@ -31,6 +31,7 @@ pub enum Event {
     /// The router itself writes to somebody.
     Notice,
     /// The router observed that copies of earlier records reached a status: they left their inbox, or their time passed.
+    #[serde(rename = "rungs")]
     Receipts,
     /// Every copy of these earlier records stands durably in its inbox, and their claims are retired.
     Settled,
@@ -277,6 +278,16 @@ mod hex_hash_option {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_has_the_same_name_in_a_record_as_in_a_command() {
+        use Event::*;
+        let names = ["room", "accepted", "refused", "duplicate", "notice", "rungs", "settled"];
+        for (event, name) in [Room, Accepted, Refused, Duplicate, Notice, Receipts, Settled].into_iter().zip(names) {
+            assert_eq!(event.as_str(), name);
+            assert_eq!(serde_json::to_value(event).expect("a word"), name, "a log of an earlier version has this name");
+        }
+    }
 
     #[test]
     fn a_line_reads_back_as_what_was_written() {
