@@ -5,7 +5,7 @@ use super::events::{self, Event, Kind};
 use super::wake::at_work;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
-use crate::commands::waiter::{Waiter, Woke};
+use crate::commands::wait::{Waiter, Wakeup};
 use crate::disk::layout;
 use crate::query::identity::Who;
 use crate::room::Room;
@@ -85,9 +85,9 @@ impl Vigil {
             self.lease = self.renew(lease, at_work.is_none())?;
             let pause = at_work.or(gathering).filter(|pause| !pause.is_zero()).unwrap_or(limits::VIGIL);
             match self.waiter.wait(Some(Instant::now() + pause.min(limits::VIGIL))) {
-                Woke::Signal(signal) => return Ok(Ended::Signal(signal)),
-                Woke::Trouble(e) => trouble(&e),
-                Woke::Changed | Woke::TimedOut => {}
+                Wakeup::Signal(signal) => return Ok(Ended::Signal(signal)),
+                Wakeup::Trouble(e) => trouble(&e),
+                Wakeup::Changed | Wakeup::TimedOut => {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Files that go with a message: named, if everybody can find them in the room's context, else copied in.
 
-use super::confined::{self, Confined};
 use super::files::{context, find};
+use super::permitted::{self, Permitted};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::disk::Dir;
@@ -27,8 +27,8 @@ pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
 }
 
 /// As [`attach`], for a file that words name which somebody else may have written.
-pub fn attach_confined(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
-    let Confined { name, path, in_context, file: opened } = confined::open(room, settings, file)?;
+pub fn attach_permitted(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
+    let Permitted { name, path, in_context, file: opened } = permitted::open(room, settings, file)?;
     match in_context.as_deref().map(Path::to_str) {
         Some(Some(below)) => Ok(json!({"path": below, "sha256": hex(&hash(opened).doing("read", &path)?)})),
         Some(None) => Err(not_a_text(file, "has a name that is not UTF-8")),

@@ -8,8 +8,8 @@ use crate::disk::layout;
 use crate::message::address::{Address, quoted};
 use crate::message::schema::{self, Parsed};
 use crate::message::{self, Message, id, mentions};
+use crate::query::candidates::{Candidates, NoCandidates};
 use crate::query::identity;
-use crate::query::standing::{Nobody, Seen};
 use crate::room::Room;
 use crate::room::outbox::{self, Content, Whole};
 use crate::room::registry::Registry;
@@ -192,8 +192,8 @@ impl<'a> Judge<'a> {
     }
 
     fn resolve(&self, registry: &Registry, sender: &str, message: &Message) -> Result<Vec<Recipient>, Vec<Problem>> {
-        let mut seen = self.room.map(|room| Seen::quick(room, registry));
-        let mut nobody = Nobody;
+        let mut seen = self.room.map(|room| Candidates::quick(room, registry));
+        let mut nobody = NoCandidates;
         let standing: &mut dyn Standing = match &mut seen {
             Some(seen) => seen,
             None => &mut nobody,

@@ -55,7 +55,7 @@ pub struct Draft {
     /// Files that go with it.
     pub attachments: Vec<PathBuf>,
     /// Did words name them that somebody else may have written, such as a model's?
-    pub confined: bool,
+    pub permitted_only: bool,
     /// The same as they are to be written.
     pub raw_attachments: Vec<Value>,
     /// When it is of no use any more.
@@ -267,7 +267,7 @@ fn compose(
         None => (draft.in_reply_to, draft.answers),
     };
     refs.extend(draft.raw_refs);
-    let attach = if draft.confined { attach::attach_confined } else { attach::attach };
+    let attach = if draft.permitted_only { attach::attach_permitted } else { attach::attach };
     let named = draft.attachments.iter().map(|file| attach(room, settings, file));
     let attachments: Vec<Value> = draft.raw_attachments.into_iter().map(Ok).chain(named).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;

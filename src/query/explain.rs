@@ -1,7 +1,7 @@
 //! What addresses mean here and now.
 
+use super::candidates::Candidates;
 use super::identity;
-use super::standing::Seen;
 use crate::base::error::Result;
 use crate::room::Room;
 use crate::room::resolve::{self, Explanation};
@@ -11,9 +11,9 @@ pub fn explain(room: &Room, from: Option<&str>, addresses: &[String]) -> Result<
     let registry = room.registry()?;
     let from = from.map(|name| identity::registered(&registry, name, Some("--from"))).transpose()?;
     let from = from.map(|agent| agent.id.to_string());
-    let mut standing = match addresses.iter().any(|address| address.contains("any_")) {
-        true => Seen::whole(room, &registry),
-        false => Seen::quick(room, &registry),
+    let mut candidates = match addresses.iter().any(|address| address.contains("any_")) {
+        true => Candidates::whole(room, &registry),
+        false => Candidates::quick(room, &registry),
     };
-    Ok(resolve::explain(&registry, from.as_deref(), addresses, &mut standing))
+    Ok(resolve::explain(&registry, from.as_deref(), addresses, &mut candidates))
 }

@@ -1,6 +1,6 @@
 //! The timeline: what the log says that a person wants to see, one entry a message, a refusal or a notice.
 
-use super::tail::Tail;
+use super::follow::Follower;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::layout;
 use crate::message::address::quoted;
@@ -93,20 +93,20 @@ impl Channels {
 
 /// The timeline as it grows.
 pub struct Timeline {
-    tail: Tail,
+    follower: Follower,
     channels: Channels,
 }
 
 impl Timeline {
     /// The timeline from now on, and the last `most` entries before.
     pub fn open(room: &Room, channels: Channels, most: usize) -> Result<(Timeline, Vec<Entry>)> {
-        let (tail, entries) = Tail::last(room, most, |record| entry(record, &channels))?;
-        Ok((Timeline { tail, channels }, entries))
+        let (follower, entries) = Follower::last(room, most, |record| entry(record, &channels))?;
+        Ok((Timeline { follower, channels }, entries))
     }
 
     /// What has come since the last time.
     pub fn read(&mut self) -> Result<Vec<Entry>> {
-        let records = self.tail.read()?;
+        let records = self.follower.read()?;
         Ok(records.into_iter().filter_map(|record| entry(record, &self.channels)).collect())
     }
 }

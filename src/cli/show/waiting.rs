@@ -3,7 +3,7 @@
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::cli::Exit;
-use crate::commands::waiter::Waiter;
+use crate::commands::wait::Waiter;
 use crate::query::time;
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use crate::cli::show::waiting;
 use crate::commands::ask::{self, Question, Reply};
 use crate::commands::read as reading;
 use crate::commands::send::Draft;
-use crate::commands::waiter::{Waited, Waiter, deadline};
+use crate::commands::wait::{Waited, Waiter, deadline};
 use crate::query::identity::mailbox;
 use crate::query::inbox::Mail;
 use crate::room::Room;

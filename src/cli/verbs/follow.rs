@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::waiting;
 use crate::commands::announce;
-use crate::commands::waiter::{Waiter, Woke, deadline};
+use crate::commands::wait::{Waiter, Wakeup, deadline};
 use crate::query::identity::mailbox;
 use crate::query::inbox::{self, Mail};
 use crate::query::wait::Newcomers;
@@ -59,13 +59,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         // Now and then, so that one that nobody reads any more doesn't stay for good.
         let glance = Instant::now() + limits::TAKE_OVER;
         match waiter.wait(Some(until.map_or(glance, |until| until.min(glance)))) {
-            Woke::Changed => {}
-            Woke::Signal(_) => return Ok(Exit::Ok),
-            Woke::Trouble(e) => cx.trouble(&e),
-            Woke::TimedOut if cx.out.is_unread() || until.is_some_and(|until| until <= Instant::now()) => {
+            Wakeup::Changed => {}
+            Wakeup::Signal(_) => return Ok(Exit::Ok),
+            Wakeup::Trouble(e) => cx.trouble(&e),
+            Wakeup::TimedOut if cx.out.is_unread() || until.is_some_and(|until| until <= Instant::now()) => {
                 return Ok(Exit::Ok);
             }
-            Woke::TimedOut => {}
+            Wakeup::TimedOut => {}
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::waiting;
 use crate::commands::take::{self, Consumer, Handed, Lapsed};
-use crate::commands::waiter::{Waiter, Woke, deadline};
+use crate::commands::wait::{Waiter, Wakeup, deadline};
 use crate::query::identity::mailbox;
 use crate::room::Room;
 use serde_json::json;
@@ -67,14 +67,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         // A message whose lease lapses meanwhile is one that can be taken.
         let next = taking.next.and_then(|next| Instant::now().checked_add(next));
         match waiting_for_mail.wait([until, next].into_iter().flatten().min()) {
-            Woke::Changed => {}
-            Woke::Trouble(e) => cx.trouble(&e),
-            Woke::Signal(signal) => return waiter.map_or(Ok(Exit::Ok), |waiter| waiting::end_by(signal, waiter)),
-            Woke::TimedOut if until.is_some_and(|until| until <= Instant::now()) => {
+            Wakeup::Changed => {}
+            Wakeup::Trouble(e) => cx.trouble(&e),
+            Wakeup::Signal(signal) => return waiter.map_or(Ok(Exit::Ok), |waiter| waiting::end_by(signal, waiter)),
+            Wakeup::TimedOut if until.is_some_and(|until| until <= Instant::now()) => {
                 let what = format!("there was nothing to take from {agent}");
                 return Err(waiting::too_late(&what, wait, "wait again, or longer with --wait"));
             }
-            Woke::TimedOut => {}
+            Wakeup::TimedOut => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::read as reading;
-use crate::commands::waiter::{Waited, Waiter, deadline};
+use crate::commands::wait::{Waited, Waiter, deadline};
 use crate::query::identity::mailbox;
 use crate::query::inbox::{self, Mail};
 use crate::query::wait::{Filter, Newcomers};

@@ -4,7 +4,7 @@ use super::lines::{self, DIM, Palette};
 use super::prompt::{Edit, Prompt};
 use crate::base::error::Error;
 use crate::base::sanitize;
-use crate::commands::{send, typed};
+use crate::commands::{chat_input, send};
 use crate::disk::layout;
 use crate::query::identity::Who;
 use crate::query::status::Glance;
@@ -193,7 +193,7 @@ impl View {
 
     /// What can't be sent stays in the line, with the reason below it.
     fn send(&mut self) -> Done {
-        let drafted = typed::draft(self.prompt.text(), &self.channels);
+        let drafted = chat_input::draft(self.prompt.text(), &self.channels);
         match drafted.and_then(|draft| send::send(&self.room, &self.who, draft)) {
             Ok(sent) => {
                 let to: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();

@@ -11,7 +11,7 @@ mod waiting;
 
 use crate::base::error::{Doing, Result};
 use crate::base::limits;
-use crate::commands::waiter::Routing;
+use crate::commands::wait::Routing;
 use crate::disk::machine;
 use crate::room::Room;
 use session::{Session, bear};

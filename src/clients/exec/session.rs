@@ -8,7 +8,7 @@ use crate::base::limits;
 use crate::commands::agent::{self, Fields};
 use crate::commands::send::{self, Draft, Sent};
 use crate::commands::share::{self, share_opened};
-use crate::commands::{confined, files};
+use crate::commands::{files, permitted};
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::query::identity::{self, Who};
@@ -170,18 +170,18 @@ impl Session {
 
     /// Announces a file, which is copied into the context if it isn't there.
     fn offer(&self, file: &Path, category: String, note: Option<String>) -> Result<()> {
-        let confined = confined::open(&self.room, &self.room.settings()?, file)?;
-        let Some(below) = confined.in_context else {
+        let permitted = permitted::open(&self.room, &self.room.settings()?, file)?;
+        let Some(below) = permitted.in_context else {
             let wish = share::Wish { file: file.to_path_buf(), category, note, ..share::Wish::default() };
-            return share_opened(&self.room, &self.who, wish, (confined.name, confined.file)).map(drop);
+            return share_opened(&self.room, &self.who, wish, (permitted.name, permitted.file)).map(drop);
         };
         let subject = below.to_string_lossy().replace('/', ": ");
         self.send(Draft {
             to: vec!["all".into()],
             kind: Some("announcement".into()),
             body: note,
-            attachments: vec![confined.path],
-            confined: true,
+            attachments: vec![permitted.path],
+            permitted_only: true,
             ..self.draft(&subject, Map::new())
         })
         .map(drop)

@@ -7,7 +7,7 @@ use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Result};
 use crate::commands::send;
 use crate::message::record::{Event, Record};
-use crate::query::tail::Tail;
+use crate::query::follow::Follower;
 use crate::room::registry::{Registry, Status};
 use crate::room::sessions::{self, Lease};
 use crate::router::watcher::LogWatch;
@@ -28,7 +28,7 @@ struct Wait<'s> {
     session: &'s Session,
     others: &'s [String],
     registry: Registry,
-    tail: Tail,
+    follower: Follower,
     graph: Graph,
     /// How the message that says so may be named by an answer.
     names: BTreeSet<String>,
@@ -75,11 +75,21 @@ impl<'s> Wait<'s> {
     /// Says who is waited for; `None` if nobody need be.
     fn begin(session: &'s Session, others: &'s [String], hear: &dyn Fn(Told)) -> Result<Option<Wait<'s>>> {
         let registry = session.room.registry()?;
-        let tail = Tail::at_end(&session.room)?;
+        let follower = Follower::at_end(&session.room)?;
         let graph = Graph::of(&session.room, &registry)?;
         let (told, names) = (BTreeSet::new(), BTreeSet::new());
-        let mut wait =
-            Wait { session, others, registry, tail, graph, names, id: String::new(), told, warned: None, freed: None };
+        let mut wait = Wait {
+            session,
+            others,
+            registry,
+            follower,
+            graph,
+            names,
+            id: String::new(),
+            told,
+            warned: None,
+            freed: None,
+        };
         let missing = wait.missing();
         if missing.is_empty() {
             return Ok(None);
@@ -122,7 +132,7 @@ impl<'s> Wait<'s> {
 
     /// Takes in what the log has got since.
     fn look(&mut self, hear: &dyn Fn(Told)) -> Result<()> {
-        for record in self.tail.read()? {
+        for record in self.follower.read()? {
             self.graph.follow(&record, &self.registry);
             let is_own = record.from.as_deref() == Some(self.session.id());
             if is_own && record.event == Event::Accepted && record.id.as_ref() == Some(&self.id) {

@@ -3,7 +3,7 @@
 use super::session::Session;
 use crate::base::error::{Doing, Result};
 use crate::base::limits;
-use crate::commands::waiter::Routing;
+use crate::commands::wait::Routing;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

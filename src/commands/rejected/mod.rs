@@ -1,6 +1,6 @@
 //! Refused files: which there are, why, and what becomes of them: judged anew, or dropped.
 
-mod standing;
+mod listing;
 
 use super::{attach, files};
 use crate::base::error::{Error, Problem, Result};
@@ -8,16 +8,16 @@ use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::message::address::quoted;
 use crate::message::record::{Event, Record};
+use crate::query::follow::Follower;
 use crate::query::identity;
 use crate::query::status::directories;
-use crate::query::tail::Tail;
 use crate::room::Room;
 use crate::room::settings::Admission;
 use crate::router::daemon::{self, Passed};
 use crate::router::watcher::LogWatch;
+use listing::{claim_of, last_of_file, line_of, of};
 use rustix::fs::FileType;
 use serde::Serialize;
-use standing::{claim_of, last_of_file, line_of, of};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -174,7 +174,7 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
         }
     };
     all.iter().try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
-    let mut tail = Tail::at_end(room)?;
+    let mut follower = Follower::at_end(room)?;
     let (told, news) = channel();
     let tell = told.clone();
     let watch = LogWatch::new(&room.dir, move || {
@@ -188,7 +188,7 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
         retried.push(put_back(room, refused, content.as_deref().or(line.as_deref()))?);
     }
     let routed = daemon::pass(room)?;
-    note(&mut retried, tail.read()?);
+    note(&mut retried, follower.read()?);
     let deadline = Instant::now() + PATIENCE;
     while matches!(routed, Passed::RouterRuns(_)) && retried.iter().any(|one| one.became.is_none()) {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -198,7 +198,7 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
         // Without events, looking again now and then is all that can be done; `told` keeps this a wait.
         let wait = if watch.is_ok() { limits::IDLE } else { limits::RETRY_FIRST };
         let _ = news.recv_timeout(wait.min(left));
-        note(&mut retried, tail.read()?);
+        note(&mut retried, follower.read()?);
     }
     drop(told);
     Ok(retried)

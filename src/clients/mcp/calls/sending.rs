@@ -4,12 +4,12 @@ use super::{Call, Shown, route};
 use crate::base::error::{Error, Result, nearest};
 use crate::base::limits;
 use crate::commands::ack::{self, Ack};
-use crate::commands::fate::{Fate, fate};
 use crate::commands::reply::{self, Reply};
 use crate::commands::send::{self, Draft};
 use crate::log;
 use crate::message::status::Status;
 use crate::query::identity::Who;
+use crate::query::outcome::{Outcome, outcome};
 use crate::room::Room;
 use crate::router::daemon::Passed;
 use serde_json::json;
@@ -26,7 +26,7 @@ pub(super) fn send(mut call: Call<'_>) -> Result<Shown> {
         priority: arguments.text("priority")?,
         thread: arguments.text("thread")?,
         attachments: paths(arguments.texts("attach")?),
-        confined: true,
+        permitted_only: true,
         ..Draft::default()
     };
     let room = call.session.room()?;
@@ -41,7 +41,7 @@ pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
         body: Some(arguments.needed("body")?),
         kind: arguments.text("type")?,
         attachments: paths(arguments.texts("attach")?),
-        confined: true,
+        permitted_only: true,
         ..Draft::default()
     };
     let all = arguments.flag("all")?;
@@ -108,12 +108,12 @@ fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
     };
     // From here on it was sent: whatever goes wrong must not be taken for a failure to send.
     let id = &sent.id;
-    let fate = fate(room, since, &sent, patience).unwrap_or_else(|e| {
+    let fate = outcome(room, since, &sent.file, patience).unwrap_or_else(|e| {
         tracing::warn!("{e}");
-        Fate::OnItsWay
+        Outcome::Pending
     });
     match fate {
-        Fate::Accepted { seq, delivered, waiting } => {
+        Outcome::Accepted { seq, delivered, waiting } => {
             let mut text = format!("sent #{seq} (id {id}), delivered to {}", list(&delivered));
             let mut data = json!({"seq": seq, "id": id, "delivered": delivered});
             if !waiting.is_empty() {
@@ -122,11 +122,11 @@ fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
             }
             Ok(Shown { text, data })
         }
-        Fate::Refused => {
+        Outcome::Refused => {
             let what = format!("the router refused {id}");
             Err(Error::NotFound { what, cure: "fetch_inbox shows its reasons".into() })
         }
-        Fate::OnItsWay => {
+        Outcome::Pending => {
             let why = trouble.unwrap_or_else(|| "the router has not come to it yet".into());
             let text = format!("sent (id {id}), waits to be routed: {why}. It is not lost; don't send it again");
             let recipients: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();

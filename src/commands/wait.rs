@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Why a wait ended.
 #[derive(Debug)]
-pub enum Woke {
+pub enum Wakeup {
     /// Something may have come: look.
     Changed,
     /// The time is over.
@@ -68,23 +68,23 @@ impl Waiter {
     }
 
     /// Waits until something may have come, or until that instant.
-    pub fn wait(&mut self, until: Option<Instant>) -> Woke {
+    pub fn wait(&mut self, until: Option<Instant>) -> Wakeup {
         loop {
             match self.signal.load(Ordering::Relaxed) {
                 0 => {}
-                signal => return Woke::Signal(signal),
+                signal => return Wakeup::Signal(signal),
             }
             let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
-                return Woke::TimedOut;
+                return Wakeup::TimedOut;
             }
             if let Err(e) = self.routing.tend() {
-                return Woke::Trouble(e);
+                return Wakeup::Trouble(e);
             }
             let heard = self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
             if heard && self.signal.load(Ordering::Relaxed) == 0 {
                 self.next_look = Instant::now() + limits::SWEEP_TRUSTED;
-                return Woke::Changed;
+                return Wakeup::Changed;
             }
         }
     }
@@ -101,10 +101,10 @@ impl Waiter {
                 return Ok(Waited::Found(found));
             }
             match self.wait(deadline) {
-                Woke::Changed => {}
-                Woke::TimedOut => return Ok(Waited::TimedOut),
-                Woke::Signal(signal) => return Ok(Waited::Signal(signal)),
-                Woke::Trouble(e) => trouble(&e),
+                Wakeup::Changed => {}
+                Wakeup::TimedOut => return Ok(Waited::TimedOut),
+                Wakeup::Signal(signal) => return Ok(Waited::Signal(signal)),
+                Wakeup::Trouble(e) => trouble(&e),
             }
         }
     }

@@ -9,27 +9,27 @@ use crate::room::{Room, inbox};
 use crate::router::projections::roster;
 
 /// Counts unread mail only for who is asked about, and knows activity only where the log was read.
-pub struct Seen<'a> {
+pub struct Candidates<'a> {
     room: &'a Room,
     registry: &'a Registry,
     /// What the log amounts to.
     state: State,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Candidates<'a> {
     /// Without the log: quick, and good enough to tell whether a message would be refused.
-    pub fn quick(room: &'a Room, registry: &'a Registry) -> Seen<'a> {
-        Seen { room, registry, state: State::default() }
+    pub fn quick(room: &'a Room, registry: &'a Registry) -> Candidates<'a> {
+        Candidates { room, registry, state: State::default() }
     }
 
     /// With the log's word on who was active when; a log that can't be read counts as empty.
-    pub fn whole(room: &'a Room, registry: &'a Registry) -> Seen<'a> {
+    pub fn whole(room: &'a Room, registry: &'a Registry) -> Candidates<'a> {
         let state = state::committed(&room.dir).unwrap_or_default();
-        Seen { room, registry, state }
+        Candidates { room, registry, state }
     }
 }
 
-impl Standing for Seen<'_> {
+impl Standing for Candidates<'_> {
     fn unread(&self, agent: &str) -> usize {
         inbox::unread(&self.room.dir, agent).map_or(usize::MAX / 2, |names| names.len())
     }
@@ -49,10 +49,10 @@ impl Standing for Seen<'_> {
     fn taken(&mut self, _agent: &str) {}
 }
 
-/// Nobody is known: for checks without a room.
-pub struct Nobody;
+/// NoCandidates is known: for checks without a room.
+pub struct NoCandidates;
 
-impl Standing for Nobody {
+impl Standing for NoCandidates {
     fn unread(&self, _agent: &str) -> usize {
         0
     }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// A file that words may name, opened.
 #[derive(Debug)]
-pub struct Confined {
+pub struct Permitted {
     /// Its own name.
     pub name: String,
     /// Its path without links.
@@ -27,7 +27,7 @@ pub struct Confined {
 }
 
 /// Opens a regular file that words name, as seen from the working directory.
-pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Confined> {
+pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> {
     let path = files::find(file)?;
     let shown = || quoted(&file.display().to_string());
     let context = files::context(room, settings).canonicalize().ok();
@@ -63,7 +63,7 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Confined> {
     if file_meta(&file).doing("look at", &path)?.kind != FileType::RegularFile {
         return Err(refused("is no regular file"));
     }
-    Ok(Confined { name, in_context: is_context.then(|| below.clone()), path, file })
+    Ok(Permitted { name, in_context: is_context.then(|| below.clone()), path, file })
 }
 
 /// The repository in which this program works, or else the directory; never a person's home, which holds their keys.

@@ -10,25 +10,25 @@ use crate::room::Room;
 use std::collections::VecDeque;
 
 /// A reader at the end of the log.
-pub struct Tail {
+pub struct Follower {
     room: Dir,
     at: Position,
 }
 
-impl Tail {
+impl Follower {
     /// At the log's end: only what comes from now on is read.
-    pub fn at_end(room: &Room) -> Result<Tail> {
-        Ok(Tail { room: room.dir.clone(), at: log::committed(&room.dir)? })
+    pub fn at_end(room: &Room) -> Result<Follower> {
+        Ok(Follower { room: room.dir.clone(), at: log::committed(&room.dir)? })
     }
 
     /// At the log's end, with the last `most` of what `pick` makes of the records before it, in order. Reads backward
     /// from the end, further and further, until there are enough.
-    pub fn last<T>(room: &Room, most: usize, pick: impl Fn(Record) -> Option<T>) -> Result<(Tail, Vec<T>)> {
+    pub fn last<T>(room: &Room, most: usize, pick: impl Fn(Record) -> Option<T>) -> Result<(Follower, Vec<T>)> {
         let mut back = limits::TAIL_LOOK;
         loop {
             let from = log::before_end(&room.dir, back)?;
             let lines = log::lines(&room.dir, from)?;
-            let tail = Tail { room: room.dir.clone(), at: lines.end() };
+            let follower = Follower { room: room.dir.clone(), at: lines.end() };
             let mut picked = VecDeque::new();
             for entry in lines.records() {
                 picked.extend(pick(entry?.1));
@@ -37,7 +37,7 @@ impl Tail {
                 }
             }
             if picked.len() >= most || from == log::START {
-                return Ok((tail, picked.into()));
+                return Ok((follower, picked.into()));
             }
             back = back.saturating_mul(4);
         }
