@@ -62,7 +62,7 @@ const JOINS: &[(&str, &str, &str)] = &[
         "layout::rejected(agent).join(layout::retired(",
         "only shown: where a refused file is kept",
     ),
-    ("src/commands/attach.rs", "room.dir.path().join(&settings.context)", "the context may be outside the room"),
+    ("src/commands/files.rs", "room.dir.path().join(&settings.context)", "the context may be outside the room"),
     ("src/commands/demo.rs", "layout::outbox(\"reviewer\").join(", "shows what an agent without the program does"),
     ("src/query/inbox/mod.rs", "directory.join(name)", "only shown: the file of a message"),
     ("src/cli/verbs/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
