@@ -8,6 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+mod tiers;
+mod words;
+
 #[test]
 fn the_first_session_of_the_readme_runs_as_shown() {
     run_as_shown("README.md", &section(&read("README.md"), "A first session"));
@@ -258,7 +261,8 @@ fn fits(shown: &str, line: &str) -> bool {
 }
 
 fn documents() -> Vec<String> {
-    files("docs").into_iter().filter(|file| file.ends_with(".md")).chain(["README.md".to_owned()]).collect()
+    let pages = files("docs").into_iter().chain(files(".github")).filter(|file| file.ends_with(".md"));
+    pages.chain(["README.md".to_owned()]).collect()
 }
 
 fn files(below: &str) -> Vec<String> {

@@ -28,6 +28,7 @@ mod recovery;
 mod router;
 mod sandbox;
 mod sessions;
+mod skipping;
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod soak;
 mod surroundings;

@@ -2,7 +2,7 @@
 //! of the room that can only be read.
 
 use crate::town::Town;
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, skip};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ fn can_be_made() -> bool {
     let made = Command::new("unshare").args(["--mount", "--pid", "--fork", "--mount-proc", "true"]).output();
     let can = made.is_ok_and(|made| made.status.success());
     if !can {
-        println!("skipped: no namespaces can be made here (needs root and `unshare`)");
+        skip("this user can make no namespaces with `unshare`");
     }
     can
 }

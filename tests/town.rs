@@ -3,7 +3,7 @@
 //! Everything goes through plain files and the real program. Nothing sleeps for a guessed time: a test waits for what
 //! it wants to see, and fails with the router's own words when that has not come within [`PATIENCE`].
 
-use super::world::{Router, World};
+use super::world::{Router, World, skip};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
@@ -240,11 +240,12 @@ pub(crate) fn listing(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Are we root? A test that needs it says so when it is skipped.
+/// Do the tests run as root? Otherwise the named test is skipped.
+#[track_caller]
 pub(crate) fn is_root(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        println!("{test}: skipped, it needs root to make what it tests");
+        skip(format_args!("{test}: needs root"));
     }
     root
 }
@@ -268,9 +269,9 @@ pub(crate) fn exchange(one: &Path, other: &Path) {
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("both are there, on one file system");
 }
 
-/// A Python program that runs beside the test; `None`, with a line that says so, where there is no Python.
+/// A Python program that runs beside the test; `None` where there is no Python, and the test is skipped.
 pub(crate) fn python(script: &str, arguments: &[&Path]) -> Option<Child> {
     let mut command = Command::new("python3");
     command.arg("-c").arg(script).args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
-    command.spawn().map_err(|e| println!("skipped: no python3 here to write with: {e}")).ok()
+    command.spawn().map_err(|e| skip(format_args!("python3 does not start: {e}"))).ok()
 }

@@ -296,6 +296,15 @@ impl Drop for Router {
     }
 }
 
+/// Reports that a test, or a part of one, cannot run on this machine. With `MAILBAG_TEST_ALL=1`, as in `.ci/run`, that
+/// fails the test.
+#[track_caller]
+pub(crate) fn skip(reason: impl std::fmt::Display) {
+    let all = std::env::var_os("MAILBAG_TEST_ALL").is_some_and(|value| value == "1");
+    assert!(!all, "skipped, although MAILBAG_TEST_ALL=1 is set: {reason}");
+    println!("skipped: {reason}");
+}
+
 /// Looks again and again until something is so, or fails the test.
 #[track_caller]
 pub(crate) fn wait(what: &str, mut is_so: impl FnMut() -> bool) {

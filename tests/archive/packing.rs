@@ -2,7 +2,7 @@
 
 use super::packs::{self, all, files};
 use super::{LATER, archive, archive_at};
-use crate::world::World;
+use crate::world::{World, skip};
 use serde_json::json;
 use std::fs;
 
@@ -159,7 +159,7 @@ fn the_line_of_the_docs_gives_a_file_back() {
     archive(&world);
     let tools = ["zstdcat", "jq"].map(|tool| std::process::Command::new(tool).arg("--version").output().is_ok());
     if tools != [true, true] {
-        println!("skipped: zstdcat or jq is not here");
+        skip("zstdcat or jq is not installed");
         return;
     }
     let docs = fs::read_to_string("docs/archive.md").expect("the page");

@@ -2,6 +2,7 @@
 
 use super::{is_refused, nothing_else_happened};
 use crate::town::Town;
+use crate::world::skip;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 
@@ -102,7 +103,7 @@ fn ten_sparse_gigabytes_are_refused_by_their_size_without_being_read() {
     let town = Town::of(&["alice", "bob"]).run();
     let draft = town.room("outbox/alice/.sparse");
     if let Err(e) = File::create(&draft).and_then(|file| file.set_len(10 << 30)) {
-        println!("10 GB sparse: skipped, this file system makes none: {e}");
+        skip(format_args!("a sparse file of 10 GB: this file system makes none: {e}"));
         return;
     }
     fs::rename(&draft, draft.with_file_name("sparse.json")).expect("the same directory");

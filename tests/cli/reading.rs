@@ -1,6 +1,6 @@
 //! `mailbag inbox` and `mailbag read`
 
-use crate::world::World;
+use crate::world::{World, skip};
 use serde_json::Value;
 use std::io::Read;
 use std::process::Stdio;
@@ -54,6 +54,8 @@ fn what_could_not_be_printed_is_not_marked_as_read() {
         let status = world.bare(&["read", "--as", "bob"]).stdout(full).stderr(Stdio::null()).status();
         assert!(!status.expect("it runs").success());
         assert_eq!(world.inbox("bob").len(), 1);
+    } else {
+        skip("no /dev/full");
     }
     // A reader that has enough is no failure, and has read nothing.
     let (reader, writer) = std::io::pipe().expect("a pipe");

@@ -1,7 +1,7 @@
 //! What the machine allows: watches, open files, space, and file systems that tell of nothing.
 
 use super::{finding, report, says};
-use crate::world::World;
+use crate::world::{World, skip};
 use std::process::Command;
 
 /// Directories in the place of `/proc`, with these bounds.
@@ -60,6 +60,7 @@ fn mounted(world: &World, script: &str) -> Option<serde_json::Value> {
 fn mounted_by(world: &World, rights: &str, script: &str) -> Option<serde_json::Value> {
     let may = Command::new("unshare").args([rights, "true"]).output().is_ok_and(|output| output.status.success());
     if !may {
+        skip("this user can make no namespaces with `unshare`");
         return None;
     }
     let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
@@ -134,7 +135,7 @@ fn ext4_without_a_journal_and_ext2_are_told_and_ext4_with_one_is_not() {
     for (mkfs, expected) in [("mkfs.ext4", false)].into_iter().chain(without) {
         match is_told(mkfs) {
             Some(told) => assert_eq!(told, expected, "{mkfs}"),
-            None => println!("{mkfs}: skipped, it needs root and e2fsprogs"),
+            None => skip(format_args!("{mkfs}: needs root and e2fsprogs")),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Two sessions under one id, as far as they can be seen.
 
 use super::{codes, examined, finding, says};
+use crate::town::is_root;
 use crate::world::World;
 use std::process::{Child, Command, Stdio};
 
@@ -40,7 +41,7 @@ fn two_processes_that_are_started_as_one_agent_are_told() {
 
 #[test]
 fn messages_of_several_users_in_one_outbox_are_told() {
-    if !rustix::process::geteuid().is_root() {
+    if !is_root("messages of several users") {
         return;
     }
     let world = World::with(&["alice", "bob"]);

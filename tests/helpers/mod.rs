@@ -10,11 +10,11 @@ mod talking;
 mod tongue;
 
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{World, skip};
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;
-use tongue::compiler;
+use tongue::{compiler, type_checker};
 
 /// One test for each language.
 macro_rules! in_each {
@@ -76,16 +76,14 @@ fn the_helpers_are_sound_in_their_own_language() {
         let said = [output.stdout, output.stderr].concat();
         assert!(output.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&said));
     };
-    let is_here = |program: &str| Command::new(program).arg("--version").output().is_ok();
     for (language, name) in [("python", "mailbag.py"), ("typescript", "mailbag.ts"), ("shell", "mailbag.sh")] {
         world.ok(&["helper", language, "-o", name]);
     }
     run("python3", &["-W", "error", "-m", "py_compile", "mailbag.py"]);
     run("sh", &["-n", "mailbag.sh"]);
-    if is_here("mypy") {
-        run("mypy", &["--strict", "--python-version", "3.9", "mailbag.py"]);
-    } else {
-        println!("skipped: no mypy here");
+    match type_checker() {
+        Some(mypy) => run(&mypy, &["--strict", "--python-version", "3.9", "mailbag.py"]),
+        None => skip("mypy is not installed; .ci/run installs it"),
     }
     match compiler() {
         Some(compiler) => {
@@ -96,7 +94,7 @@ fn the_helpers_are_sound_in_their_own_language() {
             let words = [&[compiler.as_str()], &strict[..], &modules[..], &[types.as_str(), "mailbag.ts"]].concat();
             run("node", &words);
         }
-        None => println!("skipped: no typescript here; .ci/run installs it"),
+        None => skip("TypeScript is not installed; .ci/run installs it"),
     }
 }
 

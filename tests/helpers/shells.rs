@@ -1,7 +1,7 @@
 //! The shell helper in the shells that people have: bash, dash and zsh.
 
 use crate::town::Town;
-use crate::world::World;
+use crate::world::{World, skip};
 use std::process::{Command, Output};
 
 const SHELLS: [&str; 3] = ["bash", "dash", "zsh"];
@@ -13,12 +13,12 @@ fn town() -> Town {
     town
 }
 
-/// Runs a script in a shell; `None`, with a line that says so, where there is no such shell.
+/// Runs a script in a shell; `None` where there is no such shell, and that part of the test is skipped.
 fn run(world: &World, shell: &str, args: &[&str]) -> Option<Output> {
     let mut command = Command::new(shell);
     command.args(args).current_dir(world.path()).env("MAILBAG_AGENT", "alice").env_remove("MAILBAG_ROOM");
     command.env_remove("MAOS_MESSAGE_DIR").env_remove("MAOS_SESSION_ID");
-    command.output().map_err(|e| println!("skipped: no {shell} here: {e}")).ok()
+    command.output().map_err(|e| skip(format_args!("{shell} does not start: {e}"))).ok()
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -1,6 +1,7 @@
 //! A helper in its own language, with the driver that the tests talk to.
 
 use crate::town::{PATIENCE, Town, so_within};
+use crate::world::skip;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -23,11 +24,14 @@ pub(super) enum Fault {
 }
 
 impl Tongue {
-    /// Can it be spoken here? If not, it says why.
+    /// Can this machine run the language? Otherwise the test is skipped.
     pub(super) fn is_here(self) -> bool {
-        self != Tongue::TypeScript || node().is_ok() || {
-            println!("skipped: {}", node().err().unwrap_or_default());
-            false
+        match node() {
+            Err(reason) if self == Tongue::TypeScript => {
+                skip(reason);
+                false
+            }
+            _ => true,
         }
     }
 
@@ -178,4 +182,11 @@ fn prepare_node() -> Node {
 pub(super) fn compiler() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
     Some(target.join("node/node_modules/typescript")).filter(|compiler| compiler.join("bin/tsc").exists())
+}
+
+/// The checker of Python's types: the one that `.ci/run` installs, or the one on the `PATH`.
+pub(super) fn type_checker() -> Option<String> {
+    let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?.join("mypy/bin/mypy").display().to_string();
+    let candidates = [installed, "mypy".to_owned()];
+    candidates.into_iter().find(|mypy| Command::new(mypy).arg("--version").output().is_ok())
 }

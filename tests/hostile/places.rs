@@ -1,6 +1,7 @@
 //! One agent's directories: whatever is wrong with them is that agent's, and neither ends nor busies the router.
 
 use crate::town::{PATIENCE, Town, copy_program, is_root, listing, so_within, tool};
+use crate::world::skip;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +12,13 @@ use std::time::Duration;
 struct Dead(PathBuf);
 
 impl Dead {
-    /// `None`, with a line that says so, where nothing can be mounted.
+    /// `None` where nothing can be mounted, and the test is skipped.
     fn over(place: &Path) -> Option<Dead> {
         let script =
             "exec 9<>/dev/fuse && mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0,allow_other none \"$0\"";
         let mounted = Command::new("sh").arg("-c").arg(script).arg(place).output().expect("a shell");
         if !mounted.status.success() {
-            println!("dead mounts: skipped, {}", String::from_utf8_lossy(&mounted.stderr));
+            skip(format_args!("dead mounts: {}", String::from_utf8_lossy(&mounted.stderr)));
             return None;
         }
         let dead = fs::metadata(place).expect_err("its server has died");
@@ -163,7 +164,7 @@ fn with_few(town: &mut Town, setting: &str, most: u32) -> bool {
     let run = town.bare(&["run"]);
     let mut command = Command::new("unshare");
     if !Command::new("unshare").args(["-Ur", "true"]).status().is_ok_and(|status| status.success()) {
-        println!("few watches: skipped, no user namespaces here");
+        skip("few watches: this user can make no user namespaces");
         return false;
     }
     command.args(["-Ur", "sh", "-c", &script]).arg(run.get_program()).args(run.get_args());

@@ -1,6 +1,7 @@
 //! The official client in Python: it calls every tool, and two of them talk while the router is killed.
 
 use crate::town::{PATIENCE, Town, so_within};
+use crate::world::skip;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,14 +13,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The version of the client; another one may behave otherwise.
 const CLIENT: &str = "mcp==2.3.0";
 
-/// A Python that has the client; `None`, with a line that says why, where it can't be had. `.ci/run` doesn't allow that.
+/// A Python that has the client; `None` where the client cannot be installed, and the test is skipped.
 fn python() -> Option<PathBuf> {
     static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let python = PYTHON.get_or_init(install);
     if let Err(why) = python {
-        let is_needed = std::env::var("MAILBAG_TEST_MCP_CLIENT").is_ok_and(|text| text == "needed");
-        assert!(!is_needed, "the official MCP client is needed here: {why}");
-        println!("skipped: no official MCP client here: {why}");
+        skip(format_args!("the official MCP client cannot be installed: {why}"));
     }
     python.clone().ok()
 }

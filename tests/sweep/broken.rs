@@ -9,6 +9,7 @@ use super::scenario::{Setting, World};
 use super::story::count;
 use super::sweeps::{Done, full, green};
 use super::tracer::{End, Moment, Plan, Tracer};
+use crate::world::skip;
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io;
@@ -142,7 +143,7 @@ fn a_write_error_that_passes_on_a_real_file_system() -> Done {
     let setting = Setting { seed: 41, stays: true, power: true, ..Setting::default() };
     for kind in KINDS {
         match kind.unavailable() {
-            Some(why) => println!("write errors that pass on {}: skipped, {why}", kind.0),
+            Some(why) => skip(format_args!("write errors that pass on {}: {why}", kind.0)),
             None => {
                 let figures = side_by_side(stories(&setting)?, usize::MAX, |_, story| play(kind, &setting, &story))?;
                 green(&format!("write errors that pass on {}", kind.0), &figures)?;

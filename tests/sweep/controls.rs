@@ -10,6 +10,7 @@ use super::story::{Ground, Power, Strike};
 use super::{broken, passing};
 use super::sweeps::{Done, Points, after_the_log_grew, cuts, green, kills, sweep, sweep_until, unordered_cuts};
 use super::tracer::Plan;
+use crate::world::skip;
 use std::io;
 
 type Found = io::Result<Figures>;
@@ -17,7 +18,7 @@ type Found = io::Result<Figures>;
 /// Runs a sweep with this protection off until something is wrong, and fails if nothing ever is.
 pub(crate) fn red(fault: &str, setting: Setting, sweep: impl Fn(&Setting) -> Found) -> Done {
     if !cfg!(feature = "faults") {
-        println!("control {fault}: skipped, the program was built without the feature `faults`");
+        skip(format_args!("control {fault}: the program was built without the feature `faults`"));
         return Ok(());
     }
     let env = [setting.env.clone(), vec![("MAILBAG_FAULT", fault.to_owned())]].concat();
@@ -40,7 +41,7 @@ pub(crate) fn red_on(
     stories: impl Fn(&Setting) -> io::Result<Vec<Vec<Strike>>>,
 ) -> Done {
     if let Some(why) = kind.unavailable() {
-        println!("control {fault} on {kind}: skipped, {why}");
+        skip(format_args!("control {fault} on {kind}: {why}"));
         return Ok(());
     }
     red(fault, setting, |setting| sweep_until(1, || Ground::device(kind), setting, stories(setting)?))

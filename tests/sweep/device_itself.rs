@@ -1,6 +1,7 @@
 //! The power cut tried by hand: what was synced stays, what was not does not, and no device is left over.
 
 use super::device::{Cut, KINDS, Kind, PowerDevice};
+use crate::world::skip;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ type Done = Result<(), Box<dyn std::error::Error>>;
 fn each(test: fn(Kind) -> Done) -> Done {
     for kind in KINDS {
         match kind.unavailable() {
-            Some(why) => println!("power cut on {kind}: skipped, {why}"),
+            Some(why) => skip(format_args!("power cuts on {kind}: {why}")),
             None => test(kind)?,
         }
     }

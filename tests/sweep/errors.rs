@@ -8,6 +8,7 @@ use super::scenario::{Setting, World};
 use super::story::{Ground, Power, Strike, count};
 use super::sweeps::{Done, full, green, sweep};
 use super::tracer::{End, Plan, Tracer};
+use crate::town::is_root;
 use libc::{ EACCES, EDQUOT, EEXIST, EINTR, EIO, EMFILE, ENODEV, ENOSPC, ENOTCONN, EREMOTEIO, ESTALE, ETIMEDOUT, EUCLEAN, EXDEV, };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -106,8 +107,7 @@ fn failures(made: &BTreeMap<&'static str, usize>, seed: u64) -> Vec<Vec<Strike>>
 
 #[test]
 fn a_disk_that_is_full_delays_and_loses_nothing() -> Done {
-    if !rustix::process::geteuid().is_root() {
-        println!("full disks: skipped, it needs root to mount a small one");
+    if !is_root("full disks") {
         return Ok(());
     }
     let mut figures = Figures::default();

@@ -11,7 +11,7 @@
 //! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `errors` and `archive`;
 //! `controls` shows that each sweep turns red when a protection is missing.
 //!
-//! They need Linux's ptrace; elsewhere one test says that they were skipped.
+//! They need Linux's ptrace; elsewhere one test is skipped in their place.
 
 macro_rules! on_traceable_machines {
     ($($module:ident)*) => {
@@ -22,7 +22,7 @@ macro_rules! on_traceable_machines {
         #[cfg(not(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"))))]
         #[test]
         fn skipped() {
-            println!("sweep: skipped, it needs ptrace as Linux with glibc on x86_64 or aarch64 has it");
+            crate::world::skip("the sweeps need ptrace, so Linux with glibc on x86_64 or aarch64");
         }
     };
 }

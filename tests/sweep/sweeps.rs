@@ -7,6 +7,7 @@ use super::letters::Random;
 use super::scenario::Setting;
 use super::story::{Ground, Power, Strike, count, play};
 use super::tracer::{Moment, Outcome};
+use crate::world::skip;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Mutex;
@@ -213,7 +214,7 @@ pub(crate) fn devices() -> Vec<Kind> {
     let mut devices = Vec::new();
     for kind in KINDS {
         match kind.unavailable() {
-            Some(why) => println!("power cuts on {kind}: skipped, {why}"),
+            Some(why) => skip(format_args!("power cuts on {kind}: {why}")),
             None => devices.push(kind),
         }
     }

@@ -1,6 +1,7 @@
 //! The tracer tried on small programs whose files show exactly which calls happened.
 
 use super::tracer::{End, Moment, Outcome, Plan, Tracer};
+use crate::world::skip;
 use std::cell::Cell;
 use std::fs;
 use std::io;
@@ -24,7 +25,7 @@ fn python(room: &Path, script: &str) -> Option<Command> {
     match Command::new("python3").arg("--version").output() {
         Ok(version) if version.status.success() => Some(command),
         _ => {
-            println!("skipped: no python3 here to make this call with");
+            skip("python3 is not installed");
             None
         }
     }

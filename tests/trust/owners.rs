@@ -10,7 +10,7 @@ use std::process::Command;
 
 const NOBODY: &str = "65534:65534";
 
-/// A room with mail, and with a program in it, of the user nobody; `None`, with a line that says so, without root.
+/// A room with mail and a program in it, which belongs to the user nobody; `None` without root, and the test is skipped.
 fn foreign(test: &str) -> Option<Town> {
     if !is_root(test) {
         return None;

@@ -1,6 +1,6 @@
 //! A terminal of a given size that a test can type into and look at: tmux.
 
-use crate::world::World;
+use crate::world::{World, skip};
 use std::process::{Command, Output};
 
 /// A tmux server of its own with one window, ended when dropped.
@@ -38,7 +38,7 @@ impl Terminal<'_> {
                 None => command.env_remove(name),
             };
         }
-        let output = command.output().map_err(|e| println!("skipped: no tmux here to look at a terminal with: {e}"));
+        let output = command.output().map_err(|e| skip(format_args!("tmux does not start: {e}")));
         let output = output.ok()?;
         assert!(output.status.success(), "{output:?}");
         Some(Terminal { world, socket })

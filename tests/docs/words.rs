@@ -1,0 +1,70 @@
+//! The words of the documentation: the glossary is in order, and no page uses a term that the glossary replaces.
+
+use super::read;
+use regex::Regex;
+
+/// The pages that are written in the words of the glossary.
+const PAGES: &[&str] = &["docs/glossary.md"];
+
+/// A term that is not used any more, as a pattern, and what to write instead. Code is exempt: `rungs` is a name in JSON.
+const REPLACED: &[(&str, &str)] = &[
+    (r"\bfold(s|ed|ing)?\b", "state; read the log into the state"),
+    (r"\brungs?\b", "status"),
+    (r"\bladders?\b", "the statuses"),
+    (r"\b(the|of|their|agents'|its) lives\b", "activity"),
+    (r"\bspellings?\b", "dialect, or form"),
+    (r"\bwhat waits\b", "pending messages"),
+    (r"\b[Ww]hoever\b", "the agent, the person, the process"),
+    (r"\b(of|is|to) nobody\b", "unidentified, unregistered, no agent"),
+    (r"\bof no use\b", "expired"),
+    (r"\bto and fro\b", "back and forth"),
+    (r"\bstands?\b", "is, remains, contains"),
+];
+
+#[test]
+fn the_glossary_has_each_term_once_and_in_order() {
+    let glossary = read("docs/glossary.md");
+    let terms: Vec<&str> = glossary.lines().filter_map(|line| line.strip_prefix("| **")?.split("**").next()).collect();
+    assert!(terms.len() > 50, "{terms:?}");
+    assert!(terms.is_sorted_by(|one, next| one < next), "not in order, or not once each: {terms:#?}");
+}
+
+#[test]
+fn the_pages_use_the_words_of_the_glossary() {
+    let mut wrong = Vec::new();
+    for page in PAGES {
+        for (at, line) in prose(&read(page)) {
+            wrong.extend(replaced(&line).map(|(word, instead)| format!("{page}:{at}: \"{word}\": write {instead}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_replaced_term_is_found_in_prose_and_not_in_code() {
+    let found = |text: &str| prose(text).iter().flat_map(|(_, line)| replaced(line).collect::<Vec<_>>()).count();
+    assert_eq!(found("The fold climbs a ladder; whoever reads it stands there."), 4);
+    assert_eq!(found("The event `rungs`\n```text\nthe ladder\n```\nis a manifold understanding.\n"), 0);
+}
+
+/// The terms in a line that the glossary replaces, each with what to write instead.
+fn replaced(line: &str) -> impl Iterator<Item = (String, &'static str)> {
+    REPLACED.iter().filter_map(move |(pattern, instead)| {
+        let pattern = Regex::new(pattern).expect("a pattern");
+        Some((pattern.find(line)?.as_str().to_owned(), *instead))
+    })
+}
+
+/// The lines of a page with their numbers, without blocks of code and words of code.
+fn prose(page: &str) -> Vec<(usize, String)> {
+    let (mut lines, mut is_code) = (Vec::new(), false);
+    for (n, line) in page.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code && !line.starts_with("    ") {
+            // Every second part between backticks is code.
+            lines.push((n + 1, line.split('`').step_by(2).collect::<Vec<_>>().join("…")));
+        }
+    }
+    lines
+}
