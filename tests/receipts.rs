@@ -1,6 +1,7 @@
 //! The ladder: what left an inbox was seen, who got a message says how far it has come, and time does the rest.
 
 mod acks;
+mod numbers;
 mod seen;
 mod timing;
 

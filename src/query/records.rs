@@ -12,7 +12,7 @@ use crate::room::Room;
 pub struct Filter {
     /// Those accepted from then on.
     pub since: Option<Stamp>,
-    /// Those of this event.
+    /// Those of this event, and those that tell of such beside their own.
     pub event: Option<Event>,
 }
 
@@ -46,6 +46,11 @@ pub const EVENTS: [Event; 7] =
 
 impl Filter {
     fn fits(&self, record: &Record) -> bool {
-        self.event.is_none_or(|event| record.event == event) && self.since.is_none_or(|since| record.stamp() >= since)
+        let tells = |event| match event {
+            Event::Receipts => !record.rungs.is_empty(),
+            Event::Settled => !record.settled.is_empty(),
+            event => record.event == event,
+        };
+        self.event.is_none_or(tells) && self.since.is_none_or(|since| record.stamp() >= since)
     }
 }

@@ -150,15 +150,14 @@ impl<'a> Tracing<'a> {
     }
 
     fn take(&mut self, record: Record) {
+        self.climb(&record.rungs, &record.at, None, None);
+        if self.settled.is_none() && record.settled.iter().any(|(from, to)| (from..=to).contains(&&self.meant.seq)) {
+            self.settled = Some(record.at.clone());
+        }
         match record.event {
-            Event::Receipts => self.climb(&record.rungs, &record, None),
-            Event::Settled if self.settled.is_none() => {
-                let covers = record.settled.iter().any(|(from, to)| (from..=to).contains(&&self.meant.seq));
-                self.settled = Some(record.at).filter(|_| covers);
-            }
             Event::Accepted => {
                 if let Some(Act::Ack(climbs)) = &record.act {
-                    self.climb(climbs, &record, text(&record, "body"));
+                    self.climb(climbs, &record.at, record.from.as_deref(), text(&record, "body"));
                 } else if self.is_answered_by(&record) {
                     let from = record.from.as_deref().unwrap_or_default().to_owned();
                     let id = record.id.clone().unwrap_or_default();
@@ -170,10 +169,10 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    fn climb(&mut self, climbs: &[Climb], record: &Record, note: Option<String>) {
+    fn climb(&mut self, climbs: &[Climb], at: &str, by: Option<&str>, note: Option<String>) {
         for climb in climbs.iter().filter(|climb| climb.seqs.contains(&self.meant.seq)) {
-            let by = record.from.as_deref().map(str::to_owned);
-            let step = Step { status: climb.status, at: Some(record.at.clone()), by, note: note.clone() };
+            let (at, by) = (Some(at.to_owned()), by.map(str::to_owned));
+            let step = Step { status: climb.status, at, by, note: note.clone() };
             self.steps.entry(climb.agent.to_string()).or_default().push(step);
         }
     }

@@ -71,7 +71,7 @@ pub struct Router {
     notices: Vec<Notice>,
     /// Notices that could not be written yet.
     held: Vec<Notice>,
-    /// Did a message change the registry since the last `settled`?
+    /// Was a message applied to the registry since the last `settled`?
     pub(crate) acted: bool,
     /// How much a batch takes.
     share: share::Share,
@@ -235,17 +235,17 @@ impl Router {
         self.outboxes.is_idle() && self.claims.is_empty() && self.notices.is_empty()
     }
 
-    /// Records durably that everything delivered so far is settled, and what left inboxes. For when nothing has happened
-    /// for a while.
+    /// Makes durable what was delivered, and records what left inboxes and what changed the registry. For when nothing has
+    /// happened for a while. Which other records are settled, the next message's record tells.
     pub fn settle(&mut self) -> Result<()> {
-        if self.done.is_empty() && self.observed.is_empty() {
-            return Ok(());
+        if self.observed.is_empty() && !self.changes_are_open() {
+            return self.barrier.pass();
         }
         // What is observed of a message's time and who is told of it stand in one batch.
         if !self.notices.is_empty() {
             return self.route().map(drop);
         }
-        let staged = self.stage_settled();
+        let staged = self.stage_alone();
         let committed = self.commit(staged)?;
         let delivered = self.deliver(committed)?;
         let projected = self.project(delivered)?;
@@ -302,9 +302,14 @@ impl Router {
         Ok(reload)
     }
 
-    /// Is there anything delivered that is not recorded as settled?
+    /// Is everything durable that was delivered so far, and every change of the registry settled?
     pub fn is_settled(&self) -> bool {
-        self.done.is_empty()
+        self.barrier.is_empty() && !self.changes_are_open()
+    }
+
+    // Did a message change the registry whose record is not settled yet?
+    fn changes_are_open(&self) -> bool {
+        self.acted && !self.done.is_empty()
     }
 
     /// What this router did.

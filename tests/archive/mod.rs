@@ -28,7 +28,7 @@ fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Comman
 /// Routes what waits, one pass to a message, in small segments.
 #[cfg(feature = "faults")]
 fn route(world: &World) {
-    with_segments(world, 1500, &["run", "--once"]).assert().success();
+    with_segments(world, 1000, &["run", "--once"]).assert().success();
 }
 
 /// alice writes to bob, and it is routed.

@@ -142,8 +142,7 @@ fn line(record: &Record) -> String {
     let kind = text("type").unwrap_or_default();
     let rest = match record.event {
         Event::Room => record.room.clone().unwrap_or_default(),
-        Event::Settled => record.settled.iter().map(|(from, to)| format!("{from}-{to}")).collect::<Vec<_>>().join(", "),
-        Event::Receipts => climbs(&record.rungs),
+        Event::Settled | Event::Receipts => String::new(),
         Event::Duplicate => format!("{from} {id} repeats {}", record.of.unwrap_or(0)),
         Event::Refused => {
             let line = record.line.map(|line| format!(" line {line}")).unwrap_or_default();
@@ -154,7 +153,15 @@ fn line(record: &Record) -> String {
         Event::Accepted | Event::Notice => format!("{from}{to}  {kind}  {id}  {about}"),
     };
     let head = format!("{:>6}  {}  {:<9}", record.seq, to_the_second(&record.at), record.event.as_str());
-    format!("{head}  {}", sanitize::line(&rest))
+    let settled = record.settled.iter().map(|(from, to)| format!("{from}-{to}")).collect::<Vec<_>>().join(", ");
+    let settled = match record.event {
+        Event::Settled => settled,
+        _ if settled.is_empty() => settled,
+        _ => format!("settled {settled}"),
+    };
+    let parts = [rest, climbs(&record.rungs), settled];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{head}  {}", sanitize::line(&parts.join("  ")))
 }
 
 fn climbs(climbs: &[Climb]) -> String {

@@ -188,14 +188,13 @@ impl State {
         (self.last, self.end) = (at, Position { offset: at.offset + length, ..at });
         let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
         self.claim = self.claim.max(number);
+        record.settled.iter().for_each(|&(from, to)| self.settle(from, to));
+        self.climb(&record.rungs, true);
+        let seen = record.rungs.iter().filter(|climb| climb.status == Status::Seen);
+        seen.for_each(|climb| self.activity.read(&climb.agent, stamp));
         match record.event {
             Event::Room => self.room = record.room,
-            Event::Receipts => {
-                self.climb(&record.rungs, true);
-                let seen = record.rungs.iter().filter(|climb| climb.status == Status::Seen);
-                seen.for_each(|climb| self.activity.read(&climb.agent, stamp));
-            }
-            Event::Settled => record.settled.iter().for_each(|&(from, to)| self.settle(from, to)),
+            Event::Receipts | Event::Settled => {}
             Event::Accepted => {
                 self.counts.accepted += 1;
                 self.counts.copies += record.to.iter().map(|group| group.agents.len() as u64).sum::<u64>();

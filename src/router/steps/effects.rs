@@ -81,8 +81,8 @@ impl Router {
         let after = registry.to_json();
         if after != before {
             self.room.dir.replace(layout::REGISTRY, after.as_bytes())?;
-            self.acted = true;
         }
+        self.acted = true;
         self.registry = Arc::new(registry);
         Ok(())
     }

@@ -39,7 +39,7 @@ impl Router {
     pub(crate) fn stage(&mut self, Addressed(ruled): Addressed) -> Staged {
         let Staged(mut entries) = match ruled.is_empty() {
             true => return Staged(Vec::new()),
-            false => self.stage_settled(),
+            false => self.stage_own(),
         };
         let mut left = HashSet::new();
         for mut one in ruled {
@@ -64,26 +64,36 @@ impl Router {
         Staged(entries)
     }
 
-    /// The records that every batch begins with: the room's, in an empty log, what the barrier of this batch will have
-    /// settled, and what was seen to leave inboxes.
-    pub(crate) fn stage_settled(&mut self) -> Staged {
-        let mut records = Vec::new();
-        if self.state.seq == 0 {
-            // Which room that is, the commit says, which makes sure of it.
-            records.push(Record::new(Event::Room));
-        }
-        if !self.done.is_empty() {
-            let mut record = Record::new(Event::Settled);
-            record.settled = ranges(self.done.iter().copied());
-            records.push(record);
-        }
-        records.extend(self.stage_receipts());
+    // The records that come before those of messages: the room's, in an empty log, and the one that settles changes of
+    // the registry. Programs of earlier releases read `settled` only there, and would make such a change again.
+    fn stage_own(&self) -> Staged {
+        let room = (self.state.seq == 0).then_some(Event::Room);
+        let settled = self.changes_are_open().then_some(Event::Settled);
+        self.numbered(room.into_iter().chain(settled))
+    }
+
+    /// A batch without messages, for what is settled and what was seen to leave inboxes.
+    pub(crate) fn stage_alone(&self) -> Staged {
+        self.numbered([if self.changes_are_open() { Event::Settled } else { Event::Receipts }])
+    }
+
+    fn numbered(&self, events: impl IntoIterator<Item = Event>) -> Staged {
         let (mut seq, mut at) = (self.state.seq, self.state.at);
-        for record in &mut records {
+        let entry = |event| {
             (seq, at) = (seq + 1, at.next());
-            (record.seq, record.at) = (seq, at.to_string());
+            let record = Record { seq, at: at.to_string(), ..Record::new(event) };
+            Entry { record, staged: Vec::new(), shown: None }
+        };
+        Staged(events.into_iter().map(entry).collect())
+    }
+
+    // What the barrier of this batch will have settled, and what was seen to leave inboxes, is part of the first record, so
+    // that messages have consecutive numbers.
+    fn note_settled(&mut self, entries: &mut [Entry]) {
+        if let Some(first) = entries.iter_mut().find(|entry| entry.record.event != Event::Room) {
+            first.record.settled = ranges(self.done.iter().copied());
+            first.record.rungs = self.stage_receipts();
         }
-        Staged(records.into_iter().map(|record| Entry { record, staged: Vec::new(), shown: None }).collect())
     }
 
     fn stage_one(&mut self, one: Ruled, seq: u64, at: Stamp) -> Result<Entry> {
@@ -220,6 +230,7 @@ impl Router {
             Ok(end) => end,
             Err(e) => return self.unstage(entries, temporary(e)?),
         };
+        self.note_settled(&mut entries);
         self.barrier.pass()?;
         let (lines, places) = self.chain(&mut entries, end);
         if let Err(e) = self.log.append(&lines) {
@@ -235,11 +246,14 @@ impl Router {
             if let Some(claim) = record.claim.as_ref().filter(|_| !self.waiting.is_empty()) {
                 self.waiting.over(&format!("{}/{claim}", layout::CLAIM));
             }
-            match record.event {
-                Event::Settled => self.done.retain(|seq| !record.settled.iter().any(|(a, b)| (a..=b).contains(&seq))),
-                Event::Room => {}
-                Event::Receipts => self.receipts_are_written(),
-                _ => seqs.push(record.seq),
+            if !record.settled.is_empty() {
+                self.done.retain(|seq| !record.settled.iter().any(|(a, b)| (a..=b).contains(&seq)));
+            }
+            if !record.rungs.is_empty() {
+                self.receipts_are_written();
+            }
+            if !matches!(record.event, Event::Room | Event::Receipts | Event::Settled) {
+                seqs.push(record.seq);
             }
             self.state.apply(record, at, length, hash);
         }

@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
 use crate::log::state::Place;
-use crate::message::record::{Event, Record};
+use crate::message::record::Record;
 use crate::message::status::{Climb, Status};
 use crate::router::Router;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -162,29 +162,26 @@ impl Router {
             .collect()
     }
 
-    /// What was observed as a record for the next batch, whose barrier makes it durable.
-    pub(crate) fn stage_receipts(&mut self) -> Option<Record> {
-        if self.observed.is_empty() {
-            return None;
-        }
-        let mut record = Record::new(Event::Receipts);
+    /// What was observed, for a record of the next batch, whose barrier makes it durable.
+    pub(crate) fn stage_receipts(&mut self) -> Vec<Climb> {
+        let mut climbs = Vec::new();
         for ((agent, _), (status, mut seqs)) in std::mem::take(&mut self.observed.climbs) {
             seqs.sort_unstable();
             for place in [layout::inbox(&agent), layout::taken(&agent)] {
                 self.room.dir.sub(place).iter().for_each(|dir| self.barrier.dir(dir));
             }
-            record.rungs.push(Climb { status, agent, seqs });
+            climbs.push(Climb { status, agent, seqs });
         }
         self.observed.since = None;
-        Some(record)
+        climbs
     }
 
     /// The log could not take it: it is as if it had not been observed.
     pub(crate) fn unstage_receipts(&mut self, record: Record) {
         for Climb { status, agent, seqs } in record.rungs {
             self.observed.climbs.insert((agent, status as u8), (status, seqs));
+            self.observed.since = Some(Instant::now());
         }
-        self.observed.since = Some(Instant::now());
     }
 
     /// The log has it: markers of what left are of no use any more.
