@@ -84,7 +84,7 @@ fn a_room_that_is_refused_keeps_its_damaged_log_where_it_stands() {
 #[track_caller]
 fn is_rolled_back(world: &World, args: &[&str], names: &str) {
     let said = world.fails(65, &[&["log", "verify"], args].concat());
-    assert!(said.contains("the log ends with record") && said.contains(names), "{said}");
+    assert!(said.contains("the log ends at record") && said.contains(names), "{said}");
 }
 
 #[test]
@@ -133,10 +133,10 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     fs::remove_dir_all(world.room("sent")).expect("removed");
     world.ok(&["log", "verify"]);
     world.ok(&["log", "verify", "--head", &early]);
-    is_rolled_back(&world, &["--head", &head], "the head that you gave");
+    is_rolled_back(&world, &["--head", &head], "the given head");
     let other = format!("{} {} {}", words[0], "0".repeat(64), words[2]);
     let said = world.fails(65, &["log", "verify", "--head", &other]);
-    assert!(said.contains("it is not the record"), "{said}");
+    assert!(said.contains("differs from the one"), "{said}");
     let said = used().fails(65, &["log", "verify", "--head", &head]);
     assert!(said.contains("the head is of room"), "{said}");
     assert!(world.fails(65, &["log", "verify", "--head", "x"]).contains("mailbag log head"));

@@ -159,7 +159,7 @@ impl Reply {
             sessions::told_of_loss(room, caller, agent)?;
         }
         sessions::note(room, client, &event.name, self.agent.as_deref(), self.trouble.clone())?;
-        if room.holder()?.is_none() && status::anything_waits(room)? {
+        if room.holder()?.is_none() && status::anything_pending(room)? {
             begin_pass(room)?;
         }
         Ok(())

@@ -173,7 +173,7 @@ pub fn route(room: &Room) -> Result<Passed> {
 /// Routes what waits, if anything does: for who only looks. A look at the outboxes costs less than to begin a pass, which
 /// reads the state of the whole room.
 pub fn route_waiting(room: &Room) -> Result<()> {
-    if status::anything_waits(room)? {
+    if status::anything_pending(room)? {
         route(room)?;
     }
     Ok(())

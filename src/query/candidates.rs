@@ -1,4 +1,4 @@
-//! How everybody stands, for `any_<role>`, as far as it can be told from outside the router.
+//! Facts about agents by which `any_<role>` chooses one, as seen from outside the router.
 
 use crate::base::clock::Stamp;
 use crate::log::state::{self, State};
@@ -8,21 +8,21 @@ use crate::room::sessions::Calls;
 use crate::room::{Room, inbox};
 use crate::router::projections::roster;
 
-/// Counts unread mail only for who is asked about, and knows activity only where the log was read.
+/// Counts unread mail on demand. Activity is known only if the log was read.
 pub struct Candidates<'a> {
     room: &'a Room,
     registry: &'a Registry,
-    /// What the log amounts to.
+    /// The state computed from the log.
     state: State,
 }
 
 impl<'a> Candidates<'a> {
-    /// Without the log: quick, and good enough to tell whether a message would be refused.
+    /// Without the log: fast, and enough to tell whether the router would reject a message.
     pub fn quick(room: &'a Room, registry: &'a Registry) -> Candidates<'a> {
         Candidates { room, registry, state: State::default() }
     }
 
-    /// With the log's word on who was active when; a log that can't be read counts as empty.
+    /// With activity from the log. An unreadable log counts as empty.
     pub fn whole(room: &'a Room, registry: &'a Registry) -> Candidates<'a> {
         let state = state::committed(&room.dir).unwrap_or_default();
         Candidates { room, registry, state }
@@ -49,7 +49,7 @@ impl Standing for Candidates<'_> {
     fn taken(&mut self, _agent: &str) {}
 }
 
-/// NoCandidates is known: for checks without a room.
+/// No agent is known: for checks without a room.
 pub struct NoCandidates;
 
 impl Standing for NoCandidates {

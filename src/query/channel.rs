@@ -1,4 +1,4 @@
-//! Channels: which there are, what was said in one, and what is being said.
+//! Channels: list them, read a conversation, and follow a conversation.
 
 use crate::base::error::{Doing, Error, Result, nearest};
 use crate::base::limits;
@@ -16,17 +16,17 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 pub struct Channel {
     /// Its name.
     pub channel: String,
-    /// How many messages were sent to it.
+    /// Number of messages sent to it.
     pub messages: u64,
-    /// When the last one was accepted.
+    /// Accept time of the last message.
     pub last: Option<String>,
 }
 
-/// A line of a conversation, as it stands there and as what it says.
+/// A line of a conversation: raw text and parsed value.
 pub struct Said {
-    /// The line, without its end.
+    /// The line without its newline.
     pub text: String,
-    /// What it says; `null` for a line that is no JSON.
+    /// The parsed line; `null` if the line is not JSON.
     pub value: Value,
 }
 
@@ -35,18 +35,18 @@ impl Said {
         Said { text: text.to_owned(), value: serde_json::from_str(text).unwrap_or_default() }
     }
 
-    /// The record that it shows.
+    /// The number of the record that the line shows.
     pub fn seq(&self) -> Option<u64> {
         self.value.pointer("/metadata/delivery/seq").and_then(Value::as_u64)
     }
 
-    /// When it was accepted.
+    /// When the message was accepted.
     pub fn accepted_at(&self) -> Option<&str> {
         self.value.pointer("/metadata/delivery/accepted_at").and_then(Value::as_str)
     }
 }
 
-/// Every channel of the room, in the order of the names.
+/// All channels of the room, sorted by name.
 pub fn list(room: &Room) -> Result<Vec<Channel>> {
     let mut channels = Vec::new();
     for channel in names(room)? {
@@ -63,24 +63,24 @@ pub fn list(room: &Room) -> Result<Vec<Channel>> {
     Ok(channels)
 }
 
-/// The conversation of a channel that must be there.
+/// The conversation of a channel that must exist.
 pub fn find<'a>(room: &'a Room, channel: &str) -> Result<Conversation<'a>> {
     let names = names(room)?;
     if names.iter().any(|name| name == channel) {
         return Ok(Conversation::of(room, channel));
     }
     let cure = match nearest(channel, names.iter().map(String::as_str)).as_slice() {
-        [] => "`mailbag channel list` shows those there are; a message with `channel` in it makes one".to_owned(),
+        [] => "`mailbag channel list` shows the channels; a message with the field `channel` creates one".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),
     };
-    Err(Error::NotFound { what: format!("there is no channel {}", quoted(channel)), cure })
+    Err(Error::NotFound { what: format!("no channel {}", quoted(channel)), cure })
 }
 
-/// The conversation of a channel that may come to be; `true` if it is there already.
+/// The conversation of a channel that may not exist yet; `true` if it exists.
 pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(Conversation<'a>, bool)> {
     if !id::is_name(channel) {
-        let cure = format!("write letters, digits, . _ and -, at most {}", limits::NAME);
-        return Err(Error::Usage { what: format!("no channel can be called {}", quoted(channel)), cure });
+        let cure = format!("use letters, digits, `.`, `_` and `-`, at most {} characters", limits::NAME);
+        return Err(Error::Usage { what: format!("{} is not a valid channel name", quoted(channel)), cure });
     }
     Ok((Conversation::of(room, channel), names(room)?.iter().any(|name| name == channel)))
 }
@@ -101,12 +101,12 @@ fn names(room: &Room) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A conversation that is read line by line, and read on when it has grown.
+/// A conversation that is read line by line and can be followed as it grows.
 pub struct Conversation<'a> {
     room: &'a Room,
     channel: String,
     open: Option<Open>,
-    /// The last record that was handed out.
+    /// The last record that was returned.
     seq: u64,
 }
 
@@ -121,8 +121,8 @@ impl<'a> Conversation<'a> {
         Conversation { room, channel: channel.to_owned(), open: None, seq: 0 }
     }
 
-    /// Hands out every line that has come since the last time. A file that was made again is read anew, without what
-    /// was handed out before.
+    /// Calls `each` for every line added since the last call. If the file was replaced, reading starts again from its
+    /// beginning and skips lines that were returned before.
     pub fn each_new(&mut self, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
         let Some(dir) = self.directory()? else { return Ok(()) };
         let Some(meta) = dir.stat(layout::CONVERSATION)? else { return Ok(()) };
@@ -142,7 +142,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// Hands out the last lines that there are, as many as are wanted.
+    /// Calls `each` for the last `wanted` lines.
     pub fn last(&mut self, wanted: usize, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
         let mut kept = std::collections::VecDeque::new();
         self.each_new(&mut |line| {
@@ -162,7 +162,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    // A last line without an end is still being written.
+    // A last line without a newline is still being written.
     fn read_from(
         &mut self,
         file: &mut File,
@@ -190,7 +190,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// What a line of a conversation says.
+/// Parses a line of a conversation.
 pub fn said(line: &str) -> Said {
     Said::of(line)
 }

@@ -1,4 +1,4 @@
-//! What addresses mean here and now.
+//! Explains which agents an address reaches.
 
 use super::candidates::Candidates;
 use super::identity;
@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::room::Room;
 use crate::room::resolve::{self, Explanation};
 
-/// Who each address reaches, by which rule, and why everybody else is not in it.
+/// For each address: the agents that it reaches, the rule that applies, and why it does not reach the others.
 pub fn explain(room: &Room, from: Option<&str>, addresses: &[String]) -> Result<Explanation> {
     let registry = room.registry()?;
     let from = from.map(|name| identity::registered(&registry, name, Some("--from"))).transpose()?;

@@ -1,4 +1,4 @@
-//! The end of the log, followed: what is committed, from some way back or from now on.
+//! Follows the committed log, from now on or from the last few records.
 
 use crate::base::error::Result;
 use crate::base::limits;
@@ -16,13 +16,13 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// At the log's end: only what comes from now on is read.
+    /// Starts at the end of the log: reads only new records.
     pub fn at_end(room: &Room) -> Result<Follower> {
         Ok(Follower { room: room.dir.clone(), at: log::committed(&room.dir)? })
     }
 
-    /// At the log's end, with the last `most` of what `pick` makes of the records before it, in order. Reads backward
-    /// from the end, further and further, until there are enough.
+    /// Starts at the end of the log and returns the last `most` items that `pick` makes of earlier records, in log order.
+    /// Reads backward from the end in growing steps until there are enough.
     pub fn last<T>(room: &Room, most: usize, pick: impl Fn(Record) -> Option<T>) -> Result<(Follower, Vec<T>)> {
         let mut back = limits::TAIL_LOOK;
         loop {
@@ -43,7 +43,7 @@ impl Follower {
         }
     }
 
-    /// The records that were committed since the last time.
+    /// The records committed since the last call.
     pub fn read(&mut self) -> Result<Vec<Record>> {
         let lines = log::lines(&self.room, self.at)?;
         let end = lines.end();

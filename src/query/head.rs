@@ -1,4 +1,4 @@
-//! The head of the log: what a person keeps elsewhere to see later that the log still holds what it held.
+//! The head of the log: a line that a person keeps elsewhere to prove later that the log was not rolled back.
 
 use crate::base::error::{Error, Problem, Result};
 use crate::log::state;
@@ -7,7 +7,7 @@ use crate::room::Room;
 use serde::Serialize;
 use std::fmt;
 
-/// The last record of the log, and which room's log that is.
+/// The last record of the log, and the room that the log belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Head {
     /// The record's number.
@@ -25,7 +25,7 @@ impl fmt::Display for Head {
     }
 }
 
-/// The head of the committed log as it is now.
+/// The current head of the committed log.
 pub fn head(room: &Room) -> Result<Head> {
     let state = state::committed(&room.dir)?;
     match state.room {
@@ -38,11 +38,12 @@ pub fn head(room: &Room) -> Result<Head> {
 }
 
 impl Head {
-    /// Reads what [`head`] gave, as a line or as JSON.
+    /// Parses the output of [`head`], a line or JSON.
     pub fn parse(text: &str) -> Result<Head> {
         Head::read(text.trim()).ok_or_else(|| {
-            let problem = Problem::new("bad_head", "a head is a record number, the hash of its line and a room id");
-            Error::Refused(vec![problem.fix("give the line that `mailbag log head` printed, in quotes")])
+            let problem =
+                Problem::new("bad_head", "a head consists of a record number, the hash of its line and a room id");
+            Error::Refused(vec![problem.fix("pass the line that `mailbag log head` printed, in quotes")])
         })
     }
 

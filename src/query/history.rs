@@ -1,4 +1,4 @@
-//! Messages as the log has them, for whoever may look at them: what list, thread, search and reply work on.
+//! Messages as stored in the log, limited to what the asker may see. List, thread, search and reply build on this.
 
 pub use crate::log::lookup::{Eyes, Past};
 
@@ -14,30 +14,30 @@ use crate::room::{Room, inbox};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-/// Which messages are wanted, as it was asked.
+/// A message filter as the user wrote it.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// Who asks, by id.
+    /// Id of the agent that asks.
     pub asker: Option<String>,
-    /// Those of this sender.
+    /// From this sender.
     pub from: Option<String>,
-    /// Those that this agent got.
+    /// Delivered to this agent.
     pub to: Option<String>,
-    /// Those of this type.
+    /// Of this type.
     pub kind: Option<String>,
-    /// Those of this channel.
+    /// In this channel.
     pub channel: Option<String>,
-    /// Those accepted then or later.
+    /// Accepted at this time or later.
     pub since: Option<Stamp>,
-    /// Those accepted before.
+    /// Accepted before this time.
     pub until: Option<Stamp>,
-    /// Those that are still in the inbox of whom they are to, or of the asker.
+    /// Still unread by `to`, or by the asker.
     pub unread: bool,
-    /// Those whose sender waits for an answer.
+    /// The sender expects an answer.
     pub requires_response: bool,
 }
 
-/// Which messages are wanted, with every name looked up.
+/// A message filter with every name resolved.
 #[derive(Debug, Clone)]
 pub struct Filter {
     eyes: Eyes,
@@ -52,7 +52,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Looks up the names; one that nobody has is told, since it would find nothing for ever.
+    /// Resolves the names. An unknown name is an error, because the filter would never match.
     pub fn new(room: &Room, asked: Asked) -> Result<Filter> {
         let registry = room.registry()?;
         let agent = |name: Option<&String>| name.map(|name| who(room, &registry, name)).transpose();
@@ -60,8 +60,8 @@ impl Filter {
         let mut unread = None;
         if asked.unread {
             let whose = to.take().or_else(|| asked.asker.clone()).ok_or_else(|| Error::Usage {
-                what: "nothing says whose unread mail is meant".into(),
-                cure: "give --to AGENT or --as AGENT".into(),
+                what: "cannot list unread mail: no agent given".into(),
+                cure: "pass --to AGENT or --as AGENT".into(),
             })?;
             unread = Some(inbox::unread(&room.dir, &whose)?.into_iter().collect());
             to = Some(whose);
@@ -79,16 +79,16 @@ impl Filter {
         })
     }
 
-    /// Where in the log what is wanted can stand.
+    /// The part of the log that can hold matching messages.
     pub fn span(&self, room: &Dir) -> Result<(Position, Option<Position>)> {
-        // What is unread can't be older than the first file of the inbox: names begin with the time.
+        // File names in an inbox begin with the accept time, so the first one bounds the search.
         let unread = self.unread.as_ref().and_then(|names| accepted(names.first()?));
         let since = self.since.max(unread);
         let from = since.map_or(Ok(START), |at| find::since(room, at))?;
         Ok((from, self.until.map(|at| find::since(room, at)).transpose()?))
     }
 
-    /// A text that stands in the line of everything that fits: names of agents need no escape.
+    /// A text that every matching line contains. Agent names need no JSON escapes.
     pub fn sieve(&self) -> Option<String> {
         let agent = self.from.as_ref().map(|from| format!("\"from\":\"{from}\""));
         let agent = agent.or_else(|| self.to.as_ref().map(|to| format!("\"{to}\"")));
@@ -98,7 +98,7 @@ impl Filter {
         asked().or(agent).or_else(own).or_else(kind)
     }
 
-    /// Is this one wanted?
+    /// Whether a message matches.
     pub fn fits(&self, past: &Past) -> bool {
         let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
         let got = |agent: &String| past.recipients.iter().any(|recipient| **recipient == **agent);
@@ -114,7 +114,7 @@ impl Filter {
     }
 }
 
-/// The name of each delivered copy.
+/// The file name of each delivered copy.
 fn file_name(past: &Past) -> OsString {
     layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id).into()
 }
@@ -136,6 +136,6 @@ fn known_type(kind: String) -> Result<String> {
         return Ok(kind);
     }
     let near = nearest(&kind, TYPES.iter().copied());
-    let cure = if near.is_empty() { "`mailbag schema` lists the types".into() } else { near.join(" or ") };
-    Err(Error::Usage { what: format!("{} is no type of message", quoted(&kind)), cure: format!("write {cure}") })
+    let cure = if near.is_empty() { "one of the types that `mailbag schema` lists".into() } else { near.join(" or ") };
+    Err(Error::Usage { what: format!("{} is not a message type", quoted(&kind)), cure: format!("use {cure}") })
 }

@@ -1,5 +1,5 @@
-//! Who is asking: what the command line says, else what the session has joined as, else the environment, else whoever the
-//! session is otherwise, else the person at a terminal.
+//! Identifies the caller, in this order: `--as`, the agent that the session joined as, the environment, the agent that the
+//! session is otherwise bound to, the person at a terminal.
 
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
@@ -9,20 +9,20 @@ use crate::room::Room;
 use crate::room::registry::{Agent, Registry};
 use crate::room::sessions::{self, Caller, Claim, Loss};
 
-/// The variables that name an agent, the first one that is set counts.
+/// The variables that name an agent. The first one that is set counts.
 pub const VARIABLES: [&str; 2] = ["MAILBAG_AGENT", "MAOS_AGENT_ID"];
 
-/// A name, and who said it.
+/// An agent's name and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
-    /// An agent's id or display name, not looked up yet.
+    /// An agent's id or display name, not resolved yet.
     pub name: String,
     /// `--as`, a variable, `the session`, or `the terminal`.
     pub source: &'static str,
 }
 
-/// Who is asking. Only at a terminal is it the human: an agent that forgot to say who it is must not speak for the
-/// person.
+/// Identifies the caller. Only a terminal makes it the human: an agent that did not identify itself must not speak for
+/// the person.
 pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal: bool) -> Result<Who> {
     if let Some(name) = asked {
         return Ok(as_asked(name));
@@ -36,7 +36,7 @@ pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal
     let lease = sessions::agent_of(&room, &caller)?.filter(|lease| lease.joined || by_environment.is_none());
     match (lease, by_environment) {
         (Some(lease), _) => {
-            // The call renews the lease; that it can't be renewed hinders nobody.
+            // The command renews the lease. A failed renewal must not stop the command.
             if let Err(e) = sessions::bind(&room, &lease.agent, &caller, Claim::Free, sessions::COMMAND) {
                 tracing::debug!("{e}");
             }
@@ -50,7 +50,7 @@ pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal
     }
 }
 
-/// The source of a name that the session says.
+/// The source of a name that comes from the session.
 pub const THE_SESSION: &str = "the session";
 
 fn by_place(at_terminal: bool) -> Result<Who> {
@@ -58,19 +58,19 @@ fn by_place(at_terminal: bool) -> Result<Who> {
         return Ok(Who { name: id::HUMAN.to_owned(), source: "the terminal" });
     }
     Err(Error::Usage {
-        what: "nothing says which agent you are".into(),
-        cure: format!("give --as AGENT, set {}, or bind your session by `mailbag join AGENT`", VARIABLES[0]),
+        what: "this is an unidentified session: no agent name given".into(),
+        cure: format!("pass --as AGENT, set {}, or run `mailbag join AGENT`", VARIABLES[0]),
     })
 }
 
 fn lost(loss: &Loss) -> Error {
     Error::Busy {
         what: loss.to_string(),
-        cure: "take another name with `mailbag join NAME`, or give --as AGENT".into(),
+        cure: "join under another name with `mailbag join NAME`, or pass --as AGENT".into(),
     }
 }
 
-/// Who is asking, as far as the command line and the environment name an agent.
+/// The caller, if the command line or the environment names an agent.
 pub fn named(asked: Option<&str>) -> Option<Who> {
     asked.map(as_asked).or_else(in_environment)
 }
@@ -91,22 +91,22 @@ impl Who {
     }
 }
 
-/// The agent of that id or display name, or an error with what may have been meant and how to register it.
+/// The agent with this id or display name. The error suggests similar names and how to register the agent.
 pub fn registered<'r>(registry: &'r Registry, name: &str, source: Option<&str>) -> Result<&'r Agent> {
     registry.find(name).ok_or_else(|| {
-        let said_by = source.map(|source| format!(" (said by {source})")).unwrap_or_default();
+        let origin = source.map(|source| format!(" (from {source})")).unwrap_or_default();
         let register = match id::is_name(name) {
             true => format!("; `mailbag agent add {name}` registers it"),
             false => String::new(),
         };
         Error::NotFound {
-            what: format!("no agent is called {}{said_by}", quoted(name)),
+            what: format!("no agent is called {}{origin}", quoted(name)),
             cure: format!("{}{register}", registry.did_you_mean(name)),
         }
     })
 }
 
-/// The id of whose mail is meant: somebody registered, or somebody who once was and left an inbox.
+/// The id of a mailbox owner: a registered agent, or a removed agent whose inbox still exists.
 pub fn mailbox(room: &Room, registry: &Registry, name: &str, source: Option<&str>) -> Result<String> {
     match registered(registry, name, source) {
         Ok(agent) => Ok(agent.id.to_string()),

@@ -1,4 +1,4 @@
-//! Listing messages of the log, the newest few without reading the rest.
+//! Lists messages from the log. The newest few are found without reading the whole log.
 
 use super::history::{Filter, Past};
 use crate::base::error::Result;
@@ -10,10 +10,10 @@ use regex::bytes::Regex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How much is read for the newest few at first; then always eight times as much.
+/// How much is read first for the newest few; each further attempt reads eight times as much.
 const TAIL: u64 = 1 << 20;
 
-/// The messages that fit, in the order of the log; with `last`, only so many of the newest.
+/// The matching messages, in log order; with `last`, only the newest `last`.
 pub fn list(room: &Room, filter: Filter, last: Option<usize>) -> Result<Box<dyn Iterator<Item = Result<Past>>>> {
     let span = filter.span(&room.dir)?;
     let filter = Arc::new(filter);
@@ -22,7 +22,7 @@ pub fn list(room: &Room, filter: Filter, last: Option<usize>) -> Result<Box<dyn 
     };
     let mut size = TAIL;
     loop {
-        // The newest stand at the end of what is asked for, which is the log's end unless `--until` says otherwise.
+        // The newest messages are at the end of the range: the end of the log, unless `--until` sets another.
         let from = if span.1.is_some() { span.0 } else { span.0.max(log::before_end(&room.dir, size)?) };
         let mut newest = VecDeque::new();
         for past in found(scan(room, &filter, (from, span.1))?) {
@@ -44,7 +44,7 @@ fn scan(room: &Room, filter: &Arc<Filter>, span: (Position, Option<Position>)) -
     find::scan(&room.dir, span, sieve, move |line, _| Past::read(line).filter(|past| filter.fits(past)))
 }
 
-/// What was found in all blocks, one by one.
+/// Flattens the results of all blocks.
 fn found<T: Send + 'static>(scan: Scan<T>) -> impl Iterator<Item = Result<T>> {
     scan.flat_map(|block| {
         let (found, failed) = match block {

@@ -1,4 +1,4 @@
-//! The reading side: what the log and the room's files say, as data for every face.
+//! The reading side: answers questions from the log and the room's files, as data for every interface.
 //!
 //! In: a room and a question. Out: messages, threads, the timeline, the outcome of a message, the status of a room.
 //!

@@ -1,4 +1,4 @@
-//! Which programs a room would start, and which of them the person agreed to.
+//! Programs that a room would start to wake agents, and whether the user allowed them.
 
 use crate::base::error::Result;
 use crate::room::Room;
@@ -7,20 +7,20 @@ use crate::room::registry::{Agent, Program, Registry};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A program that an agent would be woken by.
+/// A program that wakes an agent.
 #[derive(Debug, Clone, Serialize)]
 pub struct Startable {
-    /// Whom it wakes.
+    /// The agent that it wakes.
     pub agent: String,
-    /// Its arguments, or the word that stands for it.
+    /// Its arguments, or a keyword such as `codex`.
     pub program: Value,
-    /// The digest by which it is known.
+    /// The digest that identifies it.
     pub sha256: String,
-    /// May it be started?
+    /// Whether the user allowed it.
     pub agreed: bool,
 }
 
-/// The programs of a room that the person did not agree to.
+/// The programs of a room that the user has not allowed.
 pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<Startable>> {
     if !registry.agents().iter().any(Agent::is_woken_by_a_program) {
         return Ok(Vec::new());
@@ -31,7 +31,7 @@ pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<Startable>> {
     Ok(all)
 }
 
-/// All of them, with what was agreed.
+/// All programs of a room, each with the user's decision.
 pub fn programs(registry: &Registry, is_agreed: &dyn Fn(&Program) -> bool) -> Vec<Startable> {
     let one = |agent: &Agent| {
         let program = agent.wake.as_ref()?.program()?;

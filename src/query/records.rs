@@ -1,4 +1,4 @@
-//! The log as people read it.
+//! Reads log records for display.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -7,24 +7,24 @@ use crate::log::{Line, find};
 use crate::message::record::{Event, Record};
 use crate::room::Room;
 
-/// Which records to show.
+/// A record filter.
 #[derive(Debug, Default)]
 pub struct Filter {
-    /// Those accepted from then on.
+    /// Accepted at this time or later.
     pub since: Option<Stamp>,
-    /// Those of this event, and those that tell of such beside their own.
+    /// With this event, or with facts of this event attached to another record.
     pub event: Option<Event>,
 }
 
-/// A record, and its line as it stands in the log.
+/// A record and its line in the log.
 pub struct Entry {
-    /// What the line says.
+    /// The parsed record.
     pub record: Record,
-    /// The line, newline included.
+    /// The raw line, newline included.
     pub line: Line,
 }
 
-/// The committed records that fit, in order.
+/// The committed records that match, in log order.
 pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Result<Entry>>> {
     let start = match filter.since {
         Some(since) => find::since(&room.dir, since)?,
@@ -35,12 +35,12 @@ pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Resul
     Ok(entries.filter(move |entry| entry.as_ref().map_or(true, |entry| filter.fits(&entry.record))))
 }
 
-/// The event of that name.
+/// The event with this name.
 pub fn event(word: &str) -> Option<Event> {
     EVENTS.into_iter().find(|event| event.as_str() == word)
 }
 
-/// Every event that a record may have.
+/// All events.
 pub const EVENTS: [Event; 7] =
     [Event::Room, Event::Accepted, Event::Refused, Event::Duplicate, Event::Notice, Event::Receipts, Event::Settled];
 

@@ -1,4 +1,4 @@
-//! Searching: every text of every message in the log, by a regular expression.
+//! Searches all text of all messages in the log with a regular expression.
 
 use super::history::{Filter, Past};
 use crate::base::error::{Error, Result};
@@ -10,12 +10,12 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use serde::Serialize;
 use serde_json::Value;
 
-/// How much of the text around a match is shown, in characters on each side.
+/// Context shown on each side of a match, in characters.
 const AROUND: usize = 40;
-/// A pattern without a piece at least this long is sought by parsing every line.
+/// A pattern without a literal of at least this length is searched by parsing every line.
 const SHORTEST: usize = 2;
 
-/// A message in which something was found.
+/// A message with a match.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hit {
     /// The message.
@@ -30,15 +30,15 @@ pub struct Hit {
 pub struct Match {
     /// The field, such as `body` or `metadata.file`.
     pub field: String,
-    /// What stands before it.
+    /// Text before the match.
     pub before: String,
-    /// What matched.
+    /// The matching text.
     pub text: String,
-    /// What stands behind it.
+    /// Text after the match.
     pub after: String,
 }
 
-/// What to look for.
+/// A search pattern.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     regex: Regex,
@@ -47,11 +47,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a regular expression; with a field, only that field is looked at, and what is below it.
+    /// Compiles a regular expression. With `field`, only that field and its subfields are searched.
     pub fn new(text: &str, ignore_case: bool, field: Option<String>) -> Result<Pattern> {
         let wrong = |e: String| Error::Usage {
-            what: format!("{} is no regular expression: {}", quoted(text), e.trim()),
-            cure: "put a backslash before each of . + * ? ( ) [ ] { } | ^ $ that is meant as it stands".into(),
+            what: format!("{} is not a regular expression: {}", quoted(text), e.trim()),
+            cure: "put a backslash before each literal . + * ? ( ) [ ] { } | ^ $".into(),
         };
         let regex = regex::RegexBuilder::new(text).case_insensitive(ignore_case).build();
         let regex = regex.map_err(|e| wrong(e.to_string()))?;
@@ -62,19 +62,19 @@ impl Pattern {
 
     fn matches(&self, past: &Past) -> Vec<Match> {
         let mut found = Vec::new();
-        // What is most telling first: of several matches a person is shown the first.
+        // Subject and body first: of several matches, a person sees the first.
         for field in ["subject", "body"] {
             past.message.get(field).into_iter().for_each(|value| self.look(field, value, &mut found));
         }
         for (field, value) in past.message.iter().filter(|(field, _)| !["subject", "body"].contains(&field.as_str())) {
             self.look(field, value, &mut found);
         }
-        // Whom an address meant stands only in the record.
+        // The resolved recipients are only in the record.
         past.recipients.iter().for_each(|agent| self.look("to", &Value::from(&**agent), &mut found));
         found
     }
 
-    /// Looks at a value and at all values in it; keys are no text that anybody wrote.
+    /// Searches a value and all nested values. Keys are not searched: no sender wrote them as text.
     fn look(&self, field: &str, value: &Value, found: &mut Vec<Match>) {
         match value {
             Value::String(text) if self.is_asked(field) && !found.iter().any(|m| m.field == field) => {
@@ -95,7 +95,7 @@ impl Pattern {
     }
 }
 
-/// Every message that fits and in which the pattern is found, in the order of the log.
+/// The messages that pass the filter and match the pattern, in log order.
 pub fn search(room: &Room, pattern: Pattern, filter: Filter) -> Result<Scan<Hit>> {
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.clone();
@@ -120,7 +120,7 @@ fn around(field: &str, text: &str, hit: regex::Match<'_>) -> Match {
     }
 }
 
-/// Pieces of text of which every match has at least one, if there are such.
+/// Literals of which every match contains at least one, if there are any.
 fn pieces(hir: &regex_syntax::hir::Hir) -> Option<Vec<String>> {
     [ExtractKind::Prefix, ExtractKind::Suffix]
         .into_iter()
@@ -134,7 +134,7 @@ fn of_kind(hir: &regex_syntax::hir::Hir, kind: ExtractKind) -> Option<Vec<String
         ExtractKind::Suffix => seq.optimize_for_suffix_by_preference(),
         _ => seq.optimize_for_prefix_by_preference(),
     }
-    // A cut through a character leaves a piece that is no text; what is whole of it is one.
+    // The extractor may cut a literal inside a character; keep its longest valid part.
     let whole = |bytes: &[u8]| bytes.utf8_chunks().map(|chunk| plain(chunk.valid())).max_by_key(|text| text.len());
     let pieces: Vec<String> =
         seq.literals()?.iter().map(|literal| whole(literal.as_bytes()).unwrap_or_default()).collect();
@@ -145,13 +145,13 @@ fn shortest(pieces: &[String]) -> usize {
     pieces.iter().map(String::len).min().unwrap_or(0)
 }
 
-/// The longest part of a text that stands in JSON as it is, or else with `\u` in it.
+/// The longest part of a text that JSON writes either unchanged or with `\u` escapes.
 fn plain(text: &str) -> String {
     let changes = |c: char| c.is_control() || matches!(c, '"' | '\\' | '/');
     text.split(changes).max_by_key(|part| part.len()).unwrap_or_default().to_owned()
 }
 
-/// Lets through each line that may hold one of the pieces: as it stands, or with any character of it as `\u`.
+/// A fast filter that passes each line that may contain one of the literals, or any `\u` escape.
 fn sieve(pieces: &[String]) -> Option<regex::bytes::Regex> {
     let each: Vec<String> = pieces.iter().map(|piece| regex::escape(piece)).collect();
     regex::bytes::Regex::new(&format!(r"{}|\\u", each.join("|"))).ok()
@@ -193,14 +193,14 @@ mod tests {
                 let regex = regex::RegexBuilder::new(pattern).case_insensitive(ignore_case).build().expect("a pattern");
                 let Some(sieve) = sieve_of(pattern, ignore_case).filter(|_| regex.is_match(text)) else { continue };
                 for line in [whole.as_str(), &ascii, &whole.replace('/', "\\/")] {
-                    assert!(sieve.is_match(line.as_bytes()), "{pattern} is kept from {line}");
+                    assert!(sieve.is_match(line.as_bytes()), "{pattern} rejects {line}");
                 }
             }
         }
     }
 
     #[test]
-    fn what_has_a_piece_to_look_for_has_a_sieve() {
+    fn a_pattern_with_a_literal_has_a_sieve() {
         for pattern in ["port", "port \\d+", "\\w+ is taken", "(red|green) light"] {
             assert!(sieve_of(pattern, false).is_some_and(|sieve| !sieve.is_match(b"nothing here")), "{pattern}");
         }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_around_a_match_is_cut_between_characters() {
+    fn the_context_of_a_match_is_cut_between_characters() {
         let text = format!("{}x{}", "ä".repeat(100), "ö".repeat(100));
         let hit = around("body", &text, Regex::new("x").expect("a pattern").find(&text).expect("it is there"));
         assert_eq!(hit.before, format!("…{}", "ä".repeat(AROUND)));

@@ -1,4 +1,4 @@
-//! A conversation: the messages that share a thread, and those that answer each other, in the order of the log.
+//! Threads: the messages that share a thread id or answer each other, in log order.
 
 use crate::base::error::{Error, Result};
 use crate::log;
@@ -12,71 +12,72 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The whole conversation of a message, or of a thread by its name, as far as these eyes see it.
+/// The whole thread of a message, or the thread with this name, limited to what the reader may see.
 pub fn thread(room: &Room, eyes: &Eyes, name: &str, last: Option<usize>) -> Result<Vec<Past>> {
-    let mut talk = begin(room, eyes, name)?;
-    while talk.grow(room)? {}
-    let mut all: Vec<Past> = talk.members.into_values().map(|(past, _)| past).filter(|past| eyes.see(past)).collect();
+    let mut collector = begin(room, eyes, name)?;
+    while collector.grow(room)? {}
+    let mut all: Vec<Past> =
+        collector.members.into_values().map(|(past, _)| past).filter(|past| eyes.see(past)).collect();
     let first = last.map_or(0, |last| all.len().saturating_sub(last));
     Ok(all.split_off(first))
 }
 
-/// The conversation of a message by any name that it has, or of a thread.
-fn begin(room: &Room, eyes: &Eyes, name: &str) -> Result<Talk> {
+/// Finds the thread by its name, or by any reference to one of its messages.
+fn begin(room: &Room, eyes: &Eyes, name: &str) -> Result<Collector> {
     if name.starts_with('#') {
         return found(room, eyes, &lookup::one_of(&room.dir, eyes, name)?.name());
     }
-    match Talk::begin(room, eyes, name)? {
-        Some(talk) => Ok(talk),
-        // No thread, and no whole name of a message: it may be the beginning of one.
+    match Collector::begin(room, eyes, name)? {
+        Some(collector) => Ok(collector),
+        // Neither a thread nor a complete message reference: it may be a unique prefix.
         None => match lookup::one_of(&room.dir, eyes, name) {
             Ok(past) => found(room, eyes, &past.name()),
             Err(Error::NotFound { what, cure }) => {
-                Err(Error::NotFound { what: format!("{what}, nor one of such a thread"), cure })
+                Err(Error::NotFound { what: format!("{what}, and no thread with that name"), cure })
             }
             Err(e) => Err(e),
         },
     }
 }
 
-fn found(room: &Room, eyes: &Eyes, name: &str) -> Result<Talk> {
-    Talk::begin(room, eyes, name)?.ok_or_else(|| Unclear::Missing.error(eyes, name))
+fn found(room: &Room, eyes: &Eyes, name: &str) -> Result<Collector> {
+    Collector::begin(room, eyes, name)?.ok_or_else(|| Unclear::Missing.error(eyes, name))
 }
 
-/// After so many passes over the log, what answers what is kept in memory: a chain of answers may be long.
+/// After this many passes over the log, the reply links are kept in memory, because a chain of replies may be long.
 const PASSES: usize = 4;
 
-/// What is known of a conversation so far.
-struct Talk {
+/// The part of a thread that is known so far.
+struct Collector {
     members: BTreeMap<u64, Placed>,
-    /// Members by their id, and by what they answer.
+    /// Members by id, and by the reference that they answer.
     by_id: BTreeMap<String, Vec<u64>>,
     by_answered: BTreeMap<String, Vec<u64>>,
-    /// Members whose answers were not looked for yet.
+    /// Members whose replies were not searched for yet.
     new: Vec<u64>,
-    /// Ids that were looked for.
+    /// Ids that were searched for.
     sought: BTreeSet<String>,
     name: Name,
-    /// A second name, if what was asked for is a message of one thread, and other messages have it as theirs.
+    /// A second thread name: the requested name is a message of one thread and at the same time a thread id.
     also: Option<String>,
     passes: usize,
     links: Option<Vec<Link>>,
 }
 
-/// The name that the messages of a conversation share.
+/// The name that the messages of a thread share.
 enum Name {
-    /// That of this message, which has none itself, is the name of what it answers.
+    /// This message has no thread id; it belongs to the thread of the message that it answers.
     OfWhatIsAnsweredBy(u64),
-    /// It is known, and its messages are still to be looked for.
+    /// The name is known; its messages were not searched for yet.
     Known(String),
-    /// Its messages were looked for.
+    /// Its messages were searched for.
     Gathered(String),
 }
 
-impl Talk {
-    /// Finds the message or the thread that is meant; on the way, all that has this name as its thread or answers it.
-    /// `None` if there is neither.
-    fn begin(room: &Room, eyes: &Eyes, name: &str) -> Result<Option<Talk>> {
+impl Collector {
+    /// Finds the requested message or thread, and in the same pass all messages that have the name as thread id or answer
+    /// it. `None` if nothing is found.
+    fn begin(room: &Room, eyes: &Eyes, name: &str) -> Result<Option<Collector>> {
         let wanted = Wanted { thread: Some(name.to_owned()), ids: [bare(name).to_owned()].into(), ..Wanted::default() };
         let found = wanted.find(room, START)?;
         let seq = Reference::parse(name).and_then(|reference| reference.seq());
@@ -100,7 +101,7 @@ impl Talk {
             None => Name::Gathered(name.to_owned()),
             Some((past, _)) => Name::OfWhatIsAnsweredBy(past.seq),
         };
-        let mut talk = Talk {
+        let mut collector = Collector {
             members: BTreeMap::new(),
             by_id: BTreeMap::new(),
             by_answered: BTreeMap::new(),
@@ -111,13 +112,13 @@ impl Talk {
             passes: 1,
             links: None,
         };
-        talk.add(message);
-        talk.climb();
-        if matches!(&talk.name, Name::Known(thread) if thread == name) {
-            talk.name = Name::Gathered(name.to_owned());
+        collector.add(message);
+        collector.follow_up();
+        if matches!(&collector.name, Name::Known(thread) if thread == name) {
+            collector.name = Name::Gathered(name.to_owned());
         }
-        talk.take_in(found);
-        Ok(Some(talk))
+        collector.take_in(found);
+        Ok(Some(collector))
     }
 
     fn add(&mut self, found: impl IntoIterator<Item = Placed>) {
@@ -135,7 +136,7 @@ impl Talk {
         }
     }
 
-    /// The newest member before it that a message answers.
+    /// The newest earlier member that a message answers.
     fn answered_by(&self, past: &Past) -> Option<u64> {
         let reference = past.in_reply_to.as_deref()?;
         let by_id = self.by_id.get(bare(reference)).into_iter().flatten().copied();
@@ -143,9 +144,9 @@ impl Talk {
         meant.filter(|seq| self.members.get(seq).is_some_and(|(member, _)| answers(past, member))).max()
     }
 
-    /// Finds the conversation's name, as far as what is answered is known. The first message of one has none, and its id
-    /// is the name that answers give it.
-    fn climb(&mut self) {
+    /// Finds the thread's name by following replies upward among the known members. The first message of a thread has no
+    /// thread id; its own id is the name that replies use.
+    fn follow_up(&mut self) {
         while let Name::OfWhatIsAnsweredBy(seq) = self.name {
             let past = &self.members[&seq].0;
             let answered = self.answered_by(past);
@@ -159,7 +160,7 @@ impl Talk {
         }
     }
 
-    /// Looks for what belongs to what is known; says whether there may be more.
+    /// Searches for messages that belong to the known ones. Returns whether there may be more.
     fn grow(&mut self, room: &Room) -> Result<bool> {
         let new: Vec<Placed> = self.new.drain(..).filter_map(|seq| self.members.get(&seq).cloned()).collect();
         let thread = match &self.name {
@@ -179,7 +180,7 @@ impl Talk {
         }
         let found = self.look(room, Wanted { thread, ids, answers }, &new)?;
         self.take_in(found);
-        self.climb();
+        self.follow_up();
         Ok(!self.new.is_empty() || matches!(self.name, Name::Known(_)))
     }
 
@@ -205,14 +206,15 @@ impl Talk {
             }
         }
         self.passes += 1;
-        // Answers stand behind what they answer; the rest may be anywhere.
+        // A reply comes after the message that it answers; everything else may be anywhere.
         let anywhere = !wanted.ids.is_empty() || wanted.thread.is_some();
         let from = new.iter().map(|(_, at)| *at).min().filter(|_| !anywhere).unwrap_or(START);
         found.extend(wanted.find(room, from)?);
         Ok(found)
     }
 
-    /// Takes in what belongs. That may come before what it belongs to: until a round adds nothing.
+    /// Adds the found messages that belong to the thread. Repeats until a round adds nothing, because a message may come
+    /// before the one that connects it.
     fn take_in(&mut self, mut found: Vec<Placed>) {
         let mut known = usize::MAX;
         while self.members.len() != known {
@@ -232,13 +234,13 @@ impl Talk {
     }
 }
 
-/// Is it what the reference names, if that is no number?
+/// Whether a reference other than a number names this message.
 fn is_by_id(past: &Past, reference: &str) -> bool {
     let fit = Reference::parse(reference).and_then(|one| one.fit(&past.from, &past.id, None));
     fit == Some(Fit::Whole)
 }
 
-/// Is it in the thread of that name?
+/// Whether a message has this thread id.
 fn is_in(past: &Past, thread: &str) -> bool {
     past.thread_id.as_deref() == Some(thread)
 }
@@ -248,7 +250,7 @@ fn by_seq(room: &Room, seq: u64) -> Result<Option<Placed>> {
     Ok(line.and_then(|line| Some((Past::read(&line.bytes)?, line.at))))
 }
 
-/// Does one answer the other? A bare id means a message that the answer's sender wrote or got.
+/// Whether one message answers the other. A bare id means a message that the answer's sender wrote or received.
 fn answers(answer: &Past, to: &Past) -> bool {
     answer.in_reply_to.as_deref().is_some_and(|reference| {
         let fit = Reference::parse(reference).and_then(|one| one.fit(&to.from, &to.id, Some(to.seq)));
@@ -256,7 +258,7 @@ fn answers(answer: &Past, to: &Past) -> bool {
     })
 }
 
-/// What a pass over the log looks for.
+/// What a pass over the log searches for.
 #[derive(Debug, Clone, Default)]
 struct Wanted {
     /// Messages of this thread.
@@ -267,14 +269,14 @@ struct Wanted {
     answers: BTreeSet<String>,
 }
 
-/// A message that answers another.
+/// A reply link from one message to another.
 struct Link {
     id: String,
     answers: String,
     at: Position,
 }
 
-/// Every message that answers another.
+/// All reply links in the log.
 fn links(room: &Room) -> Result<Vec<Link>> {
     let take = |line: &[u8], at| {
         let Links { id, message } = serde_json::from_slice(line).ok()?;
@@ -288,10 +290,10 @@ fn links(room: &Room) -> Result<Vec<Link>> {
     Ok(all)
 }
 
-/// What stands in the line of every message that answers another.
+/// A text that the line of every reply contains.
 const ANSWER: &str = "\"in_reply_to\":\"";
 
-/// The part of a line that links it to others.
+/// The fields of a line that link it to other messages.
 #[derive(Deserialize)]
 struct Links<'a> {
     #[serde(borrow)]
@@ -319,8 +321,8 @@ impl Wanted {
         Ok(all)
     }
 
-    /// Lets through each line that may be wanted. The end of an id tells more than its beginning, which ids that were
-    /// made at about the same time share.
+    /// A fast filter that passes each line that may match. It uses the end of an id: ids made at about the same time share
+    /// their beginning.
     fn sieve(&self) -> Result<Option<Regex>> {
         const ENOUGH: usize = 12;
         const FEW: usize = 30;
@@ -361,7 +363,7 @@ impl Wanted {
 
 fn thread_or_seq(name: &str, by_seq: &Past, of_thread: &Past) -> Error {
     Error::Usage {
-        what: format!("{} is a thread, and the number of a message", quoted(name)),
+        what: format!("{} is ambiguous: a thread name and a message number", quoted(name)),
         cure: format!(
             "write #{} ({}) for the message, or #{} ({}) for the thread",
             by_seq.seq,

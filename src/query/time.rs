@@ -1,4 +1,4 @@
-//! Times as people write them: an instant, or so much from now.
+//! Parses times as people write them: an instant, or a duration from now.
 
 use crate::base::clock::{Stamp, span};
 use crate::base::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::message::address::quoted;
 use chrono::{Datelike, Days, Local, NaiveDate, NaiveDateTime, NaiveTime, Weekday};
 use std::time::Duration;
 
-/// An instant, or so long ago: `1h`; or a day or a time of today where the person is: `yesterday`, `2026-11-20`, `14:30`.
+/// A past time: an instant, a duration ago (`1h`), or a local day or time (`yesterday`, `2026-11-20`, `14:30`).
 pub fn past(text: &str) -> Result<Stamp> {
     let day = local(text, Stamp::now().date_time().with_timezone(&Local).naive_local());
     let day = day.and_then(|day| day.and_local_timezone(Local).earliest());
@@ -14,7 +14,7 @@ pub fn past(text: &str) -> Result<Stamp> {
     day.unwrap_or_else(|| instant(text, -1, "1h, yesterday, a date such as 2026-11-20, a time such as 14:30"))
 }
 
-/// A day's beginning, or the last time that the clock showed this, by the person's own clock.
+/// The start of a local day, or the last time that the local clock showed this time.
 fn local(text: &str, now: NaiveDateTime) -> Option<NaiveDateTime> {
     let text = text.trim().to_ascii_lowercase();
     let clock = ["%H:%M", "%H:%M:%S"].iter().find_map(|form| NaiveTime::parse_from_str(&text, form).ok());
@@ -26,7 +26,7 @@ fn local(text: &str, now: NaiveDateTime) -> Option<NaiveDateTime> {
         "today" => 0,
         "yesterday" => 1,
         word => match word.parse::<Weekday>() {
-            // A weekday is the last one of that name, and not today.
+            // A weekday means the last one before today.
             Ok(day) => u64::from((now.weekday().days_since(day) + 6) % 7 + 1),
             Err(_) => return NaiveDate::parse_from_str(word, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0),
         },
@@ -34,16 +34,16 @@ fn local(text: &str, now: NaiveDateTime) -> Option<NaiveDateTime> {
     now.date().checked_sub_days(Days::new(back))?.and_hms_opt(0, 0, 0)
 }
 
-/// An instant, or so long from now: `10m`.
+/// A future time: an instant, or a duration from now (`10m`).
 pub fn future(text: &str) -> Result<Stamp> {
     instant(text, 1, "10m")
 }
 
-/// A length of time: `500ms`, `30s`, `5m`, `1h`; `0` is none at all.
+/// A duration: `500ms`, `30s`, `5m`, `1h`, or `0`.
 pub fn length(text: &str) -> Result<Duration> {
     span(text).ok_or_else(|| Error::Usage {
-        what: format!("{} is no length of time", quoted(text)),
-        cure: "write 500ms, 30s, 5m, 1h or 2d, or 0".into(),
+        what: format!("{} is not a duration", quoted(text)),
+        cure: "use a duration such as 500ms, 30s, 5m, 1h, 2d or 0".into(),
     })
 }
 
@@ -51,8 +51,8 @@ fn instant(text: &str, direction: i64, example: &str) -> Result<Stamp> {
     let micros = span(text).map(|span| span.as_micros() as i64);
     let from_now = micros.and_then(|span| Stamp::now().micros().checked_add(direction * span));
     from_now.map(Stamp::from_micros).or_else(|| Stamp::parse(text)).ok_or_else(|| Error::Usage {
-        what: format!("{} is no time", quoted(text)),
-        cure: format!("write {example}, 90s, 2h, 7d or 1w, or an instant such as 2026-11-21T10:30:00Z"),
+        what: format!("{} is not a time", quoted(text)),
+        cure: format!("use {example}, 90s, 2h, 7d or 1w, or an instant such as 2026-11-21T10:30:00Z"),
     })
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_and_times_are_those_of_the_person_s_clock_and_lie_behind() {
+    fn days_and_times_are_local_and_in_the_past() {
         let day = |text: &str| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M").expect("a time");
         let now = day("2026-11-21 10:30");
         let all = ["today", "Yesterday", "2026-11-01", "10:00", "14:30", "saturday", "fri", "soon", "2026-13-01"];

@@ -1,4 +1,4 @@
-//! The timeline: what the log says that a person wants to see, one entry a message, a refusal or a notice.
+//! The timeline: log entries for people. One entry is a message, a rejection or a notice.
 
 use super::follow::Follower;
 use crate::base::error::{Error, Problem, Result};
@@ -11,26 +11,26 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Up to this many recipients are named; of more, what the sender wrote is said, and how many they are.
+/// Up to this many recipients are named. For more, the entry shows the address and their number.
 const NAMED: usize = 3;
 
-/// One thing that happened.
+/// One entry of the timeline.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
-    /// The number of its record.
+    /// Record number.
     pub seq: u64,
-    /// When it was accepted or refused.
+    /// When it was accepted or rejected.
     pub at: String,
-    /// Accepted, refused or notice.
+    /// `accepted`, `refused` or `notice`.
     pub event: Event,
-    /// The message's id; none of a refused file.
+    /// Message id; a rejected file has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// Who wrote it.
+    /// Sender.
     pub from: String,
-    /// Who got it.
+    /// Recipients.
     pub to: Vec<Arc<str>>,
-    /// What its sender wrote as recipients.
+    /// Addresses as the sender wrote them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub addressed_to: Vec<String>,
     /// Its type.
@@ -41,44 +41,43 @@ pub struct Entry {
     pub priority: String,
     /// Its channel.
     pub channel: String,
-    /// What it is about.
+    /// Subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// Its text.
+    /// Body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Its conversation.
+    /// Thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// The message that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_reply_to: Option<String>,
-    /// The name under which a refused file was dropped.
+    /// Name of a rejected file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Why it was refused.
+    /// Why it was rejected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
 }
 
-/// Which entries to show: those of some channels, or all. Refusals and notices belong to the channel `main`.
+/// The channels to show; empty means all. Rejections and notices belong to the channel `main`.
 #[derive(Debug, Clone, Default)]
 pub struct Channels(pub(crate) Vec<String>);
 
 impl Channels {
-    /// These; none means all.
+    /// Checks the names. An empty list means all channels.
     pub fn new(names: Vec<String>) -> Result<Channels> {
         match names.iter().find(|name| !id::is_name(name)) {
             None => Ok(Channels(names)),
             Some(name) => Err(Error::Usage {
-                what: format!("{} can't be the name of a channel", quoted(name)),
-                cure: "names are letters, digits, dots, dashes and underscores; without any, all channels are shown"
-                    .into(),
+                what: format!("{} is not a valid channel name", quoted(name)),
+                cure: "use letters, digits, `.`, `_` and `-`, or no name for all channels".into(),
             }),
         }
     }
 
-    /// The one channel that is shown, if it is one.
+    /// The channel, if exactly one is shown.
     pub fn only(&self) -> Option<&str> {
         match self.0.as_slice() {
             [one] => Some(one),
@@ -91,27 +90,27 @@ impl Channels {
     }
 }
 
-/// The timeline as it grows.
+/// Follows the timeline.
 pub struct Timeline {
     follower: Follower,
     channels: Channels,
 }
 
 impl Timeline {
-    /// The timeline from now on, and the last `most` entries before.
+    /// Starts to follow, and returns the last `most` entries.
     pub fn open(room: &Room, channels: Channels, most: usize) -> Result<(Timeline, Vec<Entry>)> {
         let (follower, entries) = Follower::last(room, most, |record| entry(record, &channels))?;
         Ok((Timeline { follower, channels }, entries))
     }
 
-    /// What has come since the last time.
+    /// The entries added since the last call.
     pub fn read(&mut self) -> Result<Vec<Entry>> {
         let records = self.follower.read()?;
         Ok(records.into_iter().filter_map(|record| entry(record, &self.channels)).collect())
     }
 }
 
-/// What a record says to a person; nothing, if it is the router's own bookkeeping or of another channel.
+/// The entry for a record. `None` for internal records and for other channels.
 fn entry(record: Record, channels: &Channels) -> Option<Entry> {
     if !matches!(record.event, Event::Accepted | Event::Refused | Event::Notice) {
         return None;
@@ -142,7 +141,7 @@ fn entry(record: Record, channels: &Channels) -> Option<Entry> {
         problems: Vec::new(),
     };
     if refused {
-        // The message of a refusal is the bounce; what a person wants to know is who dropped what.
+        // The record holds the bounce as its message. People want the sender and the file that was rejected.
         let claim = record.claim.as_deref().and_then(layout::read_claim);
         entry.from = claim.map(|claim| claim.agent.to_owned()).unwrap_or(entry.from);
         entry.file = claim.map(|claim| claim.original.to_owned());
@@ -167,7 +166,7 @@ fn words(value: &Value) -> Vec<String> {
 }
 
 impl Entry {
-    /// Who got it, in few words: names, or of many what the sender wrote and how many they are.
+    /// The recipients in short form: names, or for many the address and their number.
     pub fn recipients(&self) -> String {
         let names = || self.to.iter().take(NAMED).map(|name| &**name).collect::<Vec<_>>().join(", ");
         match (self.to.len(), self.addressed_to.is_empty()) {
@@ -179,20 +178,20 @@ impl Entry {
         }
     }
 
-    /// Does it want to be looked at now?
+    /// Whether it needs attention now.
     pub fn is_urgent(&self) -> bool {
         self.priority == "urgent"
     }
 
-    /// Is it talk with the router, which matters less to a person?
+    /// Whether it matters less to a person: a message to the router, or one of low priority.
     pub fn is_aside(&self) -> bool {
         crate::message::ROUTER_TYPES.contains(&self.kind.as_str()) || self.priority == "low"
     }
 }
 
-/// A number below `of` for a name, always the same, so that a sender keeps its colour everywhere.
+/// A stable number below `of` for a name, so that a sender always has the same colour.
 pub fn shade(name: &str, of: usize) -> usize {
-    // FNV-1a: a hasher of the standard library may change from release to release.
+    // FNV-1a, because the standard library's hasher may change between releases.
     let hash = name
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));

@@ -1,4 +1,4 @@
-//! Tracing: how far each recipient's copy of a message has come, as the log tells it, and what came of it.
+//! Traces a message: the status of each recipient's copy, its receipts, and the answers.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -17,86 +17,86 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// How a message stands.
+/// The trace of a message.
 #[derive(Debug, Serialize)]
 pub struct Trace {
-    /// Its record.
+    /// Record number.
     pub seq: u64,
-    /// Its id.
+    /// Message id.
     pub id: String,
-    /// Who wrote it.
+    /// Sender.
     pub from: String,
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it is about.
+    /// Subject.
     pub subject: Option<String>,
     /// When it was accepted.
     pub accepted_at: String,
-    /// Where its original is kept, as long as it stands there.
+    /// The original in `sent/`, if it still exists.
     pub sent: Option<PathBuf>,
-    /// Everybody who gets a copy.
+    /// Recipients.
     pub recipients: Vec<Recipient>,
     /// Messages that answer it.
     pub answers: Vec<Answer>,
-    /// Who was told that its time has passed.
+    /// Notices about its expiry or deadline.
     pub told: Vec<Told>,
 }
 
 /// One recipient's copy.
 #[derive(Debug, Serialize)]
 pub struct Recipient {
-    /// Whose copy.
+    /// Recipient.
     pub agent: String,
-    /// By which kind of address it was reached.
+    /// Kind of address that reached the recipient.
     pub via: String,
-    /// How far it has come.
+    /// Current status.
     #[serde(rename = "rung")]
     pub status: Status,
-    /// Each status that it was observed on, in the order of the log.
+    /// Status history, in log order.
     #[serde(rename = "rungs")]
     pub statuses: Vec<Step>,
 }
 
-/// A status, and when the copy was observed on it.
+/// One status change.
 #[derive(Debug, Serialize)]
 pub struct Step {
     /// The status.
     #[serde(rename = "rung")]
     pub status: Status,
-    /// When the log was told; for a delivery, when the file came into its inbox, as far as that can be seen.
+    /// When the receipt was recorded; for `delivered`, when the file reached the inbox, if that is known.
     pub at: Option<String>,
-    /// Who said so, of a status that somebody says.
+    /// Agent that set the status, for a status set by an ack.
     pub by: Option<String>,
-    /// In words.
+    /// Note of that agent.
     pub note: Option<String>,
 }
 
-/// A message that answers.
+/// An answer.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    /// Its record.
+    /// Record number.
     pub seq: u64,
-    /// Its id.
+    /// Message id.
     pub id: String,
-    /// Who wrote it.
+    /// Sender.
     pub from: String,
     /// When it was accepted.
     pub at: String,
 }
 
-/// Somebody who was told.
+/// A notice to an agent.
 #[derive(Debug, Serialize)]
 pub struct Told {
-    /// Who.
+    /// Recipient of the notice.
     pub agent: String,
-    /// Of what: `expired` or `overdue`.
+    /// `expired` or `overdue`.
     pub what: String,
-    /// When.
+    /// When it was recorded.
     pub at: String,
 }
 
-/// Traces the message that a reference means, among what the asker sent or received; without an asker, among all.
+/// Traces a message by reference. With an asker, only messages that the asker sent or received are considered.
 pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
     let state = state::committed(&room.dir)?;
     let eyes = asker.map_or(Eyes::ALL, Eyes::of);
@@ -125,14 +125,14 @@ impl<'a> Tracing<'a> {
         Tracing { room, meant, place, record: None, steps, settled: None, answers, told }
     }
 
-    /// Reads the log from the message on; only lines that may concern it are parsed.
+    /// Reads the log from the message on. Only lines that may concern it are parsed.
     fn read(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern =
             format!(r##"^\{{"seq":{seq},|"rungs":\[|"settled":\[|"act":\{{"ack"|"about":"|"{id}"|/{id}"|"#?{seq}""##);
         let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
-            what: format!("this id can't be looked for: {e}"),
-            cure: "give its seq".into(),
+            what: format!("cannot search for this id: {e}"),
+            cure: "pass the record number (seq) instead".into(),
         })?;
         for line in log::lines(&self.room.dir, self.place)? {
             let line = line?;
@@ -202,8 +202,8 @@ impl<'a> Tracing<'a> {
 
     fn finish(mut self, state: &State) -> Result<Trace> {
         let record = self.record.take().ok_or_else(|| Error::NotFound {
-            what: format!("record {} is not in the log", self.meant.seq),
-            cure: "`mailbag log verify` says what is wrong with it".into(),
+            what: format!("record {} is missing from the log", self.meant.seq),
+            cure: "run `mailbag log verify` to see what is wrong with the log".into(),
         })?;
         let recipients = record.recipients().map(|(agent, via)| self.recipient(&record, agent, via, state)).collect();
         Ok(Trace {
@@ -256,7 +256,7 @@ impl<'a> Tracing<'a> {
         Some(Step { status: Status::Delivered, at, by: None, note: None })
     }
 
-    /// The marker of who has told the reader, while the copy stands.
+    /// The marker of an announcement, which exists as long as the copy is unread.
     fn marker(&self, record: &Record, agent: &str) -> Option<Step> {
         let marker = self.look(layout::announced(agent), &self.file_name(record));
         let at = marker.map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
@@ -278,8 +278,8 @@ impl<'a> Tracing<'a> {
     }
 }
 
-/// The file system's clock may be some milliseconds behind the one that stamps records, and a batch is settled some time
-/// after what it delivered was read: no step is said to have come before the one in front of it, or after the next.
+/// Puts the times in order. The file system's clock may be some milliseconds behind the clock of the records, and a batch
+/// is settled after its copies may already have been read.
 fn in_order(steps: &mut [Step], next: Option<&str>) {
     let mut before = String::new();
     for at in steps.iter_mut().filter_map(|step| step.at.as_mut()) {

@@ -1,5 +1,5 @@
-//! Verifying the log: every line chained to the one before, numbered, in whole batches, and with digests that fit; and that
-//! it holds what the checkpoint, the routed originals and a kept head say that it held.
+//! Verifies the log: hash chain, record numbers, complete batches and digests; and that no record is missing that the
+//! checkpoint, the routed originals or a kept head refer to.
 
 use super::head::Head;
 use crate::base::error::{Error, Problem, Result};
@@ -14,73 +14,73 @@ use crate::router::recover;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a whole log holds.
+/// The contents of a valid log.
 #[derive(Debug, Default, Serialize)]
 pub struct Verified {
     /// Segments.
     pub segments: usize,
-    /// How many of them are archived.
+    /// Archived segments among them.
     pub archived: usize,
     /// Lines.
     pub records: u64,
     /// Batches.
     pub batches: u64,
-    /// Messages whose digest was worked out again.
+    /// Messages whose digest was checked.
     pub messages: u64,
     /// Lines by event.
     pub events: BTreeMap<&'static str, u64>,
     /// The hash of the last line.
     pub last: String,
-    /// A router runs, and the batch that it is writing was left out.
+    /// A router is writing a batch, which was skipped.
     pub unfinished: bool,
 }
 
-/// The first line that is wrong.
+/// The first invalid line.
 #[derive(Debug)]
 struct Bad {
     segment: u32,
     line: u64,
     what: String,
-    /// Is it the end of the log, which somebody may just be writing?
+    /// Whether it is the end of the log, which a router may be writing.
     is_end: bool,
-    /// Does the log lack what it held?
+    /// Whether the log lost records.
     is_rolled_back: bool,
 }
 
-/// Something that says of a record that the log held it.
+/// Evidence that the log once held a record.
 #[derive(Debug, Clone)]
 struct Witness {
     seq: u64,
-    /// The hash of its line, where that is known.
+    /// The hash of its line, if known.
     hash: Option<Hash>,
     says: String,
 }
 
-/// Reads the whole log. The first bad line is the error.
+/// Verifies the whole log. The first invalid line is the error.
 pub fn verify(room: &Room) -> Result<Verified> {
-    verify_telling(room, None, &mut |_| {})
+    verify_with_progress(room, None, &mut |_| {})
 }
 
-/// As [`verify`], also against a head that was kept, and tells after each line how many bytes were read.
-pub fn verify_telling(room: &Room, kept: Option<&Head>, told: &mut dyn FnMut(u64)) -> Result<Verified> {
-    // Looked at before the log, which a router may go on writing.
+/// As [`verify`], also against a kept head. Calls `progress` after each line with the bytes read so far.
+pub fn verify_with_progress(room: &Room, kept: Option<&Head>, progress: &mut dyn FnMut(u64)) -> Result<Verified> {
+    // Collected before reading the log, because a router may be writing to it.
     let witnesses = witnesses(room, kept)?;
-    // A batch that is just being written looks like one that was cut short; once more shows which it is.
-    let first = read(room, &witnesses, told)?.filter_end(room)?;
+    // A batch that is being written looks like a truncated one. A second read tells them apart.
+    let first = read(room, &witnesses, progress)?.filter_end(room)?;
     match first {
         Some(verified) => Ok(verified),
-        None => read(room, &witnesses, told)?.verified.map_err(|bad| refused(room, &bad)),
+        None => read(room, &witnesses, progress)?.verified.map_err(|bad| refused(room, &bad)),
     }
 }
 
-/// What was found, and what came before the end that is not whole.
+/// The result, and the valid part before an incomplete end.
 struct Found {
     verified: Result<Verified, Bad>,
     before: Verified,
 }
 
 impl Found {
-    /// What is known for sure; `None` if it has to be read again.
+    /// The final result; `None` if the log has to be read again.
     fn filter_end(self, room: &Room) -> Result<Option<Verified>> {
         match self.verified {
             Ok(verified) => Ok(Some(verified)),
@@ -99,13 +99,13 @@ fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
             let is = id.as_deref().unwrap_or("nothing");
             let problem =
                 Problem::new("other_room", format!("the head is of room {}, and this room is {is}", head.room));
-            return Err(Error::Refused(vec![problem.fix("name the room with --room, or give the head of this one")]));
+            return Err(Error::Refused(vec![problem.fix("select the room with --room, or pass a head of this room")]));
         }
-        let says = "the head that you gave names it".into();
+        let says = "the given head refers to it".into();
         witnesses.push(Witness { seq: head.seq, hash: head.hash(), says });
     }
     if let Some((seq, path)) = recover::last_retired(&room.dir)? {
-        witnesses.push(Witness { seq, hash: None, says: format!("{} follows from it", path.display()) });
+        witnesses.push(Witness { seq, hash: None, says: format!("{} was made from it", path.display()) });
     }
     if let Some(state) = state::saved(&room.dir).filter(|state| state.room == id && state.seq > 0) {
         let says = format!("{} was made from it", layout::CHECKPOINT);
@@ -114,7 +114,7 @@ fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
     Ok(witnesses)
 }
 
-fn read(room: &Room, witnesses: &[Witness], told: &mut dyn FnMut(u64)) -> Result<Found> {
+fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Result<Found> {
     let mut read = 0;
     let mut verifier = Verifier { room: room.id()?, witnesses, ..Verifier::default() };
     let (segments, live) = (log::segments(&room.dir)?, log::live(&room.dir)?);
@@ -123,7 +123,7 @@ fn read(room: &Room, witnesses: &[Witness], told: &mut dyn FnMut(u64)) -> Result
     for line in log::read_whole(&room.dir)? {
         let line = line?;
         read += line.bytes.len() as u64;
-        told(read);
+        progress(read);
         verifier.place(&line);
         if let Err(what) = verifier.take(&line) {
             let bad = verifier.bad(what, !line.bytes.ends_with(b"\n"));
@@ -132,12 +132,12 @@ fn read(room: &Room, witnesses: &[Witness], told: &mut dyn FnMut(u64)) -> Result
     }
     verifier.verified.last = hex(&verifier.before);
     if verifier.missing > 0 {
-        let bad = verifier.bad(format!("the last batch lacks {} of its records", verifier.missing), true);
+        let bad = verifier.bad(format!("the last batch is incomplete: {} records are missing", verifier.missing), true);
         return Ok(Found { verified: Err(bad), before: verifier.verified });
     }
     let records = verifier.verified.records;
     if let Some(witness) = witnesses.iter().find(|witness| witness.seq > records) {
-        let what = format!("the log ends with record {records} and held record {}: {}", witness.seq, witness.says);
+        let what = format!("the log ends at record {records} but once held record {}: {}", witness.seq, witness.says);
         let bad = Bad { is_rolled_back: true, ..verifier.bad(what, false) };
         return Ok(Found { verified: Err(bad), before: verifier.verified });
     }
@@ -152,7 +152,7 @@ struct Verifier<'a> {
     before: Hash,
     segment: u32,
     line: u64,
-    /// How many records the batch still lacks.
+    /// Records of the batch that are still missing.
     missing: u32,
 }
 
@@ -171,7 +171,7 @@ impl Verifier<'_> {
         self.before = line.hash();
         let of_this = self.witnesses.iter().filter(|witness| witness.seq == record.seq);
         if let Some(other) = of_this.into_iter().find(|witness| witness.hash.is_some_and(|hash| hash != self.before)) {
-            return Err(format!("it is not the record {} that the log held: {}", record.seq, other.says));
+            return Err(format!("record {} differs from the one that the log once held: {}", record.seq, other.says));
         }
         self.verified.records += 1;
         *self.verified.events.entry(record.event.as_str()).or_default() += 1;
@@ -183,12 +183,12 @@ impl Verifier<'_> {
         let number = self.verified.batches + u64::from(begins);
         match record.count {
             _ if record.batch != number => {
-                return Err(format!("its batch is {}, and {number} was to follow", record.batch));
+                return Err(format!("wrong batch number {}, expected {number}", record.batch));
             }
             Some(count) if begins && count > 0 => self.missing = count,
             None if !begins => {}
-            Some(_) if !begins => return Err("a batch begins before the last one is whole".into()),
-            _ => return Err("it begins a batch without saying of how many records".into()),
+            Some(_) if !begins => return Err("a batch begins before the previous one is complete".into()),
+            _ => return Err("it begins a batch without a record count".into()),
         }
         self.missing -= 1;
         self.verified.batches = number;
@@ -199,24 +199,24 @@ impl Verifier<'_> {
         let first = self.verified.records == 0;
         match (record.event == Event::Room, first) {
             (true, true) if record.room != self.room => {
-                Err(format!("it is the log of another room: {:?}, and spool/room says {:?}", record.room, self.room))
+                Err(format!("the log belongs to room {:?}, but spool/room says {:?}", record.room, self.room))
             }
-            (true, false) => Err("a log begins in the middle of a log".into()),
-            (false, true) => Err("the log doesn't begin with the record of its room".into()),
+            (true, false) => Err("a room record in the middle of the log".into()),
+            (false, true) => Err("the log does not begin with a room record".into()),
             _ => Ok(()),
         }
     }
 
     fn check_digest(&mut self, record: &Record) -> Result<(), String> {
         let (Some(digest), Some(text)) = (&record.digest, &record.message) else { return Ok(()) };
-        let fields = serde_json::from_str(text.get()).map_err(|e| format!("its message can't be read: {e}"))?;
+        let fields = serde_json::from_str(text.get()).map_err(|e| format!("cannot parse its message: {e}"))?;
         let message = Message::from_fields(fields).ok_or("its message lacks id, from or type")?;
         let real = message.digest();
         if real != *digest {
-            return Err(format!("the digest doesn't fit: it says {}, the message has {}", hex(digest), hex(&real)));
+            return Err(format!("wrong digest {}, the message has {}", hex(digest), hex(&real)));
         }
         if record.id.as_deref().is_some_and(|id| id != message.id()) {
-            return Err("its id is not that of its message".into());
+            return Err("its id differs from the id of its message".into());
         }
         self.verified.messages += 1;
         Ok(())
@@ -229,11 +229,12 @@ impl Verifier<'_> {
 
 fn refused(room: &Room, bad: &Bad) -> Error {
     if bad.is_rolled_back {
-        let fix = "restore log/ from a copy that holds it; a file that came from another room, move away";
+        let fix = "restore log/ from a backup that has the record; if the file came from another room, move it away";
         return Error::Refused(vec![Problem::new("rolled_back", &bad.what).at(layout::LOG).fix(fix)]);
     }
     let path = log::path(&room.dir, bad.segment);
     let place = format!("{} line {}", path.strip_prefix(room.dir.path()).unwrap_or(&path).display(), bad.line);
-    let fix = "restore the segment from a copy; if it is the last batch after a crash, the next pass sets it aside";
+    let fix =
+        "restore the segment from a backup; after a crash, the next pass moves an incomplete last batch to quarantine";
     Error::Refused(vec![Problem::new("bad_log", &bad.what).at(place).fix(fix)])
 }

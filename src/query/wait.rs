@@ -1,4 +1,4 @@
-//! Which mail is waited for.
+//! Filters for mail that a command waits for.
 
 use super::identity;
 use super::inbox::{self, Mail};
@@ -11,20 +11,20 @@ use crate::room::settings::Admission;
 use std::collections::HashSet;
 use std::ffi::OsString;
 
-/// What mail has to be like; what is not said may be anything.
+/// Conditions that mail must meet. An empty condition matches anything.
 #[derive(Debug, Default)]
 pub struct Filter {
     /// From one of these agents.
     from: Vec<String>,
-    /// In this conversation.
+    /// In this thread.
     thread: Option<String>,
     /// Of one of these types.
     kinds: Vec<String>,
 }
 
 impl Filter {
-    /// Refuses senders and types that don't exist, since their mail would never come. A thread may be named by the number of
-    /// a message in it that the agent can see.
+    /// Rejects unknown senders and types, because their mail would never arrive. A thread may be named by the number of one
+    /// of its messages that the agent can see.
     pub fn new(
         room: &Room,
         agent: &str,
@@ -36,7 +36,7 @@ impl Filter {
         let open = !from.is_empty() && room.settings()?.admission == Admission::Open;
         let sender = |name: &String| match identity::registered(&registry, name, Some("--from")) {
             Ok(agent) => Ok(agent.id.to_string()),
-            // An open room registers whoever writes.
+            // An open room registers any sender.
             Err(_) if name == id::MAILBAG || open && id::is_name(name) => Ok(name.clone()),
             Err(e) => Err(e),
         };
@@ -46,7 +46,7 @@ impl Filter {
         Ok(Filter { from, thread: thread.map(named).transpose()?, kinds })
     }
 
-    /// Is it such mail?
+    /// Whether mail matches.
     pub fn fits(&self, mail: &Mail) -> bool {
         let is_any = self.from.is_empty() && self.thread.is_none() && self.kinds.is_empty();
         let from = self.from.is_empty() || self.from.contains(&mail.from);
@@ -62,27 +62,27 @@ fn check_type(kind: &str) -> Result<()> {
     }
     let near = nearest(kind, TYPES.iter().copied());
     let cure = match near.is_empty() {
-        true => "`mailbag schema` lists them; one's own begin with x-".to_owned(),
+        true => "`mailbag schema` lists the types; custom types begin with x-".to_owned(),
         false => format!("did you mean {}?", near.join(" or ")),
     };
-    Err(Error::Usage { what: format!("there is no type {}", quoted(kind)), cure })
+    Err(Error::Usage { what: format!("{} is not a message type", quoted(kind)), cure })
 }
 
-/// The unread mail of an inbox, each file once: what it told before, it tells no more.
+/// Returns each unread file of an inbox once.
 #[derive(Debug, Default)]
 pub struct Newcomers {
-    told: HashSet<OsString>,
+    returned: HashSet<OsString>,
 }
 
 impl Newcomers {
-    /// What has come since the last look, oldest first; of each the head.
+    /// The heads of the messages that arrived since the last call, oldest first.
     pub fn look(&mut self, room: &Room, agent: &str) -> Result<Vec<Mail>> {
         let mut names = crate::room::inbox::unread(&room.dir, agent)?;
-        names.retain(|name| !self.told.contains(name));
+        names.retain(|name| !self.returned.contains(name));
         let mut mails: Vec<Mail> = inbox::heads(room, agent, &names)?.collect();
-        // What somebody writes by hand is told once it is a message, or doesn't become one.
+        // A file that is being written by hand is returned once it is complete or has not changed for a while.
         mails.retain(|mail| !mail.unfinished);
-        self.told.extend(mails.iter().map(|mail| mail.name.clone()));
+        self.returned.extend(mails.iter().map(|mail| mail.name.clone()));
         Ok(mails)
     }
 }

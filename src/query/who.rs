@@ -1,4 +1,4 @@
-//! Who is there, as the log and the sessions say.
+//! Lists agents with their activity, from the log and the sessions.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -7,7 +7,7 @@ use crate::room::Room;
 use crate::room::sessions::Calls;
 use crate::router::projections::roster::{self, Roster};
 
-/// Everybody, worked out as the router does for `roster.json`, at this instant.
+/// The current roster, computed as the router does for `roster.json`.
 pub fn who(room: &Room) -> Result<Roster> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let signs = (&state::committed(&room.dir)?, &Calls::of(&room.dir));

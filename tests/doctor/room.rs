@@ -20,7 +20,7 @@ fn an_outbox_under_a_display_name_is_named_and_the_cure_moves_its_mail() {
     let world = World::with(&["bob"]).agent("al", &["--name", "Porto"]);
     world.drop_file("Porto", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let found = finding(&examined(&world, &[]), "unrouted_outbox");
-    says(&found, "problem", &["that is a display name"]);
+    says(&found, "problem", &["the directory has a display name, not an id"]);
     paste(&world, &found);
     assert_eq!(world.names("outbox/al"), ["x.json"]);
 }

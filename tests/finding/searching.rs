@@ -70,7 +70,7 @@ fn a_field_and_the_filters_narrow_a_search() {
     world.ok(&["read", "m1", "--as", "bob"]);
     assert_eq!(ids(&world, &["port", "--unread", "--to", "bob"]), ["m4"]);
     let said = world.fails(2, &["search", "port ("]);
-    assert!(said.contains("is no regular expression") && said.contains("unclosed group"), "{said}");
+    assert!(said.contains("is not a regular expression") && said.contains("unclosed group"), "{said}");
 }
 
 #[test]

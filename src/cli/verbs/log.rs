@@ -114,7 +114,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// Verifies, and says how far it is where that takes long.
 fn verified(room: &Room, head: Option<&Head>, cx: &Context) -> Result<verify::Verified> {
     let mut due = Instant::now() + PATIENCE;
-    let verified = verify::verify_telling(room, head, &mut |read| {
+    let verified = verify::verify_with_progress(room, head, &mut |read| {
         if Instant::now() >= due {
             cx.out.progress(&format!("verified {} MiB so far", read >> 20));
             due = Instant::now() + OFTEN;

@@ -1,9 +1,9 @@
-//! The fields at the beginning of a message of which not all was read.
+//! Parses the complete fields at the beginning of a truncated message.
 
 use serde_json::{Map, Value};
 
-/// The fields of an object that stand whole in its beginning; of a text that is cut, what is there of it. `None` if
-/// this is the beginning of no object.
+/// The complete fields of a truncated object, and the available part of a truncated string. `None` if the bytes do not
+/// begin an object.
 pub(super) fn fields(bytes: &[u8]) -> Option<Map<String, Value>> {
     let mut fields = Map::new();
     let mut rest = bytes.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start();
@@ -22,7 +22,7 @@ pub(super) fn fields(bytes: &[u8]) -> Option<Map<String, Value>> {
     Some(fields)
 }
 
-/// Where a value ends, if it does so here.
+/// Where a value ends, if it is complete.
 fn end_of(value: &[u8]) -> Option<usize> {
     match value.first()? {
         b'"' => end_of_text(value),
@@ -45,7 +45,7 @@ fn end_of(value: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where a text ends, its quotation marks included.
+/// Where a string ends, quotation marks included.
 fn end_of_text(text: &[u8]) -> Option<usize> {
     let mut at = usize::from(text.first() == Some(&b'"'));
     while at > 0 {
@@ -58,9 +58,9 @@ fn end_of_text(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// What there is of a text that doesn't end here.
+/// The available part of a truncated string.
 fn cut(text: &[u8]) -> Option<String> {
-    /// The longest that one character can be written: two `\uXXXX`.
+    /// The longest form of one character: two `\uXXXX`.
     const LONGEST: usize = 12;
     let end = std::str::from_utf8(text).map_or_else(|e| e.valid_up_to(), str::len);
     let text = std::str::from_utf8(&text[..end]).ok()?.strip_prefix('"')?;
@@ -77,7 +77,7 @@ mod tests {
         "body": "a\"b\\ 😀 😀 end", "type": "question", "last": true}"#;
 
     #[test]
-    fn a_whole_object_gives_all_its_fields() {
+    fn a_complete_object_gives_all_its_fields() {
         let whole: Value = serde_json::from_str(WHOLE).expect("JSON");
         assert_eq!(fields(WHOLE.as_bytes()).map(Value::Object), Some(whole));
         assert_eq!(fields(b" {}"), Some(Map::new()));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_anywhere_it_gives_what_stands_before_and_the_beginning_of_the_text_that_is_cut() {
+    fn an_object_truncated_anywhere_gives_its_complete_fields_and_the_start_of_a_truncated_string() {
         let whole: Value = serde_json::from_str(WHOLE).expect("JSON");
         for end in 0..WHOLE.len() {
             let found = fields(&WHOLE.as_bytes()[..end]).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is unread, and what a delivered file says.
+//! Reads mail from an inbox.
 
 mod head;
 
@@ -17,47 +17,47 @@ use std::path::{Path, PathBuf};
 /// One delivered message.
 #[derive(Debug, Clone, Serialize)]
 pub struct Mail {
-    /// Its id; empty if the file has none.
+    /// Message id; empty if the file has none.
     pub id: String,
-    /// The number of its record in the log.
+    /// Number of its record in the log.
     pub seq: Option<u64>,
     /// When it was accepted.
     pub accepted_at: String,
-    /// Who wrote it.
+    /// Sender.
     pub from: String,
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
     /// Its priority.
     pub priority: String,
-    /// What it is about.
+    /// Subject.
     pub subject: Option<String>,
-    /// The first line of its body.
+    /// First line of the body.
     pub preview: Option<String>,
-    /// Its conversation.
+    /// Thread.
     pub thread_id: Option<String>,
-    /// Does its sender wait for an answer?
+    /// Whether the sender expects an answer.
     pub requires_response: bool,
     /// The file, relative to the room.
     pub file: PathBuf,
-    /// Was it read before?
+    /// Whether it was read before.
     pub seen: bool,
     /// Why the file can't be shown as a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Does it end too early and was touched just now? Then somebody writes it by hand, and it may become a message.
+    /// Whether the file is truncated and was modified just now: somebody may still be writing it by hand.
     #[serde(skip)]
     pub unfinished: bool,
     /// The file's name.
     #[serde(skip)]
     pub name: OsString,
-    /// The whole message, or the text of a file that is none.
+    /// The complete message, or the text of a file that is not a message.
     #[serde(skip)]
     pub content: Value,
 }
 
 impl Mail {
-    /// A message that an agent got, as the log has it: its own copy is archived, or was taken away.
+    /// A message from the log, for a recipient whose own copy is archived or was removed.
     pub fn of_past(agent: &str, past: Past) -> Mail {
         let name = layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id);
         let mut content = past.message;
@@ -90,7 +90,7 @@ pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
     list_those(room, agent, &mut |_| true)
 }
 
-/// The unread mail of an agent with a file name that is wanted, oldest first; the others are not even opened.
+/// The unread mail of an agent whose file name passes `wanted`, oldest first. Other files are not opened.
 pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bool) -> Result<Vec<Mail>> {
     let mut names = inbox::unread(&room.dir, agent)?;
     names.retain(|name| wanted(name));
@@ -98,21 +98,21 @@ pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bo
     Ok(names.iter().filter_map(|name| load(&dir, &layout::inbox(agent), name, false)).collect())
 }
 
-/// The newest unread mail of an agent, oldest first, and how much there is in all. Of each only the head is read: the
-/// body ends early, and what comes behind it is missing.
+/// The newest unread mail of an agent, oldest first, and the total number of unread messages. Only the head of each file
+/// is read: the body may be truncated, and fields after the body are missing.
 pub fn newest(room: &Room, agent: &str, most: usize) -> Result<(Vec<Mail>, usize)> {
     let (names, unread) = inbox::newest(&room.dir, agent, most)?;
     Ok((heads(room, agent, &names)?.collect(), unread))
 }
 
-/// The heads of unread messages of these names, one by one. Those that are gone are left out.
+/// The heads of the unread messages with these file names. Files that no longer exist are skipped.
 pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<impl Iterator<Item = Mail>> {
     let dir = open(room, layout::inbox(agent))?;
     let heads = move |name: &OsString| head(dir.as_ref()?, &layout::inbox(agent), name);
     Ok(names.iter().filter_map(heads))
 }
 
-/// The whole messages of which only the heads were read. Those that are gone are left out.
+/// Reads the complete messages for these heads. Files that no longer exist are skipped.
 pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
     let mut mails = Vec::new();
     for head in heads {
@@ -123,7 +123,8 @@ pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
     Ok(mails)
 }
 
-/// Up to `most` unread messages of an agent, oldest first, that nobody else is just showing, each held for the caller.
+/// Up to `most` unread messages of an agent, oldest first, each locked for the caller. Messages that another process is
+/// showing are skipped.
 pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
     let mut holding = Holding::default();
     let names = inbox::unread(&room.dir, agent)?;
@@ -132,7 +133,7 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
         if holding.mails.len() >= most {
             break;
         }
-        // Beyond the bound a message may be shown by two, which is better than by nobody.
+        // Beyond the bound, two processes may show the same message. That is better than not showing it.
         let held = match holding.held.len() < limits::HELD_MESSAGES {
             true => inbox::hold(&room.dir, agent, &name)?,
             false => None,
@@ -148,23 +149,23 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
 }
 
 impl Holding {
-    /// Of mail that anybody else may show as well.
+    /// Mail that other processes may show too.
     pub fn of(mails: Vec<Mail>) -> Holding {
         Holding { mails, ..Holding::default() }
     }
 }
 
-/// Mail that is going to be shown. No other `mailbag read` shows what is unread of it as long as this lives.
+/// Mail that is about to be shown. While this value lives, no other `mailbag read` shows its unread messages.
 #[derive(Debug, Default)]
 pub struct Holding {
     /// The messages.
     pub mails: Vec<Mail>,
-    /// Was there further unread mail, which another process is just showing?
+    /// Whether another process is showing further unread mail.
     pub shown_elsewhere: bool,
     held: Vec<inbox::Held>,
 }
 
-/// The mail that an agent has read, oldest first.
+/// Mail that an agent has read, oldest first.
 pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
     in_directory(room, layout::seen(agent), true)
 }
@@ -190,12 +191,12 @@ fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
     }
 }
 
-/// The head of a message: what its bounded beginning says.
+/// Reads the head of a message from a bounded part of the file.
 fn head(dir: &Dir, directory: &Path, name: &OsStr) -> Option<Mail> {
     let mail = match dir.read_head(name, limits::HEAD_BYTES) {
         Ok(None) => return None,
         Ok(Some((bytes, true))) => parse(dir, directory, name, &bytes),
-        // The router puts what is short in front of the body; in what others put there it may stand behind.
+        // The router writes short fields before the body. Files that others put there may have them after it.
         Ok(Some((bytes, false))) => match head::fields(&bytes).filter(|fields| fields.contains_key("delivery")) {
             Some(fields) => Mail::new(directory, name, Value::Object(fields)),
             None => load(dir, directory, name, false)?,
@@ -205,7 +206,7 @@ fn head(dir: &Dir, directory: &Path, name: &OsStr) -> Option<Mail> {
     Some(Mail { content: Value::Null, ..mail })
 }
 
-/// A file of an inbox. `None` if it is gone.
+/// Reads a file of an inbox. `None` if it no longer exists.
 fn load(dir: &Dir, directory: &Path, name: &OsStr, seen: bool) -> Option<Mail> {
     let mail = match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
         Ok(bytes) => parse(dir, directory, name, &bytes?),
@@ -214,12 +215,12 @@ fn load(dir: &Dir, directory: &Path, name: &OsStr, seen: bool) -> Option<Mail> {
     Some(Mail { seen, ..mail })
 }
 
-/// A file of an inbox, which is its owner's to fill as it likes: what is no message is shown as what it is.
+/// Parses a file of an inbox. The owner may put any file there, so a file that is not a message becomes a problem.
 fn parse(dir: &Dir, directory: &Path, name: &OsStr, bytes: &[u8]) -> Mail {
     let (problem, unfinished) = match serde_json::from_slice::<Value>(bytes) {
         Ok(value @ Value::Object(_)) => return Mail::new(directory, name, value),
-        Err(e) if e.is_eof() && is_fresh(dir, name) => ("it is not finished", true),
-        _ => ("it is not a message", false),
+        Err(e) if e.is_eof() && is_fresh(dir, name) => ("the file is incomplete", true),
+        _ => ("the file is not a message", false),
     };
     let text = Value::from(String::from_utf8_lossy(bytes));
     Mail { problem: Some(problem.into()), unfinished, ..Mail::new(directory, name, text) }

@@ -1,4 +1,4 @@
-//! How a room stands: who routes, what is unread, what waits and why, and what was refused.
+//! The status of a room: the router, unread mail, pending files with the reason, and rejected files.
 
 mod strays;
 
@@ -21,52 +21,52 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// How many of the newest refusals of an agent are named.
+/// How many rejected files of an agent are shown, newest first.
 const NEWEST: usize = 3;
 
-/// How a room stands.
+/// The status of a room.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// Its directory.
+    /// Room directory.
     pub room: PathBuf,
-    /// Who routes right now.
+    /// The process that routes now.
     pub router: Option<Holder>,
-    /// Agents that are not retired, the human included.
+    /// Number of agents that are not retired, including the human.
     pub agents: usize,
-    /// What the log counts.
+    /// Counters from the log.
     pub counts: Counts,
-    /// Who has how many unread, only those who have any.
+    /// Unread messages by agent, without agents that have none.
     pub unread: BTreeMap<String, usize>,
-    /// Files in outboxes of registered agents.
+    /// Pending files in outboxes of registered agents.
     pub waiting: Vec<Waiting>,
-    /// What can't go on, and why.
+    /// Blocked files and directories, with the reason.
     pub blocked: Vec<Blocked>,
-    /// Outboxes with files whose agent is not registered, or retired.
+    /// Outboxes with files whose agent is unregistered or retired.
     pub unregistered: Vec<Unregistered>,
-    /// What was refused and still stands there.
+    /// Rejected files that still exist.
     pub rejected: Vec<Rejected>,
-    /// Copies that were accepted and could not be delivered yet.
+    /// Accepted copies that are not delivered yet.
     pub undelivered: Vec<Undelivered>,
-    /// Who has long done nothing, with mail unread or while the registry says that it is online.
+    /// Agents without activity for a long time that have unread mail or are registered as online.
     pub stale: Vec<Present>,
-    /// Programs that wake agents, and that the person who asks did not agree to start.
+    /// Programs that wake agents and that the calling user has not allowed.
     pub not_agreed: Vec<Startable>,
-    /// What is wrong with the room itself.
+    /// Problems of the room itself.
     pub problems: Vec<String>,
 }
 
-/// Files in an outbox.
+/// Pending files in an outbox.
 #[derive(Debug, Serialize)]
 pub struct Waiting {
-    /// Whose outbox.
+    /// Owner of the outbox.
     pub agent: String,
-    /// How many.
+    /// Number of files.
     pub files: usize,
-    /// The first of them, in the order of their names.
+    /// The first file by name.
     pub first: String,
 }
 
-/// Something that can't go on, as the router wrote it down.
+/// A blocked file or directory, as the router reported it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Blocked {
     /// A file or directory of the room.
@@ -78,85 +78,85 @@ pub struct Blocked {
     /// Since when.
     #[serde(default)]
     pub since: String,
-    /// What tries it again.
+    /// The command that retries it.
     #[serde(default)]
     pub cure: String,
 }
 
-/// An outbox with files that nobody will route.
+/// An outbox whose files the router does not pick up.
 #[derive(Debug, Serialize)]
 pub struct Unregistered {
     /// The name of the outbox.
     pub agent: String,
-    /// How many files.
+    /// Number of files.
     pub files: usize,
-    /// Why nobody routes them.
+    /// Why the router does not pick them up.
     pub why: &'static str,
-    /// The command that mends it.
+    /// The command that fixes it.
     pub cure: String,
 }
 
-/// What an agent sent and was refused.
+/// Rejected files of an agent.
 #[derive(Debug, Serialize)]
 pub struct Rejected {
-    /// Whose.
+    /// The sender.
     pub agent: String,
-    /// How many.
+    /// Number of files.
     pub files: usize,
-    /// The newest few, newest first.
+    /// The newest files, newest first.
     pub newest: Vec<Refusal>,
 }
 
-/// One refusal.
+/// One rejected file.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
-    /// The number of its record, by which `mailbag rejected` knows it.
+    /// Its record number, which `mailbag rejected` takes.
     pub seq: u64,
-    /// The explanation, relative to the room.
+    /// The explanation file, relative to the room.
     pub file: PathBuf,
-    /// Its code.
+    /// Code of the first problem.
     pub code: String,
-    /// The first thing that is wrong.
+    /// Text of the first problem.
     pub what: String,
-    /// The command that says more, and how to mend it.
+    /// The command that shows all problems and how to fix them.
     pub cure: String,
 }
 
-/// A copy that waits in the spool.
+/// A pending copy in the spool.
 #[derive(Debug, Serialize)]
 pub struct Undelivered {
-    /// The record.
+    /// Record number.
     pub seq: u64,
-    /// The message.
+    /// Message id.
     pub id: String,
-    /// Who wrote it.
+    /// Sender.
     pub from: String,
-    /// Who is to get it.
+    /// Recipient.
     pub to: String,
-    /// What tries it again.
+    /// The command that retries it.
     pub cure: String,
 }
 
-/// What a person who watches wants to have in view: numbers only, and quick.
+/// The counters of a room for `watch`, fast to compute.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Glance {
-    /// The process that routes, if one does.
+    /// Process id of the router, if one runs.
     pub router: Option<u32>,
-    /// How many messages one reader has not read.
+    /// Unread messages of the reader.
     pub own_unread: usize,
-    /// How many messages nobody has read, of all agents.
+    /// Unread messages of all agents.
     pub unread: usize,
-    /// How many refused files still stand there.
+    /// Rejected files that still exist.
     pub rejected: usize,
-    /// How many files stand in outboxes.
+    /// Pending files in outboxes.
     pub waiting: usize,
-    /// How many things can't go on, outboxes of nobody included.
+    /// Blocked files and directories, unregistered outboxes included.
     pub blocked: usize,
-    /// How many files stand in outboxes of nobody.
+    /// Files in unregistered outboxes.
     pub unrouted: usize,
 }
 
-/// Looks at the numbers only, without the log.
+/// Computes the counters without reading the log.
 pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
     let registry = room.registry().ok();
     let open = room.settings().is_ok_and(|settings| settings.admission == Admission::Open);
@@ -177,7 +177,7 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
     })
 }
 
-/// Looks at everything and changes nothing.
+/// Computes the full status. Changes nothing.
 pub fn status(room: &Room) -> Result<Status> {
     let mut problems = Vec::new();
     let registry = room.registry().map_err(|e| problems.push(e.to_string())).ok();
@@ -185,8 +185,11 @@ pub fn status(room: &Room) -> Result<Status> {
     let router = room.holder()?;
     let replayed = state::replay(&room.dir).map_err(|e| problems.push(e.to_string())).ok();
     let damage = replayed.as_ref().and_then(|replayed| replayed.damage.as_ref()).filter(|_| router.is_none());
-    problems
-        .extend(damage.map(|d| format!("the log's last batch is not whole: {}; the next pass sets it aside", d.what)));
+    problems.extend(
+        damage.map(|d| {
+            format!("the last batch of the log is incomplete: {}; the next pass moves it to quarantine", d.what)
+        }),
+    );
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), settings.admission == Admission::Open)?;
     let agents = registry.iter().flat_map(Registry::agents);
     let calls = Calls::of(&room.dir);
@@ -196,7 +199,7 @@ pub fn status(room: &Room) -> Result<Status> {
     let not_agreed = registry.as_ref().map_or(Ok(Vec::new()), |registry| programs::not_agreed(room, registry));
     let not_agreed = not_agreed.map_err(|e| problems.push(e.to_string())).unwrap_or_default();
     let again = match &router {
-        Some(holder) if holder.mode != Mode::Pass => "the router tries again by itself".to_owned(),
+        Some(holder) if holder.mode != Mode::Pass => "none needed: the router retries".to_owned(),
         _ => "mailbag run --once".to_owned(),
     };
     Ok(Status {
@@ -220,8 +223,8 @@ pub fn status(room: &Room) -> Result<Status> {
     })
 }
 
-/// Does a message stand in an outbox, or on its way from one to the inboxes?
-pub fn anything_waits(room: &Room) -> Result<bool> {
+/// Whether any message is pending in an outbox or in the spool.
+pub fn anything_pending(room: &Room) -> Result<bool> {
     for directory in [layout::CLAIM, layout::STAGE] {
         if room.dir.sub(directory)?.list()?.next().is_some() {
             return Ok(true);
@@ -230,7 +233,7 @@ pub fn anything_waits(room: &Room) -> Result<bool> {
     Ok(directories(room, layout::OUTBOXES)?.iter().any(|agent| !files(room, &layout::outbox(agent)).is_empty()))
 }
 
-/// The directories in a directory of the room, in the order of their names.
+/// The subdirectories of a directory of the room, sorted by name.
 pub(crate) fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let Ok(dir) = room.dir.sub(of) else { return Ok(names) };
@@ -243,7 +246,7 @@ pub(crate) fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The message files in a directory, in the order of their names. One that can't be listed has none to show.
+/// The message files in a directory, sorted by name. An unreadable directory counts as empty.
 fn files(room: &Room, directory: &Path) -> Vec<OsString> {
     let Ok(listing) = room.dir.sub(directory).and_then(|dir| dir.list()) else { return Vec::new() };
     let mut names: Vec<OsString> =
@@ -252,7 +255,7 @@ fn files(room: &Room, directory: &Path) -> Vec<OsString> {
     names
 }
 
-/// What stands in outboxes: those of agents, or of whom an open room will register, and those of nobody.
+/// Outboxes with files: those that the router reads (an open room registers new senders), and unregistered ones.
 fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<(Vec<Waiting>, Vec<Unregistered>)> {
     let (mut waiting, mut unregistered) = (Vec::new(), Vec::new());
     for agent in directories(room, layout::OUTBOXES)? {
@@ -272,15 +275,17 @@ fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<(Vec
     Ok((waiting, unregistered))
 }
 
-/// Why nobody routes an outbox, and what mends it.
+/// Why the router does not read an outbox, and the command that fixes it.
 fn cure(registry: Option<&Registry>, outbox: &str) -> (&'static str, String) {
     match registry.and_then(|registry| registry.find(outbox)) {
         Some(agent) if &*agent.id == outbox => {
             ("the agent is retired", format!("mailbag agent set {outbox} --status offline"))
         }
-        Some(agent) => ("that is a display name", format!("mv outbox/{outbox}/*.json outbox/{}/", agent.id)),
-        None if id::is_name(outbox) => ("no agent of that name is registered", format!("mailbag agent add {outbox}")),
-        None => ("that is no name of an agent", "rename the directory to an agent's id".to_owned()),
+        Some(agent) => {
+            ("the directory has a display name, not an id", format!("mv outbox/{outbox}/*.json outbox/{}/", agent.id))
+        }
+        None if id::is_name(outbox) => ("no agent with that id is registered", format!("mailbag agent add {outbox}")),
+        None => ("the directory name is not a valid agent id", "rename the directory to an agent's id".to_owned()),
     }
 }
 
@@ -292,22 +297,22 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
     Ok(directories(room, layout::INBOXES)?.into_iter().filter_map(count).collect())
 }
 
-/// What the router wrote down, as far as it still stands there.
+/// The blocked files that the router reported and that still exist.
 fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<Blocked> {
-    // The router rewrites it in place, and may be in the middle of that.
+    // The router rewrites the file in place, so a read may see it half written: try again.
     let read = || -> Option<Vec<Value>> {
         let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
         serde_json::from_slice(&bytes).ok()
     };
     let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
     let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
-    // A name that is no text is shown as best it can be, and can't be looked up like that.
+    // A name that is not UTF-8 is shown with replacement characters and cannot be looked up.
     let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
     let lines = lines.filter(|line| is_lossy(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some()));
     lines.map(|line| Blocked { cure: strays::cure(room, registry, &line.what, again), ..line }).collect()
 }
 
-/// The names of the explanations beside an agent's refused files.
+/// The names of the explanation files beside an agent's rejected files.
 fn explanations(room: &Room, agent: &str) -> Vec<String> {
     let names = files(room, &layout::rejected(agent)).into_iter().filter_map(|name| name.into_string().ok());
     names.filter(|name| name.ends_with(layout::EXPLAINED)).collect()

@@ -1,4 +1,4 @@
-//! What stands in outboxes, or beside them, and will never be taken.
+//! Files in or beside outboxes that the router never picks up.
 
 use super::{Blocked, directories};
 use crate::base::error::Result;
@@ -9,7 +9,7 @@ use crate::room::registry::Registry;
 use rustix::fs::FileType;
 use std::path::Path;
 
-/// Everything of that kind in outboxes, once it has stood still for a moment.
+/// All such files in outboxes that have not changed for a moment.
 pub(crate) fn strays(room: &Room) -> Result<Vec<Blocked>> {
     let mut all = Vec::new();
     for agent in directories(room, layout::OUTBOXES)? {
@@ -25,7 +25,8 @@ pub(crate) fn strays(room: &Room) -> Result<Vec<Blocked>> {
     Ok(all)
 }
 
-/// What mends something that the router wrote down, where a further pass doesn't: `again` is what makes one.
+/// The command that fixes a blocked file: a file in the wrong place has its own, for all others it is `again`, which
+/// makes another pass.
 pub(crate) fn cure(room: &Room, registry: Option<&Registry>, what: &str, again: &str) -> String {
     let below = Path::new(what).strip_prefix(layout::OUTBOXES).ok().filter(|below| below.components().count() == 1);
     let meta = below.and_then(|_| room.dir.stat(what).ok().flatten());
