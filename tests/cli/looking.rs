@@ -62,7 +62,7 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
     let number = lines.iter().position(|line| line.contains("\"one\"")).expect("the message") + 1;
     std::fs::write(world.room("log/00000001.ndjson"), text.replace("\"one\"", "\"eno\"")).expect("the log");
     let said = world.fails(65, &["log", "verify"]);
-    assert!(said.contains(&format!("log/00000001.ndjson line {number}: the digest doesn't fit")), "{said}");
+    assert!(said.contains(&format!("log/00000001.ndjson line {number}: wrong digest")), "{said}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_cut_or_reordered_log_does_not_verify() {
     for (text, why) in damaged {
         std::fs::write(&path, text).expect("the log");
         let said = world.fails(65, &["log", "verify"]);
-        let why = if why == "count" { "of how many records" } else { why };
+        let why = if why == "count" { "without a record count" } else { why };
         assert!(said.contains(why), "{why}: {said}");
     }
 }

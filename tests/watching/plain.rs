@@ -91,7 +91,7 @@ fn json_has_one_object_a_line_and_channels_and_the_beginning_are_chosen() {
     let facts = json!([last["event"], last["from"], last["to"], last["type"], last["priority"], last["channel"]]);
     assert_eq!(facts, json!(["accepted", "alice", ["bob"], "task", "normal", "auth"]));
     assert!(last["seq"].is_u64() && last["at"].is_string() && last["id"].is_string(), "{last}");
-    assert!(world.fails(2, &["watch", "no channel"]).contains("name of a channel"));
+    assert!(world.fails(2, &["watch", "no channel"]).contains("not a valid channel name"));
 }
 
 #[test]
