@@ -4,7 +4,17 @@ use super::read;
 use regex::Regex;
 
 /// The pages that are written in the words of the glossary.
-const PAGES: &[&str] = &["docs/glossary.md"];
+const PAGES: &[&str] = &[
+    "README.md",
+    "docs/CONTRIBUTING.md",
+    "docs/archive.md",
+    "docs/backup.md",
+    "docs/decisions/README.md",
+    "docs/glossary.md",
+    "docs/json.md",
+    "docs/releasing.md",
+    "docs/tutorial.md",
+];
 
 /// A term that is not used any more, as a pattern, and what to write instead. Code is exempt: `rungs` is a name in JSON.
 const REPLACED: &[(&str, &str)] = &[
