@@ -12,7 +12,10 @@ const PAGES: &[&str] = &[
     "docs/decisions/README.md",
     "docs/glossary.md",
     "docs/json.md",
+    "docs/performance.md",
+    "docs/reliability.md",
     "docs/releasing.md",
+    "docs/security.md",
     "docs/tutorial.md",
 ];
 
