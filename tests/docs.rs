@@ -101,8 +101,15 @@ fn the_protocol_has_every_code_field_and_event_of_the_source() {
     missing.extend(fields.filter(|field| !named(field)).cloned());
     let record = read("src/message/record.rs");
     let record = record.split("pub struct Record {").nth(1).and_then(|rest| rest.split("\n}").next()).expect("Record");
-    let fields = record.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next());
-    missing.extend(fields.filter(|field| !named(field)).map(str::to_owned));
+    let mut renamed = None;
+    for line in record.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix("#[serde(rename = \"").and_then(|rest| rest.split('"').next()) {
+            renamed = Some(name);
+        } else if let Some(field) = line.strip_prefix("pub ").and_then(|rest| rest.split(':').next()) {
+            let name = renamed.take().unwrap_or(field);
+            missing.extend((!named(name)).then(|| name.to_owned()));
+        }
+    }
     assert!(missing.is_empty(), "docs/protocol.md doesn't name: {missing:?}");
 }
 

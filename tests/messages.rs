@@ -205,11 +205,11 @@ fn the_display_name_may_stand_in_from_and_becomes_the_id() {
 #[test]
 fn a_field_that_looks_like_a_slip_is_named_only_where_something_is_missing() {
     for (sent, hint) in [
-        (json!({"to": "bob", "boddy": "x"}), "did you mean body where you wrote \"boddy\"?"),
-        (json!({"to": "bob", "message": "x"}), "did you mean body where you wrote \"message\"?"),
-        (json!({"recipients": ["bob"], "body": "x"}), "did you mean to where you wrote \"recipients\"?"),
-        (json!({"To": "bob", "body": "x"}), "did you mean to where you wrote \"To\"?"),
-        (json!({"type": "ack", "ref": ["a"], "status": "actioned"}), "did you mean refs where you wrote \"ref\"?"),
+        (json!({"to": "bob", "boddy": "x"}), "did you mean body instead of \"boddy\"?"),
+        (json!({"to": "bob", "message": "x"}), "did you mean body instead of \"message\"?"),
+        (json!({"recipients": ["bob"], "body": "x"}), "did you mean to instead of \"recipients\"?"),
+        (json!({"To": "bob", "body": "x"}), "did you mean to instead of \"To\"?"),
+        (json!({"type": "ack", "ref": ["a"], "status": "actioned"}), "did you mean refs instead of \"ref\"?"),
     ] {
         let problems = check(sent.clone()).expect_err("something is missing");
         assert!(problems.iter().any(|p| p.fix.contains(hint)), "{sent}: {problems:#?}");

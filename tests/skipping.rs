@@ -30,9 +30,9 @@ fn the_switch_turns_a_skipped_test_into_a_failure() {
 
 /// Tests that need a failpoint are not even built without the feature, so this one is skipped in their place.
 #[test]
-#[cfg(not(feature = "faults"))]
+#[cfg(not(feature = "failpoints"))]
 fn tests_with_failpoints() {
-    skip("the feature `faults` is off; run with --all-features");
+    skip("the feature `failpoints` is off; run with --all-features");
 }
 
 #[test]

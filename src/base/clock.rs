@@ -1,4 +1,4 @@
-//! What time it is, and how a time is written.
+//! The clock, and the formats in which times are written.
 
 use crate::base::limits;
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 pub struct Stamp(i64);
 
 impl Stamp {
-    /// Now, in [`limits::CLOCK`]: a clock that is set to another time is taken for the nearest in it. A build for tests reads
-    /// `MAILBAG_TEST_NOW` (RFC 3339) instead, where it is set.
+    /// The current time, limited to [`limits::CLOCK`]: a time outside this range becomes the nearest time in it. If
+    /// `MAILBAG_TEST_NOW` (RFC 3339) is set, test builds return its value.
     pub fn now() -> Stamp {
-        if cfg!(any(debug_assertions, feature = "faults"))
+        if cfg!(any(debug_assertions, feature = "failpoints"))
             && let Some(fixed) = std::env::var("MAILBAG_TEST_NOW").ok().and_then(|t| Stamp::parse(&t))
         {
             return fixed.within();
@@ -30,17 +30,17 @@ impl Stamp {
         Stamp(self.0.clamp(*limits::CLOCK.start(), *limits::CLOCK.end()))
     }
 
-    /// Now, or one microsecond after `self` if the clock stands or went back: strictly increasing.
+    /// The current time, or `self` plus one microsecond if the clock has not advanced. The result always increases.
     pub fn next(self) -> Stamp {
         Stamp::now().max(Stamp(self.0 + 1))
     }
 
-    /// This much later.
+    /// This time plus a duration.
     pub fn after(self, span: Duration) -> Stamp {
         Stamp(self.0.saturating_add(span.as_micros().try_into().unwrap_or(i64::MAX)))
     }
 
-    /// From microseconds since 1970.
+    /// Converts from microseconds since 1970.
     pub fn from_micros(micros: i64) -> Stamp {
         Stamp(micros)
     }
@@ -50,7 +50,7 @@ impl Stamp {
         self.0
     }
 
-    /// RFC 3339 with a zone, or ISO 8601 without one, read as UTC; `None` if it is neither.
+    /// Reads RFC 3339 with a zone, or ISO 8601 without one, which counts as UTC. `None` for any other text.
     pub fn parse(text: &str) -> Option<Stamp> {
         let text = text.trim();
         if let Ok(t) = DateTime::parse_from_rfc3339(text) {
@@ -62,29 +62,29 @@ impl Stamp {
         bare.map(|t| Stamp(t.and_utc().timestamp_micros()))
     }
 
-    /// `20261121T103000.123456Z`, as it stands in file names: 23 bytes, and in the order of time when sorted as text.
+    /// The form used in file names: `20261121T103000.123456Z`. It has 23 bytes, and sorts as text in the order of time.
     pub fn file_name(self) -> String {
         self.date_time().format("%Y%m%dT%H%M%S%.6fZ").to_string()
     }
 
-    /// Reads what [`Stamp::file_name`] gave.
+    /// Reads a text that [`Stamp::file_name`] wrote.
     pub fn read_file_name(text: &str) -> Option<Stamp> {
         let time = chrono::NaiveDateTime::parse_from_str(text, "%Y%m%dT%H%M%S%.6fZ").ok()?;
         Some(Stamp(time.and_utc().timestamp_micros()))
     }
 
-    /// `2026-11`, the month it is in.
+    /// The month, such as `2026-11`.
     pub fn month(self) -> String {
         self.date_time().format("%Y-%m").to_string()
     }
 
-    /// This instant as chrono has it.
+    /// The same time as a chrono value.
     pub fn date_time(self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()
     }
 }
 
-/// A span as people write it, at most a thousand years: `500ms`, `30s`, `10m`, `2h`, `7d`, `1w`, or `0`.
+/// Reads a duration of at most a thousand years: `500ms`, `30s`, `10m`, `2h`, `7d`, `1w`, or `0`.
 pub fn span(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
@@ -103,7 +103,7 @@ pub fn span(text: &str) -> Option<Duration> {
     (span <= 1000 * 366 * 86_400_000).then_some(Duration::from_millis(span))
 }
 
-/// A span as [`span`] reads it, in the largest unit that holds it whole.
+/// Writes a duration so that [`span`] can read it, in the largest unit that needs no fraction.
 pub fn span_text(span: Duration) -> String {
     const UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
     let millis = span.as_millis();

@@ -1,4 +1,5 @@
-//! What can go wrong, sorted by who must act: temporary waits, permanent is refused, a bug stops.
+//! Error types, classified by who must act. A temporary error is retried, a permanent error is reported to the author
+//! of the input, and a bug stops the program.
 
 use crate::base::limits;
 use serde::{Deserialize, Serialize};
@@ -6,118 +7,118 @@ use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The result of everything that can fail with an [`enum@Error`].
+/// The result of an operation that can fail with an [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Who must act on an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Nobody, or whoever frees the disk: the message waits and the router tries again.
+    /// Nobody, or the person who can free the resource. The message is kept and retried.
     Temporary,
-    /// Whoever gave the input: trying again changes nothing.
+    /// The author of the input. Retrying does not help.
     Permanent,
-    /// Whoever maintains the program or the room: stop, and change nothing more.
+    /// The maintainer of the program or the room. The program stops and changes nothing more.
     Bug,
 }
 
-/// A failure of the program or of its surroundings. What is wrong with a *message* is a [`Problem`].
+/// A failure of the program or its environment. An invalid *message* is described by a [`Problem`] instead.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file call failed.
-    #[error("can't {verb} {}: {source}{}", path.display(), next_step(source))]
+    #[error("cannot {verb} {}: {source}{}", path.display(), next_step(source))]
     Io {
-        /// What was being done, such as `deliver to`.
+        /// The operation, such as `deliver to`.
         verb: &'static str,
-        /// What it was being done to.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A sync failed: what the disk holds is unknown, so nothing may go on.
-    #[error("can't make {} durable: {source}; stopped, and recovery starts from what is on disk", path.display())]
+    /// A sync failed. The content of the disk is unknown, so the program must stop.
+    #[error("cannot make {} durable: {source}; the program stopped. The next start recovers from the disk", path.display())]
     Sync {
-        /// What was being synced.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// State that cannot be read. It is never replaced.
+    /// A file of the room cannot be read. It is never replaced.
     #[error("{}{}: {what}; {cure}", path.display(), line.map(|n| format!(" line {n}")).unwrap_or_default())]
     State {
         /// The file.
         path: PathBuf,
-        /// The line in it, from 1.
+        /// The line number, from 1.
         line: Option<u64>,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         what: String,
-        /// What to do.
+        /// What to do next.
         cure: String,
     },
-    /// The room was moved, replaced or cleaned under the router's feet.
-    #[error("the room changed under the router: {what}; {cure}")]
+    /// The room was moved, replaced or changed while the router was running.
+    #[error("the room changed while the router was running: {what}; {cure}")]
     Moved {
-        /// What was seen.
+        /// What changed.
         what: String,
-        /// What to do.
+        /// What to do next.
         cure: String,
     },
-    /// Somebody else holds what was asked for.
+    /// Another process or session holds the resource.
     #[error("{what}; {cure}")]
     Busy {
-        /// What is held, and by whom.
+        /// The resource and its holder.
         what: String,
-        /// What to do.
+        /// What to do next.
         cure: String,
     },
-    /// The command line asks for something that makes no sense.
+    /// The command line is not valid.
     #[error("{what}; {cure}")]
     Usage {
-        /// What is wrong with it.
+        /// What is not valid.
         what: String,
         /// What to write instead.
         cure: String,
     },
-    /// What was waited for did not come in time.
+    /// An expected event did not happen in time.
     #[error("{what}; {cure}")]
     Timeout {
-        /// What did not come, and how long it was waited for.
+        /// The event, and how long the program waited.
         what: String,
-        /// What to do.
+        /// What to do next.
         cure: String,
     },
-    /// What was asked for was done, and something behind it failed: doing it again would do it twice.
+    /// The operation succeeded, but a later step failed. Repeating the operation would do it twice.
     #[error("{what}, but {why}; {cure}")]
     Done {
-        /// What was done.
+        /// The operation that succeeded.
         what: String,
-        /// What failed then.
+        /// The error of the later step.
         why: String,
-        /// What not to do.
+        /// What to do next, or what not to repeat.
         cure: String,
     },
-    /// What was named does not exist.
+    /// The named object does not exist.
     #[error("{what}; {cure}")]
     NotFound {
-        /// What was sought, and where.
+        /// The object, and where it was searched for.
         what: String,
-        /// What to do.
+        /// What to do next.
         cure: String,
     },
-    /// The room belongs to somebody else, and the person did not agree to use it.
+    /// The room belongs to another user, and this user has not agreed to use it.
     #[error("{what}; {cure}")]
     Untrusted {
-        /// Which room, and whose.
+        /// The room and its owner.
         what: String,
-        /// What to do.
+        /// What to do next.
         cure: String,
     },
-    /// A message, an address or a registry was refused.
+    /// A message, an address or a registry was rejected.
     #[error("{}", list(.0))]
-    Refused(Vec<Problem>),
+    Rejected(Vec<Problem>),
 }
 
 impl Error {
-    /// Who must act on this.
+    /// Who must act on this error.
     pub fn class(&self) -> Class {
         match self {
             Error::Io { source, .. } if is_temporary(source) => Class::Temporary,
@@ -125,13 +126,13 @@ impl Error {
             Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } | Error::Done { .. } => {
                 Class::Bug
             }
-            Error::Usage { .. } | Error::NotFound { .. } | Error::Untrusted { .. } | Error::Refused(_) => {
+            Error::Usage { .. } | Error::NotFound { .. } | Error::Untrusted { .. } | Error::Rejected(_) => {
                 Class::Permanent
             }
         }
     }
 
-    /// The system's error number, where a file call is behind this.
+    /// The system's error number, if a file operation failed.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Error::Io { source, .. } | Error::Sync { source, .. } => source.raw_os_error(),
@@ -140,8 +141,8 @@ impl Error {
     }
 }
 
-/// Full disks, missing descriptors, missing permissions and directories on other file systems all pass once somebody
-/// acts on the machine, without a change to the message.
+/// These errors end when a person corrects the machine, for example by freeing disk space or by giving a permission.
+/// The message need not change.
 fn is_temporary(source: &io::Error) -> bool {
     const PASSING: &[i32] = &[
         libc::ENOSPC,
@@ -171,7 +172,7 @@ fn list(problems: &[Problem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Adds to a failed file call what was being done, and to which file.
+/// Adds the operation and the file to the error of a file operation.
 pub trait Doing<T> {
     /// `fs::rename(a, b).doing("deliver to", b)?`
     fn doing(self, verb: &'static str, path: impl AsRef<Path>) -> Result<T>;
@@ -183,44 +184,44 @@ impl<T, E: Into<io::Error>> Doing<T> for std::result::Result<T, E> {
     }
 }
 
-/// One thing that is wrong with an input, where it stands, and how to mend it.
+/// One problem of an input: what is wrong, where, and how to correct it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
     /// A short, stable word for programs, such as `unknown_recipient`.
     pub code: String,
-    /// Where: a JSON pointer such as `/to/1`, `line 3 column 7`, or empty for the whole.
+    /// The position: a JSON pointer such as `/to/1`, or `line 3 column 7`. Empty for the whole input.
     #[serde(rename = "where", default, skip_serializing_if = "String::is_empty")]
     pub place: String,
     /// What is wrong, in one sentence without a full stop.
     pub what: String,
-    /// How to mend it, as an instruction.
+    /// How to correct it, as an instruction.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fix: String,
-    /// A corrected value or message, where one can be given.
+    /// A corrected value or message, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
 }
 
 impl Problem {
-    /// A problem with its code and what is wrong; the rest is added with the methods below.
+    /// A problem with a code and a description. The methods below add the rest.
     pub fn new(code: &str, what: impl Into<String>) -> Problem {
         Problem { code: code.into(), place: String::new(), what: what.into(), fix: String::new(), example: None }
     }
 
-    /// Says where the problem stands.
+    /// Adds the position.
     pub fn at(mut self, place: impl Into<String>) -> Problem {
         self.place = place.into();
         self
     }
 
-    /// Says how to mend it.
+    /// Adds the correction.
     pub fn fix(mut self, fix: impl Into<String>) -> Problem {
         self.fix = fix.into();
         self
     }
 
-    /// Gives a corrected value or message, unless it is too large to be one: made of what a sender wrote, it stands in
-    /// the log, in the explanation and in the bounce.
+    /// Adds a corrected value or message, unless it is too large. The example contains text of the sender, and is
+    /// stored in the log, in the explanation and in the bounce.
     pub fn example(mut self, example: Value) -> Problem {
         self.example = Some(example).filter(|example| example.to_string().len() <= limits::EXAMPLE_BYTES);
         self
@@ -240,8 +241,9 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// The candidates nearest to `word`, best first, at most [`crate::base::limits::SUGGESTIONS`]: what a "did you mean" names.
-/// Letter case is ignored; a candidate counts when it is within a third of the word's length, or one contains the other.
+/// The candidates most similar to `word`, best first, for a "did you mean" hint; at most
+/// [`crate::base::limits::SUGGESTIONS`]. Letter case is ignored. A candidate matches if it differs in at most a third
+/// of the letters, or if one word contains the other.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_ascii_lowercase();
     let allowed = (word.chars().count() / 3).max(1);
@@ -258,10 +260,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.dedup();
     scored.into_iter().take(crate::base::limits::SUGGESTIONS).map(|(_, c)| c).collect()
 }
-/// What to do about a failure that no retry cures, where the cause is known to be outside.
+/// The next step for an error that has a known cause outside the program.
 fn next_step(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
-        Some(libc::EROFS) => "; if this is a sandbox, let it write to the whole room, or run the command outside of it",
+        Some(libc::EROFS) => {
+            "; if this is a sandbox, allow it to write to the whole room, or run the command outside the sandbox"
+        }
         _ => "",
     }
 }

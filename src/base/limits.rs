@@ -1,11 +1,11 @@
-//! Every bound of the program, each beside the bound it has to fit.
+//! Every limit of the program, beside the related limits.
 //!
-//! Sizes are in bytes and times in [`Duration`]s unless a name says otherwise. Where one bound only makes sense next
-//! to another, a `const` assertion says so, and a change that breaks the pair does not compile.
+//! Sizes are in bytes and times are [`Duration`]s unless a name says otherwise. If one limit depends on another, a
+//! `const` assertion checks the pair at compile time.
 
 use std::time::Duration;
 
-/// The longest file name that the common file systems take.
+/// The longest file name on common file systems.
 pub const FILE_NAME: usize = 255;
 /// The longest name of an agent, role, topic, channel, capability, alias or tag.
 pub const NAME: usize = 64;
@@ -13,302 +13,305 @@ pub const NAME: usize = 64;
 pub const MESSAGE_ID: usize = 128;
 /// The longest display name of an agent (ASCII letters).
 pub const DISPLAY_NAME: usize = 12;
-/// `20261121T103000.123456Z`: how the accept time stands in a file name.
+/// The length of the accept time in a file name: `20261121T103000.123456Z`.
 pub const STAMP: usize = 23;
 
-/// The accept times that the clock may give, in microseconds since 1970: a millisecond behind the first, and a year before
-/// the last that stands in a file name in its order, which leaves room to count on from it.
+/// The valid accept times in microseconds since 1970. The last one leaves a year of valid file names, so that accept
+/// times can still increase.
 pub const CLOCK: std::ops::RangeInclusive<i64> = 1_000..=253_370_764_800_000_000;
 
-/// `<accepted-at>-<from>-<id>.json`, the name of a delivered file.
+/// The length of a delivered file's name: `<accepted-at>-<from>-<id>.json`.
 const DELIVERED_NAME: usize = STAMP + 1 + NAME + 1 + MESSAGE_ID + ".json".len();
 const _: () = assert!(DELIVERED_NAME <= FILE_NAME);
 
-/// The digits of the largest sequence or claim number.
+/// The digits of the largest sequence number or claim number.
 pub const SEQ_DIGITS: usize = 20;
-/// The largest claim number. Nobody makes so many: a larger one in a name was written by hand, and counting on from it
-/// would overflow.
+/// The largest claim number. The router never reaches it; a larger number in a file name was written by hand, and would
+/// make the counter overflow.
 pub const CLAIM_MOST: u64 = u64::MAX / 2;
 const _: () = assert!(CLAIM_MOST < u64::MAX - BATCH_MESSAGES as u64);
-/// What of a sender's file name is kept after `<seq>~<agent>~`, with room for `.error.json` behind it.
+/// How much of a sender's file name is kept after `<seq>~<agent>~`. It leaves space for `.error.json`.
 pub const KEPT_NAME: usize = FILE_NAME - SEQ_DIGITS - 1 - NAME - 1 - ".error.json".len();
 const _: () = assert!(KEPT_NAME >= 128);
 
-/// The largest message file, where the settings don't say otherwise.
+/// The default size limit of a message file.
 pub const MESSAGE_BYTES: u64 = 1 << 20;
-/// The largest message file that the settings may allow.
+/// The highest size limit of a message file that the settings may set.
 pub const MESSAGE_BYTES_MOST: u64 = 64 << 20;
-/// The largest file that `send --attach` copies into a message; larger ones are named, not copied.
+/// The largest file that `send --attach` embeds in a message. A larger file is only referenced.
 pub const ATTACH_BYTES: u64 = 256 << 10;
 const _: () = assert!(ATTACH_BYTES < MESSAGE_BYTES);
 /// The largest `registry.json` or `settings.toml`.
 pub const REGISTRY_BYTES: u64 = 64 << 20;
-/// The largest file of an agent client that is changed. Some keep their whole history in one.
+/// The largest configuration file of an agent client that mailbag edits. Some clients keep their history in the same
+/// file.
 pub const CLIENT_FILE_BYTES: u64 = 64 << 20;
-/// How long the hook may take when it is tried at its installation, which is what the clients are told to give it.
+/// The time limit of a hook. Installation tests the hook with this limit, and configures the clients with it.
 pub const HOOK_TIME: Duration = Duration::from_secs(5);
-/// The most that is kept of what the hook says when it is tried: what Claude Code takes at most.
+/// How much output of the hook is read when installation tests it. It is the most that Claude Code accepts.
 pub const HOOK_SAYS: u64 = 10_000;
-/// How deep JSON may nest; serde_json's own bound, stated here so that the error can name it.
+/// The deepest nesting of JSON. It is serde_json's limit, repeated here for the error message.
 pub const JSON_DEPTH: usize = 128;
 
-/// The most lines of a file that holds a message a line.
+/// The most lines of a file with one message per line.
 pub const LINES: usize = 1000;
 
 /// The most messages in one batch.
 pub const BATCH_MESSAGES: usize = 2048;
-/// A batch takes no further message once this much has been read into it.
+/// A batch takes no further message once its messages have this many bytes.
 pub const BATCH_BYTES: u64 = 8 << 20;
-/// The most copies of one batch, on the fastest disk. One message may have more; then it is a batch of its own.
+/// The most copies in one batch on the fastest disk. A message with more copies is a batch of its own.
 pub const BATCH_COPIES: usize = 16_384;
-/// The bound on the copies of a batch never falls below this, on the slowest disk.
+/// The lower bound of the copy limit, on the slowest disk.
 pub const BATCH_COPIES_LEAST: usize = 256;
-/// The bound that a router starts with, before it knows its disk.
+/// The copy limit at the start, before the router has measured the disk.
 pub const BATCH_COPIES_FIRST: usize = 2048;
 const _: () = assert!(BATCH_COPIES_LEAST <= BATCH_COPIES_FIRST && BATCH_COPIES_FIRST <= BATCH_COPIES);
-/// How long a batch should take. Mail that arrives during one batch is delivered by the next, so the wait is at most two.
+/// The target duration of a batch. Mail that arrives during one batch is delivered by the next one, so it waits at most
+/// two batches.
 pub const BATCH_TIME: Duration = Duration::from_millis(250);
 const _: () = assert!(BATCH_TIME.as_millis() * 2 < 1000);
-/// How many files of one outbox are claimed before the next outbox has its turn.
+/// How many files the router takes from one outbox before it takes files from the next one.
 pub const TURN: usize = 64;
 const _: () = assert!(TURN * 16 <= BATCH_MESSAGES);
 
-/// A log segment that has grown past this is followed by a new one at the next batch.
+/// After a log segment exceeds this size, the next batch starts a new segment.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
-/// A checkpoint is written once the log has grown by this much since the last one.
+/// A new checkpoint is written when the log has grown by this many bytes.
 pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
-/// A checkpoint larger than this is not read: a hundred million ids.
+/// The largest checkpoint that is read. It can hold a hundred million ids.
 pub const CHECKPOINT_MOST: u64 = 2 << 30;
 
 /// The most files in one pack of the archive.
 pub const PACK_FILES: usize = 16_384;
-/// How hard the archive is packed: zstd's own scale.
+/// The compression level of the archive, on zstd's scale.
 pub const PACK_LEVEL: i32 = 9;
-/// The largest file that is packed: a delivered copy of the largest message.
+/// The largest file that the archive accepts: a delivered copy of the largest message.
 pub const PACK_FILE_BYTES: u64 = MESSAGE_BYTES_MOST * 2;
-/// A shared text of this size or more is compressed once it is old; of a smaller one little would be won.
+/// The smallest shared text that is compressed when it is old. Compressing smaller files saves little space.
 pub const ARTIFACT_BYTES: u64 = 64 << 10;
-/// How many of the files that were left alone a run of the cleanup job names.
+/// How many skipped files one run of the archiver names.
 pub const PACK_LEFT: usize = 20;
 
-/// Up to this many files and directories are synced one by one; beyond it, the whole file system at once.
+/// Up to this many files and directories are synced one by one. For more, the whole file system is synced at once.
 pub const SYNC_ONE_BY_ONE: usize = 12;
 
-/// The most that the router's note of the committed log holds.
+/// The largest size of `spool/committed`.
 pub const NOTE_BYTES: u64 = 4 << 10;
-/// So many messages whose ids begin alike are looked up, to say that a reference is ambiguous.
+/// How many messages whose ids begin alike are looked up to report that a reference is ambiguous.
 pub const BEGINNINGS: usize = 64;
-/// How far back a reader of the log's end looks at first.
+/// How many bytes a reader of the log's end reads first.
 pub const TAIL_LOOK: u64 = 64 << 10;
-/// How far back the end of the committed log is first looked for in a room without that note.
+/// How many bytes are read first to find the end of the committed log in a room without `spool/committed`.
 pub const COMMITTED_LOOK: u64 = 64 << 10;
-/// How many further names are tried for a file whose name is taken.
+/// How many alternative names are tried for a file whose name is already used.
 pub const FURTHER_NAMES: u32 = 1000;
-/// How many messages a command holds while it shows them, so that no other shows them too: each is an open file.
+/// How many messages one command locks while it shows them. Each lock is an open file.
 pub const HELD_MESSAGES: usize = 256;
 
-/// How long an unfinished file has to stand still, by the monotonic clock, before it counts as what it is.
+/// How long an unfinished file must be unchanged, by the monotonic clock, before it is rejected.
 pub const STAND_STILL: Duration = Duration::from_secs(2);
-/// How often every outbox is looked at where file events can be trusted.
+/// The interval of full scans of all outboxes if file events are reliable.
 pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
-/// How often every outbox is looked at where they cannot.
+/// The interval of full scans of all outboxes if file events are not reliable.
 pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
-/// How often a command that follows a conversation looks at it.
+/// How often a command that follows a conversation checks it for new lines.
 pub const FOLLOW: Duration = Duration::from_millis(100);
-/// How long nothing may happen before the router records what is settled.
+/// How long the router must be idle before it records settled messages.
 pub const IDLE: Duration = Duration::from_secs(1);
-/// How long what was seen to leave an inbox waits to be written together with more of its kind.
+/// How long the router collects observed receipts before it records them together.
 pub const RECEIPTS: Duration = Duration::from_millis(40);
-/// How far the clocks of the file system and of this machine may differ.
+/// The largest accepted difference between the file system's clock and the machine's clock.
 pub const CLOCKS_APART: Duration = Duration::from_secs(10);
-/// The first wait before what failed for a passing reason is tried again.
+/// The first delay before a temporary failure is retried.
 pub const RETRY_FIRST: Duration = Duration::from_millis(250);
-/// The longest such wait.
+/// The longest delay before a temporary failure is retried.
 pub const RETRY_MOST: Duration = Duration::from_secs(15);
 const _: () = assert!(RETRY_MOST.as_millis() < SWEEP_TRUSTED.as_millis());
-/// How long a file that will never be taken stands in an outbox before its agent is told: it may be a draft.
+/// How long a file with an invalid name may stay in an outbox before its agent is notified. It may be a draft.
 pub const STRAY: Duration = Duration::from_secs(60);
-/// How many such files of one agent are looked at, and told of at all.
+/// How many such files per agent are examined and reported.
 pub const STRAYS: usize = 20;
-/// How often the router's own log says at most that the same thing waits.
+/// The shortest interval in which the router's own log repeats the same warning.
 pub const SAY_AGAIN: Duration = Duration::from_secs(60);
-/// How many things it remembers to have said, before it forgets those of more than a minute ago.
+/// How many warnings the router remembers before it forgets those older than a minute.
 pub const SAID: usize = 1024;
-/// How often the registry and the settings are looked at when no event came; a valid change takes effect within 2 s.
+/// How often the registry and the settings are checked if there are no file events. A valid change takes effect within
+/// 2 s.
 pub const RELOAD: Duration = Duration::from_secs(1);
 
-/// How long a question, or an urgent message, may stay unanswered, where the settings don't say otherwise.
+/// The default time limit for an answer to a question or an urgent message.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(30 * 60);
-/// How many answers to answers a conversation may have in a window, where the settings don't say otherwise: agents that
-/// think need some seconds for each, so only programs that answer each other at once come to more.
+/// The default limit of replies to replies in a conversation per window. Agents need seconds for each reply, so only
+/// programs that reply to each other immediately exceed it.
 pub const LOOP_HOPS: u32 = 30;
-/// The window in which budgets are counted, where the settings don't say otherwise.
+/// The default window in which budgets are counted.
 pub const BUDGET_WINDOW: Duration = Duration::from_secs(60);
-/// How many messages one sender may send in a `budget_window`, where the settings don't say otherwise: 100 a second.
+/// The default number of messages that a sender may send per `budget_window`: 100 per second.
 pub const SENDER_BUDGET: u32 = 6000;
-/// How many copies they may come to: a thousand a second.
+/// The default number of copies that a sender may cause per `budget_window`: 1000 per second.
 pub const COPIES_BUDGET: u32 = 60_000;
 const _: () = assert!(LINES * 6 <= SENDER_BUDGET as usize && COPIES_BUDGET <= BUDGET_MOST);
-/// The shortest that the settings may give.
+/// The shortest budget window that the settings may set.
 pub const BUDGET_WINDOW_LEAST: Duration = Duration::from_secs(1);
-/// The longest that the settings may give.
+/// The longest budget window that the settings may set.
 pub const BUDGET_WINDOW_MOST: Duration = Duration::from_secs(24 * 3600);
-/// The largest budget that the settings may give.
+/// The largest budget that the settings may set.
 pub const BUDGET_MOST: u32 = 1_000_000;
 const _: () = assert!(BUDGET_WINDOW.as_secs() <= BUDGET_WINDOW_MOST.as_secs() && LOOP_HOPS <= BUDGET_MOST);
-/// How many answers the router remembers to see who answers whom; when there are more, it forgets them all, and begins
-/// to count anew.
+/// How many replies the router remembers to detect reply loops. When it has more, it forgets all and starts again.
 pub const HOPS: usize = 1 << 16;
 
-/// Who was seen within this time is online.
+/// An agent that was active within this time is online.
 pub const ONLINE: Duration = Duration::from_secs(5 * 60);
-/// Who was seen within this time is idle.
+/// An agent that was active within this time is idle.
 pub const AWAY: Duration = Duration::from_secs(3600);
 const _: () = assert!(ONLINE.as_secs() < AWAY.as_secs());
-/// Who leaves its mail unread for this long is stale, where the settings don't say otherwise.
+/// The default time after which an agent with unread mail is stale.
 pub const STALE_AFTER: Duration = Duration::from_secs(6 * 3600);
-/// How long what changes in the roster waits to be written together with more of its kind.
+/// How long the router collects changes of the roster before it writes the roster.
 pub const ROSTER: Duration = Duration::from_secs(1);
-/// How many characters are kept of what an agent says that it does.
+/// How many characters of an agent's current activity are kept.
 pub const DOING: usize = 200;
-/// How many agents one may say that it waits for.
+/// How many agents may be named in `metadata.waiting_for`.
 pub const WAITING_FOR: usize = 64;
 
-/// How long a command waits for another that records what a person agreed to.
+/// How long a command waits for another command that records consent.
 pub const TRUST_WAIT: Duration = Duration::from_secs(5);
-/// How long a router that is to run, or a pass that was asked for, waits for others' passes over the room to end.
+/// How long a starting router, or a requested pass, waits for passes of other programs to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
-/// How long a command waits for one pass of another: it has something else to do.
+/// How long a command waits for another program's pass. It is short because the command has other work to do.
 pub const PASS_WAIT: Duration = Duration::from_secs(1);
 const _: () = assert!(PASS_WAIT.as_secs() < LOCK_WAIT.as_secs());
-/// How long whoever changes a session's file waits for another that does: hooks have five seconds in all.
+/// How long a process waits for the lock on the session files. A hook has five seconds in all.
 pub const SESSIONS_WAIT: Duration = Duration::from_secs(2);
 const _: () = assert!(SESSIONS_WAIT.as_secs() * 2 < HOOK_TIME.as_secs());
-/// How long whoever changes the registry, or takes mail from a shared inbox, waits for another that does.
+/// How long a process waits for the lock on the registry or on a shared inbox.
 pub const EDIT_WAIT: Duration = Duration::from_secs(10);
-/// How long a backup may hold the router still.
+/// The longest time that a backup may pause the router.
 pub const STILL: Duration = Duration::from_secs(60 * 60);
-/// How long a router waits for a backup, which gives up before.
+/// How long a router waits for a backup. It is longer than a backup can take.
 pub const STILL_WAIT: Duration = Duration::from_secs(STILL.as_secs() + 10 * 60);
-/// The longest pause between two looks at a lock that somebody else holds.
+/// The longest interval between two attempts to take a lock.
 pub const LOCK_LOOK: Duration = Duration::from_millis(16);
-/// How long a message that was taken from a shared inbox is its taker's, where nothing else is said.
+/// The default lease duration of a message that was taken from a shared inbox.
 pub const LEASE: Duration = Duration::from_secs(10 * 60);
-/// How long a session that makes no calls still holds its agent, where the settings don't say otherwise.
+/// The default time after which a session without calls loses its agent.
 pub const SESSION_LEASE: Duration = Duration::from_secs(30 * 60);
-/// How many sessions that lost an agent are remembered until they are told.
+/// How many sessions that lost an agent are remembered until they are notified.
 pub const LOST: usize = 16;
 /// The longest id of a client's session.
 pub const SESSION_ID: usize = 128;
-/// The largest file that says which session speaks for an agent.
+/// The largest session file.
 pub const SESSION_BYTES: u64 = 64 << 10;
-/// How far up the processes above are looked at for a client.
+/// How many parent processes are searched for a client.
 pub const ANCESTORS: usize = 16;
-/// How many lines hooks give an agent in an `announce_window`, where the settings don't say otherwise.
+/// The default number of lines that hooks may show an agent per `announce_window`.
 pub const ANNOUNCE_BUDGET: u32 = 30;
-/// The time that they are counted in.
+/// The default window in which these lines are counted.
 pub const ANNOUNCE_WINDOW: Duration = Duration::from_secs(3600);
-/// The longest text about mail that a hook gives a client, in characters. The smallest cap of a client is 10,000.
+/// The longest text about mail that a hook gives a client, in characters. The lowest limit of a client is 10,000.
 pub const BRIEFING: usize = 1500;
-/// How many characters of a subject stand in it.
+/// How many characters of a subject that text shows.
 pub const BRIEFING_SUBJECT: usize = 80;
-/// A longer id of a message is told by its number instead: a UUID costs more than the rest of the line.
+/// If a message's id is longer than this, the text shows its number instead. A UUID costs more than the rest of the
+/// line.
 pub const BRIEFING_ID: usize = 16;
-/// How many messages are named when a session starts.
+/// How many messages the text names at the start of a session.
 pub const BRIEFING_NEWEST: usize = 5;
-/// How many senders are named with a number.
+/// How many senders the text names with a count.
 pub const BRIEFING_SENDERS: usize = 5;
-/// How many of the newest unread messages a hook looks into.
+/// How many of the newest unread messages a hook reads.
 pub const BRIEFING_LOOK: usize = 500;
-/// In an inbox with more unread mail than this, hooks look again only once something has changed there.
+/// If an inbox has more unread messages than this, hooks read it again only after it has changed.
 pub const LISTED_AGAIN: usize = 1000;
 const _: () = assert!(BRIEFING_LOOK <= LISTED_AGAIN);
-/// The largest input of a hook: what a client's tools gave back stands in it.
+/// The largest input of a hook. It contains the output of a client's tools.
 pub const HOOK_BYTES: u64 = 64 << 20;
-/// How often whoever waits behind a session looks whether it still lives.
+/// How often a background waiter checks whether its session is still alive.
 pub const VIGIL: Duration = Duration::from_secs(2);
-/// How old a session's last call may get while somebody waits behind it.
+/// How often a background waiter renews the lease of its session.
 pub const VIGIL_RENEWS: Duration = Duration::from_secs(5 * 60);
 const _: () = assert!(VIGIL_RENEWS.as_secs() < SESSION_LEASE.as_secs());
-/// How often an agent is woken at most, where its entry in the registry doesn't say otherwise.
+/// The default shortest interval between two wakes of an agent.
 pub const WAKE_EVERY: Duration = Duration::from_secs(60);
-/// How many times an answer in a conversation may wake an agent at once in as many times its `every`.
+/// How many replies in a conversation may wake an agent without delay in this many times its `every`.
 pub const WAKE_ANSWERS: u32 = 10;
-/// How long the program may take that wakes it, where nothing else is said.
+/// The default time limit of a program that wakes an agent.
 pub const WAKE_WITHIN: Duration = Duration::from_secs(30);
-/// How long it may take at most.
+/// The highest time limit that the registry may set for it.
 pub const WAKE_WITHIN_MOST: Duration = Duration::from_secs(10 * 60);
 const _: () = assert!(WAKE_WITHIN.as_secs() <= WAKE_WITHIN_MOST.as_secs());
-/// How long new mail waits for more before its reader is woken.
+/// How long new mail is collected before its agent is woken.
 pub const WAKE_COALESCE: Duration = Duration::from_secs(1);
-/// How long no further mail may come before mail that comes together counts as complete.
+/// How long no further mail may arrive before the collected mail counts as complete.
 pub const WAKE_QUIET: Duration = Duration::from_millis(200);
 const _: () = assert!(WAKE_QUIET.as_millis() < WAKE_COALESCE.as_millis());
-/// How long after its last hook an agent counts as at work: its next hook tells it, and it is not woken.
+/// How long after its last hook an agent counts as busy. Its next hook announces the mail, so it is not woken.
 pub const AT_WORK: Duration = Duration::from_secs(2 * 60);
-/// The same for a session that its own background hook wakes: it takes such a wake in the middle of a turn as well.
+/// The same for a session with a background hook. Such a session also accepts a wake during a turn.
 pub const VIGIL_AT_WORK: Duration = Duration::from_secs(10);
-/// How long after the start of a session the hook of that start may still be announcing its mail.
+/// How long after the start of a session the start hook may still be announcing mail.
 pub const STARTING: Duration = Duration::from_secs(2);
-/// How long the background hook of a new session waits for that of the session before it in the same process to end.
+/// How long the background hook of a new session waits for the hook of the previous session in the same process to end.
 pub const VIGIL_HANDOVER: Duration = Duration::from_secs(6);
 const _: () = assert!(VIGIL_HANDOVER.as_secs() > 2 * VIGIL.as_secs());
-/// How much is kept of what such a program prints.
+/// How much output of a program that wakes an agent is kept.
 pub const WAKE_OUTPUT: usize = 4 << 10;
-/// The largest file that says who has taken a message.
+/// The largest lease file of a taken message.
 pub const LEASE_BYTES: u64 = 64 << 10;
-/// How old a draft in an outbox has to be, beside not being locked, to be what a killed command left.
+/// The age from which an unlocked draft in an outbox counts as left by a killed command.
 pub const DRAFT_AGE: Duration = Duration::from_secs(600);
-/// How deep below an inbox recovery looks for a copy that it finds staged too.
+/// How many directory levels below an inbox recovery searches for a copy that is also staged.
 pub const INBOX_DEPTH: usize = 8;
-/// How often whoever waits looks whether the router that did the work has ended, and whether its own reader has gone.
+/// How often a waiting command checks whether the router has ended, and whether its own reader has ended.
 pub const TAKE_OVER: Duration = Duration::from_secs(2);
-/// How long nothing may come from what a command left running behind it before its output counts as ended.
+/// How long the background processes of an ended command may be silent before its output counts as complete.
 pub const LEFT_RUNNING: Duration = Duration::from_secs(2);
-/// How many characters a subject may have: the schema says the same.
+/// The longest subject in characters, as in the schema.
 pub const SUBJECT: usize = 1000;
-/// How many wrong lines of a command's output are told one by one.
+/// How many invalid lines of a command's output are reported one by one.
 pub const WRONG_LINES: usize = 20;
-/// How many characters of a message `follow` shows in its line.
+/// How many characters of a message `follow` shows on its line.
 pub const FOLDED: usize = 400;
-/// How many characters of a subject or a body the router repeats in a subject of its own.
+/// How many characters of a subject or body the router repeats in its own subjects.
 pub const TITLE: usize = 80;
-/// How much of a delivered file a listing reads: all its short fields, and the beginning of its body.
+/// How many bytes of a delivered file a listing reads: all short fields, and the start of the body.
 pub const HEAD_BYTES: u64 = 32 << 10;
-/// How many messages `inbox` shows where nothing else is said: the newest.
+/// The default number of messages that `inbox` shows, newest first.
 pub const INBOX_SHOWN: usize = 50;
-/// How many near misses a refusal names.
+/// How many similar names an error suggests.
 pub const SUGGESTIONS: usize = 3;
 /// How many problems of one message are reported.
 pub const PROBLEMS: usize = 20;
-/// The largest corrected example that a problem carries, as JSON without blanks.
+/// The largest corrected example of a problem, as JSON without spaces.
 pub const EXAMPLE_BYTES: usize = 2 << 10;
 const _: () = assert!(PROBLEMS * EXAMPLE_BYTES < MESSAGE_BYTES as usize);
 
-/// How many characters of a body the MCP server's `fetch_inbox` shows before it says how to get the rest.
+/// How many characters of a body the MCP tool `fetch_inbox` shows before it explains how to get the rest.
 pub const BODY_SHOWN: usize = 4000;
-/// How many characters of all bodies it shows at once; clients cut longer results, or keep them from the model.
+/// How many characters of all bodies it shows together. Clients cut longer results, or keep them from the model.
 pub const BODIES_SHOWN: usize = 16_000;
 const _: () = assert!(BODY_SHOWN <= BODIES_SHOWN);
-/// How many characters of any other field of a message it shows.
+/// How many characters of any other field it shows.
 pub const FIELD_SHOWN: usize = 300;
 /// How many characters of each body `get_thread` shows.
 pub const THREAD_BODY_SHOWN: usize = 1000;
-/// How many messages a tool of the MCP server shows at most.
+/// The most messages that an MCP tool shows.
 pub const TOOL_MESSAGES: usize = 50;
-/// How many agents it lists.
+/// The most agents that an MCP tool lists.
 pub const TOOL_AGENTS: usize = 100;
-/// How many calls of its `wait_for_message` may wait at once: each holds a thread, and one of the 128 watchers that most
-/// systems allow a user.
+/// The most concurrent calls of `wait_for_message`. Each uses a thread, and one of the 128 watchers that most systems
+/// allow per user.
 pub const TOOL_WAITS: usize = 64;
-/// How many threads it may have for calls of tools.
+/// The most threads for tool calls.
 pub const TOOL_THREADS: usize = 512;
 const _: () = assert!(TOOL_WAITS * 2 <= TOOL_THREADS);
-/// How long its `wait_for_message` waits where nothing else is said.
+/// The default waiting time of `wait_for_message`.
 pub const TOOL_WAIT: Duration = Duration::from_secs(30);
-/// The longest that it waits: clients give up on a tool after a minute.
+/// The longest waiting time of `wait_for_message`. Clients cancel a tool call after a minute.
 pub const TOOL_WAIT_MOST: Duration = Duration::from_secs(50);
 const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
-/// How long it looks what the router that runs makes of a message that was just sent.
+/// How long a tool waits for the running router to accept or reject a message that was just sent.
 pub const TOOL_SENT: Duration = Duration::from_secs(2);

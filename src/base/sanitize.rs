@@ -1,24 +1,24 @@
-//! The one sanitiser of text that agents wrote: what would move a cursor, hide, turn the reading direction or pass for
-//! a client's own markup is shown as an escape. JSON for programs stays as it is.
+//! The only sanitizer of text that agents wrote. It shows these characters as escapes: terminal controls, invisible
+//! characters, direction marks, and markup that a client reserves for itself. JSON for programs is not changed.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// For a place within a line: line ends and tabs are shown as well.
+/// For one line: line breaks and tabs are escaped too.
 pub fn line(text: &str) -> Cow<'_, str> {
     shown(text, |_| false)
 }
 
-/// For text of several lines: line ends and tabs stay.
+/// For several lines: line breaks and tabs are kept.
 pub fn block(text: &str) -> Cow<'_, str> {
     match text.contains("\r\n") {
-        // A line end of Windows' kind is a line end.
+        // A Windows line break is a line break.
         true => Cow::Owned(shown(&text.replace("\r\n", "\n"), is_layout).into_owned()),
         false => shown(text, is_layout),
     }
 }
 
-/// Pieces of one line, so that nothing begins in one and ends in another.
+/// Parts of one line, sanitized together, because markup can begin in one part and end in another.
 pub fn pieces<const N: usize>(pieces: [&str; N]) -> [String; N] {
     let whole = pieces.concat();
     let (mut end, mut before) = (0, None);
@@ -31,7 +31,7 @@ pub fn pieces<const N: usize>(pieces: [&str; N]) -> [String; N] {
     })
 }
 
-/// For JSON at a terminal: what is to be hidden stands only in its texts, where an escape means the same.
+/// For JSON on a terminal. Hidden characters occur only in its strings, where an escape has the same meaning.
 pub fn json(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| is_hidden(c, None) && c != '\n';
     if !text.contains(hidden) {
@@ -41,12 +41,12 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(|c| if hidden(c) { escape(c) } else { String::from(c) }).collect())
 }
 
-/// The beginning of a text in quotation marks that it can't close, on one line, for a sentence in somebody else's name.
+/// The start of a text on one line, in quotation marks that the text cannot close.
 pub fn quote(text: &str, most: usize) -> String {
     format!("“{}”", brief(text, most))
 }
 
-/// The beginning of a text on one line, without what is hidden and with single blanks: at most so many characters.
+/// The start of a text on one line: without hidden characters, with single spaces, and with at most `most` characters.
 pub fn brief(text: &str, most: usize) -> String {
     let mut brief: Vec<char> = Vec::new();
     let mut before = None;
@@ -70,17 +70,17 @@ pub fn brief(text: &str, most: usize) -> String {
     brief.into_iter().collect::<String>().trim().to_owned()
 }
 
-/// Does this character show nothing of itself, wherever it stands?
+/// Is this character always invisible?
 pub fn is_never_seen(c: char) -> bool {
     is_hidden(c, None)
 }
 
-/// What of a text would be hidden, and is not part of its layout, stands there as an escape.
+/// Escapes the hidden characters of a text, except those that `stays` accepts.
 fn shown(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
     show(text, 0..text.len(), None, stays)
 }
 
-/// A part of a text; what stands behind it tells what begins in it.
+/// Sanitizes a part of a text. The characters after the part decide whether markup begins in it.
 fn show(text: &str, part: Range<usize>, mut before: Option<char>, stays: fn(char) -> bool) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut kept = part.start;
@@ -107,13 +107,13 @@ fn is_layout(c: char) -> bool {
     matches!(c, '\n' | '\t')
 }
 
-/// Control characters, marks of direction, letters and selectors that no font shows, tags.
+/// Control characters, direction marks, tags, and letters and selectors that no font shows.
 fn is_hidden(c: char, before: Option<char>) -> bool {
     match c {
         ' '..='~' => false,
-        // A joiner in an emoji or in a word of many scripts is no trick; several of them could spell something.
+        // A joiner inside an emoji or a word is legitimate. A series of joiners could hide a message.
         '\u{200c}' | '\u{200d}' => before.is_none_or(|before| before.is_ascii() || is_joiner(before)),
-        // So is the wish for an emoji's colours.
+        // A selector after an emoji is legitimate.
         '\u{fe0e}' | '\u{fe0f}' => before.is_none_or(|before| !takes_selector(before)),
         c if c.is_control() => true,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
@@ -128,13 +128,13 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Symbols that are emoji or text by what follows them: keycaps, and whatever is a picture.
+/// Symbols that a selector shows as emoji or as text: keycaps and pictures.
 fn takes_selector(c: char) -> bool {
     matches!(c, '0'..='9' | '#' | '*' | '©' | '®' | '\u{203c}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}')
         || matches!(c, '\u{1f000}'..='\u{1faff}')
 }
 
-/// Words of which clients make the names of their markup, together with others.
+/// Words that occur in the compound tag names of clients' markup.
 const PARTS: [&str; 36] = [
     "system",
     "reminder",
@@ -174,7 +174,7 @@ const PARTS: [&str; 36] = [
     "channel",
 ];
 
-/// Words that are the name of such markup by themselves.
+/// Words that are tag names of clients' markup by themselves.
 const WHOLE: [&str; 12] = [
     "system",
     "sys",
@@ -190,8 +190,8 @@ const WHOLE: [&str; 12] = [
     "context",
 ];
 
-/// Does what begins here look like the markup by which a client, or a model's own format, marks who is speaking? Code
-/// such as `Vec<User>` and a `<file-name>` to be filled in are none.
+/// Does the text begin like the markup by which a client, or a model's own format, marks the speaker? Code such as
+/// `Vec<User>` and placeholders such as `<file-name>` do not.
 fn opens_markup(before: Option<char>, text: &str) -> bool {
     let inside = text[1..].trim_start();
     if let Some(token) = inside.strip_prefix('|') {

@@ -29,7 +29,7 @@ impl Exit {
             Error::Usage { .. } => Exit::Usage,
             Error::NotFound { .. } => Exit::NotFound,
             Error::Timeout { .. } => Exit::Timeout,
-            Error::Refused(_) => Exit::BadData,
+            Error::Rejected(_) => Exit::BadData,
             error if error.class() == Class::Temporary => Exit::TryAgain,
             _ => Exit::Error,
         }

@@ -45,7 +45,7 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     if let Some(message) = judged {
         let judged = judge_ack(&room.dir, &state, &agent, &message, &mut AckClaims::new(), &mut Pace::default())?;
-        judged.map_err(Error::Refused)?;
+        judged.map_err(Error::Rejected)?;
     }
     let draft = Draft {
         kind: Some("ack".into()),
@@ -75,5 +75,5 @@ fn look_up(room: &Room, state: &State, agent: &str, refs: Vec<String>) -> Result
             Err(unclear) => problems.push(unclear.problem(&eyes, &text).at(format!("/refs/{n}"))),
         }
     }
-    if problems.is_empty() { Ok((messages, names)) } else { Err(Error::Refused(problems)) }
+    if problems.is_empty() { Ok((messages, names)) } else { Err(Error::Rejected(problems)) }
 }

@@ -62,7 +62,7 @@ pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
     }
     .into_iter();
     let added: Vec<Agent> = ids.iter().map(|id| new_agent(id, names.next(), fields)).collect();
-    let registry = registry.add_all(added.clone()).map_err(Error::Refused)?;
+    let registry = registry.add_all(added.clone()).map_err(Error::Rejected)?;
     trust::agree_to_set(room, fields.wake.as_ref())?;
     save(room, &registry)?;
     make_boxes(room, ids, fields.uid)?;
@@ -107,10 +107,10 @@ pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
                 cure: "give a field, such as --role engineer; `mailbag agent set --help` lists them".into(),
             });
         }
-        let changed = registry.set(id, &changes).map_err(Error::Refused)?;
+        let changed = registry.set(id, &changes).map_err(Error::Rejected)?;
         trust::agree_to_set(room, fields.wake.as_ref())?;
         match fields.status {
-            Some(Status::Retired) => changed.retire(id).map_err(Error::Refused),
+            Some(Status::Retired) => changed.retire(id).map_err(Error::Rejected),
             _ => Ok(changed),
         }
     })
@@ -118,7 +118,7 @@ pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
 
 /// Retires an agent: it keeps its name and its mail, and nobody can write to it any more.
 pub fn retire(room: &Room, name: &str) -> Result<Agent> {
-    edit(room, name, |registry, id| registry.retire(id).map_err(Error::Refused))
+    edit(room, name, |registry, id| registry.retire(id).map_err(Error::Rejected))
 }
 
 /// Says how an agent is, for whoever runs it; one that was retired meanwhile stays so.
@@ -128,7 +128,7 @@ pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
     match registry.agent(id).is_none_or(is_news) {
-        true => save(room, &registry.set(id, &changes).map_err(Error::Refused)?),
+        true => save(room, &registry.set(id, &changes).map_err(Error::Rejected)?),
         false => Ok(()),
     }
 }
@@ -138,7 +138,7 @@ pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
     let agent = identity::registered(&registry, name, None)?.clone();
-    let changed = registry.remove(&agent.id).map_err(Error::Refused)?;
+    let changed = registry.remove(&agent.id).map_err(Error::Rejected)?;
     if !force {
         refuse_with_mail(room, &agent.id)?;
     }
@@ -245,5 +245,5 @@ fn refuse_with_mail(room: &Room, id: &str) -> Result<()> {
         _ => format!("{id} has {unread} unread and {waiting} not yet routed in {}", layout::outbox(id).display()),
     };
     let fix = format!("read them, or retire it with `mailbag agent retire {id}`, or give --force (the files stay)");
-    Err(Error::Refused(vec![Problem::new("has_mail", what).fix(fix)]))
+    Err(Error::Rejected(vec![Problem::new("has_mail", what).fix(fix)]))
 }

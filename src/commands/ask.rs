@@ -35,7 +35,7 @@ pub enum Reply {
     /// An answer.
     Answer(Mail),
     /// The router refused the question, for these reasons.
-    Refusal(Mail, Vec<Problem>),
+    Rejection(Mail, Vec<Problem>),
 }
 
 /// Sends a question. To miss no answer, watch its sender's inbox before the first look.
@@ -90,7 +90,7 @@ impl Question {
             if problems.is_empty() {
                 problems.push(Problem::new("refused", field(&mail, "body").unwrap_or("it was refused")));
             }
-            return Some(Reply::Refusal(mail, problems));
+            return Some(Reply::Rejection(mail, problems));
         }
         let is_asked = self.asked.contains(mail.from.as_str());
         // That a question has come is no answer to it.

@@ -29,12 +29,12 @@ pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Res
     let own = sender_id(&registry, &settings, who)?;
     let past = lookup::one_of(&room.dir, &Eyes::of(&own), name)?;
     if &*past.from == id::MAILBAG {
-        return Err(Error::Refused(vec![by_mailbag(&past)]));
+        return Err(Error::Rejected(vec![by_mailbag(&past)]));
     }
     let (to, left_out) = recipients(&registry, &own, &past, all);
     if to.is_empty() {
         let problem = Problem::new("no_recipient", format!("nobody is left who could get a reply to {}", past.name()));
-        return Err(Error::Refused(vec![problem.fix("write to somebody else with `mailbag send --reply-to`")]));
+        return Err(Error::Rejected(vec![problem.fix("write to somebody else with `mailbag send --reply-to`")]));
     }
     let is_question = past.kind == "question" || past.requires_response;
     let kind = if is_question { "answer" } else { "message" };

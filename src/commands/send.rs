@@ -150,10 +150,10 @@ fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
     let copied = copied(&fields);
     let text = serde_json::to_string_pretty(&fields).unwrap_or_default() + "\n";
     if text.len() as u64 > settings.message_bytes {
-        return Err(Error::Refused(vec![too_large(text.len() as u64, settings.message_bytes)]));
+        return Err(Error::Rejected(vec![too_large(text.len() as u64, settings.message_bytes)]));
     }
     let checked = Judge::of(room, &registry, &sender).value(Value::Object(fields));
-    let (_, recipients) = checked.map_err(|problems| Error::Refused(unquoted(problems, words)))?;
+    let (_, recipients) = checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
     let file = layout::dropped(&sender, &id);
     let sent = Sent { id, file, recipients: recipients.unwrap_or_default(), copied };
     Ok(Prepared { sent, text, sender, answers })
@@ -183,7 +183,7 @@ pub fn route_waiting(room: &Room) -> Result<()> {
 pub fn sender_id(registry: &Registry, settings: &Settings, who: &Who) -> Result<String> {
     match who.in_registry(registry) {
         Ok(agent) => match retired(agent).or_else(|| wrong_owner(agent)) {
-            Some(problem) => Err(Error::Refused(vec![problem])),
+            Some(problem) => Err(Error::Rejected(vec![problem])),
             None => Ok(agent.id.to_string()),
         },
         // An open room registers whoever writes, but nobody who differs from somebody only by the letter case.

@@ -197,12 +197,12 @@ fn check(lease: Option<&Lease>, consumer: &Consumer, mail: &Mail) -> Result<()> 
     let times = if lease.times > 1 { format!(", handed out {} times", lease.times) } else { String::new() };
     let what = format!("{} has {} since {} until {}{times}", lease.holder, called(mail), lease.since, lease.until);
     let fix = format!("leave it to its holder; if that is you, say so with --holder '{}'", lease.holder);
-    Err(Error::Refused(vec![Problem::new("held_by_another", what).fix(fix)]))
+    Err(Error::Rejected(vec![Problem::new("held_by_another", what).fix(fix)]))
 }
 
 fn lapsed(mail: &Mail) -> Error {
     let what = format!("the lease of {} lapsed, and it was given back", called(mail));
-    Error::Refused(vec![Problem::new("lease_lapsed", what).fix("take it again, with a longer --lease")])
+    Error::Rejected(vec![Problem::new("lease_lapsed", what).fix("take it again, with a longer --lease")])
 }
 
 /// How a message is called in a sentence.

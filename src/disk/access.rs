@@ -1,13 +1,13 @@
-//! Who may use what is made: the permissions and the owner of new files and directories.
+//! Permissions and owners of new files and directories.
 
 use rustix::fs::{Gid, Mode, Stat, Uid, fchmod, fchown, fstat};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::LazyLock;
 
-/// The permissions that new files and directories get.
+/// The permissions of new files and directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// As the process's umask leaves them: outside any room.
+    /// As the umask of the process says; outside rooms.
     Umask,
     /// 0700 and 0600.
     Owner,
@@ -15,10 +15,10 @@ pub(super) enum Access {
     Group,
 }
 
-/// Who may read a room, beside those whom its owner lets in by hand.
+/// The users who may read a room, besides those to whom its owner grants access by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readers {
-    /// Its owner.
+    /// Its owner only.
     Owner,
     /// Its owner, and the group of its directory.
     Group,
@@ -28,8 +28,8 @@ pub enum Readers {
 static MAY_GIVE: LazyLock<bool> = LazyLock::new(|| rustix::process::geteuid().is_root());
 
 impl Access {
-    /// The access below a room's directory: for the group too where its set-group-ID bit is set, which is how a
-    /// directory says on Unix that its group shares it.
+    /// The access below a room's directory. If the directory has the set-group-ID bit, which on Unix means that its
+    /// group shares it, the group may read too.
     pub(super) fn below(room: &Stat) -> Access {
         if Mode::from_raw_mode(room.st_mode).contains(Mode::SGID) { Access::Group } else { Access::Owner }
     }
@@ -50,7 +50,8 @@ impl Access {
         })
     }
 
-    /// Gives what was just made in a directory the directory's owner, and the permissions that the umask may have taken.
+    /// Gives a new file or directory the owner of its parent directory, and restores permissions that the umask
+    /// removed.
     pub(super) fn complete(self, made: BorrowedFd, mode: Mode, parent: BorrowedFd) -> rustix::io::Result<()> {
         self.hand_over(made, parent)?;
         if self == Access::Group {
@@ -60,8 +61,8 @@ impl Access {
         Ok(())
     }
 
-    /// Gives what was just made in a directory to the directory's owner, so that a router that runs as root leaves
-    /// nothing in an agent's directories that the agent can't use.
+    /// Gives a new file or directory the owner of its parent directory. A router that runs as root thus leaves no file
+    /// that the agent cannot use.
     pub(super) fn hand_over(self, made: BorrowedFd, parent: BorrowedFd) -> rustix::io::Result<()> {
         if self == Access::Umask || !*MAY_GIVE {
             return Ok(());
@@ -71,7 +72,8 @@ impl Access {
     }
 }
 
-/// Gives a file or directory to this user, and to this group if one is named, where it isn't theirs and this process may.
+/// Changes the owner of a file or directory, and the group if one is given, if it differs and this process is allowed
+/// to.
 pub(super) fn give(made: impl AsFd, uid: u32, gid: Option<u32>) -> rustix::io::Result<()> {
     if !*MAY_GIVE {
         return Ok(());

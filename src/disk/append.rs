@@ -1,4 +1,4 @@
-//! A file that only grows, by whole pieces: the log's segments.
+//! A file that only grows, by complete appends: a segment of the log.
 
 use super::{Dir, system};
 use crate::base::error::{Doing, Error, Result};
@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// An open file of known length that is only appended to.
+/// An open append-only file of known length.
 pub struct Append {
     file: File,
     path: PathBuf,
@@ -18,15 +18,14 @@ pub struct Append {
 }
 
 impl Append {
-    /// Opens a file to append to it from `length` on, making it if there is none. What stands behind `length` is cut
-    /// off. `None` stands for the file's own length.
+    /// Opens or creates a file, and cuts it to `length`. `None` keeps its current length.
     pub fn open(dir: &Dir, name: &str, length: Option<u64>) -> Result<Append> {
         let (file, stands) = Append::open_file(dir, name)?;
         Append::cut(dir, name, file, stands, length.unwrap_or(stands))
     }
 
-    /// As [`Append::open`], if the file is as long as `stands`; else `None`, and it is as it was. What somebody else
-    /// appends between the look and the cut is cut off with the rest: the two follow each other at once.
+    /// As [`Append::open`], if the file has the length `stands`. Otherwise returns `None` and does not change the file.
+    /// An append by another process between the check and the cut is lost; the two calls follow each other immediately.
     pub fn open_if(dir: &Dir, name: &str, stands: u64, length: u64) -> Result<Option<Append>> {
         let (file, size) = Append::open_file(dir, name)?;
         if size == stands { Append::cut(dir, name, file, stands, length).map(Some) } else { Ok(None) }
@@ -34,7 +33,7 @@ impl Append {
 
     fn open_file(dir: &Dir, name: &str) -> Result<(File, u64)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // A FIFO in its place must not hang the caller.
+        // A FIFO with this name must not block the caller.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = rustix::fs::openat(dir.as_fd(), name, flags, dir.access.file()).doing("open", dir.at(name))?;
         let file = File::from(fd);
@@ -48,16 +47,17 @@ impl Append {
 
     fn cut(dir: &Dir, name: &str, file: File, stands: u64, length: u64) -> Result<Append> {
         if stands > length {
-            rustix::fs::ftruncate(&file, length).doing("cut back", dir.at(name))?;
+            rustix::fs::ftruncate(&file, length).doing("truncate", dir.at(name))?;
         }
         Ok(Append { file, path: dir.at(name), length })
     }
 
-    /// Appends all of `bytes`, or nothing: a part that was written before a failure is cut off again at once. A kill
-    /// may leave a part, which the reader tells by the batch's count and chain. Durable only after [`Append::sync`].
+    /// Appends all of `bytes` or nothing. If an append fails halfway, the written part is removed immediately. A kill
+    /// can leave a part; a reader detects it by the batch's count and chain. The bytes are durable only after
+    /// [`Append::sync`].
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if let Err(source) = self.file.write_all(bytes) {
-            // Left as it is, the part would be taken for damage, so a failure here must stop the router.
+            // A remaining part would count as damage, so a failure here must stop the router.
             rustix::fs::ftruncate(&self.file, self.length)
                 .map_err(|e| Error::Sync { path: self.path.clone(), source: e.into() })?;
             return Err(Error::Io { verb: "append to", path: self.path.clone(), source });
@@ -66,12 +66,12 @@ impl Append {
         Ok(())
     }
 
-    /// Makes what was appended durable.
+    /// Makes the appended bytes durable.
     pub fn sync(&self) -> Result<()> {
         system::sync_data(self.file.as_fd()).map_err(|source| Error::Sync { path: self.path.clone(), source })
     }
 
-    /// What `fstat` says of the file now.
+    /// The current metadata of the file.
     pub fn meta(&self) -> Result<super::Meta> {
         super::file_meta(&self.file).doing("look at", &self.path)
     }
@@ -82,12 +82,12 @@ impl Append {
     }
 }
 
-/// Writes the bytes of a range of a file once more, in place, and makes them durable.
+/// Writes a range of a file again, in place, and makes it durable.
 ///
-/// After a write-back that failed, the system keeps the bytes in memory and counts them as written: reads find them, and
-/// the next sync succeeds without them. On ext4 not even writing them again helps, while they are in memory: the blocks
-/// stay marked as never written. So memory gives them up first. A kill or a power cut in the middle of it leaves each byte
-/// as it was on the disk or as it is here.
+/// After a failed write-back, the system keeps the bytes in memory and marks them as written: reads return them, and
+/// the next sync succeeds without writing them. On ext4 another write does not help while the bytes are cached, because
+/// the blocks stay marked as unwritten. So the cache is dropped first. After a kill or a power cut, each byte is either
+/// the byte on the disk or the byte given here.
 pub fn rewrite(dir: &Dir, name: &str, range: Range<u64>) -> Result<()> {
     let file = open_in_place(dir, name)?;
     let mut bytes = vec![0; (range.end - range.start) as usize];
@@ -97,7 +97,7 @@ pub fn rewrite(dir: &Dir, name: &str, range: Range<u64>) -> Result<()> {
     sync(&file, dir, name)
 }
 
-/// Makes memory give up what it holds of a file, so that the next read finds what is on the disk, where the system can.
+/// Drops a file from the cache, if the system can, so that the next read comes from the disk.
 pub fn forget(dir: &Dir, name: &str) -> Result<()> {
     forget_content(&open_in_place(dir, name)?, dir, name)
 }
@@ -107,10 +107,10 @@ fn open_in_place(dir: &Dir, name: &str) -> Result<File> {
     Ok(rustix::fs::openat(dir.as_fd(), name, flags, rustix::fs::Mode::empty()).doing("open", dir.at(name))?.into())
 }
 
-// What nobody tried to write yet can't be given up, so it is written first.
+// Unwritten pages cannot be dropped, so they are written first.
 fn forget_content(file: &File, dir: &Dir, name: &str) -> Result<()> {
     sync(file, dir, name)?;
-    system::forget(file.as_fd()).doing("read anew", dir.at(name))
+    system::forget(file.as_fd()).doing("drop the cache of", dir.at(name))
 }
 
 fn sync(file: &File, dir: &Dir, name: &str) -> Result<()> {

@@ -1,4 +1,5 @@
-//! The barrier: what was touched since the last one, and how all of it is made durable.
+//! The barrier: collects the files and directories that were changed since the last barrier, and makes all of them
+//! durable.
 
 use super::{Dir, system};
 use crate::base::error::{Error, Result};
@@ -8,19 +9,19 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::path::PathBuf;
 
-/// What a room's files survive.
+/// The events that a room's files survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// A kill, a panic and a power cut.
+    /// A kill, a crash of the program, and a power cut.
     #[default]
     Power,
-    /// A kill and a panic; for tmpfs, tests and throw-away rooms.
+    /// A kill and a crash of the program. For tmpfs, tests and temporary rooms.
     Process,
 }
 
-/// Collects the files and directories touched since the last barrier. While they are few, each is synced alone; past
-/// [`limits::SYNC_ONE_BY_ONE`] the whole file system is, which costs the same for one file and for thousands.
+/// Collects the files and directories that were changed since the last barrier. Up to [`limits::SYNC_ONE_BY_ONE`] are
+/// synced one by one. For more, the whole file system is synced, which costs the same for one file and for thousands.
 pub struct Barrier {
     durability: Durability,
     root: Dir,
@@ -35,7 +36,7 @@ impl Barrier {
         Barrier { durability, root, files: Vec::new(), dirs: Vec::new(), many: false }
     }
 
-    /// A file was written.
+    /// Notes that a file was written.
     pub fn file(&mut self, file: File, path: impl FnOnce() -> PathBuf) {
         if self.durability == Durability::Power && !self.many {
             self.files.push((file, path()));
@@ -43,7 +44,7 @@ impl Barrier {
         }
     }
 
-    /// A name was made or went in this directory.
+    /// Notes that a name was created or removed in this directory.
     pub fn dir(&mut self, dir: &Dir) {
         if self.durability == Durability::Power && !self.many && !self.dirs.iter().any(|d| d.path == dir.path) {
             self.dirs.push(dir.clone());
@@ -51,8 +52,8 @@ impl Barrier {
         }
     }
 
-    /// A file was moved from one directory to another. The one that it left is synced first, also where the other was
-    /// collected before: btrfs keeps both names if the power goes between the two in the other order.
+    /// Notes that a file was moved between two directories. The source directory is synced first, even if the target
+    /// was noted earlier: on btrfs a power cut between the two syncs in the other order leaves both names.
     pub fn moved(&mut self, from: &Dir, to: &Dir) {
         let place = |dirs: &[Dir], dir: &Dir| dirs.iter().position(|d| d.path == dir.path);
         match (place(&self.dirs, from), place(&self.dirs, to)) {
@@ -67,7 +68,7 @@ impl Barrier {
         }
     }
 
-    /// Everything on the file system is to be synced: what was touched is not known.
+    /// Requires a sync of the whole file system, because the changed files are not known.
     pub fn everything(&mut self) {
         self.many = self.durability == Durability::Power && cfg!(target_os = "linux");
     }
@@ -77,8 +78,8 @@ impl Barrier {
         !self.many && self.files.is_empty() && self.dirs.is_empty()
     }
 
-    /// Makes it all durable. When this has returned, a power cut leaves every file and name as it was collected.
-    /// A failure is final: the system may have dropped what it could not write, so a second try would lie.
+    /// Makes all collected changes durable. After it returns, a power cut preserves every collected file and name. A
+    /// failure is final: the system may have discarded unwritten data, so a second sync could report success wrongly.
     pub fn pass(&mut self) -> Result<()> {
         let (files, dirs) = (std::mem::take(&mut self.files), std::mem::take(&mut self.dirs));
         if std::mem::take(&mut self.many) {
@@ -91,7 +92,8 @@ impl Barrier {
         dirs.iter().try_for_each(Dir::sync)
     }
 
-    // Without a call for the whole file system, every file stays open until the barrier; batches are bounded.
+    // If the system cannot sync a whole file system, every file stays open until the barrier. Batches limit their
+    // number.
     fn look_if_many(&mut self) {
         if cfg!(target_os = "linux") && self.files.len() + self.dirs.len() > limits::SYNC_ONE_BY_ONE {
             self.many = true;
@@ -102,7 +104,7 @@ impl Barrier {
 }
 
 impl Dir {
-    /// As [`Dir::make`], for many at once: durable at the barrier.
+    /// As [`Dir::make`], but durable only at the barrier.
     pub fn make_with(&self, below: impl AsRef<Path>, barrier: &mut Barrier) -> Result<Dir> {
         self.make_each(below.as_ref(), &mut |dir| {
             barrier.dir(dir);

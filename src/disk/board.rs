@@ -1,5 +1,5 @@
-//! A small file that is rewritten in place, its descriptor and its space held from the beginning: what says that the
-//! disk is full must not need the disk.
+//! A small file that is rewritten in place, with its descriptor and disk space reserved in advance. It can report a
+//! full disk on a full disk.
 
 use super::Dir;
 use crate::base::error::{Doing, Result};
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// An open file that is rewritten as a whole. A reader may catch it half-written, and has to read it again then.
+/// An open file that is rewritten as a whole. A reader can see a partial write, and must then read again.
 pub struct Board {
     file: File,
     path: PathBuf,
@@ -15,22 +15,23 @@ pub struct Board {
 }
 
 impl Board {
-    /// How many bytes can be written whatever happens to the disk.
+    /// How many bytes can always be written.
     pub const HELD: usize = 16 << 10;
 
-    /// Opens the file, making it if there is none, and takes its space. What it said before is gone.
+    /// Opens or creates the file, reserves its space and clears its content.
     pub fn open(dir: &Dir, name: &str) -> Result<Board> {
         let board = Board { held: Self::HELD, ..Board::keep(dir, name)? };
         board.write(b"")?;
         Ok(board)
     }
 
-    /// Opens the file, making it if there is none, with no space of its own. What it said before stands until it is written.
+    /// Opens or creates the file without reserving space. Its content stays until the first write.
     pub fn keep(dir: &Dir, name: &str) -> Result<Board> {
         Ok(Board { file: dir.open_to_rewrite(name)?, path: dir.at(Path::new(name)), held: 0 })
     }
 
-    /// Gives it this text, with blanks behind it in the place of a longer one. Survives a kill or not; nobody acts on it.
+    /// Replaces the content, and fills the rest of a longer content with spaces. The write need not survive a kill,
+    /// because no recovery depends on it.
     pub fn write(&self, text: &[u8]) -> Result<()> {
         let size = super::file_meta(&self.file).doing("look at", &self.path)?.size as usize;
         let mut padded = text.to_vec();
@@ -38,7 +39,7 @@ impl Board {
         self.file.write_all_at(&padded, 0).doing("write", &self.path)
     }
 
-    /// Does nobody find it under its name any more?
+    /// Was the file removed or replaced under its name?
     pub fn is_gone(&self) -> bool {
         super::file_meta(&self.file).is_ok_and(|meta| meta.links == 0)
     }

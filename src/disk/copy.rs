@@ -1,25 +1,25 @@
-//! A copy of a file in another directory.
+//! Copying a file to another directory.
 
 use super::{Barrier, Dir, Lease, file_meta, lease};
 use crate::base::error::{Doing, Result};
 use rustix::fs::{FileType, Timespec, Timestamps, futimens};
 use std::ffi::OsStr;
 
-/// What came of copying a file.
+/// The result of copying a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copy {
-    /// It was copied; so many bytes.
+    /// The number of copied bytes.
     Done(u64),
-    /// It is gone.
+    /// The source no longer exists.
     Gone,
-    /// It is no regular file.
+    /// The source is not a regular file.
     NoFile,
-    /// A program holds it open for writing.
+    /// A program has the source open for writing.
     Writer,
 }
 
-/// Copies a regular file under its name, never over another, with the time of its last change. One that `waits` is left
-/// alone as long as somebody writes it. Survives a power cut at the barrier.
+/// Copies a regular file under its own name, with its modification time, and never over another file. If `waits` is
+/// set, a file that is open for writing is not copied. The copy survives a power cut after the barrier.
 pub fn copy(from: &Dir, name: &OsStr, to: &Dir, waits: bool, barrier: &mut Barrier) -> Result<Copy> {
     let mut source = match from.look(name) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Copy::Gone),

@@ -1,13 +1,13 @@
-//! An open directory, and the verbs that work in it.
+//! An open directory, and the file operations in it.
 //!
-//! Each verb follows no symbolic link below its directory, and its comment says what survives a kill and what survives
-//! a power cut.
+//! No operation follows a symbolic link below its directory. The comment of each operation says what survives a kill
+//! and what survives a power cut.
 
 use super::access::Access;
 use super::listing::Listing;
 use super::system::Lease;
 use crate::base::error::{Doing, Error, Result};
-use crate::disk::failpoint::{self, Protection};
+use crate::disk::failpoint::{self, Failpoint};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// Non-blocking, so that a FIFO or a leased file can't hang the caller; no terminal becomes ours.
+/// Non-blocking, so that a FIFO or a leased file cannot block the caller. No terminal becomes the controlling terminal.
 const LOOK: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// An open directory, with its path for error messages. Cheap to clone.
+/// An open directory, with its path for error messages. It is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Dir {
     pub(super) fd: Arc<OwnedFd>,
@@ -30,10 +30,10 @@ pub struct Dir {
     pub(super) access: Access,
 }
 
-/// What `lstat` says of a file.
+/// The metadata of a file, as `lstat` returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meta {
-    /// Regular file, directory, symbolic link, …
+    /// Regular file, directory, symbolic link, and so on.
     pub kind: FileType,
     /// Bytes.
     pub size: u64,
@@ -41,43 +41,43 @@ pub struct Meta {
     pub inode: u64,
     /// The file system's identity.
     pub device: u64,
-    /// How many names the file has.
+    /// The number of hard links.
     pub links: u64,
-    /// Its permissions, with the set-user-ID, set-group-ID and sticky bits.
+    /// The permissions, with the set-user-ID, set-group-ID and sticky bits.
     pub mode: u32,
-    /// Who owns it.
+    /// The owner.
     pub uid: u32,
-    /// The group that it belongs to.
+    /// The group.
     pub gid: u32,
-    /// When its content last changed, in nanoseconds since 1970 by the file system's clock.
+    /// The modification time of the content, in nanoseconds since 1970 by the file system's clock.
     pub modified: i128,
-    /// When its content, names or permissions last changed, likewise.
+    /// The change time of the content, names or permissions, in the same unit.
     pub changed: i128,
 }
 
 impl Dir {
-    /// Opens a directory outside any room by its path, following links on the way. What is made in it gets the
-    /// permissions that the umask leaves.
+    /// Opens a directory outside a room, and follows symbolic links. New files in it get the permissions that the umask
+    /// allows.
     pub fn open(path: &Path) -> Result<Dir> {
         let fd = rustix::fs::open(path, DIRECTORY, Mode::empty()).doing("open", path)?;
         Ok(Dir { fd: Arc::new(fd), path: path.into(), access: Access::Umask })
     }
 
-    /// Opens a directory below this one. A symbolic link anywhere on the way is an error.
+    /// Opens a directory below this one. A symbolic link in the path is an error.
     pub fn sub(&self, below: impl AsRef<Path>) -> Result<Dir> {
         let path = self.path.join(&below);
         let fd = super::system::open_beneath(self.fd.as_fd(), below.as_ref(), DIRECTORY).doing("open", &path)?;
         Ok(Dir { fd: Arc::new(fd), path: path.into(), access: self.access })
     }
 
-    /// Opens a directory below this one, making what is missing of it. Survives a kill and, since the directories above
-    /// are synced where one was made, a power cut.
+    /// Opens a directory below this one, and creates missing directories. Survives a kill and a power cut, because the
+    /// parents of new directories are synced.
     pub fn make(&self, below: impl AsRef<Path>) -> Result<Dir> {
         self.make_each(below.as_ref(), &mut Dir::sync)
     }
 
-    /// As [`Dir::make`], where a power cut may take it back. For a directory in an inbox: to sync the inbox alone would
-    /// give what was just delivered there two names on btrfs.
+    /// As [`Dir::make`], but a power cut can remove the new directory. For a directory in an inbox: on btrfs a sync of
+    /// the inbox alone would leave a just delivered file under two names.
     pub fn make_loose(&self, below: impl AsRef<Path>) -> Result<Dir> {
         self.make_each(below.as_ref(), &mut |_| Ok(()))
     }
@@ -104,17 +104,17 @@ impl Dir {
         Ok(at)
     }
 
-    /// The path by which this directory was opened.
+    /// The path with which this directory was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of something in this directory, for messages.
+    /// The path of a file in this directory, for messages.
     pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path.join(name)
     }
 
-    /// What `lstat` says of a file below this directory, or `None` if there is none.
+    /// The metadata of a file below this directory, or `None` if there is no such file.
     pub fn stat(&self, name: impl AsRef<Path>) -> Result<Option<Meta>> {
         match rustix::fs::statat(&*self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Meta::new(&stat))),
@@ -123,19 +123,19 @@ impl Dir {
         }
     }
 
-    /// What `fstat` says of this directory itself.
+    /// The metadata of this directory.
     pub fn meta(&self) -> Result<Meta> {
         Ok(Meta::new(&rustix::fs::fstat(&*self.fd).doing("look at", &self.path)?))
     }
 
-    /// The names in this directory, in the file system's order, without `.` and `..`. Read as it goes: a directory
-    /// of a million files costs a buffer.
+    /// The names in this directory, in the file system's order, without `.` and `..`. The listing is read in parts, so
+    /// a directory with a million files needs little memory.
     pub fn list(&self) -> Result<Listing> {
         let entries = rustix::fs::Dir::read_from(&*self.fd).doing("list", &self.path)?;
         Ok(Listing { entries, path: self.path.clone() })
     }
 
-    /// Opens a file to be rewritten in place, making it if there is none.
+    /// Opens or creates a file that is rewritten in place.
     pub(super) fn open_to_rewrite(&self, name: impl AsRef<Path>) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(
@@ -146,7 +146,7 @@ impl Dir {
         Ok(file)
     }
 
-    /// Opens a file in this directory to look at it: never blocks, never follows a link.
+    /// Opens a file in this directory for reading. Never blocks and never follows a link.
     pub fn look(&self, name: impl AsRef<Path>) -> Result<File> {
         let fd = rustix::fs::openat(&*self.fd, name.as_ref(), LOOK, Mode::empty()).doing("open", self.at(name))?;
         Ok(fd.into())
@@ -161,8 +161,8 @@ impl Dir {
         };
         let meta = file_meta(&file).doing("look at", self.at(name))?;
         if meta.kind != FileType::RegularFile || meta.size > most {
-            let what = if meta.size > most { "is larger than it may be" } else { "is not a regular file" };
-            let cure = "move it away".to_string();
+            let what = if meta.size > most { "is too large" } else { "is not a regular file" };
+            let cure = "move it to another place".to_string();
             return Err(Error::State { path: self.at(name), line: None, what: what.into(), cure });
         }
         let mut bytes = Vec::with_capacity(meta.size as usize + 1);
@@ -170,8 +170,9 @@ impl Dir {
         Ok(Some(bytes))
     }
 
-    /// Makes a file with this content, never over another. A kill may leave a part of it, which the caller's names
-    /// and records tell from a whole one; a failure leaves nothing. A power cut keeps it only after it was synced.
+    /// Creates a file with this content, never over another file. A kill can leave a partial file, which the caller
+    /// recognizes by its name and its records. A failure leaves no file. A power cut preserves the file only after a
+    /// sync.
     pub fn create(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<File> {
         let name = name.as_ref();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -185,8 +186,8 @@ impl Dir {
         Ok(file)
     }
 
-    /// Gives a file this content in one step: readers see the old content or the new. Survives a kill at any
-    /// instant, and a power cut once it has returned.
+    /// Replaces the content of a file in one step: readers see the old content or the new content. Survives a kill, and
+    /// after it returns, a power cut.
     pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
         let name = name.as_ref();
         let mut temporary = OsString::from(".");
@@ -195,7 +196,8 @@ impl Dir {
         self.replace_by(name, &name.with_file_name(temporary), bytes)
     }
 
-    /// As [`Dir::replace`], by way of this temporary name in the same directory, where a kill may leave a part of it.
+    /// As [`Dir::replace`], with a given name for the temporary file in the same directory. A kill can leave a part of
+    /// the temporary file.
     pub fn replace_by(&self, name: &Path, temporary: &Path, bytes: &[u8]) -> Result<()> {
         self.remove(temporary)?;
         let file = self.create(temporary, bytes)?;
@@ -208,8 +210,8 @@ impl Dir {
         }
     }
 
-    /// As [`Dir::replace`], for what can be made again: nothing is synced, so that a power cut may leave anything of it. At
-    /// most one process may do so at a time.
+    /// As [`Dir::replace`], for content that can be generated again. Nothing is synced, so a power cut can leave any
+    /// part of it. Only one process at a time may call it.
     pub fn show(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<()> {
         let name = name.as_ref();
         let temporary = [OsStr::new("."), name, OsStr::new(".tmp")].into_iter().collect::<OsString>();
@@ -219,8 +221,8 @@ impl Dir {
         rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
     }
 
-    /// Makes a symbolic link, in one step and in the place of what is there, unless it is this link already. As with
-    /// [`Dir::show`], nothing is synced, and one process does so at a time.
+    /// Creates a symbolic link in one step, and replaces an existing file unless it is the same link. As with
+    /// [`Dir::show`], nothing is synced, and only one process at a time may call it.
     pub fn link(&self, name: &str, target: &str) -> Result<()> {
         if rustix::fs::readlinkat(&*self.fd, name, Vec::new()).is_ok_and(|there| there.as_bytes() == target.as_bytes())
         {
@@ -232,17 +234,17 @@ impl Dir {
         rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
     }
 
-    /// Moves a file, never over another. Survives a kill: it is at one of the two places, whole. Survives a power cut
-    /// once both directories were synced, the one it left first: btrfs can keep both names where only the other one was.
-    /// A file that has both names was moved before, and loses the old one now.
+    /// Moves a file, never over another file. After a kill, the file is complete under one of the two names. It
+    /// survives a power cut once both directories are synced, the source first: if only the target is synced, btrfs can
+    /// keep both names. If the file already has both names, the old name is removed.
     pub fn rename(&self, name: impl AsRef<Path>, to: &Dir, new: impl AsRef<Path>, verb: &'static str) -> Result<()> {
         let (name, new) = (name.as_ref(), new.as_ref());
-        let done = if failpoint::on(Protection::NoReplace) {
+        let done = if failpoint::on(Failpoint::NoReplace) {
             super::system::rename_no_replace(self.fd.as_fd(), name, to.fd.as_fd(), new)
         } else {
             rustix::fs::renameat(&*self.fd, name, &*to.fd, new)
         };
-        if done == Err(Errno::EXIST) && failpoint::on(Protection::SecondName) && self.is_second_name(name, to, new)? {
+        if done == Err(Errno::EXIST) && failpoint::on(Failpoint::SecondName) && self.is_second_name(name, to, new)? {
             return self.remove(name);
         }
         done.doing(verb, to.at(new))
@@ -255,7 +257,7 @@ impl Dir {
         Ok(one.is_same_file(&other) && one.links > 1 && !is_same_name)
     }
 
-    /// Removes a file; that there is none is fine.
+    /// Removes a file. A missing file is not an error.
     pub fn remove(&self, name: impl AsRef<Path>) -> Result<()> {
         match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -263,9 +265,8 @@ impl Dir {
         }
     }
 
-    /// Removes a file if it still is what it was when `then` was asked of it. `false`, and nothing is removed, if it is
-    /// another or was changed; that there is none is fine. A write in the instant between the look and the removal goes
-    /// with the file.
+    /// Removes a file if its metadata is still the same. Returns `false` and removes nothing if the file has changed. A
+    /// missing file is not an error. A write between the check and the removal is lost.
     pub fn remove_if_same(&self, name: impl AsRef<Path>, then: &Meta) -> Result<bool> {
         match self.stat(&name)? {
             Some(now) if now != *then => Ok(false),
@@ -274,7 +275,7 @@ impl Dir {
         }
     }
 
-    /// Removes an empty directory; that there is none, or that it is not empty, is fine.
+    /// Removes an empty directory. A missing or non-empty directory is not an error.
     pub fn remove_empty(&self, name: impl AsRef<Path>) -> Result<()> {
         match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
@@ -282,7 +283,7 @@ impl Dir {
         }
     }
 
-    /// May names be made in this directory, and removed from it?
+    /// May this process create and remove names in this directory?
     pub fn is_writable(&self) -> bool {
         let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
         rustix::fs::accessat(&*self.fd, ".", access, AtFlags::EACCESS).is_ok()
@@ -301,38 +302,37 @@ impl AsFd for Dir {
     }
 }
 
-/// Do file events reach this machine for all changes in a directory? Not on file systems that others write from
-/// elsewhere.
+/// Do file events report all changes in a directory? They do not on file systems that other machines can write to.
 pub fn events_work(dir: &Dir) -> bool {
-    // Builds for tests may have a silent file system where there is none.
-    if cfg!(any(debug_assertions, feature = "faults")) && std::env::var_os("MAILBAG_TEST_SILENT").is_some() {
+    // Test builds can simulate a file system without events.
+    if cfg!(any(debug_assertions, feature = "failpoints")) && std::env::var_os("MAILBAG_TEST_SILENT").is_some() {
         return false;
     }
     super::system::events_work(dir.as_fd())
 }
 
-/// What `fstat` says of an open file.
+/// The metadata of an open file.
 pub fn file_meta(file: &File) -> std::io::Result<Meta> {
     Ok(Meta::new(&rustix::fs::fstat(file)?))
 }
 
-/// Does a writer hold this file open? Asked with a read lease, which is given back at once.
+/// Has another process opened this file for writing? Uses a read lease, which is released immediately.
 pub fn lease(file: &File) -> Lease {
     super::system::lease(file)
 }
 
 impl Meta {
-    /// Is it a directory?
+    /// Is this a directory?
     pub fn is_directory(&self) -> bool {
         self.kind == FileType::Directory
     }
 
-    /// Is this another name of that file?
+    /// Do both describe the same file?
     pub fn is_same_file(&self, other: &Meta) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    // The fields' types differ between systems.
+    // The types of the fields differ between systems.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
     pub(super) fn new(stat: &Stat) -> Meta {
         let nanos = |seconds, nanos| i128::from(seconds) * 1_000_000_000 + nanos as i128;

@@ -1,4 +1,4 @@
-//! A file in the making: written under a temporary name, read back, and only then moved to its place.
+//! A new file that is written under a temporary name, read back, and then moved to its final name.
 
 use super::{Dir, Meta, access, system};
 use crate::base::error::{Doing, Error, Result};
@@ -7,8 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 
-/// A new file that nobody takes for whole yet. Dropped before it is in its place, it is removed; a kill leaves it under
-/// its temporary name.
+/// A file that is not complete yet. Dropping a draft removes the file. A kill leaves it under its temporary name.
 pub struct Draft {
     dir: Dir,
     file: File,
@@ -18,53 +17,53 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Begins a file, never over another.
+    /// Creates the temporary file, never over another file.
     pub fn new(dir: &Dir, name: &str) -> Result<Draft> {
         let file = dir.create(name, b"")?;
         Ok(Draft { dir: dir.clone(), file, name: name.to_owned(), written: 0, placed: false })
     }
 
-    /// Takes from everybody what this mode does not allow: a copy is no more open than what it is of.
+    /// Removes the permissions that `mode` does not allow. A copy must not be more accessible than its source.
     pub fn narrow(&self, mode: u32) -> Result<()> {
         let own = super::file_meta(&self.file).doing("look at", self.path())?.mode & 0o777;
         let mode = rustix::fs::Mode::from_raw_mode((own & mode) as _);
         rustix::fs::fchmod(&self.file, mode).doing("set the permissions of", self.path())
     }
 
-    /// How many bytes were written.
+    /// The number of written bytes.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Gives it the permissions and the owner of another file, the owner where this process may.
+    /// Sets the permissions and, if this process is allowed to, the owner of another file.
     pub fn take_after(&self, meta: &Meta) -> Result<()> {
         let done = access::give(&self.file, meta.uid, Some(meta.gid))
             .and_then(|()| rustix::fs::fchmod(&self.file, Mode::from_raw_mode((meta.mode & 0o777) as _)));
         done.doing("set the permissions of", self.path())
     }
 
-    /// Makes what was written durable.
+    /// Makes the written content durable.
     pub fn sync(&self) -> Result<()> {
         system::sync_file(self.file.as_fd()).map_err(|source| Error::Sync { path: self.dir.at(&self.name), source })
     }
 
-    /// Opens it from its beginning, to read back what was written.
+    /// Opens the draft at its start, to read the content back.
     pub fn look(&self) -> Result<File> {
         self.dir.look(&self.name)
     }
 
-    /// Its path, for messages.
+    /// The path of the draft, for messages.
     pub fn path(&self) -> std::path::PathBuf {
         self.dir.at(&self.name)
     }
 
-    /// Moves it to its place, never over another file. Survives a kill: it is whole under one of the two names. Survives
-    /// a power cut once its directory was synced.
+    /// Moves the draft to its final name, never over another file. After a kill, the file is complete under one of the
+    /// two names. It survives a power cut once its directory is synced.
     pub fn place(mut self, name: &str) -> Result<()> {
         self.put(name)
     }
 
-    /// As [`Draft::place`]; `false`, and it is still a draft, if something else has the name.
+    /// As [`Draft::place`]. Returns `false` and keeps the draft if the name is already used.
     pub fn try_place(&mut self, name: &str) -> Result<bool> {
         match self.put(name) {
             Ok(()) => Ok(true),
@@ -74,22 +73,22 @@ impl Draft {
     }
 
     fn put(&mut self, name: &str) -> Result<()> {
-        self.dir.rename(&self.name, &self.dir, name, "put in its place")?;
+        self.dir.rename(&self.name, &self.dir, name, "create")?;
         self.placed = true;
         Ok(())
     }
 }
 
-/// Writes a new file in one step, by way of this temporary name in the same directory, never over another. Whoever finds
-/// the temporary one locked knows that its writer lives. A failure leaves nothing of it; only `Some` says that the file
-/// stands in its place, and that a power cut can lose it.
+/// Creates a file in one step by way of a temporary name in the same directory, never over another file. A lock on the
+/// temporary file shows that its writer is still running. A failure leaves no file. `Some` means that the file exists,
+/// but a power cut can remove it.
 pub fn put(dir: &Dir, name: &str, temporary: &str, bytes: &[u8]) -> Result<Option<Error>> {
     let mut draft = Draft::new(dir, temporary)?;
-    // Where a file system knows no locks, the draft's age has to do.
+    // On a file system without locks, only the age of the draft shows that its writer has ended.
     let _ = draft.file.try_lock();
     draft.write_all(bytes).doing("write", draft.path())?;
     draft.sync()?;
-    // Whoever takes the file takes none that is still open for writing.
+    // The router does not take a file that is open for writing.
     draft.file = dir.look(temporary)?;
     draft.place(name)?;
     Ok(dir.sync().err())

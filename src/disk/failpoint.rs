@@ -1,89 +1,91 @@
-//! Switches that turn one protection off each, in builds for tests only, so that the crash sweeps can show that they
-//! notice: `MAILBAG_FAULT=stage-sync` and so on. In any other build every protection is on and this costs nothing.
+//! Failpoints: each disables one protection, in test builds only, so that the crash sweeps can prove that they detect
+//! the missing protection. Example: `MAILBAG_FAILPOINT=stage-sync`. In other builds every protection is enabled at no
+//! cost.
 
-/// A protection that a sweep must miss when it is gone.
+/// A protection whose absence a sweep must detect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protection {
+pub enum Failpoint {
     /// The sync of staged files before their records are written.
     StageSync,
     /// The barrier before a record counts as settled.
     SettledBarrier,
     /// The sync of everything that recovery is about to read.
     RecoveryBarrier,
-    /// The rewrite of the last batch of the log before recovery acts on it.
+    /// Writing the last batch of the log again before recovery acts on it.
     Rewrite,
-    /// The note that a sync failed, which makes the next recovery look for holes in the conversations.
+    /// The note that a sync failed. It makes the next recovery check the conversations for missing data.
     SyncNote,
-    /// The look-up of (sender, id).
+    /// The lookup of (sender, id).
     DuplicateCheck,
-    /// Renames that never go over another file.
+    /// Renames that never replace another file.
     NoReplace,
-    /// The look whether a file that can't be moved stands at its target already, under its second name.
+    /// The check whether a file that cannot be moved already exists at its target, under its second name.
     SecondName,
     /// The rename out of the outbox before a message is read.
     Claim,
-    /// The note of the pack whose sources are being removed.
+    /// The note about the pack whose sources are being removed.
     ArchiveNote,
     /// The sync of a pack before its sources are removed.
     ArchiveSync,
 }
 
-impl Protection {
-    /// How `MAILBAG_FAULT` names it.
+impl Failpoint {
+    /// Its name in `MAILBAG_FAILPOINT`.
     pub fn name(self) -> &'static str {
         match self {
-            Protection::StageSync => "stage-sync",
-            Protection::SettledBarrier => "settled-barrier",
-            Protection::RecoveryBarrier => "recovery-barrier",
-            Protection::Rewrite => "rewrite",
-            Protection::SyncNote => "sync-note",
-            Protection::DuplicateCheck => "duplicate-check",
-            Protection::NoReplace => "no-replace",
-            Protection::SecondName => "second-name",
-            Protection::Claim => "claim",
-            Protection::ArchiveNote => "archive-note",
-            Protection::ArchiveSync => "archive-sync",
+            Failpoint::StageSync => "stage-sync",
+            Failpoint::SettledBarrier => "settled-barrier",
+            Failpoint::RecoveryBarrier => "recovery-barrier",
+            Failpoint::Rewrite => "rewrite",
+            Failpoint::SyncNote => "sync-note",
+            Failpoint::DuplicateCheck => "duplicate-check",
+            Failpoint::NoReplace => "no-replace",
+            Failpoint::SecondName => "second-name",
+            Failpoint::Claim => "claim",
+            Failpoint::ArchiveNote => "archive-note",
+            Failpoint::ArchiveSync => "archive-sync",
         }
     }
 }
 
-/// Is this protection on? Always, except in a build for tests that was told otherwise.
+/// Is this protection enabled? Always, except in a test build whose environment disables it.
 #[inline]
-pub fn on(protection: Protection) -> bool {
+pub fn on(protection: Failpoint) -> bool {
     !off(protection)
 }
 
-#[cfg(not(feature = "faults"))]
-fn off(_: Protection) -> bool {
+#[cfg(not(feature = "failpoints"))]
+fn off(_: Failpoint) -> bool {
     false
 }
 
-#[cfg(feature = "faults")]
-fn off(protection: Protection) -> bool {
-    static OFF: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(|| std::env::var("MAILBAG_FAULT").ok());
+#[cfg(feature = "failpoints")]
+fn off(protection: Failpoint) -> bool {
+    static OFF: std::sync::LazyLock<Option<String>> =
+        std::sync::LazyLock::new(|| std::env::var("MAILBAG_FAILPOINT").ok());
     OFF.as_deref().is_some_and(|names| names.split(',').any(|name| name == protection.name()))
 }
 
-/// The size at which a log segment is followed by a new one; builds for tests may shrink it.
+/// The size after which a log segment is complete. Test builds can reduce it.
 pub fn segment_bytes() -> u64 {
     shrunk("MAILBAG_TEST_SEGMENT_BYTES").unwrap_or(crate::base::limits::SEGMENT_BYTES)
 }
 
-/// The most files in one pack of the archive; builds for tests may shrink it.
+/// The most files in one pack of the archive. Test builds can reduce it.
 pub fn pack_files() -> usize {
     shrunk("MAILBAG_TEST_PACK_FILES").map_or(crate::base::limits::PACK_FILES, |n| n as usize)
 }
 
-/// How long a file that will never be taken stands in an outbox before its agent is told; builds for tests may shrink it.
+/// How long a file with an invalid name may stay in an outbox before its agent is notified. Test builds can reduce it.
 pub fn stray() -> std::time::Duration {
     shrunk("MAILBAG_TEST_STRAY_MS").map_or(crate::base::limits::STRAY, std::time::Duration::from_millis)
 }
 
-/// The most copies of a batch, whatever the disk is like; builds for tests may set it.
+/// A fixed limit for the copies in a batch. Only test builds can set it.
 pub fn batch_copies() -> Option<usize> {
     shrunk("MAILBAG_TEST_BATCH_COPIES").map(|n| n as usize)
 }
 
 fn shrunk(name: &str) -> Option<u64> {
-    if cfg!(feature = "faults") { std::env::var(name).ok().and_then(|n| n.parse().ok()) } else { None }
+    if cfg!(feature = "failpoints") { std::env::var(name).ok().and_then(|n| n.parse().ok()) } else { None }
 }

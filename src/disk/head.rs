@@ -1,4 +1,4 @@
-//! The beginning of a file, for whoever lists many.
+//! Reading the start of a file, for listings.
 
 use super::{Dir, file_meta};
 use crate::base::error::{Doing, Error, Result};
@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 impl Dir {
-    /// The first `most` bytes of a regular file, and whether they are all of it; `None` if there is no such file.
+    /// The first `most` bytes of a regular file, and whether they are the whole file. `None` if there is no such file.
     pub fn read_head(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<(Vec<u8>, bool)>> {
         let name = name.as_ref();
         let file = match self.look(name) {
@@ -16,7 +16,7 @@ impl Dir {
         };
         let meta = file_meta(&file).doing("look at", self.at(name))?;
         if meta.kind != FileType::RegularFile {
-            let (what, cure) = ("is not a regular file".into(), "move it away".into());
+            let (what, cure) = ("is not a regular file".into(), "move it to another place".into());
             return Err(Error::State { path: self.at(name), line: None, what, cure });
         }
         let mut bytes = Vec::with_capacity(meta.size.min(most) as usize + 1);

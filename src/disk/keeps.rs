@@ -1,24 +1,25 @@
-//! What a file system keeps of what was synced when the power fails, as far as an unprivileged process can see.
+//! Whether a file system preserves synced data after a power cut, as far as an unprivileged process can find out.
 
 use super::Dir;
 
-/// What a power cut leaves of synced files and names.
+/// What a power cut preserves of synced files and names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeps {
-    /// All of it: a journal, or a log, that is replayed at the next mount.
+    /// Everything: the file system has a journal or a log, which is replayed at the next mount.
     All,
-    /// Nothing: it is in memory.
+    /// Nothing: the file system is in memory.
     Nothing,
-    /// Bytes, but names only by chance: there is no journal.
+    /// The content, but not reliably the names: the file system has no journal.
     NoJournal,
-    /// The system doesn't tell.
+    /// The system does not report it.
     Unknown,
 }
 
-/// What the file system of a directory keeps.
+/// What the file system of a directory preserves.
 pub fn keeps(dir: &Dir) -> Keeps {
-    // Builds for tests may say that it is another one than there is.
-    let other = std::env::var("MAILBAG_TEST_KEEPS").ok().filter(|_| cfg!(any(debug_assertions, feature = "faults")));
+    // Test builds can simulate another file system.
+    let other =
+        std::env::var("MAILBAG_TEST_KEEPS").ok().filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
     match other.as_deref() {
         None => look(dir),
         Some("all") => Keeps::All,
@@ -28,7 +29,7 @@ pub fn keeps(dir: &Dir) -> Keeps {
     }
 }
 
-/// Magic numbers: statfs(2).
+/// The magic numbers are in statfs(2).
 #[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
 fn look(dir: &Dir) -> Keeps {
@@ -46,8 +47,8 @@ fn look(dir: &Dir) -> Keeps {
     }
 }
 
-/// ext2, ext3 and ext4 have one number; what writes the journal, if anything, stands below `/sys` under the device's
-/// name.
+/// ext2, ext3 and ext4 have the same number. The process that writes the journal, if there is one, is listed below
+/// `/sys` under the device's name.
 #[cfg(target_os = "linux")]
 fn journal(dir: &Dir) -> Option<Keeps> {
     let device = dir.meta().ok()?.device;

@@ -1,4 +1,4 @@
-//! What stands in a directory, one name after the other.
+//! The names in a directory, read one after the other.
 
 use crate::base::error::{Doing, Result};
 use rustix::fs::FileType;
@@ -7,18 +7,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The names of a directory, read as it goes.
+/// An iterator over the names in a directory.
 pub struct Listing {
     pub(super) entries: rustix::fs::Dir,
     pub(super) path: Arc<Path>,
 }
 
-/// A name in a directory, and what kind of file it is if the file system says so without being asked again.
+/// A name in a directory, with the file type if the file system includes it in the listing.
 #[derive(Debug)]
 pub struct Entry {
     /// The file's name, without its directory.
     pub name: OsString,
-    /// What it is, or `FileType::Unknown`.
+    /// The file type, or `FileType::Unknown`.
     pub kind: FileType,
     /// Its identity on its file system.
     pub inode: u64,

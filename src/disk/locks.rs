@@ -1,4 +1,4 @@
-//! File locks: only their owner can open them, nobody waits for one without end, and errors say who holds one.
+//! File locks. Only the owner can open a lock file, every wait has a deadline, and errors name the holder.
 
 use super::{Dir, machine};
 use crate::base::error::{Doing, Error, Result};
@@ -9,11 +9,11 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Whoever can open a file can lock it (flock(2)), so that only its owner may be able to.
+/// A process that can open a file can also lock it (flock(2)), so only the owner may open it.
 const OWN: Mode = Mode::RUSR.union(Mode::WUSR);
 
 impl Dir {
-    /// Opens a file for a lock, making it if there is none. One that others could open is closed to them.
+    /// Opens or creates a lock file, and removes the permissions of other users.
     pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(self, name.as_ref(), flags, OWN);
@@ -23,7 +23,7 @@ impl Dir {
         Ok(file)
     }
 
-    /// Holds a lock as long as the file lives, or fails after that time and says who holds it.
+    /// Locks a file for the lifetime of the returned value. Fails after a time limit, and names the holder.
     pub fn lock_within(&self, name: impl AsRef<Path>, within: Duration) -> Result<File> {
         let file = self.lock_file(&name)?;
         let (deadline, mut pause) = (Instant::now() + within, Duration::from_millis(1));
@@ -32,25 +32,26 @@ impl Dir {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::Error(e)) => return Err(e).doing("lock", self.at(&name)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Err(self.locked(&name, &file)),
-                // There is no wait with a deadline for a file lock.
+                // The system has no file lock with a deadline.
                 Err(TryLockError::WouldBlock) => std::thread::sleep(pause),
             }
             pause = (pause * 2).min(limits::LOCK_LOOK);
         }
     }
 
-    /// The error of somebody who found a lock held.
+    /// The error for a lock that another process holds.
     pub fn locked(&self, name: impl AsRef<Path>, file: &File) -> Error {
         let path = self.at(name);
         let (who, cure) = match machine::lock_holder(file) {
-            Some(pid) => (format!("process {pid}"), format!("if it hangs, end it: `kill {pid}`")),
-            None => ("another process".to_owned(), "`lslocks` may say which".to_owned()),
+            Some(pid) => (format!("process {pid}"), format!("if it does not respond, end it: `kill {pid}`")),
+            None => ("another process".to_owned(), "`lslocks` may show it".to_owned()),
         };
         Error::Busy { what: format!("{who} holds {}", path.display()), cure: format!("try again later; {cure}") }
     }
 }
 
-/// Takes from a lock of an older room what it gave to others. Whoever may not do that has not made it.
+/// Removes other users' permissions from a lock file of an older version. A process without the right to do this did
+/// not create the file.
 fn close(file: &File) -> std::io::Result<()> {
     match rustix::fs::fstat(file)? {
         meta if Mode::from_raw_mode(meta.st_mode) & Mode::from_raw_mode(0o077) == Mode::empty() => Ok(()),

@@ -1,6 +1,6 @@
-//! What the machine allows, and who runs on it: free space, the bounds on watches, other processes of this user.
+//! Limits and processes of the machine: free space, limits of watches, and other processes of this user.
 //!
-//! Where a system doesn't tell, there is no answer, and nobody takes that for a bad one.
+//! If the system does not report a value, the functions return none, and callers do not treat that as a failure.
 
 use super::Dir;
 use std::fs::File;
@@ -8,16 +8,16 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is free on a file system.
+/// The free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Free {
-    /// Bytes that this user may still write.
+    /// Bytes that this user may write.
     pub bytes: u64,
-    /// Files that this user may still make; `None` where the file system has no such bound.
+    /// Files that this user may create. `None` if the file system has no such limit.
     pub files: Option<u64>,
 }
 
-/// What is free where a directory stands.
+/// The free space of a directory's file system.
 #[allow(clippy::unnecessary_cast)] // The fields' types differ between systems.
 pub fn free(dir: &Dir) -> Option<Free> {
     let stat = rustix::fs::fstatvfs(dir.as_fd()).ok()?;
@@ -35,18 +35,18 @@ pub fn watchers() -> Option<u64> {
     number("sys/fs/inotify/max_user_instances")
 }
 
-/// How many files a process started from here may hold open.
+/// How many files a process started by this one may hold open.
 pub fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
-/// A user, for people: the number, and the name where there is one.
+/// A user for display: the number, and the name if there is one.
 pub fn user(uid: u32) -> String {
     let found = nix::unistd::User::from_uid(uid.into()).ok().flatten();
     found.map_or_else(|| format!("user {uid}"), |user| format!("user {uid} ({})", user.name))
 }
 
-/// The program that a name leads to, as a shell finds it: the first on the `PATH` that may be run.
+/// The program that a shell would run for this name: the first executable on the `PATH`.
 pub fn program(name: &str) -> Option<PathBuf> {
     let may_run = |path: &PathBuf| {
         let access =
@@ -59,19 +59,20 @@ pub fn program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|directory| directory.join(name)).find(may_run)
 }
 
-/// The process that holds the lock (flock) on a file, if this one may see it: for people, since nothing follows from it.
+/// The process that holds the lock (flock) on a file, if this process can see it. Only for messages: no decision
+/// depends on it.
 pub fn lock_holder(file: &File) -> Option<u32> {
     let stat = rustix::fs::fstat(file).ok()?;
     let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
     let locks = std::fs::read_to_string(proc().join("locks")).ok()?;
     let mut holders = locks.lines().filter_map(|line| flock(line, stat.st_ino));
-    // Some file systems say another device than they list: then the file's number has to do, if no other file has it.
+    // Some file systems report a different device here. Then the inode alone decides, if it is unique in the list.
     let all: Vec<((u32, u32), u32)> = holders.by_ref().collect();
     let same = all.iter().find(|(of, _)| *of == device).or(all.first().filter(|_| all.len() == 1));
     same.map(|(_, pid)| *pid)
 }
 
-/// The device and the holder in a line that says that a file of this number is locked: proc_locks(5).
+/// The device and the holder, if this line reports a lock on this inode: proc_locks(5).
 fn flock(line: &str, inode: u64) -> Option<((u32, u32), u32)> {
     let mut fields = line.split_whitespace().skip_while(|field| *field != "FLOCK");
     let (pid, file) = (fields.nth(3)?.parse().ok()?, fields.next()?);
@@ -81,26 +82,26 @@ fn flock(line: &str, inode: u64) -> Option<((u32, u32), u32)> {
     (parts.next()?.parse() == Ok(inode)).then_some((device, pid))
 }
 
-/// A process, told from a later one of the same number by when it was started.
+/// A process. Its start time distinguishes it from a later process with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// The process number.
     pub pid: u32,
-    /// When it was started, in clock ticks since the machine was.
+    /// The start time, in clock ticks since the machine started.
     pub started: u64,
-    /// The namespace that its number is of, unless that is the machine's own: pid_namespaces(7).
+    /// The PID namespace of the number, unless it is the machine's own namespace: pid_namespaces(7).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<u64>,
 }
 
 impl Process {
-    /// This one; `None` where the system doesn't tell.
+    /// The current process. `None` if the system does not report it.
     pub fn own() -> Option<Process> {
         own().map(|own| own.process)
     }
 
-    /// Does it still run? `None` where the system doesn't tell, as of a process in another namespace: its number is
-    /// another's here, or nobody's.
+    /// Is the process still running? `None` if the system does not report it. This includes a process in another
+    /// namespace, where the number has another meaning.
     pub fn lives(self) -> Option<bool> {
         let proc = Dir::open(&proc()).ok()?;
         proc.stat("self").ok()??;
@@ -111,16 +112,15 @@ impl Process {
     }
 }
 
-/// The processes above this one, nearest first, each with its name: at most `most`, and none where the system doesn't
-/// tell.
+/// The parent processes, nearest first, each with its name: at most `most`. Empty if the system does not report them.
 pub fn ancestors(most: usize) -> Vec<(Process, String)> {
     let parent = |child: &Ancestry| ancestry(child.parent);
     let above = std::iter::successors(own(), parent).skip(1).take(most);
     above.map(|there| (there.process, there.name)).collect()
 }
 
-/// What the process that has run this one is called. In each namespace other processes have the same numbers, and a
-/// namespace's number may be another's later.
+/// A description of the parent process. It includes the namespace and the start time, because process numbers are
+/// reused.
 pub fn parent_name() -> String {
     let pid = std::os::unix::process::parent_id();
     let above = namespace().map(|of| (of, ancestors(1).first().map(|(parent, _)| parent.started).unwrap_or_default()));
@@ -128,7 +128,7 @@ pub fn parent_name() -> String {
     format!("process {pid}{of}")
 }
 
-/// What the system says of a process, living or not yet waited for.
+/// What the system reports about a process.
 struct Ancestry {
     process: Process,
     parent: u32,
@@ -137,7 +137,7 @@ struct Ancestry {
 
 fn ancestry(pid: u32) -> Option<Ancestry> {
     let stat = std::fs::read_to_string(proc().join(pid.to_string()).join("stat")).ok()?;
-    // The program's name may hold anything, also blanks and brackets: proc_pid_stat(5).
+    // The program's name may contain spaces and brackets: proc_pid_stat(5).
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
     let mut fields = tail.split_whitespace();
@@ -154,32 +154,32 @@ fn own() -> Option<Ancestry> {
 /// The machine's own namespace: PROC_PID_INIT_INO of linux/proc_ns.h.
 const OF_THE_MACHINE: u64 = 0xEFFF_FFFC;
 
-/// Which namespace the numbers of processes are of here; `None` for the machine's own, or where nothing says so.
+/// The namespace of process numbers here. `None` for the machine's own namespace, or if it is not known.
 pub fn namespace() -> Option<u64> {
     let link = std::fs::read_link(proc().join("self/ns/pid")).ok()?;
     let number = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()?;
     Some(number).filter(|number| *number != OF_THE_MACHINE)
 }
 
-/// Does `/proc` have the numbers by which this process knows others? A sandbox may have been given that of the outside.
+/// Does `/proc` use the process numbers of this namespace? A sandbox may see the host's `/proc`.
 fn numbers_are_ours() -> bool {
     let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     numbers.is_none_or(|numbers| numbers.split_whitespace().count() == 1)
 }
 
-/// A process of this user, and what it was started with.
+/// A process of this user, with its start environment.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// Its number.
+    /// The process number.
     pub pid: u32,
-    /// Its parent's.
+    /// The parent's process number.
     pub parent: u32,
-    /// Its session: a terminal, or what a harness has started on its own.
+    /// The system session: a terminal, or a group that a test harness started.
     pub session: u32,
-    /// Where it is.
+    /// The working directory.
     pub directory: PathBuf,
-    /// The values of the variables that were asked for, as it was started.
+    /// The requested environment variables at its start.
     pub variables: Vec<Option<String>>,
 }
 
@@ -200,7 +200,7 @@ fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
     };
     let variables: Vec<Option<String>> = variables.iter().map(value).collect();
     let stat = std::fs::read_to_string(at.join("stat")).ok()?;
-    // The program's name may hold anything, also blanks and brackets: proc_pid_stat(5).
+    // The program's name may contain spaces and brackets: proc_pid_stat(5).
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
@@ -209,7 +209,7 @@ fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
     (state != "Z").then_some(Environment { pid, parent, session, directory, variables })
 }
 
-/// The signals that whoever started this process lets it ignore, such as SIGHUP under `nohup`.
+/// The signals that this process ignores since its start, such as SIGHUP under `nohup`.
 fn ignored_signals() -> Vec<i32> {
     let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
@@ -217,14 +217,14 @@ fn ignored_signals() -> Vec<i32> {
     (1..=63).filter(|signal| mask & (1 << (signal - 1)) != 0).collect()
 }
 
-/// Of these signals the ones that a process is to listen to: whoever has it ignore SIGINT or SIGHUP, as a shell in the
-/// background and `nohup` do, wants it to live on. SIGTERM is always listened to, or nothing but a kill would end it.
+/// Selects the signals that this process should handle. A parent that ignores SIGINT or SIGHUP, such as `nohup`, wants
+/// the process to continue. SIGTERM is always handled, so that the process can be ended cleanly.
 pub fn heard(signals: &[i32]) -> Vec<i32> {
     let ignored = ignored_signals();
     signals.iter().copied().filter(|signal| *signal == libc::SIGTERM || !ignored.contains(signal)).collect()
 }
 
-/// Has a command end, by SIGTERM, when the thread that starts it ends in whatever way; where the system can do that.
+/// Ends a command by SIGTERM when the thread that starts it ends, if the system supports it.
 pub fn end_with_us(command: &mut Command) {
     #[cfg(target_os = "linux")]
     {
@@ -232,10 +232,10 @@ pub fn end_with_us(command: &mut Command) {
         let parent: Pid = getpid();
         let bind = move || {
             set_parent_process_death_signal(Some(Signal::TERM))?;
-            // Whoever started it may have ended before that was asked for.
+            // The parent may have ended before this request.
             if getppid() == Some(parent) { Ok(()) } else { Err(std::io::Error::from_raw_os_error(libc::ESRCH)) }
         };
-        // SAFETY: between fork and exec only two system calls are made, and no memory is taken.
+        // SAFETY: between fork and exec only two system calls are made, and no memory is allocated.
         #[allow(unsafe_code)]
         unsafe {
             std::os::unix::process::CommandExt::pre_exec(command, bind);
@@ -249,8 +249,8 @@ fn number(name: &str) -> Option<u64> {
     std::fs::read_to_string(proc().join(name)).ok()?.trim().parse().ok()
 }
 
-/// Builds for tests may have another one, so that the bounds of the machine can be what the test needs.
+/// Test builds can replace `/proc`, to set the machine's limits.
 fn proc() -> PathBuf {
-    let other = std::env::var_os("MAILBAG_TEST_PROC").filter(|_| cfg!(any(debug_assertions, feature = "faults")));
+    let other = std::env::var_os("MAILBAG_TEST_PROC").filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
     other.map_or_else(|| Path::new("/proc").to_path_buf(), PathBuf::from)
 }

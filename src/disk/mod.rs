@@ -1,12 +1,12 @@
-//! The durable verbs on files, and the only user of raw file calls.
+//! Durable file operations, and the only raw file calls of the program.
 //!
-//! In: a path from [`layout`], bytes. Out: files that survive what each verb's comment says they survive.
+//! In: a path from [`layout`], and bytes. Out: files. The comment of each operation says what its result survives.
 //!
-//! Every verb works relative to a [`Dir`], an open directory of the room, and follows no symbolic link below it, so
-//! that nothing that an agent makes in its own directories leads the router out of the room. What differs between
-//! operating systems is in `system`. A [`failpoint`] disables one protection in test builds.
+//! Every operation works relative to a [`Dir`], an open directory of the room, and follows no symbolic link below it.
+//! So an agent cannot lead the router out of the room with a link in its own directories. Differences between operating
+//! systems are in `system`. A [`failpoint`] disables one protection in test builds.
 //!
-//! What does not belong here: what a file means, when a file is due, and who may have it.
+//! What does not belong here: the meaning of a file, and who may have it.
 
 mod access;
 mod append;

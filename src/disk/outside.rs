@@ -1,7 +1,7 @@
-//! A person's file outside any room: read by following links, as its owner means it, and changed in one step with its
-//! permissions kept.
+//! A person's file outside any room. It is read through symbolic links, and changed in one step with its permissions
+//! kept.
 //!
-//! Unlike in a room, a link here is a person's own: settings that live elsewhere stay where they live.
+//! Unlike in a room, a link here is intended: settings that live elsewhere stay there.
 
 use super::{Dir, Meta, system};
 use crate::base::error::{Doing, Error, Result};
@@ -11,10 +11,10 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 
-/// How many links lead on to others, at most.
+/// The most symbolic links in a chain.
 const LINKS: usize = 40;
 
-/// A file as it was read, or that there was none.
+/// A file as it was read, or the fact that it did not exist.
 #[derive(Debug, Clone)]
 pub struct Outside {
     path: PathBuf,
@@ -31,7 +31,7 @@ struct There {
 }
 
 impl Outside {
-    /// Reads a file of at most `most` bytes, or finds that there is none.
+    /// Reads a file of at most `most` bytes. A missing file is not an error.
     pub fn read(path: &Path, most: u64) -> Result<Outside> {
         let real = behind_links(path)?;
         let none = Outside { path: path.to_path_buf(), real: real.clone(), there: None };
@@ -46,41 +46,40 @@ impl Outside {
         Ok(Outside { there: Some(there), ..none })
     }
 
-    /// Where it was looked for.
+    /// The path as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where it is: behind links.
+    /// The path after links are resolved.
     pub fn real(&self) -> &Path {
         &self.real
     }
 
-    /// Where it is, if links lead it out of a directory.
+    /// The resolved path, if links lead it out of a directory.
     pub fn led_out_of(&self, directory: &Path) -> Result<Option<PathBuf>> {
         let inside = directory.canonicalize().doing("find", directory)?;
         let there =
             |above: &Path| Some((above.canonicalize().ok()?, self.real.strip_prefix(above).ok()?.to_path_buf()));
-        // What is not there yet can't lead anywhere, but for the way up.
+        // The missing part of a path cannot contain links, but it can contain `..`.
         let (above, rest) = self.real.ancestors().find_map(there).unwrap_or_default();
         let is_inside = above.starts_with(&inside) && !rest.components().any(|part| part == Component::ParentDir);
         Ok((!is_inside).then(|| if rest.as_os_str().is_empty() { above } else { above.join(rest) }))
     }
 
-    /// What it holds, if there is one.
+    /// The content, if the file exists.
     pub fn bytes(&self) -> Option<&[u8]> {
         self.there.as_ref().map(|there| there.bytes.as_slice())
     }
 
-    /// Fails if it may not be changed: a file without the right to write is meant to stay as it is, though another
-    /// could be put in its place.
+    /// Fails if the file may not be changed. A read-only file is meant to stay as it is, although it could be replaced.
     pub fn check_writable(&self) -> Result<()> {
         let any = Mode::WUSR | Mode::WGRP | Mode::WOTH;
         let refused = |what: &str, path: &Path| Error::State {
             path: path.to_path_buf(),
             line: None,
             what: what.into(),
-            cure: "give yourself the right to write there, or change it by hand; nothing was changed".into(),
+            cure: "give yourself write permission there, or change it by hand; nothing was changed".into(),
         };
         let may = |path: &Path, access| rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS).is_ok();
         if let Some(there) = &self.there
@@ -91,16 +90,16 @@ impl Outside {
         let above = self.real.ancestors().skip(1).find(|above| above.as_os_str().is_empty() || above.exists());
         let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !above.is_dir() {
-            return Err(refused("is no directory", above));
+            return Err(refused("is not a directory", above));
         }
         match may(above, Access::WRITE_OK | Access::EXEC_OK) {
             true => Ok(()),
-            false => Err(refused("is a directory in which you may not write", above)),
+            false => Err(refused("is a directory without write permission for you", above)),
         }
     }
 
-    /// Gives it this content in one step, and makes its directory if there is none. Fails, and changes nothing, if it
-    /// is no longer what was read. Survives a kill at any instant, and a power cut once it has returned.
+    /// Replaces the content in one step, and creates its directory if needed. If the file has changed since it was
+    /// read, it fails and changes nothing. Survives a kill, and after it returns, a power cut.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         let parent = self.real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::create_dir_all(parent).doing("make the directory", parent)?;
@@ -119,18 +118,18 @@ impl Outside {
         written.and_then(|()| dir.sync())
     }
 
-    /// Keeps what it holds beside it under another name, with the same permissions.
+    /// Saves the content in a backup file beside it, with the same permissions.
     pub fn keep(&self, backup: &Path) -> Result<()> {
         let Some(there) = &self.there else { return Ok(()) };
         let mut other = Outside::read(backup, u64::MAX >> 1)?;
-        // A backup is as private as what it is of.
+        // A backup must not be more accessible than its source.
         let meta = other.there.as_ref().map_or(there.meta, |there| there.meta);
         let is_new = other.there.is_none();
         other.there = Some(There { meta, ..there.clone() });
         if is_new { other.write_new(&there.bytes) } else { other.write(&there.bytes) }
     }
 
-    /// Removes it. Fails, and removes nothing, if it is no longer what was read.
+    /// Removes the file. If the file has changed since it was read, it fails and removes nothing.
     pub fn remove(&self) -> Result<()> {
         let Some((dir, name)) = place(&self.real)? else { return Ok(()) };
         match &self.there {
@@ -140,7 +139,7 @@ impl Outside {
         }
     }
 
-    /// Removes the directory that it was in, if nothing else is.
+    /// Removes the file's directory if it is empty.
     pub fn remove_empty_directory(&self) -> Result<()> {
         match self.real.parent().map(place) {
             Some(Ok(Some((dir, name)))) => dir.remove_empty(name),
@@ -154,13 +153,14 @@ impl Outside {
         dir.sync()
     }
 
-    /// A new file with the permissions of this one, durable but for its name.
+    /// Writes a new file with the same permissions. Its content is durable, its name is not.
     fn draft(&self, dir: &Dir, name: &OsString, bytes: &[u8]) -> Result<()> {
         let file = dir.create(name, b"")?;
         if let Some(there) = &self.there {
             let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
             if there.owner != own {
-                // Who may not give a file away keeps it, and its permissions then let in nobody more than before.
+                // A process that may not change the owner keeps the file. Its permissions then allow no other user more
+                // than before.
                 let (uid, gid) = (Uid::from_raw(there.owner.0), Gid::from_raw(there.owner.1));
                 let _ = rustix::fs::fchown(&file, Some(uid), Some(gid));
             }
@@ -176,13 +176,13 @@ impl Outside {
 
     fn gone<T>(&self) -> Result<T> {
         Err(Error::Busy {
-            what: format!("{} was changed by somebody else in this moment", self.path.display()),
-            cure: "run the command again; it was left as it is".into(),
+            what: format!("{} was changed by another program at the same time", self.path.display()),
+            cure: "run the command again; the file was left as it is".into(),
         })
     }
 }
 
-/// Where a path leads, also if there is nothing at its end.
+/// Resolves the symbolic links of a path, even if its last part does not exist.
 fn behind_links(path: &Path) -> Result<PathBuf> {
     let mut at = path.to_path_buf();
     for _ in 0..LINKS {
@@ -194,7 +194,7 @@ fn behind_links(path: &Path) -> Result<PathBuf> {
     Err(Error::Io { verb: "follow the links of", path: path.to_path_buf(), source: Errno::LOOP.into() })
 }
 
-/// The directory of a path, opened, and the name in it; `None` if there is no such directory.
+/// The opened directory of a path, and the name in it. `None` if there is no such directory.
 fn place(path: &Path) -> Result<Option<(Dir, OsString)>> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Some(name) = path.file_name() else { return Ok(None) };

@@ -1,7 +1,7 @@
-//! A person's own directory outside any room, for files that nobody else may write.
+//! A user's own directory outside any room, for files that no other user may write.
 //!
-//! What others could have written there is never read: owner and mode are asked of the opened directory and file, and
-//! not of their paths.
+//! A file that another user could have written is never read. The owner and the mode are those of the opened directory
+//! and file, not of their paths.
 
 use super::{Dir, Meta, file_meta, system};
 use crate::base::error::{Doing, Error, Result};
@@ -13,16 +13,16 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Whoever may write here is the group or anybody.
+/// Write permission for the group or for everybody.
 const BY_OTHERS: u32 = 0o022;
 
-/// Such a directory, opened.
+/// An opened directory of this kind.
 pub struct Own {
     dir: Dir,
 }
 
 impl Own {
-    /// Opens it; `None` if there is none.
+    /// Opens the directory. `None` if it does not exist.
     pub fn open(path: &Path) -> Result<Option<Own>> {
         match Dir::open(path) {
             Ok(dir) => {
@@ -34,21 +34,21 @@ impl Own {
         }
     }
 
-    /// Opens it, and makes it first if there is none, with the directories above it. Survives a power cut.
+    /// Opens the directory, and creates it and its parents if needed. Survives a power cut.
     pub fn make(path: &Path) -> Result<Own> {
         if let Some(own) = Own::open(path)? {
             return Ok(own);
         }
         let above = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
         let dir = Dir::open(above)?;
-        // Root with the home of somebody else would leave files there that their owner can't read.
+        // With another user's home, root would leave files that this user cannot read.
         let owner = dir.meta()?.uid;
         if owner != 0 && owner != own_user() {
             return Err(Error::State {
                 path: above.to_path_buf(),
                 line: None,
                 what: format!("belongs to {}", super::machine::user(owner)),
-                cure: "name a directory of your own with MAILBAG_TRUST_DIR".into(),
+                cure: "set MAILBAG_TRUST_DIR to a directory of your own".into(),
             });
         }
         let mut at = dir;
@@ -64,7 +64,7 @@ impl Own {
         Ok(Own { dir: at })
     }
 
-    /// The content of a file of at most `most` bytes, or `None` if there is none.
+    /// The content of a file of at most `most` bytes, or `None` if it does not exist.
     pub fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>> {
         let file = match self.dir.look(name) {
             Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
@@ -73,16 +73,21 @@ impl Own {
         let meta = file_meta(&file).doing("look at", self.dir.at(name))?;
         check(&meta, &self.dir.at(name), "600")?;
         if meta.kind != rustix::fs::FileType::RegularFile || meta.size > most {
-            let what = "is no regular file, or too large".to_owned();
-            return Err(Error::State { path: self.dir.at(name), line: None, what, cure: "move it away".into() });
+            let what = "is not a regular file, or too large".to_owned();
+            return Err(Error::State {
+                path: self.dir.at(name),
+                line: None,
+                what,
+                cure: "move it to another place".into(),
+            });
         }
         let mut bytes = Vec::new();
         file.take(most).read_to_end(&mut bytes).doing("read", self.dir.at(name))?;
         Ok(Some(bytes))
     }
 
-    /// Gives a file this content in one step, readable by its owner alone. Survives a kill at any instant, and a power
-    /// cut once it has returned.
+    /// Replaces the content of a file in one step, readable by its owner only. Survives a kill, and after it returns, a
+    /// power cut.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let temporary = format!(".{name}.{}.tmp", std::process::id());
         self.dir.remove(&temporary)?;
@@ -100,7 +105,7 @@ impl Own {
         written.and_then(|()| self.dir.sync())
     }
 
-    /// Holds a lock in it, or says after a while that somebody else does.
+    /// Locks a file in this directory. Fails after a time limit.
     pub fn hold(&self, name: &str) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR);
@@ -126,16 +131,16 @@ fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Fails if anybody but this user and root may have written it.
+/// Fails if another user except root could have written the file.
 fn check(meta: &Meta, path: &Path, mode: &str) -> Result<()> {
     let wrong = |what: String, cure: String| Error::State { path: path.to_path_buf(), line: None, what, cure };
     if meta.uid != 0 && meta.uid != own_user() {
-        let what = format!("belongs to {}, so nothing in it counts", super::machine::user(meta.uid));
-        return Err(wrong(what, "name a directory of your own with MAILBAG_TRUST_DIR".into()));
+        let what = format!("belongs to {}, so its content is ignored", super::machine::user(meta.uid));
+        return Err(wrong(what, "set MAILBAG_TRUST_DIR to a directory of your own".into()));
     }
     if meta.mode & BY_OTHERS != 0 {
-        let what = "can be written by others, so nothing in it counts".to_owned();
-        return Err(wrong(what, format!("look at it, then run `chmod {mode} {}`", path.display())));
+        let what = "can be written by other users, so its content is ignored".to_owned();
+        return Err(wrong(what, format!("check it, then run `chmod {mode} {}`", path.display())));
     }
     Ok(())
 }

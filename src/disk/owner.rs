@@ -1,4 +1,4 @@
-//! Making a room's directory, and changing who may use what stands in it.
+//! Creating a room's directory, and changing who may use its files.
 
 use super::Dir;
 use super::access::{Access, Readers, give};
@@ -9,19 +9,20 @@ use std::fs::File;
 use std::path::Path;
 
 impl Dir {
-    /// Opens a room's directory by its path, following links on the way. What is made below it is for its owner alone
-    /// (0700 and 0600), and readable for the group too where the directory has the set-group-ID bit.
+    /// Opens a room's directory by its path, and follows symbolic links. New files below it are accessible to the owner
+    /// only (0700 and 0600). If the directory has the set-group-ID bit, its group may read them.
     pub fn open_room(path: &Path) -> Result<Dir> {
         Dir::open(path)?.as_root()
     }
 
-    /// This directory, with an answer of its own to the question whether its group may read what is made below it.
+    /// This directory, with its own set-group-ID bit as the rule for files below it.
     pub fn as_root(self) -> Result<Dir> {
         let stat = fstat(&*self.fd).doing("look at", &self.path)?;
         Ok(Dir { access: Access::below(&stat), ..self })
     }
 
-    /// Makes a room's directory, and what is missing above it, unless it is there. Only its readers may enter it.
+    /// Creates a room's directory and missing parents. An existing directory is not an error. Only its readers may
+    /// enter it.
     pub fn make_room(path: &Path, readers: Readers) -> Result<Dir> {
         match path.parent() {
             Some(above) if !above.as_os_str().is_empty() => {
@@ -35,26 +36,26 @@ impl Dir {
             Err(e) => return Err(e).doing("make the directory", path),
         };
         if is_new && readers == Readers::Group {
-            // A call of its own: the umask and some systems take these bits from a new directory.
+            // A separate call, because the umask and some systems remove these bits from a new directory.
             rustix::fs::chmod(path, Mode::from_raw_mode(0o2750)).doing("set the permissions of", path)?;
         }
         Dir::open_room(path)
     }
 
-    /// Takes from this directory what others may do with it; its group keeps the right to read where it `is_shared`.
+    /// Removes other users' permissions from this directory. The group keeps the read permission if `is_shared` is set.
     pub fn close_to_others(self, is_shared: bool) -> Result<Dir> {
         let mode = Mode::from_raw_mode(if is_shared { 0o2750 } else { 0o700 });
         fchmod(&*self.fd, mode).doing("set the permissions of", &self.path)?;
         self.as_root()
     }
 
-    /// Gives this directory to `uid` where this process may. What is below it stays as it is. Survives a power cut
-    /// once it was synced.
+    /// Gives this directory to `uid`, if this process is allowed to. Its files do not change owner. Survives a power
+    /// cut after a sync.
     pub fn give(&self, uid: u32) -> Result<()> {
         give(self, uid, None).doing("give to another user", &self.path)
     }
 
-    /// Gives these permissions to others, beside those that they have: 0o011 to pass through it, 0o044 to list it.
+    /// Adds permissions for other users: 0o011 to enter, 0o044 to list.
     pub fn let_others(&self, permissions: u32) -> Result<()> {
         let mode = self.meta()?.mode;
         if mode & permissions == permissions {
@@ -63,7 +64,7 @@ impl Dir {
         fchmod(&*self.fd, Mode::from_raw_mode((mode | permissions) as _)).doing("set the permissions of", &self.path)
     }
 
-    /// Lets every user read a file in this directory; that there is none is fine.
+    /// Lets every user read a file in this directory. A missing file is not an error.
     pub fn let_others_read(&self, name: &str) -> Result<()> {
         match self.stat(name)?.filter(|there| there.kind == FileType::RegularFile && there.mode & 0o044 != 0o044) {
             None => Ok(()),

@@ -1,4 +1,5 @@
-//! What differs between systems: on Linux the calls that fit best, elsewhere portable twins with the same promise.
+//! Differences between operating systems: the best calls on Linux, and portable variants with the same guarantees
+//! elsewhere.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -8,18 +9,18 @@ use std::path::Path;
 
 type Result<T> = rustix::io::Result<T>;
 
-/// What a read lease told about a file.
+/// The result of asking for a read lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
-    /// No writer holds it open.
+    /// No writer has the file open.
     Free,
-    /// A writer holds it open.
+    /// A writer has the file open.
     Writer,
-    /// This file system, this system or this file's owner doesn't allow the question.
+    /// The file system, the operating system or the file's owner does not allow the request.
     Unknown,
 }
 
-/// Opens a path below a directory, with no symbolic link anywhere on the way.
+/// Opens a path below a directory. A symbolic link anywhere in the path is an error.
 pub(super) fn open_beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
     #[cfg(target_os = "linux")]
     {
@@ -34,7 +35,7 @@ pub(super) fn open_beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> 
     open_step_by_step(dir, below, flags)
 }
 
-/// The portable twin of `openat2`: one directory after the other, each without following a link.
+/// The portable variant of `openat2`: opens one directory after the other, without following links.
 fn open_step_by_step(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
     let mut at: Option<OwnedFd> = None;
     for part in below.components() {
@@ -45,8 +46,8 @@ fn open_step_by_step(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result
     at.ok_or(Errno::INVAL)
 }
 
-/// Renames, never over another file. Where the file system can't promise that, looks first: still atomic, but a file
-/// that appears in between is lost.
+/// Renames a file, never over another file. On a file system without this guarantee it checks first. The rename is
+/// still atomic, but a file that appears after the check is lost.
 pub(super) fn rename_no_replace(from: BorrowedFd<'_>, name: &Path, to: BorrowedFd<'_>, new: &Path) -> Result<()> {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     match rustix::fs::renameat_with(from, name, to, new, rustix::fs::RenameFlags::NOREPLACE) {
@@ -60,7 +61,7 @@ pub(super) fn rename_no_replace(from: BorrowedFd<'_>, name: &Path, to: BorrowedF
     }
 }
 
-/// Makes a file's content, or a directory's names, durable, through the drive's own cache.
+/// Makes a file's content, or a directory's names, durable, including the drive's cache.
 pub(super) fn sync_file(fd: BorrowedFd<'_>) -> std::io::Result<()> {
     #[cfg(target_vendor = "apple")]
     let done = rustix::fs::fcntl_fullfsync(fd);
@@ -69,7 +70,7 @@ pub(super) fn sync_file(fd: BorrowedFd<'_>) -> std::io::Result<()> {
     Ok(done?)
 }
 
-/// Makes a file's content durable, and of what describes it only what is needed to read it back.
+/// Makes a file's content durable, with only the metadata needed to read it.
 pub(super) fn sync_data(fd: BorrowedFd<'_>) -> std::io::Result<()> {
     #[cfg(target_vendor = "apple")]
     let done = rustix::fs::fcntl_fullfsync(fd);
@@ -78,7 +79,7 @@ pub(super) fn sync_data(fd: BorrowedFd<'_>) -> std::io::Result<()> {
     Ok(done?)
 }
 
-/// Drops a file's pages from memory, but for those that are not written yet or in use. Other systems have no such call.
+/// Drops a file's pages from the cache, except pages that are unwritten or in use. Other systems have no such call.
 pub(super) fn forget(fd: BorrowedFd<'_>) -> Result<()> {
     #[cfg(target_os = "linux")]
     return rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
@@ -100,7 +101,7 @@ pub(super) fn sync_all(fd: BorrowedFd<'_>) -> Option<std::io::Result<()>> {
     }
 }
 
-/// Network, FUSE and shared-folder file systems change without an event here. Magic numbers: statfs(2).
+/// Network, FUSE and shared-folder file systems can change without an event. The magic numbers are in statfs(2).
 #[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
 pub(super) fn events_work(fd: BorrowedFd<'_>) -> bool {
@@ -123,7 +124,7 @@ pub(super) fn events_work(_: BorrowedFd<'_>) -> bool {
     true
 }
 
-/// Asks with a read lease whether a writer holds the file open, and gives the lease back at once.
+/// Asks for a read lease to find out whether a writer has the file open, and releases it immediately.
 #[cfg(target_os = "linux")]
 pub(super) fn lease(file: &File) -> Lease {
     catch_lease_breaks();
@@ -146,7 +147,7 @@ pub(super) fn lease(file: &File) -> Lease {
     Lease::Unknown
 }
 
-/// A writer that opens a file in the instant of the lease makes the system send SIGIO, whose default ends the process.
+/// If a writer opens the file during the lease, the system sends SIGIO, which ends a process by default.
 #[cfg(target_os = "linux")]
 fn catch_lease_breaks() {
     use std::sync::atomic::AtomicBool;

@@ -29,7 +29,7 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
         findings.push(again("waiting", Severity::Note, what, &status));
     }
     for rejected in &status.rejected {
-        let newest = rejected.newest.first().map(|refusal| format!(", the newest: {}", refusal.what));
+        let newest = rejected.newest.first().map(|rejection| format!(", the newest: {}", rejection.what));
         let refused = count(rejected.files, "message");
         let what = format!("{refused} of {} refused{}", rejected.agent, newest.unwrap_or_default());
         let cure = format!("mailbag rejected list --agent {}", quoted(&rejected.agent));

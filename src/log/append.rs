@@ -1,11 +1,11 @@
-//! The log: append-only NDJSON segments. Writes whole batches, reads lines from a position on.
+//! Appending to the log: append-only NDJSON segments, one complete batch at a time.
 
 use super::Position;
 use super::committed::Note;
 use crate::base::error::Result;
 use crate::disk::{self, Append, Dir, failpoint, layout};
 
-/// The open end of the log. Only who holds the room's lock may have one.
+/// The open end of the log. Only the holder of the room's lock may have one.
 pub struct Log {
     dir: Dir,
     segment: u32,
@@ -16,19 +16,18 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the log to append from `end` on, up to which it is committed; what stands behind it in that segment is cut
-    /// off.
+    /// Opens the log to append at `end`, the end of the committed log. Later bytes in this segment are cut off.
     pub fn open(room: &Dir, end: Position) -> Result<Log> {
         let dir = room.make(layout::LOG)?;
         let append = Append::open(&dir, &layout::segment(end.segment), Some(end.offset))?;
         let note = Note::open(room);
         note.write(end);
-        // What stands in it was made durable together with its name.
+        // The content of the segment was made durable together with its name.
         Ok(Log { dir, segment: end.segment, append, note, named: end.offset > 0 })
     }
 
-    /// Where the next batch will begin. Goes on to a new segment when this one has grown past its bound, and makes
-    /// the new segment's name durable, so that no batch can be durable in a file that isn't.
+    /// The position of the next batch. If the current segment has exceeded its size limit, this starts a new one and
+    /// makes its name durable: a batch must not be durable in a segment whose name is not.
     pub fn end(&mut self) -> Result<Position> {
         if self.append.length() >= failpoint::segment_bytes() {
             let append = Append::open(&self.dir, &layout::segment(self.segment + 1), None)?;
@@ -38,12 +37,13 @@ impl Log {
         Ok(Position { segment: self.segment, offset: self.append.length() })
     }
 
-    /// Appends a batch's lines, or nothing.
+    /// Appends all lines of a batch, or nothing.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
         self.append.append(lines)
     }
 
-    /// Makes what was appended durable, where that is wanted: the commit point of a batch. Then readers are told of it.
+    /// The commit point of a batch: makes the appended lines durable, if `durably` is set, and then shows them to
+    /// readers.
     pub fn commit(&mut self, durably: bool) -> Result<()> {
         if durably {
             self.append.sync()?;
@@ -57,7 +57,7 @@ impl Log {
     }
 }
 
-/// Writes a batch that ends the log once more, from where it begins to `end`, and makes it durable.
+/// Writes the last batch of the log again, from `from` to `end`, and makes it durable.
 pub fn rewrite(room: &Dir, from: Position, end: Position) -> Result<()> {
     disk::rewrite(&room.sub(layout::LOG)?, &layout::segment(from.segment), from.offset..end.offset)
 }

@@ -1,8 +1,9 @@
-//! What of the log is committed, for whoever reads it beside the router.
+//! The committed part of the log, for every reader except the router.
 //!
-//! A batch that is just being written, or whose sync failed, can be read as any other, and says that messages were
-//! accepted which may never be. So the router notes behind each commit where the log ends: a reader believes what stands
-//! in front of the note, and batches that others follow, since none is begun before the last one is durable.
+//! A batch can be read while it is being written, or after its sync has failed. Such a batch may be lost, and with it
+//! the messages that it accepts. So after each commit the router writes the end of the log into a note. A reader trusts
+//! the log up to the noted end. It also trusts a batch that another batch follows, because the router starts a batch
+//! only after the previous one is durable.
 
 use super::{Line, Lines, Position, now, read, segments};
 use crate::base::error::{Error, Result};
@@ -10,23 +11,24 @@ use crate::base::limits;
 use crate::disk::{Board, Dir, layout};
 use crate::message::record::Record;
 
-/// Who reads while the note is being written reads it again.
+/// A reader that meets a note during a write reads it again.
 const TRIES: usize = 3;
 
-/// The router's note of where the committed log ends.
+/// The router's note: the end of the committed log.
 pub(super) struct Note(Option<Board>);
 
 impl Note {
-    /// Opens the note. A room in which it can't be made is read as one of an earlier version, which had none.
+    /// Opens the note. If it cannot be created, readers treat the room like one of an earlier version, which has no
+    /// note.
     pub(super) fn open(room: &Dir) -> Note {
         let board = Board::keep(room, layout::COMMITTED);
         Note(board.map_err(|e| tracing::debug!("{e}")).ok())
     }
 
-    /// The log is committed up to here. Nothing depends on the note but what readers are told meanwhile.
+    /// Notes that the log is committed up to `end`. Only readers depend on the note, so a failure is ignored.
     pub(super) fn write(&self, end: Position) {
         let Position { segment, offset } = end;
-        // Twice, so that half a note is told from a whole one.
+        // The position is written twice, so that a reader detects a partial note.
         let text = format!("{segment:010} {offset:020} {segment:010} {offset:020}\n");
         if let Some(Err(e)) = self.0.as_ref().map(|board| board.write(text.as_bytes())) {
             tracing::debug!("{e}");
@@ -48,21 +50,21 @@ impl Note {
     }
 }
 
-/// Where the committed log ends: in front of a batch that is not whole, and of a whole one of which nothing shows yet that
-/// it is durable.
+/// The end of the committed log. An incomplete last batch is not committed, and neither is a complete one that is not
+/// yet known to be durable.
 pub fn committed(room: &Dir) -> Result<Position> {
     for _ in 0..TRIES {
         let noted = Note::read(room)?;
         let end = now(room)?;
         match noted {
             Some(noted) if noted == end => return Ok(noted),
-            // A router that makes no notes may have gone on behind it.
+            // A router of an earlier version writes no note, and may have appended more.
             Some(noted) if noted < end => {
                 if let Some(followed) = ends(room, noted)? {
                     return Ok(followed.followed.unwrap_or(noted));
                 }
             }
-            // The log was cut back: recovery makes a new note.
+            // The log was cut off, and recovery writes a new note.
             Some(_) => {}
             None => break,
         }
@@ -71,7 +73,7 @@ pub fn committed(room: &Dir) -> Result<Position> {
     loop {
         let from = super::before_end(room, back)?;
         match ends(room, first_batch(room, from)?)? {
-            // Without a note, as in a room of an earlier version, a whole batch counts.
+            // Without a note, as in a room of an earlier version, a complete batch counts as committed.
             Some(Ends { whole: Some(whole), .. }) => return Ok(whole),
             _ if from == super::START => return beginning(room),
             _ => back = back.saturating_mul(8),
@@ -79,13 +81,13 @@ pub fn committed(room: &Dir) -> Result<Position> {
     }
 }
 
-/// The committed lines from a position on, at which a line begins.
+/// The committed lines from `from` on. A line must begin at `from`.
 pub fn lines(room: &Dir, from: Position) -> Result<Committed> {
     let end = committed(room)?;
     Ok(Committed { lines: read(room, from)?, end, room: room.clone() })
 }
 
-/// Committed lines, in the order of the log.
+/// An iterator over committed lines, in the order of the log.
 pub struct Committed {
     lines: Lines,
     end: Position,
@@ -93,12 +95,12 @@ pub struct Committed {
 }
 
 impl Committed {
-    /// Where they end: what comes later begins there.
+    /// The end of the committed lines. A later call can continue there.
     pub fn end(&self) -> Position {
         self.end
     }
 
-    /// The record of each line, with the line.
+    /// The lines with their records.
     pub fn records(self) -> impl Iterator<Item = Result<(Line, Record)>> {
         let room = self.room.clone();
         self.map(move |line| {
@@ -127,17 +129,17 @@ impl Iterator for Committed {
     }
 }
 
-/// Where batches end.
+/// Ends of batches.
 #[derive(Default)]
 struct Ends {
-    /// The last whole one.
+    /// The end of the last complete batch.
     whole: Option<Position>,
-    /// The last whole one that another follows.
+    /// The end of the last complete batch that another batch follows.
     followed: Option<Position>,
 }
 
-/// Reads batches from the beginning of one on; `None` if none begins there. A damaged line counts as
-/// one, so that it hides no other.
+/// Reads batches from the start of one. `None` if no batch begins at `from`. A damaged line counts as a batch of its
+/// own, so that it hides no other batch.
 fn ends(room: &Dir, from: Position) -> Result<Option<Ends>> {
     let (mut ends, mut missing) = (Ends::default(), 0);
     for line in read(room, from)? {
@@ -149,7 +151,7 @@ fn ends(room: &Dir, from: Position) -> Result<Option<Ends>> {
         let is_whole = line.bytes.ends_with(b"\n");
         let record = serde_json::from_slice::<Record>(&line.bytes).ok().filter(|_| is_whole);
         let count = record.and_then(|record| record.count);
-        // What is begun behind a batch shows that it is committed, even if it is cut short.
+        // A batch is committed if another batch begins after it, even an incomplete one.
         if missing == 0 && begins {
             ends.followed = ends.whole;
         }
@@ -162,7 +164,7 @@ fn ends(room: &Dir, from: Position) -> Result<Option<Ends>> {
     Ok(Some(ends))
 }
 
-/// Where the first batch begins from a position on; the log's end if none does.
+/// The start of the first batch at or after a position, or the end of the log.
 fn first_batch(room: &Dir, from: Position) -> Result<Position> {
     let mut at = from;
     for line in read(room, from)? {
@@ -175,7 +177,7 @@ fn first_batch(room: &Dir, from: Position) -> Result<Position> {
     Ok(at)
 }
 
-/// Where the log's first line begins.
+/// The start of the log's first line.
 fn beginning(room: &Dir) -> Result<Position> {
     let first = segments(room)?.first().copied();
     Ok(first.map_or(super::START, |segment| Position { segment, offset: 0 }))

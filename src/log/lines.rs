@@ -1,4 +1,4 @@
-//! Reading the log: lines from a position on, wherever their segment stands.
+//! Reading lines of the log, from `log/` or from the archive.
 
 use super::segments::{self, Segment};
 use crate::base::error::Result;
@@ -8,73 +8,73 @@ use crate::message::record::{Hash, hash_line};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
 
-/// A place in the log: a segment, and a byte in it.
+/// A position in the log: a segment and a byte in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
     /// The segment's number, from 1.
     pub segment: u32,
-    /// The byte where a line begins, or the segment's end.
+    /// The byte at which a line begins, or the length of the segment.
     pub offset: u64,
 }
 
-/// Where the log begins.
+/// The start of the log.
 pub const START: Position = Position { segment: 1, offset: 0 };
 
-/// A line of the log as it stands there, newline included.
+/// A line of the log, with its newline.
 pub struct Line {
-    /// Where it begins.
+    /// The position of its first byte.
     pub at: Position,
-    /// Its bytes. A last line that was cut short has no newline.
+    /// Its bytes. An incomplete last line has no newline.
     pub bytes: Vec<u8>,
 }
 
 impl Line {
-    /// Where the next line begins.
+    /// The position of the next line.
     pub fn end(&self) -> Position {
         Position { segment: self.at.segment, offset: self.at.offset + self.bytes.len() as u64 }
     }
 
-    /// The hash that the next line has to carry.
+    /// The hash that the next line must contain.
     pub fn hash(&self) -> Hash {
         hash_line(&self.bytes)
     }
 }
 
-/// The numbers of the log's segments, in order, wherever they stand.
+/// The numbers of all segments, in order, archived or not.
 pub fn segments(room: &Dir) -> Result<Vec<u32>> {
     segments::from(room, START.segment)
 }
 
-/// Where the log ends at this moment, perhaps in the middle of a line that is just being written.
+/// The current end of the log. It can be in the middle of a line that is being written.
 pub fn now(room: &Dir) -> Result<Position> {
     let Some(&segment) = segments(room)?.last() else { return Ok(START) };
     let written = room.sub(layout::LOG)?.stat(layout::segment(segment))?;
     Ok(Position { segment, offset: written.map_or(0, |meta| meta.size) })
 }
 
-/// Reads the log's lines from `from` on, over all following segments, archived or not. Read from [`START`] on, the log
-/// begins with the first segment that there is: its owner may have moved the archive away.
+/// Reads the lines from `from` to the end of the log, archived segments included. From [`START`], reading begins at the
+/// first existing segment, because the owner may have moved the archive away.
 pub fn read(room: &Dir, from: Position) -> Result<Lines> {
     let mut lines = Lines::of(room, segments::from(room, from.segment)?, from);
     lines.wanted = Some(from.segment).filter(|_| from != START);
     Ok(lines)
 }
 
-/// Reads the log's lines from its first on, which must be there.
+/// Reads all lines of the log. The first segment must exist.
 pub fn read_whole(room: &Dir) -> Result<Lines> {
     let mut lines = Lines::of(room, segments(room)?, START);
     lines.wanted = Some(START.segment);
     Ok(lines)
 }
 
-/// Where a line begins that has about this many bytes of log behind it, or the log's start if it has fewer.
+/// The start of a line with about this many bytes of log after it, or the start of the log.
 pub fn before_end(room: &Dir, bytes: u64) -> Result<Position> {
     let mut left = bytes;
     for &segment in segments(room)?.iter().rev() {
         let length = length(room, segment)?;
         match length {
             Some(length) if length > left => return next_line(room, Position { segment, offset: length - left }),
-            // How much a packed one holds is not known before it is read.
+            // The unpacked size of an archived segment is not known before it is read.
             None if left <= limits::SEGMENT_BYTES => return Ok(Position { segment, offset: 0 }),
             length => left = left.saturating_sub(length.unwrap_or(limits::SEGMENT_BYTES)),
         }
@@ -82,22 +82,22 @@ pub fn before_end(room: &Dir, bytes: u64) -> Result<Position> {
     Ok(START)
 }
 
-/// Where the first line begins behind a place that may be in the middle of one.
+/// The start of the first line after a position, which may be in the middle of a line.
 pub fn next_line(room: &Dir, within: Position) -> Result<Position> {
     Ok(read_one(room, within)?.map_or(within, |rest| rest.end()))
 }
 
-/// How many bytes a segment has that stands as it was written; `None` for one that is packed away.
+/// The length of a segment in `log/`. `None` if the segment is archived.
 pub fn length(room: &Dir, segment: u32) -> Result<Option<u64>> {
     Ok(room.sub(layout::LOG)?.stat(layout::segment(segment))?.map(|meta| meta.size))
 }
 
-/// The one line at a position.
+/// The line at a position.
 pub fn read_one(room: &Dir, at: Position) -> Result<Option<Line>> {
     line_at(room, Segment::open(room, at.segment)?, at)
 }
 
-/// The one line at a position, unless its segment was archived.
+/// The line at a position. `None` if its segment is archived.
 pub fn read_live(room: &Dir, at: Position) -> Result<Option<Line>> {
     line_at(room, Segment::open_live(room, at.segment)?, at)
 }
@@ -112,9 +112,9 @@ fn line_at(room: &Dir, segment: Option<Segment>, at: Position) -> Result<Option<
 /// An iterator over the log's lines.
 pub struct Lines {
     room: Dir,
-    /// Those still to be read, the next one last.
+    /// The segments still to be read, in reverse order.
     segments: Vec<u32>,
-    /// The number that has to follow.
+    /// The number of the segment that must follow.
     wanted: Option<u32>,
     skip: Position,
     open: Option<(BufReader<Segment>, Position)>,
@@ -161,11 +161,12 @@ impl Iterator for Lines {
                 }
             };
             let mut bytes = Vec::with_capacity(1024);
-            // A damaged log could have a line of any length; a record is bounded by the message's bound.
+            // A damaged log could contain a line of any length. The size limit of a message limits the length of a
+            // record.
             let most = crate::base::limits::MESSAGE_BYTES_MOST * 2;
             match reader.by_ref().take(most).read_until(b'\n', &mut bytes) {
                 Ok(0) if at.offset == 0 && reader.get_ref().is_packed() => {
-                    let empty = segments::damaged(&reader.get_ref().path, "it holds nothing");
+                    let empty = segments::damaged(&reader.get_ref().path, "it is empty");
                     (self.open, self.segments) = (None, Vec::new());
                     return Some(Err(empty));
                 }

@@ -1,9 +1,9 @@
-//! The log, which is the truth of a room: appending to it, reading it, the state it amounts to, and looking up in it.
+//! The log, which is the source of truth of a room: appending, reading, the state in memory, and lookup.
 //!
-//! In: records, as lines in whole batches. Out: a [`state`], lines, and messages found by a reference.
+//! In: records, in complete batches. Out: a [`state`], lines, and messages found by a reference.
 //!
-//! [`Log`] appends and commits; only the router has one. Everybody else walks committed batches ([`committed`],
-//! [`lines`]), and resolves a reference by [`lookup`], the only place that does.
+//! [`Log`] appends and commits; only the router has one. All other readers use committed batches ([`committed`],
+//! [`lines`]), and resolve references with [`lookup`] only.
 //!
 //! What does not belong here: the registry, inboxes and other files of the room (`room`), and what a caller wants to
 //! show (`query`).

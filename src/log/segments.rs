@@ -1,4 +1,4 @@
-//! Where the log's segments stand: in `log/`, or packed in the archive.
+//! The files of the log's segments: in `log/`, or packed in the archive.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::disk::{Dir, layout};
@@ -19,13 +19,13 @@ pub fn live(room: &Dir) -> Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// The segments in the archive, each with its path in the room.
+/// The archived segments, each with its path in the room.
 pub fn archived(room: &Dir) -> Result<BTreeMap<u32, PathBuf>> {
     let mut segments = BTreeMap::new();
     let Some(archive) = open_dir(room, Path::new(layout::ARCHIVE))? else { return Ok(segments) };
     for month in archive.list()? {
         let Ok(month) = month?.name.into_string() else { continue };
-        // What else its owner keeps there is no directory of ours.
+        // Other directories of the owner in the archive are ignored.
         let Ok(dir) = archive.sub(&month) else { continue };
         for entry in dir.list()? {
             let name = entry?.name;
@@ -37,10 +37,10 @@ pub fn archived(room: &Dir) -> Result<BTreeMap<u32, PathBuf>> {
     Ok(segments)
 }
 
-/// The numbers from `from` on, in order, wherever they stand. The archive is looked at only for what `log/` lacks: a
-/// router with a checkpoint never does.
+/// The segment numbers from `from` on, in order. The archive is read only for numbers missing in `log/`, so a router
+/// with a checkpoint never reads it.
 pub(super) fn from(room: &Dir, from: u32) -> Result<Vec<u32>> {
-    // In this order: a segment is in the archive before it leaves `log/`.
+    // This order matters: a segment is in the archive before it leaves `log/`.
     let mut numbers = live(room)?;
     numbers.retain(|&number| number >= from);
     if numbers.first() == Some(&from) && numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]) {
@@ -61,7 +61,7 @@ pub fn path(room: &Dir, number: u32) -> PathBuf {
     }
 }
 
-/// A segment, open for reading.
+/// A segment that is open for reading.
 pub(super) struct Segment {
     from: From,
     pub(super) path: PathBuf,
@@ -73,7 +73,8 @@ enum From {
 }
 
 impl Segment {
-    /// Opens a segment where it stands; `None` if it stands nowhere. One may move to the archive at any time.
+    /// Opens a segment in `log/` or in the archive. `None` if it is in neither. A segment can move to the archive at
+    /// any time.
     pub(super) fn open(room: &Dir, number: u32) -> Result<Option<Segment>> {
         if let Some(live) = Segment::open_live(room, number)? {
             return Ok(Some(live));
@@ -86,7 +87,7 @@ impl Segment {
         Ok(Some(Segment { from: From::Packed(Box::new(decoder)), path }))
     }
 
-    /// Opens a segment if it stands in `log/`.
+    /// Opens a segment in `log/`. `None` if it is not there.
     pub(super) fn open_live(room: &Dir, number: u32) -> Result<Option<Segment>> {
         let Some(dir) = open_dir(room, Path::new(layout::LOG))? else { return Ok(None) };
         let name = layout::segment(number);
@@ -97,7 +98,7 @@ impl Segment {
         }
     }
 
-    /// Goes on to this byte.
+    /// Skips to this byte.
     pub(super) fn skip(&mut self, offset: u64) -> Result<()> {
         let done = match &mut self.from {
             From::Live(file) => file.seek(SeekFrom::Start(offset)).map(drop),
@@ -110,7 +111,7 @@ impl Segment {
         matches!(self.from, From::Packed(_))
     }
 
-    /// What a failure to read it means.
+    /// Converts a read error of this segment.
     pub(super) fn failed(&self, source: std::io::Error) -> Error {
         match (&self.from, source.raw_os_error()) {
             (From::Packed(_), None) => damaged(&self.path, &source.to_string()),
@@ -128,19 +129,19 @@ impl Read for Segment {
     }
 }
 
-/// An archived segment that can't be unpacked.
+/// The error for an archived segment that cannot be unpacked.
 pub(super) fn damaged(path: &Path, what: &str) -> Error {
-    let cure = "restore the file from a copy; nothing was changed".into();
+    let cure = "restore the file from a backup; nothing was changed".into();
     Error::State { path: path.to_path_buf(), line: None, what: format!("is damaged: {what}"), cure }
 }
 
-/// A segment that stands nowhere, and should.
+/// The error for a segment that is neither in `log/` nor in the archive.
 pub(super) fn missing(room: &Dir, number: u32) -> Error {
     Error::State {
         path: room.at(layout::live_segment(number)),
         line: None,
-        what: "is missing, and archive/ doesn't have it either".into(),
-        cure: "put it back, or the part of archive/ that has it; nothing was changed".into(),
+        what: "is missing, and it is not in archive/".into(),
+        cure: "restore it, or the part of archive/ that contains it; nothing was changed".into(),
     }
 }
 

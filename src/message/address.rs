@@ -1,9 +1,9 @@
-//! The grammar of addresses: what a word in `to` asks for, before anybody looks it up.
+//! The grammar of addresses: the kinds of address that `to` can contain.
 //!
-//! Nothing here knows a registry. [`Address::parse`] sorts a text by its shape alone, so that a client without a
-//! registry can check its own messages, and [`crate::room::resolve`] is left with look-ups.
+//! This module does not use a registry. [`Address::parse`] classifies a text by its form only, so a client without a
+//! registry can check its own messages. [`crate::room::resolve`] looks up the names.
 
-#![allow(clippy::result_large_err, reason = "a problem is made for refused input only, and read by people")]
+#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
 
 use crate::base::error::Problem;
 use crate::base::limits;
@@ -11,17 +11,17 @@ use crate::message::id;
 use serde_json::json;
 use std::fmt;
 
-/// The longest glob. A name has at most [`limits::NAME`] bytes, so a longer pattern is all but sure to be a mistake.
+/// The longest glob. A name has at most [`limits::NAME`] bytes, so a longer pattern is probably a mistake.
 pub const GLOB_BYTES: usize = 2 * limits::NAME;
-/// The most wildcards (`*`, `?`, `[`, `{`) in one glob. Twelve `?` are a display name; beyond that, matching 10,000
-/// names begins to take tens of milliseconds (measured), though never more than linear time.
+/// The most wildcards (`*`, `?`, `[`, `{`) in one glob. Twelve `?` match a display name. With more of them, matching
+/// 10,000 names takes tens of milliseconds (measured), although the time stays linear.
 pub const GLOB_WILDCARDS: usize = limits::DISPLAY_NAME;
 const _: () = assert!(GLOB_WILDCARDS < GLOB_BYTES);
-/// The longest address; it bounds how deep `po:cap:…` is looked into, too.
+/// The longest address. It also limits the nesting of `po:cap:…`.
 pub const ADDRESS_BYTES: usize = 256;
 const _: () = assert!(limits::NAME + 1 + GLOB_BYTES <= ADDRESS_BYTES);
 
-/// Somebody or some group, as written.
+/// An address as written: one recipient or a group.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// `all`, `@all`, `@channel`: every agent but the sender.
@@ -34,23 +34,24 @@ pub enum Address {
     At(String),
     /// `planner`: an id, a display name or an alias.
     Word(String),
-    /// `engineer_*`: whoever's id or display name the pattern matches whole.
+    /// `engineer_*`: every agent whose whole id or display name matches the pattern.
     Glob(String),
     /// `#auth-module`: the subscribers of a topic.
     Topic(String),
-    /// `cap:has-telegram`: whoever has the capability.
+    /// `cap:has-telegram`: every agent with the capability.
     Capability(String),
-    /// `po:Sintra`: an address of another room, by that room's tag.
+    /// `po:Sintra`: an address in another room, with that room's tag.
     Remote {
-        /// The other room.
+        /// The tag of the other room.
         tag: String,
-        /// Whom there; an address, or `*`.
+        /// The recipient in that room: an address, or `*`.
         who: String,
     },
 }
 
 impl Address {
-    /// Sorts a text by its shape. The problem, if it has none, has the code `bad_address` and no place.
+    /// Classifies a text by its form. A text of no valid form gives a problem with the code `bad_address` and no
+    /// position.
     pub fn parse(text: &str) -> Result<Address, Problem> {
         shape(text).map_err(|problem| if problem.fix.is_empty() { mended(problem, text) } else { problem })
     }
@@ -71,20 +72,20 @@ impl fmt::Display for Address {
     }
 }
 
-/// The reserved word or form that `name` would take, letter case aside: `all`, `all_*`, `any_*`, `channel`, `human`
-/// or `mailbag`. No agent, display name or alias may have one, but for the human itself.
+/// The reserved word or form that `name` matches, in any letter case: `all`, `all_*`, `any_*`, `channel`, `human` or
+/// `mailbag`. No agent, display name or alias may use one, except the human itself.
 pub fn reserved(name: &str) -> Option<&'static str> {
     const WORDS: [&str; 4] = ["all", "channel", id::HUMAN, id::MAILBAG];
     let prefixed = [("all_", "all_*"), ("any_", "any_*")].into_iter().find(|(p, _)| after(name, p).is_some());
     prefixed.map(|(_, form)| form).or_else(|| WORDS.into_iter().find(|w| w.eq_ignore_ascii_case(name)))
 }
 
-/// Is this a display name: ASCII letters, at most twelve?
+/// Is this a display name: 1 to 12 ASCII letters?
 pub fn is_display_name(text: &str) -> bool {
     (1..=limits::DISPLAY_NAME).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphabetic())
 }
 
-/// A text from outside as it may stand in a sentence: in quotes, control characters escaped, cut when long.
+/// A text for an error message: in quotes, with control characters escaped, truncated if long.
 pub fn quoted(text: &str) -> String {
     const MOST: usize = 80;
     match text.char_indices().nth(MOST) {
@@ -118,7 +119,7 @@ fn shape(text: &str) -> Result<Address, Problem> {
     word_of(text, text, Address::Word)
 }
 
-/// A word with or without its `@`: the reserved ones, in any letter case, then whatever `other` makes of it.
+/// A word with or without `@`: first the reserved words in any letter case, then `other`.
 fn word_of(text: &str, word: &str, other: fn(String) -> Address) -> Result<Address, Problem> {
     let with_at = word.len() < text.len();
     if word.eq_ignore_ascii_case("all") || with_at && word.eq_ignore_ascii_case("channel") {
@@ -132,12 +133,12 @@ fn word_of(text: &str, word: &str, other: fn(String) -> Address) -> Result<Addre
     }
     if with_at && word.contains(['*', '?', '[', '{', '#', ':', '@']) {
         let fix = format!("write it without the @: {}", quoted(word));
-        return Err(bad(format!("{} puts an @ before what is not a name", quoted(text))).fix(fix));
+        return Err(bad(format!("{} has an @ before a text that is not a name", quoted(text))).fix(fix));
     }
     name(text, word, "an agent").map(other)
 }
 
-/// What follows a prefix given in lower case, whatever the letter case of the text.
+/// The text after a prefix. The prefix is lower case and matches in any letter case.
 fn after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let head = text.get(..prefix.len())?;
     head.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
@@ -148,7 +149,7 @@ fn name(text: &str, name: &str, of: &str) -> Result<String, Problem> {
         return Ok(name.to_owned());
     }
     let what = format!(
-        "{} is no address: the name of {of} is 1 to {} of A-Z a-z 0-9 . _ -, beginning with a letter or digit",
+        "{} is not a valid address: the name of {of} is 1 to {} of A-Z a-z 0-9 . _ -, beginning with a letter or digit",
         quoted(text),
         limits::NAME
     );
@@ -159,7 +160,7 @@ fn remote(text: &str, tag: &str, who: &str) -> Result<Address, Problem> {
     let tag = name(text, tag, "a room")?;
     match shape(who) {
         Ok(Address::Remote { .. }) => {
-            Err(bad(format!("{} names two rooms", quoted(text))).fix("name one room, as in `po:Sintra`"))
+            Err(bad(format!("{} contains the tags of two rooms", quoted(text))).fix("write one tag, as in `po:Sintra`"))
         }
         Ok(_) => Ok(Address::Remote { tag, who: who.to_owned() }),
         Err(problem) => Err(problem),
@@ -170,29 +171,29 @@ fn glob(text: &str) -> Result<Address, Problem> {
     let known = |c: char| c.is_ascii_alphanumeric() || "._-*?[]{}!^,".contains(c);
     let wildcards = text.matches(['*', '?', '[', '{']).count();
     if let Some(odd) = text.chars().find(|c| !known(*c)) {
-        let what = format!("the pattern {} has {odd:?}, which no name has", quoted(text));
+        let what = format!("the pattern {} contains {odd:?}, which cannot occur in a name", quoted(text));
         return Err(bad(what));
     }
     if text.len() > GLOB_BYTES {
-        let what = format!("the pattern {} has {} characters; {GLOB_BYTES} is the most", quoted(text), text.len());
+        let what = format!("the pattern {} has {} characters; the limit is {GLOB_BYTES}", quoted(text), text.len());
         return Err(bad(what).fix("write a shorter pattern"));
     }
     if wildcards > GLOB_WILDCARDS {
-        let what = format!("the pattern {} has {wildcards} wildcards; {GLOB_WILDCARDS} is the most", quoted(text));
+        let what = format!("the pattern {} has {wildcards} wildcards; the limit is {GLOB_WILDCARDS}", quoted(text));
         return Err(bad(what).fix("write a simpler pattern"));
     }
     if let Some(form @ ("all_*" | "any_*")) = reserved(text) {
-        let what = format!("{} is no address: {form} takes the name of a role, not a pattern", quoted(text));
-        return Err(bad(what).fix("write `all` for everybody, or name the role as in `all_engineer`"));
+        let what = format!("{} is not a valid address: {form} takes a role name, not a pattern", quoted(text));
+        return Err(bad(what).fix("write `all` for all agents, or a role as in `all_engineer`"));
     }
     compiled(text, false).map(|_| Address::Glob(text.to_owned()))
 }
 
-/// The matcher of a glob. It runs in linear time and matches whole names only.
+/// The matcher of a glob. It takes linear time and matches whole names only.
 pub(crate) fn compiled(pattern: &str, any_case: bool) -> Result<globset::GlobMatcher, Problem> {
     let glob = globset::GlobBuilder::new(pattern).case_insensitive(any_case).backslash_escape(false).build();
     glob.map(|g| g.compile_matcher()).map_err(|e| {
-        bad(format!("the pattern {} can't be read: {}", quoted(pattern), e.kind())).fix("use * ? [ab] or {one,two}")
+        bad(format!("the pattern {} is not valid: {}", quoted(pattern), e.kind())).fix("use * ? [ab] or {one,two}")
     })
 }
 
@@ -200,15 +201,15 @@ fn bad(what: String) -> Problem {
     Problem::new("bad_address", what)
 }
 
-/// What usually went wrong: several addresses in one string, or blanks around one.
+/// Suggests a correction of common mistakes: several addresses in one string, or spaces around an address.
 fn mended(problem: Problem, text: &str) -> Problem {
     let parts: Vec<&str> = text.split([',', ';', ' ']).map(str::trim).filter(|p| !p.is_empty()).collect();
     let whole = parts.iter().all(|p| shape(p).is_ok());
     match parts.as_slice() {
-        [one] if whole => problem.fix(format!("write {} without blanks around it", quoted(one))).example(json!(one)),
+        [one] if whole => problem.fix(format!("write {} without spaces around it", quoted(one))).example(json!(one)),
         [_, _, ..] if whole && parts.len() <= 20 => {
             problem.fix("write several addresses as an array").example(json!(parts))
         }
-        _ => problem.fix("run `mailbag agent list` to see who is registered"),
+        _ => problem.fix("run `mailbag agent list` to list the registered agents"),
     }
 }

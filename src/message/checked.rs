@@ -1,10 +1,10 @@
-//! The checked message: what the rest of the program may rely on once `schema` has let it through.
+//! The checked message: a message that passed the schema and the rules.
 
 use crate::message::mentions::mentions;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// Every type that may be sent, but for one's own, which begin with `x-`.
+/// Every valid type, besides custom types, which begin with `x-`.
 pub const TYPES: &[&str] = &[
     "message",
     "request",
@@ -48,11 +48,12 @@ pub const TYPES: &[&str] = &[
     "decision.recorded",
     "escalation.requested",
 ];
-/// Types that are kept free for what is not built yet.
+/// Types that are reserved for future use.
 pub const RESERVED_TYPES: &[&str] = &["claim", "release"];
-/// Types that the router itself acts on.
+/// Types that the router acts on.
 pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe"];
-/// Types that may go to their channel alone, without a recipient; so may session events, whose names have a dot.
+/// Types that need no recipient, because they can go to a channel only. The same holds for session events, whose types
+/// contain a dot.
 const CHANNEL_TYPES: &[&str] = &[
     "status",
     "progress",
@@ -65,7 +66,7 @@ const CHANNEL_TYPES: &[&str] = &[
     "agent",
     "agent_complete",
 ];
-/// Every field that the protocol knows; whatever else a sender writes is data of its own.
+/// Every field of the protocol. A sender can add fields of its own.
 pub const FIELDS: &[&str] = &[
     "id",
     "timestamp",
@@ -89,16 +90,16 @@ pub const FIELDS: &[&str] = &[
     "status",
     "topic",
 ];
-/// What the router writes into the copies it delivers, and a sender may not.
+/// Fields that the router adds to delivered copies. A sender may not set them.
 pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
-/// The channel of a message that names none.
+/// The default channel.
 pub const DEFAULT_CHANNEL: &str = "main";
 /// Every priority, from the lowest.
 pub const PRIORITIES: [&str; 4] = ["low", "normal", "high", "urgent"];
-/// The priority of a message that names none.
+/// The default priority.
 pub const DEFAULT_PRIORITY: &str = "normal";
 
-/// A message in the canonical spelling, with id, sender and type filled in.
+/// A message in canonical form, with id, sender and type filled in.
 #[derive(Debug, Clone)]
 pub struct Message {
     fields: Map<String, Value>,
@@ -107,14 +108,14 @@ pub struct Message {
 }
 
 impl Message {
-    /// Rebuilds a message from a log record. What was checked once is not checked again, but for what the methods
-    /// below rely on: `None` without `id`, `from` and `type`.
+    /// Restores a message from a log record. The message was checked when it was accepted, so only the fields that the
+    /// methods below need are checked: `None` without `id`, `from` and `type`.
     pub fn from_fields(fields: Map<String, Value>) -> Option<Message> {
         let kind = ["id", "from", "type"].map(|f| fields.get(f).and_then(Value::as_str));
         let [Some(_), Some(_), Some(kind)] = kind else { return None };
         let mut addresses = written_addresses(&fields);
         let mut by_mention = false;
-        // An ack that quotes "@bob" is still for the router alone.
+        // A mention in the body of an ack does not make it a message to that agent.
         if addresses.is_empty() && !ROUTER_TYPES.contains(&kind) {
             addresses = fields.get("body").and_then(Value::as_str).map(mentions).unwrap_or_default();
             by_mention = !addresses.is_empty();
@@ -127,7 +128,7 @@ impl Message {
         self.text("id").unwrap_or_default()
     }
 
-    /// The agent whose outbox it was dropped in.
+    /// The sender: the agent in whose outbox it was dropped.
     pub fn from(&self) -> &str {
         self.text("from").unwrap_or_default()
     }
@@ -137,17 +138,17 @@ impl Message {
         self.text("type").unwrap_or_default()
     }
 
-    /// The addresses as the sender wrote them in `to`, as a list, or without `to` the mentions in the body.
+    /// The addresses in `to` as the sender wrote them. Without `to`, the mentions in the body.
     pub fn addresses(&self) -> &[String] {
         &self.addresses
     }
 
-    /// Are the addresses mentions in the body? Then those that nobody has are no mistake.
+    /// Are the addresses mentions in the body? Then an unknown name is not an error.
     pub fn by_mention(&self) -> bool {
         self.by_mention
     }
 
-    /// The channel whose conversation it belongs to.
+    /// The channel of the message.
     pub fn channel(&self) -> &str {
         self.text("channel").unwrap_or(DEFAULT_CHANNEL)
     }
@@ -157,44 +158,44 @@ impl Message {
         self.text("priority").unwrap_or(DEFAULT_PRIORITY)
     }
 
-    /// A field that is text; `None` if it is absent or something else.
+    /// A text field. `None` if the field is absent or not text.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.fields.get(field).and_then(Value::as_str)
     }
 
-    /// The messages that it is related to, as its sender wrote them in `refs`.
+    /// The related messages in `refs`, as the sender wrote them.
     pub fn references(&self) -> impl Iterator<Item = &str> {
         self.fields.get("refs").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// Does its sender wait for an answer?
+    /// Does its sender want an answer?
     pub fn wants_answer(&self) -> bool {
         self.fields.get("requires_response").and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// All fields, in the order in which they were sent.
+    /// All fields in the order in which they were sent.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
 
-    /// All fields, to be taken apart.
+    /// All fields, without a copy.
     pub fn into_fields(self) -> Map<String, Value> {
         self.fields
     }
 
-    /// Does it name nobody, and is of a type that then goes to its channel alone?
+    /// Does it have no recipient, and a type that can go to a channel only?
     pub fn is_for_channel_alone(&self) -> bool {
         self.addresses.is_empty() && may_go_to_channel_alone(self.kind())
     }
 
-    /// Is it of a type that the router itself acts on?
+    /// Is it of a type that the router acts on?
     pub fn is_for_router(&self) -> bool {
         ROUTER_TYPES.contains(&self.kind())
     }
 
-    /// SHA-256 of the message as compact JSON with the keys sorted at every depth and numbers as written. Python's
-    /// `json.dumps(m, sort_keys=True, separators=(",", ":"), ensure_ascii=False)` gives the same bytes, unless a
-    /// number is written in a way that Python would not write it.
+    /// SHA-256 of the message as compact JSON, with sorted keys at every depth and numbers as written. Python's
+    /// `json.dumps(m, sort_keys=True, separators=(",", ":"), ensure_ascii=False)` gives the same bytes, except for
+    /// numbers in a form that Python does not write.
     pub fn digest(&self) -> [u8; 32] {
         let mut sink = Sink { hasher: Sha256::new(), held: Vec::with_capacity(SINK) };
         sink.object(&self.fields);
@@ -202,12 +203,12 @@ impl Message {
     }
 }
 
-/// May a message of this type name no recipient?
+/// Can a message of this type have no recipient?
 pub fn may_go_to_channel_alone(kind: &str) -> bool {
     CHANNEL_TYPES.contains(&kind) || kind.contains('.') && TYPES.contains(&kind)
 }
 
-/// What a sender wrote beside the fields that the protocol knows: data of its own, to be shown under one name.
+/// The sender's own fields, under one name for display.
 pub fn unknown(fields: &Map<String, Value>) -> Option<Value> {
     let is_known = |name: &str| FIELDS.contains(&name) || ROUTERS_OWN.contains(&name);
     let own = fields.iter().filter(|(name, _)| !is_known(name));
@@ -224,7 +225,7 @@ fn written_addresses(fields: &Map<String, Value>) -> Vec<String> {
     }
 }
 
-/// How much is gathered before it is hashed: a call per comma would cost more than the hashing.
+/// How many bytes are collected before they are hashed. Hashing each small piece would cost more than the hash itself.
 const SINK: usize = 1024;
 
 /// Writes JSON into a hasher.
@@ -240,7 +241,7 @@ impl Sink {
     }
 
     fn object(&mut self, map: &Map<String, Value>) {
-        // UTF-8 sorts as its code points do, and so as Python sorts.
+        // UTF-8 sorts in the order of code points, as Python does.
         let mut entries: Vec<(&String, &Value)> = map.iter().collect();
         entries.sort_unstable_by_key(|(key, _)| *key);
         self.put(b"{");
@@ -310,8 +311,8 @@ impl Sink {
     }
 }
 
-/// Where the first byte stands that JSON escapes. Whole blocks are looked at first: the compiler turns that loop into
-/// vector code, and most text has nothing to escape.
+/// The index of the first byte that JSON must escape. Whole blocks are tested first, because the compiler vectorizes
+/// that loop and most text needs no escapes.
 fn first_to_escape(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 32;
     let is_escaped = |b: u8| (b < 0x20) | (b == b'"') | (b == b'\\');

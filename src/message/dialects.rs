@@ -1,42 +1,46 @@
-//! The other spellings of a message, and how each is turned into the canonical one: one table, below.
+//! Dialects: other spellings of a message, and their conversion to the canonical form by the table below.
 //!
-//! Where two fields say the same thing, one of them is dropped; where they differ, the message is refused. A value
-//! that has no place of its own goes into `metadata`, so that nothing a sender wrote is lost. `null` is an absent value
-//! in every known field, since many programs write all fields of a record; but `to_agent: null` is everybody.
+//! If two fields have the same meaning and the same value, one is dropped. With different values the message is
+//! rejected. A value without a canonical field goes into `metadata`, so that nothing of the message is lost. `null` is
+//! an absent value in every known field, because many programs write all fields of a record. The exception is
+//! `to_agent: null`, which means all agents.
 
 use crate::base::error::Problem;
 use crate::message::reference::Reference;
 use crate::message::{FIELDS, ROUTERS_OWN};
 use serde_json::{Map, Value};
 
-/// How the value of a field is read.
+/// How the value of a field is converted.
 #[derive(Clone, Copy)]
 enum Reading {
-    /// As it stands, under the canonical name.
+    /// Unchanged, under the canonical name.
     Same,
-    /// As it stands, and `null` is everybody.
+    /// Unchanged, but `null` means all agents.
     Recipient,
-    /// Text is the body; of an object, `text` or `body` is, and the rest goes to `metadata.content`; of a list of
-    /// text blocks, their texts are, and a list with other blocks is kept in `metadata.content` too.
+    /// Text becomes the body. Of an object, `text` or `body` becomes the body, and the rest goes to `metadata.content`.
+    /// Of a list of text blocks, the texts become the body; a list with other blocks is also kept in
+    /// `metadata.content`.
     Content,
-    /// Text is the body; of an object, `text`, `body` or `content` is, `subject` is the subject, and the rest goes
-    /// into `metadata`; a list goes to `metadata.payload`.
+    /// Text becomes the body. Of an object, `text`, `body` or `content` becomes the body, `subject` the subject, and
+    /// the rest goes into `metadata`. A list goes to `metadata.payload`.
     Payload,
-    /// References, alone or as `{id}`; where one is something else, such as a URL, all go to `metadata.links` too.
+    /// References, single or as `{id}`. If one item is not a reference, such as a URL, all items are also kept in
+    /// `metadata.links`.
     Links,
-    /// Canonical fields are taken out of an object; the rest of it, or one of [`ROUTES`], goes to `metadata.routing`.
+    /// Canonical fields are moved out of an object. The rest of the object, or one of the words in [`ROUTES`], goes to
+    /// `metadata.routing`.
     Routing,
 }
 use Reading::*;
 
-/// The table: the field of another spelling, the canonical field, and how its value is read.
+/// The table: the field of a dialect, the canonical field, and the conversion of the value.
 const TABLE: &[(&str, &str, Reading)] = &[
     // NDJSON
     ("t", "timestamp", Same),
     ("sender", "from", Same),
     ("addressed", "to", Same),
     ("content", "body", Content),
-    // Envelope; its `content` is the one above
+    // Envelope; its `content` is the same as above
     ("from_agent", "from", Same),
     ("to_agent", "to", Recipient),
     ("created_at", "timestamp", Same),
@@ -50,7 +54,7 @@ const TABLE: &[(&str, &str, Reading)] = &[
     ("payload", "body", Payload),
     ("links", "refs", Links),
 ];
-/// Words for a value, and the canonical one.
+/// Values of dialects, and the canonical values.
 const VALUES: &[(&str, &str, &str)] = &[
     ("type", "msg", "message"),
     ("priority", "P0", "urgent"),
@@ -58,9 +62,9 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("priority", "P2", "normal"),
     ("priority", "P3", "low"),
 ];
-/// The words that `routing` may be. They repeat what the recipients say already.
+/// The valid words for `routing`. They repeat information that the recipients already give.
 const ROUTES: &[&str] = &["direct", "role", "broadcast", "topic"];
-/// The fields that `routing` may hold.
+/// The fields that `routing` can contain.
 const ROUTED: &[&str] = &[
     "to",
     "channel",
@@ -73,17 +77,17 @@ const ROUTED: &[&str] = &[
     "requires_response",
 ];
 
-/// A message in the canonical spelling.
+/// A message in canonical form.
 pub struct Spelled {
-    /// Its fields, in the order in which they were sent.
+    /// Its fields in the order in which they were sent.
     pub fields: Map<String, Value>,
-    /// Which canonical fields were spelled differently, and where they stood, as a JSON pointer.
+    /// The canonical fields that came from a dialect, and their original positions as JSON pointers.
     pub origins: Vec<(&'static str, String)>,
-    /// Fields that contradict each other, and values that no canonical field can take.
+    /// Fields that contradict each other, and values that no canonical field accepts.
     pub problems: Vec<Problem>,
 }
 
-/// Turns any spelling into the canonical one. A message that is canonical already is handed back as it came.
+/// Converts any dialect to the canonical form. A canonical message is returned unchanged.
 pub fn spell(fields: Map<String, Value>) -> Spelled {
     if fields.iter().all(|(key, value)| is_canonical(key, value)) {
         return Spelled { fields, origins: Vec::new(), problems: Vec::new() };
@@ -144,8 +148,8 @@ impl Spelling {
             (Routing, Value::String(word)) if ROUTES.contains(&word.as_str()) => {
                 self.metadata.push((key, Value::String(word), place));
             }
-            (Content | Payload, _) => self.refuse(place, "text, an object or a list"),
-            (Routing, _) => self.refuse(place, &format!("an object, or one of the words {}", ROUTES.join(", "))),
+            (Content | Payload, _) => self.reject(place, "text, an object or a list"),
+            (Routing, _) => self.reject(place, &format!("an object, or one of the words {}", ROUTES.join(", "))),
         }
     }
 
@@ -164,10 +168,10 @@ impl Spelling {
         }
     }
 
-    /// Sets a canonical field, unless it is set already: to the same, which is fine, or to something else.
+    /// Sets a canonical field. If the field has a different value already, this is a problem.
     fn put(&mut self, field: &'static str, value: Value, place: String) {
         let value = canonical(field, value);
-        // No recipients is the same as no field.
+        // An empty list of recipients is the same as no field.
         if field == "to" && value.as_array().is_some_and(Vec::is_empty) {
             return;
         }
@@ -208,7 +212,7 @@ impl Spelling {
         }
     }
 
-    /// Takes body and subject out of an object, where they are text.
+    /// Moves the body and the subject out of an object, if they are text.
     fn put_texts(&mut self, map: &mut Map<String, Value>, bodies: &[&'static str], place: &str) {
         for key in bodies.iter().chain(&["subject"]) {
             if map.get(*key).is_some_and(Value::is_string) {
@@ -250,12 +254,13 @@ impl Spelling {
         }
     }
 
-    fn refuse(&mut self, place: String, wanted: &str) {
+    fn reject(&mut self, place: String, wanted: &str) {
         let problem = Problem::new("wrong_type", format!("{} must be {wanted}", &place[1..])).at(place);
-        self.problems.push(problem.fix("write the text into body, and data into metadata"));
+        self.problems.push(problem.fix("put the text in body and the data in metadata"));
     }
 
-    /// Adds to `metadata` what had no place of its own. A `metadata` that is no object is left for the schema to refuse.
+    /// Adds values without a canonical field to `metadata`. If `metadata` is not an object, the schema rejects it
+    /// later.
     fn merge_metadata(&mut self) {
         if self.metadata.is_empty() {
             return;
@@ -274,12 +279,12 @@ impl Spelling {
 
 fn conflict(first: &str, second: &str) -> Problem {
     let [a, b] = [first, second].map(|place| place[1..].replace('/', "."));
-    Problem::new("conflicting_fields", format!("{a} and {b} are two spellings of one field, with different values"))
+    Problem::new("conflicting_fields", format!("{a} and {b} have the same meaning but different values"))
         .at(second)
-        .fix(format!("keep one of {a} and {b}"))
+        .fix(format!("keep either {a} or {b}"))
 }
 
-/// The canonical form of a canonical field's value.
+/// The canonical form of a field's value.
 fn canonical(field: &str, value: Value) -> Value {
     match (field, value) {
         ("from", value) => name(value),
@@ -296,7 +301,7 @@ fn canonical(field: &str, value: Value) -> Value {
     }
 }
 
-/// An agent object is its id.
+/// The object of an agent is replaced by its id.
 fn name(value: Value) -> Value {
     match value {
         Value::Object(mut agent) if agent.get("id").is_some_and(Value::is_string) => {
@@ -306,7 +311,7 @@ fn name(value: Value) -> Value {
     }
 }
 
-/// A sequence number may be written as a number, which is how it stands in a delivered message.
+/// A sequence number can be a JSON number, as in a delivered message.
 fn reference(value: Value) -> Value {
     match value {
         Value::Number(seq) if seq.is_u64() => Value::String(seq.to_string()),
@@ -340,7 +345,7 @@ fn is_text_block(block: &Map<String, Value>) -> bool {
     block.get("text").is_some_and(Value::is_string) && block.keys().all(|key| key == "text" || key == "type")
 }
 
-/// Can this name a message?
+/// Can this be a reference to a message?
 fn is_reference(text: &str) -> bool {
     Reference::parse(text).is_some()
 }
@@ -349,7 +354,7 @@ fn pointer_segment(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// Field names that people write for a canonical one, beyond the table: never read, but named in a refusal.
+/// Common wrong names of canonical fields, besides the table. They are not read, but suggested in the explanation.
 pub const OFTEN_MEANT: &[(&str, &str)] = &[
     ("recipient", "to"),
     ("recipients", "to"),

@@ -1,29 +1,29 @@
-//! Names and message ids: what they may look like, and where new ids come from.
+//! The syntax of names and message ids, and the generation of ids.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use std::sync::Mutex;
 use uuid::{ContextV7, Timestamp, Uuid};
 
-/// The name of the person; always registered.
+/// The name of the person. It is always registered.
 pub const HUMAN: &str = "human";
-/// The name under which the router itself writes.
+/// The name under which the router sends its own messages.
 pub const MAILBAG: &str = "mailbag";
 
-/// Is this a name of an agent, role, topic, channel, capability, alias or tag: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`?
+/// Is this a valid name of an agent, role, topic, channel, capability, alias or tag: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`?
 pub fn is_name(text: &str) -> bool {
     is_word(text, limits::NAME)
 }
 
-/// Is this a message id: `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`?
+/// Is this a valid message id: `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`?
 pub fn is_message_id(text: &str) -> bool {
     is_word(text, limits::MESSAGE_ID)
 }
 
-/// A new message id: a UUID v7, so that ids made later sort later.
+/// A new message id: a UUID v7, so that later ids sort later.
 pub fn mint() -> String {
     static CONTEXT: Mutex<ContextV7> = Mutex::new(ContextV7::new());
-    // `Uuid::now_v7` panics where the clock is before 1970.
+    // `Uuid::now_v7` panics if the clock is before 1970.
     let micros = Stamp::now().micros() as u64;
     let time = Timestamp::from_unix(&CONTEXT, micros / 1_000_000, (micros % 1_000_000 * 1_000) as u32);
     Uuid::new_v7(time).to_string()

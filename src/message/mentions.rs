@@ -1,14 +1,14 @@
-//! Who a text mentions: the `@names` in it, leaving out mail addresses, code and decorators.
+//! Mentions: the `@names` in a text, without mail addresses, code and decorators.
 //!
-//! The helpers of other languages (`src/helpers`) have the same rules. So nothing here depends on the version of Unicode
-//! that a language knows.
+//! The helpers in other languages (`src/helpers`) follow the same rules, so nothing here depends on a Unicode version.
 
 use crate::message::id;
 
-/// Blanks that are of no account at the ends of a line or a text.
+/// Blanks that are removed at the ends of a line or a text.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// Beyond ASCII, punctuation, signs and emoji: what may stand beside a mention. Everything else counts as a letter.
+/// Punctuation, symbols and emoji beyond ASCII, which can be next to a mention. Every other character counts as a
+/// letter.
 #[rustfmt::skip]
 const SIGNS: [(char, char); 41] = [
     ('\u{80}', '\u{A9}'), ('\u{AB}', '\u{B4}'), ('\u{B6}', '\u{B9}'), ('\u{BB}', '\u{BF}'), ('\u{D7}', '\u{D7}'),
@@ -23,8 +23,8 @@ const SIGNS: [(char, char); 41] = [
     ('\u{FF5B}', '\u{FF65}'), ('\u{FFF0}', '\u{FFFF}'), ('\u{1F000}', '\u{1FAFF}'), ('\u{E0000}', '\u{E0FFF}'),
 ];
 
-/// The mentions in `text`, as `@name`, each once, in order. What the names mean is not known here: a handle that
-/// nobody has is left for whoever resolves them to ignore.
+/// The mentions in `text` as `@name`, each once, in order. The names are not checked here; the resolver ignores unknown
+/// ones.
 pub fn mentions(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (at, end) in places(text) {
@@ -35,7 +35,7 @@ pub fn mentions(text: &str) -> Vec<String> {
     found
 }
 
-/// What a text says beside its mentions: each is taken out with the blanks behind it.
+/// The text without its mentions, and without the spaces after each.
 pub fn without_mentions(text: &str) -> String {
     let (mut kept, mut from) = (String::with_capacity(text.len()), 0);
     for (at, end) in places(text) {
@@ -46,7 +46,7 @@ pub fn without_mentions(text: &str) -> String {
     kept.trim_matches(BLANKS).to_owned()
 }
 
-/// Where each mention begins, at its `@`, and ends.
+/// The start and the end of each mention, with its `@`.
 fn places(text: &str) -> Vec<(usize, usize)> {
     if !text.contains('@') {
         return Vec::new();
@@ -54,7 +54,7 @@ fn places(text: &str) -> Vec<(usize, usize)> {
     in_prose(&without_code(text))
 }
 
-/// `text` with a backtick in the place of each byte of code, so that every place in it stays where it is.
+/// `text` with each byte of code replaced by a backtick, so that all positions stay the same.
 fn without_code(text: &str) -> String {
     let mut prose = String::with_capacity(text.len());
     for (stretch, is_code) in stretches(text) {
@@ -66,7 +66,7 @@ fn without_code(text: &str) -> String {
     prose
 }
 
-/// The stretches of `text` inside and outside of fenced code blocks. A fence that is never closed runs to the end.
+/// The parts of `text` inside and outside fenced code blocks. A fence that is not closed extends to the end.
 fn stretches(text: &str) -> Vec<(&str, bool)> {
     let (mut stretches, mut start, mut at) = (Vec::new(), 0, 0);
     let mut open: Option<(u8, usize)> = None;
@@ -89,8 +89,8 @@ fn stretches(text: &str) -> Vec<(&str, bool)> {
     stretches
 }
 
-/// The fence that a line is: its mark, how many of it, and whether nothing else stands on the line (only such a line
-/// closes a block).
+/// The fence on a line: its character, its length, and whether the line has no other text. Only such a line closes a
+/// block.
 fn fence(line: &str) -> Option<(u8, usize, bool)> {
     let inner = line.trim_start_matches(' ');
     let mark = *inner.as_bytes().first()?;
@@ -99,12 +99,12 @@ fn fence(line: &str) -> Option<(u8, usize, bool)> {
     }
     let length = inner.bytes().take_while(|b| *b == mark).count();
     let rest = &inner[length..];
-    // "```a```" on one line is a code span, not the opening of a block.
+    // "```a```" on one line is a code span and does not open a block.
     let is_fence = length >= 3 && !(mark == b'`' && rest.contains('`'));
     is_fence.then(|| (mark, length, rest.trim_matches(BLANKS).is_empty()))
 }
 
-/// Adds `text` with each code span blanked out. A run of backticks is closed by a run as long.
+/// Appends `text` with each code span blanked. A run of backticks is closed by a run of the same length.
 fn blank_spans(text: &str, kept: &mut String) {
     let mut rest = text;
     while let Some(tick) = rest.find('`') {
@@ -118,7 +118,7 @@ fn blank_spans(text: &str, kept: &mut String) {
     kept.push_str(rest);
 }
 
-/// Where the code ends that a run of `length` backticks opened, or `None` if nothing closes it.
+/// The end of the code span that a run of `length` backticks opened. `None` if nothing closes it.
 fn closing(text: &str, length: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(tick) = text[at..].find('`') {
@@ -135,7 +135,7 @@ fn in_prose(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let (mut places, mut last_end) = (Vec::new(), 0);
     for (at, _) in text.match_indices('@') {
-        // `@a/@b` names two; `https://host/@user` names nobody.
+        // `@a/@b` is two mentions; `https://host/@user` is none.
         let follows_mention = at >= 1 && bytes[at - 1] == b'/' && last_end == at - 1 && last_end > 0;
         if !follows_mention && text[..at].chars().next_back().is_some_and(belongs_to_word) {
             continue;
@@ -161,7 +161,7 @@ fn is_letter(c: char) -> bool {
     c.is_ascii_alphanumeric() || !c.is_ascii() && !is_sign()
 }
 
-/// `@scope/package`, `@user@host` and names in other scripts are no handles of this room.
+/// `@scope/package`, `@user@host` and names in other scripts are not handles of this room.
 fn goes_on(rest: &str) -> bool {
     let mut chars = rest.chars();
     match chars.next() {

@@ -1,12 +1,12 @@
-//! From bytes to a checked message, and from facts to the lines of the log.
+//! Messages: from bytes to a checked message, and from records to the lines of the log.
 //!
-//! In: the bytes of a dropped file. Out: a [`Message`] that the schema let through, or every problem that it has.
-//! Addresses, ids, mentions and references are parsed here; a [`record`] is how a fact is written into the log.
+//! In: the bytes of a dropped file. Out: a valid [`Message`], or all problems of the file. Addresses, ids, mentions and
+//! references are parsed here. A [`record`] is a line of the log.
 //!
-//! Everything here is a function of its input.
+//! All results depend only on the input.
 //!
-//! What does not belong here: file calls (`disk`), the registry and who an address reaches (`room`), what the router
-//! does with a message (`router`).
+//! What does not belong here: file calls (`disk`), the registry and the recipients of an address (`room`), what the
+//! router does with a message (`router`).
 
 pub mod address;
 mod checked;

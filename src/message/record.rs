@@ -1,8 +1,8 @@
-//! The lines of the log: what each says, and how one is chained to the line before.
+//! The records of the log: their fields, and the chain of hashes.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
-use crate::message::status::Climb;
+use crate::message::status::Receipt;
 use crate::message::{DEFAULT_CHANNEL, ROUTER_TYPES};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,30 +10,31 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// SHA-256 of something.
+/// A SHA-256 hash.
 pub type Hash = [u8; 32];
 
 /// The `prev` of the log's first line.
 pub const NO_HASH: Hash = [0; 32];
 
-/// What happened.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
-    /// The log begins; says which room it belongs to.
+    /// The start of the log, with the room's id.
     Room,
-    /// A message was accepted, for these recipients.
+    /// A message was accepted, with its recipients.
     Accepted,
-    /// A file was refused; the message is the bounce to its sender.
-    Refused,
-    /// A message came again with the same id and content.
+    /// A file was rejected. The message is the bounce to its sender.
+    #[serde(rename = "refused")]
+    Rejected,
+    /// A message came again with the same id and the same content.
     Duplicate,
-    /// The router itself writes to somebody.
+    /// The router sent a message of its own.
     Notice,
-    /// The router observed that copies of earlier records reached a status: they left their inbox, or their time passed.
+    /// The router observed a new status of copies: they left their inbox, or they expired.
     #[serde(rename = "rungs")]
     Receipts,
-    /// Every copy of these earlier records stands durably in its inbox, and their claims are retired.
+    /// All copies of these records are durable in their inboxes, and their claims are retired.
     Settled,
 }
 
@@ -43,7 +44,7 @@ impl Event {
         match self {
             Event::Room => "room",
             Event::Accepted => "accepted",
-            Event::Refused => "refused",
+            Event::Rejected => "refused",
             Event::Duplicate => "duplicate",
             Event::Notice => "notice",
             Event::Receipts => "rungs",
@@ -52,105 +53,105 @@ impl Event {
     }
 }
 
-/// The recipients that one kind of address reached.
+/// The recipients of one kind of address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// By which kind of address: direct, alias, role, …
+    /// The kind of address: direct, alias, role, …
     pub via: String,
     /// Agent ids.
     pub agents: Vec<Arc<str>>,
 }
 
-/// What an accepted message makes the router do, besides delivering it.
+/// The router's action for an accepted message, besides its delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Act {
-    /// Its sender gets what is written to this topic.
+    /// The sender subscribes to this topic.
     Subscribe(String),
-    /// Its sender no longer gets it.
+    /// The sender unsubscribes from this topic.
     Unsubscribe(String),
-    /// Copies climb the ladder, because a recipient, or for some statuses the sender, says so.
-    Ack(Vec<Climb>),
+    /// A recipient, or for some statuses the sender, sets the status of copies.
+    Ack(Vec<Receipt>),
 }
 
-/// One line of the log. Which fields are there depends on the event; `docs/protocol.md` has the table.
+/// One line of the log. The fields depend on the event; `docs/protocol.md` has the table.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
     /// The number of the line, from 1, over all segments.
     pub seq: u64,
-    /// When it was accepted, RFC 3339, UTC, microseconds, strictly increasing.
+    /// The accept time: RFC 3339, UTC, in microseconds, strictly increasing.
     pub at: String,
-    /// The number of the batch it was written with, from 1.
+    /// The number of its batch, from 1.
     pub batch: u64,
-    /// On the first record of a batch: how many records the batch has.
+    /// On the first record of a batch: the number of records in the batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-    /// SHA-256 of the line before, its newline included; 64 zeros in the first line.
+    /// SHA-256 of the previous line with its newline; 64 zeros in the first line.
     #[serde(with = "hex_hash")]
     pub prev: Hash,
-    /// What happened.
+    /// The kind of the record.
     pub event: Event,
     /// The room's id (event `room`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
-    /// The claim this was made from: a file name in `spool/claim`.
+    /// The claim: a file name in `spool/claim`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// Who wrote the message.
+    /// The sender of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Arc<str>>,
     /// The message's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// SHA-256 of the message, as [`crate::message::Message::digest`] has it.
+    /// SHA-256 of the message, from [`crate::message::Message::digest`].
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_hash_option")]
     pub digest: Option<Hash>,
-    /// Who gets a copy.
+    /// The recipients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<Group>,
-    /// Which line of the claim it was made from, counted from 1, where the claim holds a message a line.
+    /// The line of the claim, from 1, for a file with one message per line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Do further lines of its claim follow in a later batch? On the claim's last record in this one.
+    /// Do further lines of the claim follow in a later batch? Set on the last record of the claim in this batch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
-    /// The record that it answers, if its sender got a copy of that.
+    /// The record that it answers, if its sender received a copy of that message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<u64>,
-    /// When it is of no use any more, RFC 3339, UTC.
+    /// The expiry time, RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// When somebody else is told that nobody has answered it, RFC 3339, UTC.
+    /// The time of the first notice about a missing answer, RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<String>,
-    /// When somebody else is told that nobody has acknowledged it, likewise.
+    /// The time of the first notice about a missing acknowledgement, RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_by: Option<String>,
-    /// What the router has to do for it (types `subscribe`, `unsubscribe` and `ack`).
+    /// The router's action (types `subscribe`, `unsubscribe` and `ack`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Act>,
-    /// The earlier record that this one repeats (event `duplicate`).
+    /// The earlier record with the same content (event `duplicate`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
-    /// What a notice is about; each is sent once.
+    /// The subject of a notice. Each subject is sent once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// Why it was refused.
+    /// Why it was rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
-    /// Which copies reached which status (event `rungs`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rungs: Vec<Climb>,
+    /// New statuses of copies (event `rungs`).
+    #[serde(rename = "rungs", default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<Receipt>,
     /// Ranges of settled records, both ends included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settled: Vec<(u64, u64)>,
-    /// The whole message as accepted, or the bounce or notice.
+    /// The complete message as accepted, or the bounce or notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<RawValue>>,
 }
 
 impl Record {
-    /// A record of this event with nothing else in it; the log gives it number, time, batch and chain.
+    /// An empty record of this event. The log adds number, time, batch and hash.
     pub fn new(event: Event) -> Record {
         Record {
             seq: 0,
@@ -175,7 +176,7 @@ impl Record {
             of: None,
             about: None,
             problems: Vec::new(),
-            rungs: Vec::new(),
+            receipts: Vec::new(),
             settled: Vec::new(),
             message: None,
         }
@@ -186,12 +187,12 @@ impl Record {
         Stamp::parse(&self.at).unwrap_or_default()
     }
 
-    /// Every recipient with the kind of address that reached it.
+    /// Every recipient with the kind of address.
     pub fn recipients(&self) -> impl Iterator<Item = (&Arc<str>, &str)> {
         self.to.iter().flat_map(|group| group.agents.iter().map(|agent| (agent, group.via.as_str())))
     }
 
-    /// The channel whose conversation shows it: that of an accepted message, unless it is for the router alone.
+    /// The channel of an accepted message. `None` for other records, and for a message to the router only.
     pub fn channel(&self) -> Option<Cow<'_, str>> {
         self.shown().map(|(channel, _)| channel)
     }
@@ -211,7 +212,7 @@ impl Record {
         shown.then(|| (channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)), kind))
     }
 
-    /// The line of this record, newline included.
+    /// The line of this record, with its newline.
     pub fn line(&self) -> Vec<u8> {
         let mut line = serde_json::to_vec(self).expect("a record has no keys or numbers that JSON lacks");
         line.push(b'\n');
@@ -219,7 +220,7 @@ impl Record {
     }
 }
 
-/// The hash of a line, its newline included: `sed -n 5p log/00000001.ndjson | sha256sum`.
+/// The hash of a line with its newline: `sed -n 5p log/00000001.ndjson | sha256sum`.
 pub fn hash_line(line: &[u8]) -> Hash {
     Sha256::digest(line).into()
 }
@@ -230,7 +231,7 @@ pub fn hex(hash: &Hash) -> String {
     hash.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| DIGITS[usize::from(half)]).collect()
 }
 
-/// Reads what [`hex`] writes.
+/// Reads the output of [`hex`].
 pub fn unhex(text: &str) -> Option<Hash> {
     let mut hash = NO_HASH;
     if text.len() != 64 || !text.is_ascii() {
@@ -283,7 +284,7 @@ mod tests {
     fn an_event_has_the_same_name_in_a_record_as_in_a_command() {
         use Event::*;
         let names = ["room", "accepted", "refused", "duplicate", "notice", "rungs", "settled"];
-        for (event, name) in [Room, Accepted, Refused, Duplicate, Notice, Receipts, Settled].into_iter().zip(names) {
+        for (event, name) in [Room, Accepted, Rejected, Duplicate, Notice, Receipts, Settled].into_iter().zip(names) {
             assert_eq!(event.as_str(), name);
             assert_eq!(serde_json::to_value(event).expect("a word"), name, "a log of an earlier version has this name");
         }

@@ -1,9 +1,9 @@
-//! How a message is named: `#12` by its number, `alice/msg_7` by its sender and id, `msg_7` by its id, `12` by either, and
-//! `msg` by the beginning of an id. One rule for everything that takes a message's name.
+//! References to messages: `#12` by number, `alice/msg_7` by sender and id, `msg_7` by id, `12` by number or id, and
+//! `msg` by a prefix of an id. All commands and fields use this syntax.
 
 use crate::message::id;
 
-/// A name of a message, as it is written.
+/// A reference as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
     sender: Option<String>,
@@ -11,28 +11,28 @@ pub struct Reference {
     seq: Option<u64>,
 }
 
-/// How well a message fits a reference.
+/// How a message matches a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fit {
-    /// It is named by its whole id or its number.
+    /// By its full id or its number.
     Whole,
-    /// Its id begins like this.
+    /// By a prefix of its id.
     Beginning,
 }
 
-/// What a reference means among some messages.
+/// The result of resolving a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Chosen<T> {
-    /// This one.
+    /// One message matches.
     One(T),
-    /// None of them.
+    /// No message matches.
     None,
-    /// It is ambiguous.
+    /// Several messages match.
     Several(Vec<T>),
 }
 
 impl Reference {
-    /// Reads a reference; `None` for what no message can be called.
+    /// Reads a reference. `None` if no message can have this name.
     pub fn parse(text: &str) -> Option<Reference> {
         if let Some(number) = text.strip_prefix('#') {
             return Some(Reference { sender: None, id: None, seq: Some(seq(number)?) });
@@ -51,7 +51,7 @@ impl Reference {
         self.sender.as_deref()
     }
 
-    /// The id in it, or the beginning of one.
+    /// The id in it, or a prefix of one.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
@@ -61,7 +61,7 @@ impl Reference {
         self.seq
     }
 
-    /// Does it name this message?
+    /// How this message matches. `None` if it does not.
     pub fn fit(&self, from: &str, id: &str, seq: Option<u64>) -> Option<Fit> {
         if self.seq.is_some() && self.seq == seq {
             return Some(Fit::Whole);
@@ -72,7 +72,7 @@ impl Reference {
     }
 }
 
-/// Whole names go before beginnings; of several that fit as well none is chosen.
+/// Chooses the match. Full names take precedence over prefixes; several equal matches are ambiguous.
 pub fn choose<T>(found: Vec<(Fit, T)>) -> Chosen<T> {
     let (whole, begun): (Vec<_>, Vec<_>) = found.into_iter().partition(|(fit, _)| *fit == Fit::Whole);
     let best = if whole.is_empty() { begun } else { whole };
@@ -84,13 +84,13 @@ pub fn choose<T>(found: Vec<(Fit, T)>) -> Chosen<T> {
     }
 }
 
-/// The id or number in a reference, without what stands in front of it.
+/// The id or number in a reference, without `#` and without the sender.
 pub fn bare(reference: &str) -> &str {
     let reference = reference.strip_prefix('#').unwrap_or(reference);
     reference.rsplit('/').next().unwrap_or(reference)
 }
 
-// With a zero in front it is no number that is shown anywhere, but the beginning of an id.
+// A text with a leading zero is not a number but the prefix of an id.
 fn seq(text: &str) -> Option<u64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     text.parse().ok().filter(|_| is_number)

@@ -1,38 +1,38 @@
-//! The ladder that each copy of a message climbs: accepted, delivered, announced, seen, acknowledged, actioned, closed.
+//! The statuses of a copy: accepted, delivered, announced, seen, acknowledged, actioned, closed.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How far one recipient's copy has come. What is claimed was observed.
+/// The status of one recipient's copy. The router records only a status that it observed or that an ack set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// In the log: it will be delivered whatever happens.
+    /// The message is in the log, and will be delivered.
     Accepted,
-    /// It stands, or stood, in the inbox.
+    /// The copy is or was in the inbox.
     Delivered,
-    /// A hook or a view has told its reader of it.
+    /// A hook or a view has announced it to its reader.
     Announced,
     /// It left the inbox: moved to `seen/`, moved elsewhere, or deleted.
     Seen,
-    /// Its reader says that it has it.
+    /// The reader confirmed that it received the message.
     Acknowledged,
-    /// Its reader says that it acted on it.
+    /// The reader confirmed that it acted on the message.
     Actioned,
-    /// Closed: done with.
+    /// Closed: the matter is resolved.
     Resolved,
-    /// Closed: something newer took its place.
+    /// Closed: a newer message replaces it.
     Superseded,
-    /// Closed: its sender took it back.
+    /// Closed: the sender withdrew it.
     Withdrawn,
-    /// Closed: nobody will do it.
+    /// Closed: it will not be acted on.
     Abandoned,
-    /// Closed: its time passed while it was unread.
+    /// Closed: it expired unread.
     Expired,
 }
 
 impl Status {
-    /// What an `ack` may say.
+    /// The statuses that an `ack` may set.
     pub const ACKS: [Status; 6] = [
         Status::Acknowledged,
         Status::Actioned,
@@ -42,7 +42,7 @@ impl Status {
         Status::Abandoned,
     ];
 
-    /// The status of an ack's `status`; `None` for one that no ack may claim.
+    /// The status in an ack. `None` for a status that an ack may not set.
     pub fn of_ack(word: &str) -> Option<Status> {
         Status::ACKS.into_iter().find(|status| status.as_str() == word)
     }
@@ -64,8 +64,8 @@ impl Status {
         }
     }
 
-    /// How high it is, from 0: all ways of being closed are equally high.
-    pub fn height(self) -> u8 {
+    /// The position in the order of statuses, from 0. All closed statuses have the same position.
+    pub fn rank(self) -> u8 {
         match self {
             Status::Accepted => 0,
             Status::Delivered => 1,
@@ -77,24 +77,25 @@ impl Status {
         }
     }
 
-    /// Is a message on it done with?
+    /// Is a copy with this status closed?
     pub fn is_closed(self) -> bool {
-        self.height() == 6
+        self.rank() == 6
     }
 
-    /// May this come after `before`? A step back may not, nor one way of being closed after another.
+    /// May a copy change from `before` to this status? It may not go back, nor change from one closed status to
+    /// another.
     pub fn may_follow(self, before: Status) -> bool {
-        self == before || self.height() > before.height()
+        self == before || self.rank() > before.rank()
     }
 }
 
-/// Copies of one agent that reached a status together.
+/// A status that several copies of one agent reached together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Climb {
+pub struct Receipt {
     /// The status.
     #[serde(rename = "rung")]
     pub status: Status,
-    /// Whose copies.
+    /// The agent.
     pub agent: Arc<str>,
     /// The records of the messages, in order.
     pub seqs: Vec<u64>,

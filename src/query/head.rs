@@ -43,7 +43,7 @@ impl Head {
         Head::read(text.trim()).ok_or_else(|| {
             let problem =
                 Problem::new("bad_head", "a head consists of a record number, the hash of its line and a room id");
-            Error::Refused(vec![problem.fix("pass the line that `mailbag log head` printed, in quotes")])
+            Error::Rejected(vec![problem.fix("pass the line that `mailbag log head` printed, in quotes")])
         })
     }
 

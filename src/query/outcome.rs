@@ -25,7 +25,7 @@ pub enum Outcome {
         waiting: Vec<String>,
     },
     /// It was rejected; the sender finds the reason in its inbox.
-    Refused,
+    Rejected,
     /// It is still in the outbox, or the router has just picked it up.
     Pending,
 }
@@ -46,7 +46,7 @@ pub fn outcome(room: &Room, since: Position, file: &Path, timeout: Duration) -> 
         let outcome = search.look(room, file)?;
         let is_final = match &outcome {
             Outcome::Accepted { waiting, .. } => waiting.is_empty(),
-            Outcome::Refused => true,
+            Outcome::Rejected => true,
             Outcome::Pending => false,
         };
         let left = deadline.saturating_duration_since(Instant::now());
@@ -68,8 +68,8 @@ impl Search {
             self.find(room, file)?;
         }
         let Some(record) = &self.record else { return Ok(Outcome::Pending) };
-        if record.event == Event::Refused {
-            return Ok(Outcome::Refused);
+        if record.event == Event::Rejected {
+            return Ok(Outcome::Rejected);
         }
         let claim = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
         let stage = room.dir.sub(layout::STAGE)?;
@@ -91,7 +91,7 @@ impl Search {
             let (_, record) = entry?;
             let claim = record.claim.as_deref().and_then(layout::read_claim);
             let is_ours = claim.is_some_and(|claim| claim.agent == sender && claim.original == name);
-            if is_ours && matches!(record.event, Event::Accepted | Event::Refused) {
+            if is_ours && matches!(record.event, Event::Accepted | Event::Rejected) {
                 self.record = Some(record);
                 break;
             }

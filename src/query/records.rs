@@ -42,12 +42,12 @@ pub fn event(word: &str) -> Option<Event> {
 
 /// All events.
 pub const EVENTS: [Event; 7] =
-    [Event::Room, Event::Accepted, Event::Refused, Event::Duplicate, Event::Notice, Event::Receipts, Event::Settled];
+    [Event::Room, Event::Accepted, Event::Rejected, Event::Duplicate, Event::Notice, Event::Receipts, Event::Settled];
 
 impl Filter {
     fn fits(&self, record: &Record) -> bool {
         let tells = |event| match event {
-            Event::Receipts => !record.rungs.is_empty(),
+            Event::Receipts => !record.receipts.is_empty(),
             Event::Settled => !record.settled.is_empty(),
             event => record.event == event,
         };

@@ -112,12 +112,12 @@ impl Timeline {
 
 /// The entry for a record. `None` for internal records and for other channels.
 fn entry(record: Record, channels: &Channels) -> Option<Entry> {
-    if !matches!(record.event, Event::Accepted | Event::Refused | Event::Notice) {
+    if !matches!(record.event, Event::Accepted | Event::Rejected | Event::Notice) {
         return None;
     }
     let fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
     let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
-    let refused = record.event == Event::Refused;
+    let refused = record.event == Event::Rejected;
     let channel = text("channel").filter(|_| !refused).unwrap_or_else(|| DEFAULT_CHANNEL.into());
     if !channels.has(&channel) {
         return None;

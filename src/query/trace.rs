@@ -9,7 +9,7 @@ use crate::log::lookup::{self, Eyes, Pace, Past, Unclear};
 use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
 use crate::message::record::{Act, Event, Record};
 use crate::message::reference::{Fit, Reference};
-use crate::message::status::{Climb, Status};
+use crate::message::status::{Receipt, Status};
 use crate::room::Room;
 use regex::bytes::Regex;
 use serde::Serialize;
@@ -150,14 +150,14 @@ impl<'a> Tracing<'a> {
     }
 
     fn take(&mut self, record: Record) {
-        self.climb(&record.rungs, &record.at, None, None);
+        self.advance(&record.receipts, &record.at, None, None);
         if self.settled.is_none() && record.settled.iter().any(|(from, to)| (from..=to).contains(&&self.meant.seq)) {
             self.settled = Some(record.at.clone());
         }
         match record.event {
             Event::Accepted => {
-                if let Some(Act::Ack(climbs)) = &record.act {
-                    self.climb(climbs, &record.at, record.from.as_deref(), text(&record, "body"));
+                if let Some(Act::Ack(receipts)) = &record.act {
+                    self.advance(receipts, &record.at, record.from.as_deref(), text(&record, "body"));
                 } else if self.is_answered_by(&record) {
                     let from = record.from.as_deref().unwrap_or_default().to_owned();
                     let id = record.id.clone().unwrap_or_default();
@@ -169,11 +169,11 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    fn climb(&mut self, climbs: &[Climb], at: &str, by: Option<&str>, note: Option<String>) {
-        for climb in climbs.iter().filter(|climb| climb.seqs.contains(&self.meant.seq)) {
+    fn advance(&mut self, receipts: &[Receipt], at: &str, by: Option<&str>, note: Option<String>) {
+        for receipt in receipts.iter().filter(|receipt| receipt.seqs.contains(&self.meant.seq)) {
             let (at, by) = (Some(at.to_owned()), by.map(str::to_owned));
-            let step = Step { status: climb.status, at, by, note: note.clone() };
-            self.steps.entry(climb.agent.to_string()).or_default().push(step);
+            let step = Step { status: receipt.status, at, by, note: note.clone() };
+            self.steps.entry(receipt.agent.to_string()).or_default().push(step);
         }
     }
 
@@ -236,7 +236,7 @@ impl<'a> Tracing<'a> {
         };
         statuses.extend(later.iter().map(step));
         let status =
-            statuses.iter().map(|step| step.status).max_by_key(|status| status.height()).unwrap_or(Status::Accepted);
+            statuses.iter().map(|step| step.status).max_by_key(|status| status.rank()).unwrap_or(Status::Accepted);
         Recipient { agent: agent.to_owned(), via: via.to_owned(), status, statuses }
     }
 

@@ -99,7 +99,7 @@ fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
             let is = id.as_deref().unwrap_or("nothing");
             let problem =
                 Problem::new("other_room", format!("the head is of room {}, and this room is {is}", head.room));
-            return Err(Error::Refused(vec![problem.fix("select the room with --room, or pass a head of this room")]));
+            return Err(Error::Rejected(vec![problem.fix("select the room with --room, or pass a head of this room")]));
         }
         let says = "the given head refers to it".into();
         witnesses.push(Witness { seq: head.seq, hash: head.hash(), says });
@@ -230,11 +230,11 @@ impl Verifier<'_> {
 fn refused(room: &Room, bad: &Bad) -> Error {
     if bad.is_rolled_back {
         let fix = "restore log/ from a backup that has the record; if the file came from another room, move it away";
-        return Error::Refused(vec![Problem::new("rolled_back", &bad.what).at(layout::LOG).fix(fix)]);
+        return Error::Rejected(vec![Problem::new("rolled_back", &bad.what).at(layout::LOG).fix(fix)]);
     }
     let path = log::path(&room.dir, bad.segment);
     let place = format!("{} line {}", path.strip_prefix(room.dir.path()).unwrap_or(&path).display(), bad.line);
     let fix =
         "restore the segment from a backup; after a crash, the next pass moves an incomplete last batch to quarantine";
-    Error::Refused(vec![Problem::new("bad_log", &bad.what).at(place).fix(fix)])
+    Error::Rejected(vec![Problem::new("bad_log", &bad.what).at(place).fix(fix)])
 }

@@ -1,6 +1,6 @@
-//! What a person agreed to: rooms of other users that may be used, and programs that may be started.
+//! Consent: the rooms of other users that a person agreed to use, and the programs that a person agreed to start.
 //!
-//! It is recorded outside any room, so that no room can agree for itself.
+//! Consent is recorded outside all rooms, so that a room cannot grant it itself.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -10,27 +10,27 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The form of the file.
+/// The format version of the file.
 const VERSION: u32 = 1;
 
-/// Which room is meant: another one that is put in its place is not it.
+/// The identity of a room. Another room at the same path has another identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Where it is, without links.
+    /// The path without links.
     pub path: String,
-    /// Its id, where that can be read.
+    /// The room's id, if it can be read.
     pub room: Option<String>,
-    /// The user that its directory belongs to.
+    /// The owner of the room's directory.
     pub owner: u32,
 }
 
-/// What was agreed to for one room. If it belongs to another user, that it may be used.
+/// The consent for one room. For another user's room, it permits the use of the room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Consent {
-    /// Which room.
+    /// The room.
     #[serde(flatten)]
     pub identity: Identity,
-    /// Since when.
+    /// The time of the consent.
     pub since: String,
     /// The programs that may be started.
     pub programs: Vec<Agreed>,
@@ -39,24 +39,24 @@ pub struct Consent {
 /// A program that may be started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Agreed {
-    /// What it is, for people: its arguments, or the word that stands for it.
+    /// The program for display: its arguments, or the word that stands for it.
     pub program: Value,
-    /// The digest by which it is known.
+    /// The digest that identifies it.
     pub sha256: String,
-    /// Since when.
+    /// The time of the consent.
     pub since: String,
 }
 
-/// Everything that a person agreed to.
+/// All recorded consent.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Consents {
     version: u32,
-    /// For each room.
+    /// The consent for each room.
     pub rooms: Vec<Consent>,
 }
 
 impl Consents {
-    /// As it stands now; nothing, if there is no such file.
+    /// Reads the record. Without a file it is empty.
     pub fn read() -> Result<Consents> {
         match Own::open(&directory()?)? {
             Some(own) => read(&own),
@@ -68,22 +68,22 @@ impl Consents {
         Consents { version: VERSION, rooms: Vec::new() }
     }
 
-    /// What was agreed to for this very room.
+    /// The consent for this room, if there is one.
     pub fn of(&self, identity: &Identity) -> Option<&Consent> {
         self.rooms.iter().find(|consent| consent.identity == *identity)
     }
 
-    /// May a program of this digest be started for this room?
+    /// May the program with this digest be started for this room?
     pub fn agrees(&self, identity: &Identity, sha256: &str) -> bool {
         self.of(identity).is_some_and(|consent| consent.programs.iter().any(|agreed| agreed.sha256 == sha256))
     }
 }
 
-/// Records that a room may be used, and these programs started for it, each with its digest. Durable once it has returned.
+/// Records consent for a room, and for these programs with their digests. Durable after it returns.
 pub fn agree(identity: &Identity, programs: &[(Value, String)]) -> Result<()> {
     change(|consents| {
         let now = Stamp::now().to_string();
-        // What was agreed to for a room that stood here before counts no more.
+        // Consent for an earlier room at the same path is removed.
         let (here, elsewhere) = std::mem::take(&mut consents.rooms)
             .into_iter()
             .partition(|consent: &Consent| consent.identity.path == identity.path);
@@ -101,7 +101,7 @@ pub fn agree(identity: &Identity, programs: &[(Value, String)]) -> Result<()> {
     })
 }
 
-/// Takes back everything that was agreed to for the rooms at these paths, and gives it.
+/// Revokes all consent for the rooms at these paths, and returns it.
 pub fn revoke(paths: &[String]) -> Result<Vec<Consent>> {
     let mut revoked = Vec::new();
     change(|consents| {
@@ -113,14 +113,14 @@ pub fn revoke(paths: &[String]) -> Result<Vec<Consent>> {
     Ok(revoked)
 }
 
-/// The file.
+/// The path of the record.
 pub fn file() -> Result<PathBuf> {
     Ok(layout::trust_file(&directory()?))
 }
 
 fn directory() -> Result<PathBuf> {
     layout::trust_directory().ok_or_else(|| Error::Usage {
-        what: "nothing says where to keep what you agree to".into(),
+        what: "there is no directory for recorded consent".into(),
         cure: format!("set HOME, or {} to an absolute path", layout::TRUST_DIRECTORY),
     })
 }
@@ -140,19 +140,19 @@ fn read(own: &Own) -> Result<Consents> {
         path: file().unwrap_or_default(),
         line: None,
         what,
-        cure: "move it away; what was agreed to is then asked again".into(),
+        cure: "move it to another place; mailbag then asks for consent again".into(),
     };
-    let consents: Consents = serde_json::from_slice(&bytes).map_err(|e| wrong(format!("can't be read: {e}")))?;
+    let consents: Consents = serde_json::from_slice(&bytes).map_err(|e| wrong(format!("cannot be read: {e}")))?;
     match consents.version {
         VERSION => Ok(consents),
-        other => Err(wrong(format!("is of version {other}, and this program knows {VERSION}"))),
+        other => Err(wrong(format!("has version {other}, but this program supports {VERSION}"))),
     }
 }
 
-/// A path as it is recorded; one that is not UTF-8 could be mistaken for another.
+/// A path as it is recorded. A path that is not UTF-8 is an error, because it could be confused with another.
 pub fn path_text(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| Error::Usage {
-        what: format!("{} is not UTF-8, and can't be agreed to", path.display()),
-        cure: "give the directory another name".into(),
+        what: format!("{} is not UTF-8, so consent for it cannot be recorded", path.display()),
+        cure: "rename the directory".into(),
     })
 }

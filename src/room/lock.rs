@@ -1,5 +1,5 @@
-//! Who may route in a room, edit its registry, or pack its archive: who holds the lock. What a lock's file says of its
-//! holder is for people: a number of a process means nothing in another namespace, and may be another's by now.
+//! The room's locks: routing, editing the registry, and archiving. The content of a lock file is only a hint for
+//! people: a process number has no meaning in another namespace, and can be reused.
 
 use super::Room;
 use crate::base::error::{Doing, Error, Result};
@@ -11,29 +11,29 @@ use std::io::{Read, Seek, Write};
 use std::time::{Duration, Instant};
 
 impl Room {
-    /// Waits for whoever edits the registry, then holds it until the lock is dropped.
+    /// Locks the registry. Waits for another editor a limited time.
     pub fn lock_registry(&self) -> Result<File> {
         self.dir.lock_within(layout::REGISTRY_LOCK, limits::EDIT_WAIT)
     }
 
-    /// Holds the registry if nobody edits it: what the router does, which must not wait for a stopped editor.
+    /// Locks the registry without waiting. The router uses this, because it must not wait for a suspended editor.
     pub fn try_lock_registry(&self) -> Result<File> {
         self.dir.lock_within(layout::REGISTRY_LOCK, Duration::ZERO)
     }
 
-    /// Holds the archive if nobody else packs.
+    /// Locks the archive, or fails if another archiver is running.
     pub fn lock_archive(&self) -> Result<File> {
         self.dir.lock_within(layout::ARCHIVE_LOCK, Duration::ZERO).map_err(|e| match e {
             Error::Busy { what, .. } => Error::Busy {
-                what: format!("another `mailbag archive` is at work in this room: {what}"),
-                cure: "one is enough; it does the work".into(),
+                what: format!("another `mailbag archive` is running in this room: {what}"),
+                cure: "wait for it to end".into(),
             },
             e => e,
         })
     }
 
-    /// Takes the right to route in this room, or says who has it. Doesn't wait for a router that goes on. Waits for
-    /// single passes to end: for each at most `patience`, for all of them at most [`limits::LOCK_WAIT`].
+    /// Takes the right to route in this room, or reports its holder. Does not wait for a router that runs continuously.
+    /// Waits for single passes: at most `patience` for each, and at most [`limits::LOCK_WAIT`] for all.
     pub fn lock(&self, mode: Mode, patience: Duration) -> Result<Locking> {
         let mut file = match self.dir.lock_file(layout::LOCK) {
             Err(e) if matches!(e.errno(), Some(libc::EROFS | libc::EACCES | libc::EPERM)) => {
@@ -59,35 +59,35 @@ impl Room {
             if since.elapsed() >= patience || begun.elapsed() >= limits::LOCK_WAIT {
                 return Err(self.pass_takes_long(&file));
             }
-            // There is no wait with a deadline for a file lock; a pass takes milliseconds.
+            // The system has no file lock with a deadline. A pass takes milliseconds.
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
-    // In a sandbox that lets this process write its agent's directories and no other, a router outside does the work.
+    // If a sandbox allows writes only to the agent's own directories, a router outside the sandbox must run.
     fn lock_from_outside(&self, e: Error) -> Result<Locking> {
         match self.holder()? {
             Some(holder) => Ok(Locking::Theirs(holder)),
             None => Err(Error::Busy {
-                what: format!("this process may not route, and nobody else does: {e}"),
-                cure: "start `mailbag run` where the room can be written; what is in outboxes is kept".into(),
+                what: format!("this process has no permission to route, and no router is running: {e}"),
+                cure: "start `mailbag run` where it can write to the room; messages in outboxes are kept".into(),
             }),
         }
     }
 
     fn pass_takes_long(&self, file: &File) -> Error {
         let Error::Busy { what, cure } = self.dir.locked(layout::LOCK, file) else { unreachable!("it is held") };
-        Error::Busy { what: format!("another command is routing here: {what}"), cure }
+        Error::Busy { what: format!("another command is routing in this room: {what}"), cure }
     }
 
-    /// As [`Room::lock`] for a router that is to run: who only routes while it waits for something else hands over.
+    /// As [`Room::lock`], for a continuous router. A command that routes only while it waits hands over.
     pub fn lock_to_run(&self) -> Result<Locking> {
         let wanted = self.dir.lock_file(layout::WANTED)?;
         let deadline = Instant::now() + limits::LOCK_WAIT;
         loop {
             match self.lock(Mode::Run, limits::LOCK_WAIT)? {
                 Locking::Theirs(holder) if holder.mode == Mode::Alongside && Instant::now() < deadline => {
-                    // Another one that wants the same is as good.
+                    // If another starting router holds this lock, the effect is the same.
                     let _ = wanted.try_lock();
                     std::thread::sleep(Duration::from_millis(10));
                 }
@@ -96,19 +96,19 @@ impl Room {
         }
     }
 
-    /// Does a router want to run that waits for the lock?
+    /// Is a starting router waiting for the lock?
     pub fn is_wanted(&self) -> bool {
         self.is_locked(layout::WANTED)
     }
 
-    /// A process that ended without giving up the right to route: it was killed. The system gave it up.
+    /// A holder that was killed before it released the right to route. The system has released the lock.
     pub fn left_behind(&self) -> Option<Holder> {
         let mut file = self.dir.look(layout::LOCK).ok()?;
         file.try_lock_shared().ok()?;
         Holder::read(&mut file)
     }
 
-    /// Who routes in this room right now, if anybody does.
+    /// The current holder of the right to route, if there is one.
     pub fn holder(&self) -> Result<Option<Holder>> {
         let Ok(mut file) = self.dir.look(layout::LOCK) else { return Ok(None) };
         match file.try_lock_shared() {
@@ -118,8 +118,8 @@ impl Room {
         }
     }
 
-    /// Who holds the lock, which somebody does. That it goes on is what the second lock says; the file says the rest,
-    /// unless the disk was full.
+    /// The holder of a lock that is held. The second lock shows whether the holder runs continuously. The file contains
+    /// the rest, unless the disk was full.
     fn who_holds(&self, file: &mut File) -> Holder {
         let goes_on = self.is_locked(layout::ROUTING);
         let said = Holder::read(file);
@@ -138,26 +138,26 @@ impl Room {
     }
 }
 
-/// Why the room is held.
+/// Why the lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// A router that goes on until it is ended.
+    /// A router that runs until it is stopped.
     Run,
-    /// A router inside a command that waits for something else.
+    /// A router inside a command that waits for mail.
     Alongside,
-    /// A single pass of a command.
+    /// A single pass by a command.
     Pass,
 }
 
-/// Who holds the room.
+/// The holder of the right to route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The process, as it sees itself: a hint. 0 where nothing says it.
+    /// The process number in the holder's own namespace: a hint. 0 if unknown.
     pub pid: u32,
-    /// Why it holds it.
+    /// Why it holds the lock.
     pub mode: Mode,
-    /// Since when, RFC 3339.
+    /// The start time, RFC 3339.
     pub since: String,
 }
 
@@ -170,18 +170,19 @@ impl Holder {
     }
 }
 
-/// What came of asking for the lock.
+/// The result of requesting the lock.
 pub enum Locking {
     /// This process may route.
     Ours(Lock),
-    /// A router runs; it does the work.
+    /// Another router is running.
     Theirs(Holder),
 }
 
-/// The right to route in a room. Given up when dropped, and by the system when the process ends in any way.
+/// The right to route in a room. It ends when the value is dropped, or when the process ends.
 pub struct Lock {
     dir: Dir,
-    /// Of one that goes on. Given up before the lock itself, so that a pass that follows isn't taken for it.
+    /// The second lock of a continuous router. It is released first, so that a following pass does not look like a
+    /// router.
     routing: Option<File>,
     file: File,
     inode: u64,
@@ -194,20 +195,20 @@ impl Lock {
         let text = serde_json::to_string(&holder).expect("a holder is plain data") + "\n";
         let inode = file_meta(&file).doing("look at", dir.at(layout::LOCK))?.inode;
         file.rewind().and_then(|()| file.set_len(0)).doing("write", dir.at(layout::LOCK))?;
-        // Who holds it is only told to others; a full disk must not keep the router from starting.
+        // The content is only a hint, so a full disk must not keep the router from starting.
         let _ = file.write_all(text.as_bytes());
-        // After that, so that who finds it held reads what its holder wrote.
+        // Set last, so that a process that finds the lock held reads the content of the current holder.
         let goes_on = mode != Mode::Pass;
         let routing = goes_on.then(|| dir.lock_within(layout::ROUTING, limits::PASS_WAIT)).transpose()?;
         Ok(Lock { dir, routing, file, inode, mode })
     }
 
-    /// How long its holder waits for a backup: only a router has nothing else to do.
+    /// How long the holder waits for a backup. Only a continuous router waits long.
     pub fn patience(&self) -> Duration {
         if self.mode == Mode::Run { limits::STILL_WAIT } else { limits::PASS_WAIT }
     }
 
-    /// Fails if the lock's file is no longer the one at its path: somebody cleaned or replaced the room, and another
+    /// Fails if the lock file is no longer the file at its path. Then the room was cleaned or replaced, and another
     /// router may hold the new file.
     pub fn check(&self) -> Result<()> {
         let there = self.dir.stat(layout::LOCK)?.map(|meta| meta.inode);
@@ -215,8 +216,8 @@ impl Lock {
             return Ok(());
         }
         Err(Error::Moved {
-            what: format!("{} is gone or another file", self.dir.at(layout::LOCK).display()),
-            cure: "start the router again; nothing more was changed".into(),
+            what: format!("{} was removed or replaced", self.dir.at(layout::LOCK).display()),
+            cure: "start the router again; nothing was changed after that".into(),
         })
     }
 }

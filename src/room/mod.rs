@@ -1,10 +1,10 @@
-//! A room's own files: one file or folder here for each part of the room on disk.
+//! The files of a room, except the log: one file or folder here for each part of the room.
 //!
-//! In: an open directory. Out: the registry, the settings, who an address reaches, which files wait in outboxes, what
-//! is unread in inboxes, who speaks for an agent, and what is archived.
+//! In: an open directory. Out: the registry, the settings, the recipients of an address, the files in outboxes, the
+//! unread mail in inboxes, the sessions of agents, and the archive.
 //!
-//! Each module is the only one that knows the form of its part. [`Room`] opens, finds and makes a room; a [`Lock`]
-//! says who may change it.
+//! Each module is the only one that knows the format of its part. [`Room`] opens, finds and creates a room. A [`Lock`]
+//! gives the right to change it.
 //!
 //! What does not belong here: the order in which parts change (`router`, `commands`), and the log (`log`).
 

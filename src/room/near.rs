@@ -1,4 +1,4 @@
-//! Other rooms that somebody may have meant: above, below, and in the worktrees of the same repository.
+//! Finding other rooms nearby: in parent directories, in subdirectories, and in worktrees of the same repository.
 
 use super::find;
 use super::open::main_worktree;
@@ -7,21 +7,21 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The longest file of git's that is read: each holds a path.
+/// The largest file of git that is read; such a file contains a path.
 const POINTER: u64 = 64 << 10;
-/// How many directories below the working directory are looked into.
+/// How many subdirectories of the working directory are examined.
 const BELOW: usize = 1000;
 
-/// A room that stands near a directory.
+/// A room near a directory.
 #[derive(Debug, Clone)]
 pub struct Near {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// How it was found.
     pub by: &'static str,
 }
 
-/// Every room near a directory, each once, the one that commands find there first.
+/// Every room near a directory, each once. The room that commands use comes first.
 pub fn near(from: &Path) -> Vec<Near> {
     let mut all: Vec<Near> = Vec::new();
     let mut known = Vec::new();
@@ -37,18 +37,18 @@ pub fn near(from: &Path) -> Vec<Near> {
     }
     add(from.join(layout::ROOM), "in the working directory");
     for directory in from.ancestors() {
-        add(directory.join(layout::ROOM), "in a directory above");
+        add(directory.join(layout::ROOM), "in a parent directory");
         for worktree in worktrees(directory) {
             add(worktree.join(layout::ROOM), "in a worktree of the same repository");
         }
     }
     for directory in below(from) {
-        add(directory.join(layout::ROOM), "in a directory below");
+        add(directory.join(layout::ROOM), "in a subdirectory");
     }
     all
 }
 
-/// What tells a room from another under whatever name; `None` where there is none.
+/// The device and inode of a room, which identify it under any path. `None` if there is no room.
 pub fn identity(path: &Path) -> Option<(u64, u64)> {
     let dir = Dir::open(path).ok()?;
     dir.sub(layout::SPOOL).ok()?;
@@ -62,8 +62,8 @@ fn below(from: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| from.join(name)).collect()
 }
 
-/// All worktrees of the repository whose files begin at a directory, by what git wrote down itself
-/// (gitrepository-layout(5)): the main one, and `worktrees/*/gitdir`, which name the `.git` files of the others.
+/// All worktrees of the repository at a directory, from git's own files (gitrepository-layout(5)): the main worktree,
+/// and the others from `worktrees/*/gitdir`, which contain the paths of their `.git` files.
 fn worktrees(directory: &Path) -> Vec<PathBuf> {
     let main = main_worktree(directory).unwrap_or_else(|| directory.to_path_buf());
     let Some(listed) = Dir::open(&main.join(".git/worktrees")).ok() else { return Vec::new() };
@@ -73,7 +73,7 @@ fn worktrees(directory: &Path) -> Vec<PathBuf> {
         let text = listed.sub(&entry.name).and_then(|dir| dir.read("gitdir", POINTER)).ok().flatten();
         let Some(text) = text else { continue };
         let file = Path::new(OsStr::from_bytes(text.trim_ascii_end())).to_path_buf();
-        // Newer versions of git may write a path relative to the file itself.
+        // Newer versions of git can write a path relative to the file.
         let file = listed.at(&entry.name).join(file);
         all.extend(file.parent().map(Path::to_path_buf));
     }

@@ -1,4 +1,4 @@
-//! A room as a whole: finding it, making it, and who may route in it.
+//! Finding, opening and creating a room.
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -15,29 +15,29 @@ pub struct Room {
     pub dir: Dir,
 }
 
-/// What [`Room::init`] found or made.
+/// The result of [`Room::init`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
-    /// There was no room.
+    /// A new room was created.
     New,
-    /// There was one already; nothing of it was changed.
+    /// A room existed and was not changed.
     Already,
 }
 
 impl Room {
-    /// Opens the room at a directory, unless it belongs to somebody else and the person did not agree to use it.
+    /// Opens the room at a directory. Another user's room is an error unless the person has agreed to use it.
     pub fn open(path: &Path) -> Result<Room> {
         let room = Room::look(path)?;
         room.check_trusted()?;
         Ok(room)
     }
 
-    /// As [`Room::open`], for whoever only says what stands there, whoever it belongs to. That the directory is there is
-    /// not enough: a room has a `spool/`.
+    /// As [`Room::open`], but without the check of the owner, for commands that only describe the room. A directory is
+    /// a room only if it contains `spool/`.
     pub fn look(path: &Path) -> Result<Room> {
         let none = || Error::NotFound {
             what: format!("no room at {}", path.display()),
-            cure: format!("make one with `mailbag init {}`", path.display()),
+            cure: format!("create one with `mailbag init {}`", path.display()),
         };
         let dir = match Dir::open_room(path) {
             Err(e) if e.errno() == Some(libc::EACCES) => return Err(e),
@@ -49,14 +49,13 @@ impl Room {
         }
     }
 
-    /// Makes a room at a directory, or completes what is missing of one. Files that stand there already are not
-    /// touched: a harness may have made its inboxes and outboxes before. Safe to run at any time and any number of
-    /// times, also after a kill in the middle of it.
+    /// Creates a room at a directory, or completes a partial one. Existing files are not changed, because a harness may
+    /// have created inboxes and outboxes before. It can be repeated at any time, also after a kill.
     pub fn init(path: &Path) -> Result<(Room, Made)> {
         Room::init_for(path, Readers::Owner)
     }
 
-    /// As [`Room::init`]; a new room can be read by these.
+    /// As [`Room::init`], with the readers of a new room.
     pub fn init_for(path: &Path, readers: Readers) -> Result<(Room, Made)> {
         let room = Room { dir: Dir::make_room(path, readers)? };
         room.check_trusted()?;
@@ -76,7 +75,7 @@ impl Room {
         for directory in [layout::outbox(id::HUMAN), layout::seen(id::HUMAN)] {
             room.dir.make(directory)?;
         }
-        // Last, because its presence says that the room is whole.
+        // Written last: its presence shows that the room is complete.
         if room.dir.stat(layout::ROOM_ID)?.is_none() {
             room.dir.replace(layout::ROOM_ID, format!("{}\n", id::mint()).as_bytes())?;
         }
@@ -84,24 +83,24 @@ impl Room {
         Ok((room, made))
     }
 
-    /// The room's id, as `spool/room` has it.
+    /// The room's id in `spool/room`.
     pub fn id(&self) -> Result<Option<String>> {
         let bytes = self.dir.read(layout::ROOM_ID, 256)?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|id| !id.is_empty()))
     }
 
-    /// The registry as it stands on disk. A missing one is an error, never taken for an empty one.
+    /// The current registry. A missing file is an error, and never counts as an empty registry.
     pub fn registry(&self) -> Result<Registry> {
         let bytes = self.dir.read(layout::REGISTRY, limits::REGISTRY_BYTES)?.ok_or_else(|| Error::State {
             path: self.dir.at(layout::REGISTRY),
             line: None,
             what: "is missing".into(),
-            cure: "put it back, or run `mailbag init` for one with only the human in it".into(),
+            cure: "restore it, or run `mailbag init` to create one that contains only the human".into(),
         })?;
         Registry::parse(&bytes).map_err(|problems| self.unreadable(layout::REGISTRY, problems))
     }
 
-    /// The settings as they stand on disk; a room without the file has the defaults.
+    /// The current settings. Without the file, the defaults.
     pub fn settings(&self) -> Result<Settings> {
         let bytes = self.dir.read(layout::SETTINGS, limits::REGISTRY_BYTES)?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
@@ -114,20 +113,20 @@ impl Room {
             path: self.dir.at(name),
             line,
             what: problems.iter().map(|p| p.to_string()).collect::<Vec<_>>().join("; "),
-            cure: "mend the file; it was not changed".into(),
+            cure: "correct the file; nothing was changed".into(),
         }
     }
 }
 
-/// Finds the room: what was asked for, else `.mailbag` in this directory or the nearest above it. In a linked git
-/// worktree the main worktree's room comes first, so that sessions in several worktrees share one.
+/// Finds the room: the requested path, otherwise `.mailbag` in this directory or the nearest parent directory. In a
+/// linked git worktree the main worktree's room takes precedence, so that sessions in several worktrees share one room.
 pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
     if let Some(path) = asked {
         return Ok(path.to_path_buf());
     }
     let none = || Error::NotFound {
-        what: format!("no room: there is no {} in {} or above it", layout::ROOM, from.display()),
-        cure: "make one with `mailbag init`, or name one with --room DIR or MAILBAG_ROOM".into(),
+        what: format!("no room found: there is no {} in {} or in its parent directories", layout::ROOM, from.display()),
+        cure: "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM".into(),
     };
     from.ancestors()
         .flat_map(|directory| [main_worktree(directory), Some(directory.to_path_buf())])
@@ -137,7 +136,7 @@ pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
         .ok_or_else(none)
 }
 
-/// Is this directory a room? One that this user may not enter is one: passed over, it would be taken for missing.
+/// Is this directory a room? A room that this user may not enter counts too; otherwise it would be reported as missing.
 pub fn is_room(path: &Path) -> bool {
     match Dir::open(path).and_then(|dir| dir.stat(layout::SPOOL)) {
         Ok(spool) => spool.is_some_and(|spool| spool.is_directory()),
@@ -145,19 +144,18 @@ pub fn is_room(path: &Path) -> bool {
     }
 }
 
-/// Where the room of a directory is, if it has one.
+/// The path of a directory's room.
 pub fn below(directory: &Path) -> PathBuf {
     directory.join(layout::ROOM)
 }
 
-/// Where `mailbag init` makes a room when no directory is named: here, or in a linked git worktree, beside the main
-/// worktree's files.
+/// The default path of a new room: the current directory, or in a linked git worktree the main worktree.
 pub fn default_place(from: &Path) -> PathBuf {
     from.ancestors().find_map(main_worktree).unwrap_or_else(|| from.to_path_buf()).join(layout::ROOM)
 }
 
-/// The main worktree that a linked one belongs to: its `.git` is a file that names its own directory in the main
-/// repository, where `commondir` names the repository (gitrepository-layout(5)).
+/// The main worktree of a linked worktree. The linked worktree's `.git` is a file with the path of its directory in the
+/// main repository, where `commondir` contains the path of the repository (gitrepository-layout(5)).
 pub(super) fn main_worktree(directory: &Path) -> Option<PathBuf> {
     let text = std::fs::read_to_string(directory.join(".git")).ok()?;
     let own = directory.join(text.strip_prefix("gitdir:")?.trim());

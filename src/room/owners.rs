@@ -1,7 +1,7 @@
-//! Agents that have a user of their own: which directories and files belong to that user.
+//! Agents with their own system user: the directories and files that belong to that user.
 //!
-//! An agent's user owns its outbox and its inbox, and nothing else of the room. Only root can give files to another
-//! user; in a room that somebody else routes, everything belongs to the router's user.
+//! An agent's user owns its outbox and its inbox, and nothing else in the room. Only root can change the owner of
+//! files. In a room whose router runs as another user, everything belongs to the router's user.
 
 use super::Room;
 use crate::base::error::Result;
@@ -9,14 +9,14 @@ use crate::disk::{Barrier, layout, may_give};
 use crate::room::registry::{Agent, Registry};
 use std::path::Path;
 
-/// What users other than the owner, in its group or not, need to pass through a directory, and to list the names in it.
+/// The permissions that other users need to enter a directory, and to list it.
 const PASS: u32 = 0o011;
 const LIST: u32 = 0o044;
 
 impl Room {
-    /// Gives the agents for which the registry names a `uid` their directories, as far as they exist, and lets their
-    /// users pass to them: through the room and its `outbox/` and `inbox/`, in which they can't list who else there is.
-    /// The registry and the settings are readable to them too, since commands need both.
+    /// Gives the directories of agents with a `uid` in the registry to that user, and lets the user reach them through
+    /// the room, `outbox/` and `inbox/`, without listing other agents. The registry and the settings become readable
+    /// for these users, because commands need them.
     pub fn give_to_owners(&self, registry: &Registry) -> Result<()> {
         let owner = self.dir.meta()?.uid;
         let has_own_user = |agent: &&Agent| !agent.is_retired() && agent.uid.is_some_and(|uid| uid != owner);
@@ -49,7 +49,7 @@ impl Room {
         Ok(())
     }
 
-    /// Makes an outbox or an inbox, owned by its agent's user where the registry names one. Durable at the barrier.
+    /// Creates an outbox or an inbox, owned by the agent's user if the registry gives one. Durable at the barrier.
     pub fn make_box(&self, directory: &Path, uid: Option<u32>, barrier: &mut Barrier) -> Result<()> {
         let made = self.dir.make_with(directory, barrier)?;
         match uid {
@@ -58,8 +58,8 @@ impl Room {
         }
     }
 
-    /// The user to whom a copy for this agent belongs, if this process can give it away: the one that the registry
-    /// names, else the owner of its inbox.
+    /// The user who should own a copy for this agent, if this process can change the owner: the user in the registry,
+    /// otherwise the owner of the inbox.
     pub fn reader(&self, agent: &Agent) -> Option<u32> {
         if !may_give() {
             return None;

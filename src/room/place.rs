@@ -1,4 +1,4 @@
-//! Where a room stands, so that a copy of it is told from it: both have the same id and the same log.
+//! The recorded location of a room. It distinguishes a room from its copy, which has the same id and the same log.
 
 use super::Room;
 use crate::base::error::Result;
@@ -6,40 +6,40 @@ use crate::disk::{Dir, layout};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The largest file that says where a room stands.
+/// The largest size of the recorded location.
 const BYTES: u64 = 64 << 10;
 
-/// Where a room stood when it was last known to be itself.
+/// The last known location of a room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
-    /// The inode of its directory, which a move on one file system keeps and no copy has. A device's number changes
-    /// with the next boot, and is not asked for.
+    /// The inode of its directory. A move on the same file system keeps it, a copy has another one. The device number
+    /// is not compared, because it can change at the next boot.
     inode: u64,
     path: PathBuf,
 }
 
-/// A room that is not where it was made.
+/// A room that is not at its recorded location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copied {
-    /// Where the original stood.
+    /// The recorded location.
     pub from: PathBuf,
-    /// Does a room with the same id stand there?
+    /// Is there a room with the same id?
     pub stands: bool,
 }
 
 impl Copied {
-    /// What a person is told of it.
+    /// A description for people.
     pub fn told(&self) -> String {
         let from = self.from.display();
         match self.stands {
             true => format!("this room is a copy of {from}, and both may deliver the same mail"),
-            false => format!("this room is a copy of {from}, or was restored from one"),
+            false => format!("this room is a copy of {from}, or was restored from a copy"),
         }
     }
 }
 
 impl Room {
-    /// The original of this room, if it is a copy.
+    /// The original of this room, if this room is a copy.
     pub fn copied(&self) -> Result<Option<Copied>> {
         let (Some(known), here) = (self.known_place()?, self.place()?) else { return Ok(None) };
         if known == here {
@@ -47,14 +47,14 @@ impl Room {
         }
         let is_there =
             |dir: &Dir| dir.meta().is_ok_and(|there| self.dir.meta().is_ok_and(|own| !own.is_same_file(&there)));
-        // A snapshot keeps inodes: it shows where another room has the same id.
+        // A file system snapshot keeps inodes. It is a copy if the other location has a room with the same id.
         let other =
             Room::open(&known.path).ok().filter(|other| is_there(&other.dir) && other.id().ok() == self.id().ok());
         let is_copy = known.inode != here.inode || (known.path != here.path && other.is_some());
         Ok(is_copy.then(|| Copied { from: known.path, stands: other.is_some() }))
     }
 
-    /// Notes where the room stands: where that is not known, and where it was moved.
+    /// Records the location of the room, if it is not known or if the room was moved.
     pub fn note_place(&self) -> Result<()> {
         let (known, here) = (self.known_place()?, self.place()?);
         if known.as_ref() == Some(&here) || self.copied()?.is_some() {
@@ -63,7 +63,7 @@ impl Room {
         self.write_place(&here)
     }
 
-    /// Takes a copy for a room of its own from now on.
+    /// Makes a copy a room of its own.
     pub fn adopt(&self) -> Result<()> {
         self.write_place(&self.place()?)
     }
@@ -74,7 +74,7 @@ impl Room {
         Ok(Place { inode: self.dir.meta()?.inode, path })
     }
 
-    // What can't be read says nothing.
+    // An unreadable record counts as none.
     fn known_place(&self) -> Result<Option<Place>> {
         Ok(self.dir.read(layout::PLACE, BYTES)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }

@@ -1,7 +1,7 @@
 //! The spool: claims, staged files, and the quarantine. The router's own.
 
 use crate::base::error::{Error, Result};
-use crate::disk::failpoint::{self, Protection};
+use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, layout};
 use crate::log::state::{Delivery, Open};
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ impl Spool {
     /// Takes a file out of its outbox: from here on its sender's name for it identifies nothing. Atomic: after a kill
     /// it is in the outbox or a claim. Durable at the next barrier.
     pub fn claim(&self, outbox: &Dir, name: &OsStr, claim: &str, barrier: &mut Barrier) -> Result<()> {
-        if !failpoint::on(Protection::Claim) {
+        if !failpoint::on(Failpoint::Claim) {
             let bytes = outbox.read(name, u64::MAX)?.unwrap_or_default();
             return self.claims.create(claim, &bytes).map(drop);
         }
@@ -52,7 +52,7 @@ impl Spool {
     /// durable at the next barrier.
     pub fn stage(&self, name: &str, bytes: &[u8], reader: Option<u32>, barrier: &mut Barrier) -> Result<()> {
         let file = self.stage.create_for(name, bytes, reader)?;
-        if failpoint::on(Protection::StageSync) {
+        if failpoint::on(Failpoint::StageSync) {
             barrier.file(file, || self.stage.at(name));
             barrier.dir(&self.stage);
         }
@@ -83,10 +83,10 @@ impl Spool {
             Err(e) if e.errno() == Some(libc::ENOENT) && self.claims.stat(claim)?.is_none() => {}
             done => done?,
         }
-        if let Some(claimed) = open.claimed().filter(|_| !failpoint::on(Protection::Claim)) {
+        if let Some(claimed) = open.claimed().filter(|_| !failpoint::on(Failpoint::Claim)) {
             self.room.sub(layout::outbox(claimed.agent))?.remove(claimed.original)?;
         }
-        if failpoint::on(Protection::SettledBarrier) {
+        if failpoint::on(Failpoint::SettledBarrier) {
             barrier.moved(&self.claims, to);
         }
         Ok(())

@@ -126,7 +126,7 @@ fn a_room_whose_archive_was_moved_away_goes_on_if_it_has_a_checkpoint() {
     fs::remove_file(world.room("spool/checkpoint")).expect("a checkpoint");
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"later"}"#);
     let complaint = world.fails(1, &["run", "--once"]);
-    assert!(complaint.contains("put it back, or the part of archive/ that has it"), "{complaint}");
+    assert!(complaint.contains("restore it, or the part of archive/ that contains it"), "{complaint}");
     fs::rename(world.path().join("away"), world.room("archive")).expect("it comes back");
     route(&world);
     assert_eq!(world.inbox("bob").len(), 6);

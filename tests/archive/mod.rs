@@ -2,9 +2,9 @@
 
 pub(crate) mod packs;
 
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 mod beside;
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 mod chain;
 mod artifacts;
 mod obstacles;
@@ -18,7 +18,7 @@ use serde_json::Value;
 pub(crate) const LATER: &str = "2099-01-01T00:00:00Z";
 
 /// The program with log segments of this size.
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Command {
     let mut program = world.program(args);
     program.env("MAILBAG_TEST_SEGMENT_BYTES", bytes.to_string());
@@ -26,20 +26,20 @@ fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Comman
 }
 
 /// Routes what waits, one pass to a message, in small segments.
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 fn route(world: &World) {
     with_segments(world, 1000, &["run", "--once"]).assert().success();
 }
 
 /// alice writes to bob, and it is routed.
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 fn letter(world: &World, n: usize) {
     world.drop_file("alice", &format!("{n}.json"), format!(r#"{{"id":"m-{n}","to":"bob","body":"letter {n}"}}"#));
     route(world);
 }
 
 /// A room in which alice wrote to bob so often that the log has several segments.
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 fn room_with_segments() -> World {
     let world = World::with(&["alice", "bob"]);
     (0..8).for_each(|n| letter(&world, n));
@@ -62,7 +62,7 @@ fn archive_at(world: &World, now: &str, args: &[&str]) -> Ran {
 }
 
 /// What `mailbag log` gives, as JSON lines.
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 fn log(world: &World) -> String {
     world.ok(&["log", "--json"])
 }

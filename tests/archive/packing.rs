@@ -129,12 +129,12 @@ fn one_archiver_at_a_time() {
     let world = room();
     let lock = fs::File::create(world.room("spool/archive.lock")).expect("a lock");
     lock.lock().expect("nobody holds it");
-    assert!(world.fails(75, &["archive", "--older-than", "0s"]).contains("another `mailbag archive` is at work"));
+    assert!(world.fails(75, &["archive", "--older-than", "0s"]).contains("another `mailbag archive` is running"));
     drop(lock);
     assert_eq!(archive(&world)["packed"].as_array().map(Vec::len), Some(3));
 }
 
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 #[test]
 fn many_files_are_several_packs_and_none_is_missing() {
     let world = World::with(&["bob"]);

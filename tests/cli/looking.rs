@@ -27,7 +27,7 @@ fn status_names_what_is_unread_refused_and_unregistered() {
 #[test]
 fn status_names_what_is_blocked_and_stands_above_a_broken_registry() {
     let world = World::with(&["alice"]);
-    let reason = "can't deliver to inbox/alice: No space left on device";
+    let reason = "cannot deliver to inbox/alice: No space left on device";
     let lines =
         json!([{"what": "inbox/alice", "reason": reason, "since": "2026-11-21T10:30:00.000000Z"}, {"other": 1}, 7]);
     world.write("spool/waiting.json", lines.to_string());
@@ -74,7 +74,7 @@ fn a_cut_or_reordered_log_does_not_verify() {
     let text = std::fs::read_to_string(&path).expect("the log");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let damaged = [
-        (text[..text.len() - 5].to_owned(), "cut short"),
+        (text[..text.len() - 5].to_owned(), "incomplete"),
         (lines[1..].concat(), "chain is broken"),
         ([lines[0], lines[2]].concat(), "chain is broken"),
         (text.replacen("\"count\":", "\"county\":", 1), "count"),
@@ -158,5 +158,5 @@ fn status_names_a_file_that_waits_also_where_its_name_is_no_text() {
     world.ok(&["run", "--once"]);
     let blocked = &world.json(&["status"])["blocked"][0];
     assert_eq!(blocked["what"], "outbox/alice/unfinish\u{fffd}d.json");
-    assert_eq!(blocked["reason"], "it is empty or ends too early");
+    assert_eq!(blocked["reason"], "it is empty or incomplete");
 }

@@ -45,7 +45,7 @@ fn mail_in_a_room_above_the_one_that_is_found_is_told() {
     let below = world.path().join("a/b");
     fs::create_dir_all(&below).expect("a directory");
     world.ok(&["init", &below.join(".mailbag").display().to_string()]);
-    says(&finding(&from(&world, &below, &[]), "other_room"), "warning", &["1 unread in ", "in a directory above"]);
+    says(&finding(&from(&world, &below, &[]), "other_room"), "warning", &["1 unread in ", "in a parent directory"]);
 }
 
 #[test]

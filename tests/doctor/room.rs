@@ -42,11 +42,7 @@ fn what_is_blocked_is_told_with_its_reason() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to": "#);
     world.ok(&["run", "--once"]);
-    says(
-        &finding(&examined(&world, &[]), "blocked"),
-        "warning",
-        &["outbox/alice/x.json", "it is empty or ends too early"],
-    );
+    says(&finding(&examined(&world, &[]), "blocked"), "warning", &["outbox/alice/x.json", "it is empty or incomplete"]);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn every_command_tool_and_dropped_file_takes_every_spelling() {
     every_command_takes_every_spelling(&world(&KINDS));
 }
 
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 #[test]
 fn and_likewise_of_what_is_archived() {
     let world = world(&KINDS);
@@ -102,7 +102,7 @@ fn and_likewise_of_what_is_archived() {
     every_command_takes_every_spelling(&world);
 }
 
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 #[test]
 fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
     let world = world(&["fire"]);
@@ -118,7 +118,7 @@ fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
     assert_eq!(escalated, Vec::<Value>::new());
 }
 
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 #[test]
 fn a_message_whose_copy_is_archived_can_be_read_again() {
     let world = world(&["read"]);

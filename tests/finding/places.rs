@@ -28,7 +28,7 @@ fn segments(world: &World) -> Vec<std::path::PathBuf> {
 #[test]
 fn times_and_numbers_are_found_over_all_segments() {
     let world = segmented(40);
-    if cfg!(feature = "faults") {
+    if cfg!(feature = "failpoints") {
         assert!(segments(&world).len() > 3, "{:?}", segments(&world));
     }
     let all = world.json(&["list"]);

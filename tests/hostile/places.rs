@@ -222,7 +222,7 @@ fn names_that_will_never_be_taken_are_shown_with_their_cure_and_told_once() {
         assert!(doctor.contains(cure), "{cure}: {doctor}");
     }
     // Each once, to the agent whose they are, and not again by the next look or the next router.
-    if cfg!(feature = "faults") {
+    if cfg!(feature = "failpoints") {
         town.wait("three are told", || town.count("alice") >= 3);
     }
     town.stop();

@@ -60,7 +60,7 @@ fn a_file_that_is_read_only_is_meant_so() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
     let before = desk.files();
     let said = desk.fails(1, &["install", "claude"]);
-    assert!(said.contains("settings.json: is read-only; give yourself the right to write"), "{said}");
+    assert!(said.contains("settings.json: is read-only; give yourself write permission"), "{said}");
     assert!(desk.files() == before);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
     desk.ok(&["install", "claude"]);

@@ -71,7 +71,7 @@ pub(super) fn acts(kills: bool) -> BoxedStrategy<Act> {
     let takers = [&AGENTS[..], &["human"]].concat();
     let take = (select(takers), 0..8usize, way).prop_map(|(agent, which, way)| Act::Take { agent, which, way });
     // Hours can pass only in a build whose clock can be set.
-    let later = u32::from(cfg!(any(debug_assertions, feature = "faults")));
+    let later = u32::from(cfg!(any(debug_assertions, feature = "failpoints")));
     let calls = prop_oneof![1..20usize, 1..150usize];
     let sides = select(vec![Side::Before, Side::Halfway, Side::After]);
     let killed = (calls, sides).prop_map(|(call, side)| Act::Killed { call, side });

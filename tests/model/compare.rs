@@ -31,7 +31,7 @@ pub(super) fn outcomes(room: &Room) -> BTreeMap<u64, Outcome> {
     for segment in segments {
         for line in fs::read(segment).expect("a segment").split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let record: Record = serde_json::from_slice(line).expect("a record");
-            if matches!(record.event, Event::Accepted | Event::Refused | Event::Duplicate | Event::Notice) {
+            if matches!(record.event, Event::Accepted | Event::Rejected | Event::Duplicate | Event::Notice) {
                 let to = record.recipients().filter_map(|(agent, _)| known(agent)).collect();
                 outcomes.insert(record.seq, Outcome { event: record.event, to, about: record.about });
             }
@@ -138,7 +138,7 @@ impl Compared<'_> {
                 Fate::Accepted(super::people::Reach { surely: to, ..Default::default() })
             }
             ("sent", Some(Event::Duplicate)) => Fate::Duplicate,
-            ("rejected", Some(Event::Refused)) => {
+            ("rejected", Some(Event::Rejected)) => {
                 Fate::Refused { codes: self.codes(file, seq), bounced: !to.is_empty() }
             }
             (place, event) => {

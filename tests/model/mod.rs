@@ -144,8 +144,8 @@ fn the_room_does_what_the_model_says_also_when_passes_are_killed() {
 
 #[test]
 fn the_model_misses_the_duplicate_check() {
-    if !cfg!(feature = "faults") {
-        return skip("the program was built without the feature `faults`");
+    if !cfg!(feature = "failpoints") {
+        return skip("the program was built without the feature `failpoints`");
     }
     let failed = run::<WithoutDuplicateCheck>(300, false).expect_err("a model that can't fail shows nothing");
     let told = told(&failed);

@@ -215,7 +215,7 @@ impl Room {
             command.env_remove(name);
         }
         command.envs(state.hour.map(|hour| ("MAILBAG_TEST_NOW", instant(hour))));
-        command.envs(self.fault.map(|fault| ("MAILBAG_FAULT", fault)));
+        command.envs(self.fault.map(|fault| ("MAILBAG_FAILPOINT", fault)));
         command
     }
 

@@ -72,7 +72,7 @@ fn a_whole_message_whose_writer_still_holds_it_open_waits_and_holds_up_nobody() 
     let mut held = File::create(town.room("outbox/alice/held.json")).expect("an outbox");
     held.write_all(br#"{"to": "bob", "body": "held"}"#).expect("room");
     town.is_alive("alice", "bob");
-    town.wait_for_reason("still holds it open");
+    town.wait_for_reason("still has it open");
     assert_eq!(town.count("bob"), 0);
     drop(held);
     town.wait_for_bodies("bob", &["held"]);

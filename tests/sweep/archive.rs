@@ -70,7 +70,7 @@ impl Before {
     /// The archiver that is to be disturbed.
     fn archiver(&self, room: &Path) -> Command {
         let mut command = archiver(room);
-        command.envs(self.without.map(|name| ("MAILBAG_FAULT", name)));
+        command.envs(self.without.map(|name| ("MAILBAG_FAILPOINT", name)));
         command
     }
 
@@ -230,7 +230,7 @@ fn the_power_cut_while_it_archives_on_a_file_system_that_keeps_no_order() -> Don
 }
 
 /// A sweep that has to turn red without this protection.
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 fn red(without: &'static str, seed: u64, is_cut: bool) -> Done {
     let before = Before { without: Some(without), ..Before::new(seed)? };
     let points = Points::of(before.count()?).choose(40, seed);
@@ -245,13 +245,13 @@ fn red(without: &'static str, seed: u64, is_cut: bool) -> Done {
     Err(format!("without {without} nothing was noticed: {figures}").into())
 }
 
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 #[test]
 fn an_archiver_without_its_note_is_noticed() -> Done {
     red("archive-note", 47, false)
 }
 
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 #[test]
 fn an_archiver_without_the_sync_of_its_packs_is_noticed() -> Done {
     red("archive-sync", 48, true)

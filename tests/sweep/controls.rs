@@ -1,6 +1,6 @@
 //! The sweeps swept: with one protection switched off, each of them must turn red.
 //!
-//! `MAILBAG_FAULT` does that, in builds with the feature `faults` only; without that feature these tests say that they
+//! `MAILBAG_FAILPOINT` does that, in builds with the feature `failpoints` only; without that feature these tests say that they
 //! were skipped. A protection whose absence nothing here notices is either not needed or not tested.
 
 use super::device::Kind;
@@ -17,11 +17,11 @@ type Found = io::Result<Figures>;
 
 /// Runs a sweep with this protection off until something is wrong, and fails if nothing ever is.
 pub(crate) fn red(fault: &str, setting: Setting, sweep: impl Fn(&Setting) -> Found) -> Done {
-    if !cfg!(feature = "faults") {
-        skip(format_args!("control {fault}: the program was built without the feature `faults`"));
+    if !cfg!(feature = "failpoints") {
+        skip(format_args!("control {fault}: the program was built without the feature `failpoints`"));
         return Ok(());
     }
-    let env = [setting.env.clone(), vec![("MAILBAG_FAULT", fault.to_owned())]].concat();
+    let env = [setting.env.clone(), vec![("MAILBAG_FAILPOINT", fault.to_owned())]].concat();
     let figures = sweep(&Setting { env, ..setting })?;
     println!("control {fault}: {figures}");
     let first = figures.complaints.first().ok_or_else(|| format!("no sweep notices that {fault} is off"))?;
@@ -115,8 +115,8 @@ fn without_the_first_barrier_of_recovery() -> Done {
 #[test]
 fn without_the_rewrite_of_the_log_s_last_batch() -> Done {
     red("rewrite", powered(31), passing::until_red)?;
-    let env = vec![("MAILBAG_FAULT", "rewrite".to_owned())];
-    if !cfg!(feature = "faults") {
+    let env = vec![("MAILBAG_FAILPOINT", "rewrite".to_owned())];
+    if !cfg!(feature = "failpoints") {
         return Ok(());
     }
     for (kind, figures) in broken::until_red(&Setting { env, ..powered(31) })? {

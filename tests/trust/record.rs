@@ -58,7 +58,7 @@ fn what_others_could_have_written_counts_for_nothing() {
         set_mode(path, wrong);
         let shown = world.run(&["agent", "show", "bob", "--json"]);
         assert!(
-            shown.out.contains(r#""wake_agreed":false"#) && shown.err.contains("can be written by others"),
+            shown.out.contains(r#""wake_agreed":false"#) && shown.err.contains("can be written by other users"),
             "{shown:?}"
         );
         let refused = world.fails(1, &["trust", "--yes"]);
@@ -68,7 +68,7 @@ fn what_others_could_have_written_counts_for_nothing() {
     assert_eq!(world.json(&["agent", "show", "bob"])["wake_agreed"], true);
     fs::write(&file, "{\"version\": 1, \"rooms\": [").expect("a file");
     let refused = world.fails(1, &["agent", "set", "bob", "--wake", r#"["true"]"#]);
-    assert!(refused.contains("trust.json") && refused.contains("can't be read"), "{refused}");
+    assert!(refused.contains("trust.json") && refused.contains("cannot be read"), "{refused}");
     assert_eq!(fs::read_to_string(&file).expect("a file"), "{\"version\": 1, \"rooms\": [", "it is never replaced");
     assert_eq!(world.json(&["agent", "list"])[2]["wake"], bell("mine"), "nor is the program set");
 }

@@ -137,7 +137,7 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     assert_eq!(bodies, ["first", "b0", "b1", "b2"]);
 }
 
-#[cfg(feature = "faults")]
+#[cfg(feature = "failpoints")]
 #[test]
 fn it_goes_on_where_the_log_does_in_a_new_segment() {
     let world = World::with(&["alice", "bob"]);

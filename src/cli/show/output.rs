@@ -203,7 +203,7 @@ impl Output {
         }
         let mut stderr = anstream::stderr();
         let _ = match error {
-            Error::Refused(problems) if problems.len() > 1 => {
+            Error::Rejected(problems) if problems.len() > 1 => {
                 let lines = problems.iter().map(|problem| format!("\n  {}", sanitize::line(&problem.to_string())));
                 writeln!(
                     stderr,
@@ -290,7 +290,7 @@ fn as_json(error: &Error) -> Value {
         Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
         Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),
         Error::Sync { .. } => return json!({"code": "sync", "exit": exit, "what": error.to_string()}),
-        Error::Refused(problems) => {
+        Error::Rejected(problems) => {
             return json!({"code": "refused", "exit": exit, "what": error.to_string(), "problems": problems});
         }
     };

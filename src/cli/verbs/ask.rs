@@ -87,7 +87,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
 }
 
-type Refused = Option<(Mail, Error)>;
+type Rejected = Option<(Mail, Error)>;
 
 /// Gathers answers until there are enough, or the question turns out to be refused.
 fn wait(
@@ -97,11 +97,11 @@ fn wait(
     all: bool,
     (waiter, until): (&mut Waiter, Option<Instant>),
     cx: &Context,
-) -> Result<Waited<Refused>> {
+) -> Result<Waited<Rejected>> {
     let mut look = || {
         for reply in question.look(room)? {
             match reply {
-                Reply::Refusal(mail, problems) => return Ok(Some(Some((mail, Error::Refused(problems))))),
+                Reply::Rejection(mail, problems) => return Ok(Some(Some((mail, Error::Rejected(problems))))),
                 Reply::Answer(mail) if !answers.iter().any(|answer| answer.from == mail.from) => answers.push(mail),
                 Reply::Answer(_) => {}
             }

@@ -6,7 +6,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::message::record::{Event, Record};
-use crate::message::status::Climb;
+use crate::message::status::Receipt;
 use crate::query::head::{self, Head};
 use crate::query::records::{self, EVENTS, Filter};
 use crate::query::{time, verify};
@@ -144,7 +144,7 @@ fn line(record: &Record) -> String {
         Event::Room => record.room.clone().unwrap_or_default(),
         Event::Settled | Event::Receipts => String::new(),
         Event::Duplicate => format!("{from} {id} repeats {}", record.of.unwrap_or(0)),
-        Event::Refused => {
+        Event::Rejected => {
             let line = record.line.map(|line| format!(" line {line}")).unwrap_or_default();
             let file = record.claim.as_deref().unwrap_or_default();
             let why = record.problems.first().map(|problem| problem.what.as_str()).unwrap_or_default();
@@ -159,14 +159,14 @@ fn line(record: &Record) -> String {
         _ if settled.is_empty() => settled,
         _ => format!("settled {settled}"),
     };
-    let parts = [rest, climbs(&record.rungs), settled];
+    let parts = [rest, climbs(&record.receipts), settled];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{head}  {}", sanitize::line(&parts.join("  ")))
 }
 
-fn climbs(climbs: &[Climb]) -> String {
-    let numbers = |climb: &Climb| climb.seqs.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-    let one = |climb: &Climb| format!("{} {}: {}", climb.agent, climb.status.as_str(), numbers(climb));
+fn climbs(climbs: &[Receipt]) -> String {
+    let numbers = |climb: &Receipt| climb.seqs.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+    let one = |climb: &Receipt| format!("{} {}: {}", climb.agent, climb.status.as_str(), numbers(climb));
     climbs.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 

@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::RED;
 use crate::cli::show::{frame, table};
-use crate::commands::rejected::{self, Refused, Retried, Which};
+use crate::commands::rejected::{self, Rejected, Retried, Which};
 use crate::message::record::Event;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -153,7 +153,7 @@ fn list(which: Which, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn row(one: &Refused) -> Vec<String> {
+fn row(one: &Rejected) -> Vec<String> {
     let at = to_the_second(&one.refused_at);
     let cells = [&one.seq.to_string(), &at, &one.agent, &one.name, &one.code, &one.what];
     cells.map(|cell| sanitize::line(if cell.is_empty() { "-" } else { cell }).into_owned()).to_vec()
@@ -218,7 +218,7 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
         );
     }
     let exit = match () {
-        () if retried.iter().any(|one| one.became == Some(Event::Refused)) => Exit::BadData,
+        () if retried.iter().any(|one| one.became == Some(Event::Rejected)) => Exit::BadData,
         () if retried.iter().any(|one| one.became.is_none()) => Exit::TryAgain,
         () => Exit::Ok,
     };
@@ -231,7 +231,7 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
     }
     for one in &retried {
         cx.out.line(sanitize::line(&became(one)))?;
-        if one.became == Some(Event::Refused) {
+        if one.became == Some(Event::Rejected) {
             problems(&one.problems, cx)?;
         }
     }
@@ -244,7 +244,7 @@ fn became(one: &Retried) -> String {
     match one.became {
         Some(Event::Accepted) if one.recipients.is_empty() => format!("{head}: accepted as {record}, for nobody"),
         Some(Event::Accepted) => format!("{head}: accepted as {record}, for {}", one.recipients.join(", ")),
-        Some(Event::Refused) => format!("{head}: refused again, as {record}: `mailbag rejected show {record}`"),
+        Some(Event::Rejected) => format!("{head}: refused again, as {record}: `mailbag rejected show {record}`"),
         Some(_) => format!("{head}: it had been accepted before, and is not delivered again"),
         None => format!("{head}: waits in {}; `mailbag status` says why", one.file.display()),
     }
@@ -271,7 +271,7 @@ fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Asks the person; where there is none, nothing is removed unasked.
-fn confirmed(meant: &[Refused], cx: &mut Context) -> Result<bool> {
+fn confirmed(meant: &[Rejected], cx: &mut Context) -> Result<bool> {
     if cx.out.json || !std::io::stdin().is_terminal() || !cx.out.is_terminal() {
         return Err(Error::Usage {
             what: "what is dropped can't be had back, and nobody is here to be asked".into(),

@@ -124,9 +124,9 @@ fn waits(status: &Status, cx: &mut Context) -> Result<()> {
     }
     for rejected in &status.rejected {
         say(cx, YELLOW, "rejected", &format!("{} of {}, newest first:", files(rejected.files), rejected.agent))?;
-        for refusal in &rejected.newest {
-            say(cx, PLAIN, "", &format!("{}: {}", refusal.file.display(), refusal.what))?;
-            cure(cx, &refusal.cure)?;
+        for rejection in &rejected.newest {
+            say(cx, PLAIN, "", &format!("{}: {}", rejection.file.display(), rejection.what))?;
+            cure(cx, &rejection.cure)?;
         }
     }
     Ok(())

@@ -53,14 +53,14 @@ pub(super) fn local(entry: &Entry) -> DateTime<Local> {
 pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'static>> {
     let mut lines = Words::new(width);
     let mark = match entry.event {
-        Event::Refused => "x",
+        Event::Rejected => "x",
         _ if entry.is_urgent() => "!",
         _ => " ",
     };
     lines.push(mark, palette.trouble());
     lines.push(&local(entry).format("%H:%M:%S").to_string(), DIM);
     lines.push(&entry.from, palette.sender(&entry.from));
-    if entry.event == Event::Refused {
+    if entry.event == Event::Rejected {
         lines.push("refused", palette.trouble());
         lines.push(entry.file.as_deref().unwrap_or_default(), Style::new());
     } else {
@@ -93,7 +93,7 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
 /// What an entry says, piece by piece.
 fn text(entry: &Entry) -> Vec<(String, Style)> {
     let mut texts = Vec::new();
-    if entry.event == Event::Refused {
+    if entry.event == Event::Rejected {
         texts.extend(entry.problems.iter().take(3).map(|problem| (problem.to_string(), Style::new())));
         texts.push((format!("mailbag rejected show {}", entry.seq), DIM));
     }
@@ -172,7 +172,7 @@ pub(super) fn plain(entry: &Entry) -> String {
     let at = to_the_second(&entry.at);
     let head = format!("{at}  {:>6}", entry.seq);
     let rest = match entry.event {
-        Event::Refused => {
+        Event::Rejected => {
             let why: Vec<String> = entry.problems.iter().map(ToString::to_string).collect();
             format!("{}  refused  {}: {}", entry.from, entry.file.as_deref().unwrap_or_default(), why.join("; "))
         }

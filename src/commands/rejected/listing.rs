@@ -1,6 +1,6 @@
 //! Which refused files stand there: each with its explanation, and lines with the file that holds them.
 
-use super::Refused;
+use super::Rejected;
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The file that holds a refused line, if no other line of it stands there any more.
-pub(super) fn last_of_file(room: &Room, refused: &Refused) -> Result<Option<PathBuf>> {
+pub(super) fn last_of_file(room: &Room, refused: &Rejected) -> Result<Option<PathBuf>> {
     let Some(kept) = &refused.kept_in else { return Ok(None) };
     let others = of(room, &refused.agent)?;
     let is_last = !others.iter().any(|other| other.seq != refused.seq && other.kept_in.as_ref() == Some(kept));
@@ -20,7 +20,7 @@ pub(super) fn last_of_file(room: &Room, refused: &Refused) -> Result<Option<Path
 }
 
 /// The text of a refused line, byte for byte where the file stands there that held it.
-pub(super) fn line_of(room: &Room, refused: &Refused) -> Result<Option<Vec<u8>>> {
+pub(super) fn line_of(room: &Room, refused: &Rejected) -> Result<Option<Vec<u8>>> {
     let Some(text) = refused.text.as_ref().filter(|_| refused.file.is_none()) else { return Ok(None) };
     let kept = refused.kept_in.as_ref().map(|path| room.dir.read(path, limits::MESSAGE_BYTES_MOST)).transpose()?;
     let nth = refused.line.and_then(|line| usize::try_from(line).ok()?.checked_sub(1));
@@ -30,7 +30,7 @@ pub(super) fn line_of(room: &Room, refused: &Refused) -> Result<Option<Vec<u8>>>
 }
 
 /// Looks at one agent's directory: each refusal has a number, under which its file and its explanation stand.
-pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Refused>> {
+pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
     let directory = layout::rejected(agent);
     let dir = room.dir.sub(&directory)?;
     let mut by_seq: BTreeMap<u64, Vec<String>> = BTreeMap::new();
@@ -48,7 +48,7 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Refused>> {
             ..Why::default()
         });
         let kept = file.as_deref().or(explanation.as_deref()).and_then(layout::read_original).unwrap_or_default();
-        Refused {
+        Rejected {
             seq,
             agent: agent.to_owned(),
             name: if why.file.is_empty() { kept.to_owned() } else { why.file },
@@ -63,14 +63,14 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Refused>> {
             kept_in: None,
         }
     });
-    let mut all: Vec<Refused> = each.collect();
+    let mut all: Vec<Rejected> = each.collect();
     join_lines(room, &mut all)?;
     Ok(all)
 }
 
 /// Where no line of a file was accepted, the file stands beside the explanation of its first line: it belongs to all of
 /// its lines.
-fn join_lines(room: &Room, all: &mut [Refused]) -> Result<()> {
+fn join_lines(room: &Room, all: &mut [Rejected]) -> Result<()> {
     for first in 0..all.len() {
         if all[first].line.is_none() || all[first].file.is_none() {
             continue;

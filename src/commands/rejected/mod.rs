@@ -1,4 +1,4 @@
-//! Refused files: which there are, why, and what becomes of them: judged anew, or dropped.
+//! Rejected files: which there are, why, and what becomes of them: judged anew, or dropped.
 
 mod listing;
 
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A refused file that still stands there.
 #[derive(Debug, Clone, Serialize)]
-pub struct Refused {
+pub struct Rejected {
     /// The number of the record that refused it.
     pub seq: u64,
     /// Who had dropped it.
@@ -74,7 +74,7 @@ pub enum Which {
 pub struct Shown {
     /// The file.
     #[serde(flatten)]
-    pub refused: Refused,
+    pub refused: Rejected,
     /// Its text; none if it has none that can be shown.
     pub text: Option<String>,
     /// Everything that is wrong with it.
@@ -109,7 +109,7 @@ impl Retried {
 }
 
 /// What was refused and still stands there, newest first.
-pub fn list(room: &Room, which: &Which) -> Result<Vec<Refused>> {
+pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
     let mut all = Vec::new();
     for agent in directories(room, layout::REJECTED)? {
         all.extend(of(room, &agent)?);
@@ -123,7 +123,7 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Refused>> {
             Ok(all.into_iter().filter(|refused| refused.agent == agent).collect())
         }
         Which::Named(names) => {
-            let mut chosen: Vec<Refused> = Vec::new();
+            let mut chosen: Vec<Rejected> = Vec::new();
             for name in names {
                 for one in named(room, &all, name)? {
                     if !chosen.iter().any(|other| other.seq == one.seq && other.agent == one.agent) {
@@ -149,7 +149,7 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
 }
 
 /// Removes refused files and their explanations: those that were listed, and none that came since.
-pub fn remove_all(room: &Room, listed: &[Refused]) -> Result<()> {
+pub fn remove_all(room: &Room, listed: &[Rejected]) -> Result<()> {
     for refused in listed {
         let dir = room.dir.sub(layout::rejected(&refused.agent))?;
         // The explanation goes last: as long as anything stands there, it says what that is.
@@ -206,16 +206,16 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
 
 /// What a word means: a number before a name. The name of a file that holds a message a line means all refused lines of
 /// it, in their order.
-fn named<'r>(room: &Room, all: &'r [Refused], word: &str) -> Result<Vec<&'r Refused>> {
+fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rejected>> {
     let in_room = |path: &Option<PathBuf>| {
         path.as_ref().is_some_and(|path| path.as_os_str() == word || path.file_name().is_some_and(|name| name == word))
     };
     let seq = word.strip_prefix('#').unwrap_or(word).parse().ok();
-    let rules: [&dyn Fn(&&Refused) -> bool; 2] = [&|one| seq == Some(one.seq), &|one| {
+    let rules: [&dyn Fn(&&Rejected) -> bool; 2] = [&|one| seq == Some(one.seq), &|one| {
         one.name == word || [&one.file, &one.kept_in, &one.explanation].into_iter().any(in_room)
     }];
     for rule in rules {
-        let mut found: Vec<&Refused> = all.iter().filter(rule).collect();
+        let mut found: Vec<&Rejected> = all.iter().filter(rule).collect();
         found.sort_by_key(|one| one.line);
         match found.as_slice() {
             [] => {}
@@ -230,7 +230,7 @@ fn named<'r>(room: &Room, all: &'r [Refused], word: &str) -> Result<Vec<&'r Refu
     })
 }
 
-fn are_of_one_file(room: &Room, found: &[&Refused]) -> Result<bool> {
+fn are_of_one_file(room: &Room, found: &[&Rejected]) -> Result<bool> {
     let mut claims = BTreeSet::new();
     for one in found {
         claims.insert(claim_of(room, one.seq)?.filter(|_| one.line.is_some()));
@@ -238,8 +238,8 @@ fn are_of_one_file(room: &Room, found: &[&Refused]) -> Result<bool> {
     Ok(claims.len() == 1 && !claims.contains(&None))
 }
 
-fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Refused>) -> Error {
-    let name = |one: &Refused| match one.line {
+fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Rejected>) -> Error {
+    let name = |one: &Rejected| match one.line {
         Some(line) => format!("#{} (line {line})", one.seq),
         None => format!("#{}", one.seq),
     };
@@ -251,7 +251,7 @@ fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Ref
 }
 
 /// Putting a file back where nobody would route it would only hide it.
-fn may_be_routed(room: &Room, refused: &Refused, mended: bool) -> Result<()> {
+fn may_be_routed(room: &Room, refused: &Rejected, mended: bool) -> Result<()> {
     if refused.file.is_none() && refused.text.is_none() && !mended {
         return Err(Error::NotFound {
             what: format!("the refused file {} was taken away; only its explanation stands there", refused.name),
@@ -270,7 +270,7 @@ fn may_be_routed(room: &Room, refused: &Refused, mended: bool) -> Result<()> {
 }
 
 /// Moves a refused file back, or what takes its place, never over another.
-fn put_back(room: &Room, refused: &Refused, content: Option<&[u8]>) -> Result<Retried> {
+fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<Retried> {
     let outbox = room.dir.make(layout::outbox(&refused.agent))?;
     let dir = room.dir.sub(layout::rejected(&refused.agent))?;
     let old = refused.file.as_ref().and_then(|path| path.file_name());

@@ -1,16 +1,17 @@
-//! What a copy of a room needs: how the router is held still, where the room stands, and what is not copied.
+//! Paths for copying a room: the locks that pause the router, the recorded location of the room, and the paths that are
+//! not copied.
 
 use super::{CHECKPOINT_DRAFT, INBOXES, LOCK, REGISTRY_LOCK, ROOM_ID, ROUTING, TAKEN_LOCK, WAITING, WANTED};
 use std::path::Path;
 
-/// Held by a router as long as it works on a batch.
+/// The lock that a router holds while it works on a batch.
 pub const TURN: &str = "spool/turn.lock";
-/// Held by whoever wants the router to stand still.
+/// The lock of a process that wants to pause the router.
 pub const TURN_WANTED: &str = "spool/turn.wanted";
-/// Where the room stands, so that a copy of it is noticed.
+/// The recorded location of the room, to detect a copy of the room.
 pub const PLACE: &str = "spool/place";
 
-/// Does this path of a room say only what is so at the moment? A copy of the room has none of it.
+/// Does this path describe only the running processes? A copy of the room does not contain it.
 pub fn is_of_the_moment(path: &Path) -> bool {
     [LOCK, ROUTING, WANTED, TURN, TURN_WANTED, REGISTRY_LOCK, WAITING, CHECKPOINT_DRAFT, ROOM_ID]
         .iter()

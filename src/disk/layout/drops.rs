@@ -1,24 +1,24 @@
-//! What the program itself drops into an outbox, and its draft.
+//! Names of messages that mailbag itself drops into an outbox, and of their drafts.
 
 use super::{is_message_file, outbox};
 use std::path::PathBuf;
 
-/// How the program names a message that it drops.
+/// The name of a message that mailbag drops.
 pub fn message_file(id: &str) -> String {
     format!("{id}.json")
 }
 
-/// Where a message that the program drops stands until it is routed.
+/// The path of a message that mailbag dropped and that is not routed yet.
 pub fn dropped(agent: &str, id: &str) -> PathBuf {
     outbox(agent).join(message_file(id))
 }
 
-/// The name under which a command of this process writes a message before it stands in an outbox.
+/// The draft name under which a command of this process writes a message before it drops the message.
 pub fn unsent(name: &str) -> String {
     format!(".{name}.{}.tmp", std::process::id())
 }
 
-/// Is this a name that [`unsent`] gives, in whatever process?
+/// Is this a name of [`unsent`], of any process?
 pub fn is_unsent(name: &std::ffi::OsStr) -> bool {
     let inner = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.'));
     inner.is_some_and(|(name, pid)| pid.parse::<u32>().is_ok() && is_message_file(name.as_ref()))

@@ -1,14 +1,14 @@
-//! What something of a session holds while it lives, a file each.
+//! Names of hold files: a process of a session locks such a file as long as it runs.
 
-/// What something of a session holds while it lives, a file each.
+/// The directory of hold files.
 pub const HOLDS: &str = "sessions/holds";
 
-/// The name of the file that something holds for the session of an agent.
+/// The name of a hold file of an agent's session.
 pub fn hold(agent: &str, id: &str) -> String {
     format!("{agent}~{id}")
 }
 
-/// The agent that a hold's file is about; `None` for another file.
+/// The agent in the name of a hold file. `None` for another file.
 pub fn read_hold(name: &str) -> Option<&str> {
     name.split_once('~').map(|(agent, _)| agent)
 }

@@ -1,7 +1,7 @@
-//! Every path of a room, by function: the only place that joins path segments.
+//! Every path of a room. No other module joins path segments.
 //!
-//! Paths are relative to the room, for use with a [`crate::disk::Dir`] of the room; that way no path can lead out of
-//! it. File names that carry fields separate them with `~`, which no name and no number contains.
+//! Paths are relative to the room, for use with a [`crate::disk::Dir`] of the room, so no path can lead out of it. File
+//! names with several fields separate them with `~`, which occurs in no name and no number.
 
 mod clients;
 mod copies;
@@ -19,11 +19,11 @@ use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
 use std::path::{Path, PathBuf};
 
-/// The room's directory where nothing else is said.
+/// The default name of the room's directory.
 pub const ROOM: &str = ".mailbag";
-/// Who may send and be written to; people's.
+/// The registry of agents. People edit it.
 pub const REGISTRY: &str = "registry.json";
-/// How this room behaves; people's.
+/// The settings of the room. People edit it.
 pub const SETTINGS: &str = "settings.toml";
 /// The directory of outboxes.
 pub const OUTBOXES: &str = "outbox";
@@ -31,132 +31,132 @@ pub const OUTBOXES: &str = "outbox";
 pub const INBOXES: &str = "inbox";
 /// The directory of routed originals.
 pub const SENT: &str = "sent";
-/// The directory of refused files.
+/// The directory of rejected files.
 pub const REJECTED: &str = "rejected";
-/// What the cleanup job packed, in a directory for each month.
+/// The directory of archived files, with a directory for each month.
 pub const ARCHIVE: &str = "archive";
 /// The directory of conversations.
 pub const CHANNELS: &str = "channels";
-/// The file, in a channel's directory, that holds its conversation.
+/// The file of a conversation in a channel's directory.
 pub const CONVERSATION: &str = "messages.ndjson";
-/// Who is there, in the room's directory; a link to it stands beside each conversation.
+/// The roster in the room's directory. Each conversation has a link to it.
 pub const ROSTER: &str = "roster.json";
-/// What the links beside conversations hold.
+/// The target of these links.
 pub const ROSTER_FROM_CHANNEL: &str = "../../roster.json";
-/// The log's segments.
+/// The directory of the log's segments.
 pub const LOG: &str = "log";
 /// The router's own directory.
 pub const SPOOL: &str = "spool";
-/// Messages taken from outboxes, not yet retired.
+/// Messages that were claimed and not yet retired.
 pub const CLAIM: &str = "spool/claim";
-/// Copies written, not yet delivered.
+/// Copies that were staged and not yet delivered.
 pub const STAGE: &str = "spool/stage";
-/// What recovery could not place and did not dare to remove.
+/// Files that recovery could not explain and did not remove.
 pub const QUARANTINE: &str = "spool/quarantine";
-/// What stands behind the log's last whole batch, on its way to the quarantine.
+/// A copy of an incomplete last batch, before it moves to the quarantine.
 pub const QUARANTINE_DRAFT: &str = ".tmp-log";
-/// Held by the router.
+/// The router's lock.
 pub const LOCK: &str = "spool/lock";
-/// Held, beside the lock, by a router that goes on: its lock, and no number of a process, says that it routes.
+/// A second lock, held by a router that runs continuously. This lock shows that a router is running; a process number
+/// does not.
 pub const ROUTING: &str = "spool/routing.lock";
-/// Held by a router that is to run, so that one which only routes while it waits for something else hands over.
+/// The lock of a starting router. A command that routes while it waits then hands over.
 pub const WANTED: &str = "spool/wanted";
-/// Held by whoever edits the registry.
+/// The lock for changes of the registry.
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
-/// Held by the cleanup job; names the pack whose sources it is removing.
+/// The archiver's lock. It names the pack whose sources are being removed.
 pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
-/// The router's note of where the committed log ends.
+/// The end of the committed log, written by the router.
 pub const COMMITTED: &str = "spool/committed";
-/// The room's id, as in the log.
+/// The id of the room, as in the log.
 pub const ROOM_ID: &str = "spool/room";
-/// Stands after a sync failed, until the conversations were looked through for holes.
+/// Exists from a failed sync until the conversations are checked for missing data.
 pub const SUSPECT: &str = "spool/suspect";
-/// A cache of the state over the log.
+/// A cached state of the log.
 pub const CHECKPOINT: &str = "spool/checkpoint";
-/// A checkpoint that the cleanup job is writing.
+/// A checkpoint that the archiver is writing.
 pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
-/// What waits and why, written by the router for `status`.
+/// Pending messages with the reasons, written by the router for `status`.
 pub const WAITING: &str = "spool/waiting.json";
-/// Which session of which client speaks for each agent, a file each.
+/// The session files: one file per agent, which names the session that speaks for the agent.
 pub const SESSIONS: &str = "sessions";
-/// In `sessions/`, how an agent's inbox stood when a hook had nothing to tell.
+/// In `sessions/`, the condition of an agent's inbox when a hook last found nothing to announce.
 pub fn looked(agent: &str) -> String {
     format!(".{agent}.looked")
 }
 
-/// Held in `sessions/` by whoever changes one of its files.
+/// The lock in `sessions/` for changes of its files.
 pub const SESSIONS_LOCK: &str = ".lock";
-/// When each client's hooks last ran, a file each.
+/// The times at which each client's hooks last ran, in one file per hook.
 pub const FIRED: &str = "sessions/fired";
-/// Keeps the room out of version control.
+/// Excludes the room from version control.
 pub const GITIGNORE: &str = ".gitignore";
-/// The directories that every room has.
+/// The directories of every room.
 pub const DIRECTORIES: [&str; 9] = [OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context"];
 
-/// The name of the file that says which session speaks for an agent.
+/// The name of an agent's session file.
 pub fn session(agent: &str) -> String {
     format!("{agent}.json")
 }
 
-/// The agent that a session's file is about; `None` for another file.
+/// The agent in the name of a session file. `None` for another file.
 pub fn read_session(name: &std::ffi::OsStr) -> Option<&str> {
     let agent = name.to_str()?.strip_suffix(".json")?;
     crate::message::id::is_name(agent).then_some(agent)
 }
 
-/// Held in `sessions/` by whoever waits behind an agent that has stopped.
+/// The lock in `sessions/` of a background waiter for an agent.
 pub fn vigil(agent: &str) -> String {
     format!(".{agent}.vigil")
 }
 
-/// The name of the file that says when a client's hook last ran.
+/// The name of the file with the time at which a client's hook last ran.
 pub fn fired(client: &str, event: &str) -> String {
     format!("{client}.{event}.json")
 }
 
-/// Where an agent drops its messages.
+/// An agent's outbox.
 pub fn outbox(agent: &str) -> PathBuf {
     Path::new(OUTBOXES).join(agent)
 }
 
-/// Where an agent finds its unread mail.
+/// An agent's inbox, with its unread mail.
 pub fn inbox(agent: &str) -> PathBuf {
     Path::new(INBOXES).join(agent)
 }
 
-/// Where an agent's read mail goes.
+/// An agent's read mail.
 pub fn seen(agent: &str) -> PathBuf {
     inbox(agent).join("seen")
 }
 
-/// The name of the directory, in an inbox, of mail that was handed out to one of several consumers.
+/// The directory in an inbox for leased mail.
 pub const TAKEN: &str = "taken";
 
-/// Where mail stands that was handed out to one of several consumers of an inbox, and is not done yet.
+/// Mail of a shared inbox that is leased and not completed.
 pub fn taken(agent: &str) -> PathBuf {
     inbox(agent).join(TAKEN)
 }
 
-/// A taken message.
+/// A leased message.
 pub fn taken_file(agent: &str, name: &std::ffi::OsStr) -> PathBuf {
     taken(agent).join(name)
 }
 
-/// Where an agent's mail goes whose time passed while it was unread, or that was withdrawn.
+/// Mail that expired unread or was withdrawn.
 pub fn expired(agent: &str) -> PathBuf {
     inbox(agent).join("expired")
 }
 
-/// Where there is a marker for each message that its reader was told of.
+/// The markers of announced messages.
 pub fn announced(agent: &str) -> PathBuf {
     inbox(agent).join(".announced")
 }
 
-/// Held in `taken/` by whoever changes a lease.
+/// The lock in `taken/` for changes of a lease.
 pub const TAKEN_LOCK: &str = ".lock";
 
-/// The name of the file beside a taken message that says whose it is until when; `None` if the message's own name leaves
-/// no room for it.
+/// The name of the lease file beside a leased message. `None` if the message's own name is too long for it.
 pub fn lease(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
     let mut lease = std::ffi::OsString::from(".");
     lease.push(name);
@@ -164,40 +164,40 @@ pub fn lease(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
     (lease.len() <= limits::FILE_NAME).then_some(lease)
 }
 
-/// The message that a lease's file name belongs to; `None` for a file that is no lease.
+/// The message to which a lease file belongs. `None` for another file.
 pub fn leased(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let message = name.as_bytes().strip_prefix(b".")?.strip_suffix(b".lease")?;
     Some(std::ffi::OsString::from_vec(message.to_vec()))
 }
 
-/// Where the originals of an agent's routed messages go.
+/// The originals of an agent's routed messages.
 pub fn sent(agent: &str) -> PathBuf {
     Path::new(SENT).join(agent)
 }
 
-/// Where an agent's refused messages go.
+/// An agent's rejected messages.
 pub fn rejected(agent: &str) -> PathBuf {
     Path::new(REJECTED).join(agent)
 }
 
-/// Where a channel's conversation stands.
+/// A channel's directory.
 pub fn channel(name: &str) -> PathBuf {
     Path::new(CHANNELS).join(name)
 }
 
-/// A channel's conversation: one line a message.
+/// A channel's conversation, with one message per line.
 pub fn conversation(channel: &str) -> PathBuf {
     self::channel(channel).join(CONVERSATION)
 }
 
-/// The name of lines that somebody else wrote into a channel's conversation, where they are kept. It has no number in
-/// front, by which a routed file is known.
+/// The file for lines that another program wrote into a channel's conversation. It has no number at its start, unlike a
+/// routed file.
 pub fn cut_out(channel: &str, digest: &str) -> String {
     format!("channel-{channel}-{digest}.ndjson")
 }
 
-/// The file name of the log's segment of that number, counted from 1.
+/// The file name of a log segment, counted from 1.
 pub fn segment(number: u32) -> String {
     format!("{number:08}.ndjson")
 }
@@ -208,39 +208,39 @@ pub fn segment_number(name: &str) -> Option<u32> {
     (digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
 }
 
-/// The name of a delivered file: in a listing, the order of acceptance.
+/// The name of a delivered file. Sorted by name, delivered files are in the order of acceptance.
 pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
     format!("{}-{from}-{id}.json", at.file_name())
 }
 
-/// The accept time in a delivered file's name, which no other message has.
+/// The accept time in the name of a delivered file. It is unique.
 pub fn read_delivered(name: &std::ffi::OsStr) -> Option<Stamp> {
     let stamp = name.to_str()?.get(..limits::STAMP + 1)?.strip_suffix('-')?;
     Stamp::read_file_name(stamp)
 }
 
-/// Something in a directory of the room.
+/// A path in a directory of the room.
 pub fn below(directory: &Path, name: &std::ffi::OsStr) -> PathBuf {
     directory.join(name)
 }
 
-/// The name of a claim: its number, the outbox it came from, and what is kept of its file name.
+/// The name of a claimed file: its number, its outbox, and the kept part of its original name.
 pub fn claim(number: u64, agent: &str, original: &std::ffi::OsStr) -> String {
     format!("{number}~{agent}~{}", kept(&original.to_string_lossy()))
 }
 
-/// What a claim's name says.
+/// The fields in the name of a claimed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClaimName<'a> {
-    /// Its number, which only names the file.
+    /// Its number, which is only part of the name.
     pub number: u64,
-    /// The outbox it came from.
+    /// The outbox from which it was claimed.
     pub agent: &'a str,
-    /// What was kept of the sender's file name.
+    /// The kept part of the sender's file name.
     pub original: &'a str,
 }
 
-/// Reads the name of a claim; `None` for a file that is none, such as one behind whose number no other could follow.
+/// Reads the name of a claimed file. `None` for another file, and for a number that is too large.
 pub fn read_claim(name: &str) -> Option<ClaimName<'_>> {
     let mut parts = name.splitn(3, '~');
     let number = parts.next()?.parse().ok().filter(|number| *number <= limits::CLAIM_MOST)?;
@@ -252,57 +252,57 @@ pub fn retired(seq: u64, original: &str) -> String {
     format!("{seq}~{original}")
 }
 
-/// The number in a retired message's name.
+/// The number in the name of a retired message.
 pub fn read_retired(name: &str) -> Option<u64> {
     name.split_once('~')?.0.parse().ok()
 }
 
-/// How the name of an explanation ends.
+/// The suffix of an explanation's name.
 pub const EXPLAINED: &str = ".error.json";
 
-/// The name of the explanation beside a refused message.
+/// The name of the explanation beside a rejected message.
 pub fn explanation(seq: u64, original: &str) -> String {
     format!("{seq}~{}", explaining(original))
 }
 
-/// The sender's file name in a retired message's name.
+/// The sender's file name in the name of a retired message.
 pub fn read_original(name: &str) -> Option<&str> {
     Some(name.split_once('~')?.1)
 }
 
-/// The name of the explanation of one line of a file that holds a message a line.
+/// The name of the explanation of one line, for a file with one message per line.
 pub fn explanation_of_line(seq: u64, original: &str, line: u32) -> String {
     format!("{seq}~{}.line{line}{EXPLAINED}", split_suffix(original).0)
 }
 
-/// Where a refused line is kept, with the reason.
+/// The path of a rejected line, which is kept with its explanation.
 pub fn refused_line(agent: &str, seq: u64, original: &str, line: u32) -> PathBuf {
     rejected(agent).join(explanation_of_line(seq, original, line))
 }
 
-/// The name of a file's explanation, which stands beside it.
+/// The name of the explanation beside a file.
 pub fn explaining(name: &str) -> String {
     format!("{}{EXPLAINED}", split_suffix(name).0)
 }
 
-/// The name of a staged copy: its record, the claim it was made from (0 for none), and whom it is for.
+/// The name of a staged copy: its record, its claim number (0 for none), and its recipient.
 pub fn staged(seq: u64, claim: u64, agent: &str) -> String {
     format!("{seq}~{claim}~{agent}")
 }
 
-/// The name of a staged explanation of a refusal.
+/// The name of a staged explanation of a rejection.
 pub fn staged_explanation(seq: u64, claim: u64) -> String {
     format!("{seq}~{claim}~!error")
 }
 
-/// Reads a staged file's name: record and claim.
+/// The record and the claim number in the name of a staged file.
 pub fn read_staged(name: &str) -> Option<(u64, u64)> {
     let mut parts = name.splitn(3, '~');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// The `n`th further name for a file whose name is taken: `x.json`, `x~2.json`, and so on. It is no longer than a name may
-/// be.
+/// The `n`th alternative name for a file whose name is already used: `x.json`, `x~2.json`, and so on. It never exceeds
+/// the longest file name.
 pub fn further(name: &std::ffi::OsStr, n: u32) -> std::ffi::OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let bytes = name.as_bytes();
@@ -312,30 +312,30 @@ pub fn further(name: &std::ffi::OsStr, n: u32) -> std::ffi::OsString {
     std::ffi::OsString::from_vec([kept, end.as_bytes()].concat())
 }
 
-/// Could this file in an outbox be a message, or hold several? Names that start with a dot or end in neither `.json`
-/// nor `.ndjson` are left alone.
+/// Can this file in an outbox contain messages? A name that starts with a dot, or that ends in neither `.json` nor
+/// `.ndjson`, is ignored.
 pub fn is_message_file(name: &std::ffi::OsStr) -> bool {
     is_mail_file(name) || is_lines_file(name)
 }
 
-/// Could this file in an inbox be mail?
+/// Can this file in an inbox be mail?
 pub fn is_mail_file(name: &std::ffi::OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     !bytes.starts_with(b".") && bytes.ends_with(ONE.as_bytes())
 }
 
-/// Does this file in an outbox hold a message a line?
+/// Does this file in an outbox have one message per line?
 pub fn is_lines_file(name: &std::ffi::OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     !bytes.starts_with(b".") && bytes.ends_with(LINES.as_bytes())
 }
 
-/// The end of the name of a file that is one message.
+/// The suffix of a file with one message.
 const ONE: &str = ".json";
-/// The end of the name of a file that holds a message a line.
+/// The suffix of a file with one message per line.
 const LINES: &str = ".ndjson";
 
-/// A sender's file name without its end, and that end.
+/// A sender's file name, split into stem and suffix.
 fn split_suffix(name: &str) -> (&str, &'static str) {
     match (name.strip_suffix(LINES), name.strip_suffix(ONE)) {
         (Some(stem), _) => (stem, LINES),
@@ -343,8 +343,8 @@ fn split_suffix(name: &str) -> (&str, &'static str) {
     }
 }
 
-/// What is kept of a sender's file name: no control or direction characters, no separators, cut at a character
-/// boundary, with its `.json` or `.ndjson` at the end.
+/// The kept part of a sender's file name: without control characters, direction marks and separators, cut at a
+/// character boundary, with its suffix `.json` or `.ndjson`.
 fn kept(name: &str) -> String {
     let (stem, suffix) = split_suffix(name);
     let mut kept: String = stem.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();

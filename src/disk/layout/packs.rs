@@ -1,20 +1,20 @@
-//! The paths of the archive, and of what is packed into it.
+//! The paths of the archive and of archived files.
 
 use super::{ARCHIVE, LOG, segment, segment_number};
 use crate::base::clock::Stamp;
 use std::path::{Path, PathBuf};
 
-/// The directory of what is archived of a month.
+/// The archive's directory for a month.
 pub fn archive(month: &str) -> PathBuf {
     Path::new(ARCHIVE).join(month)
 }
 
-/// The path of something in the archive.
+/// The path of a file in the archive.
 pub fn archived(month: &str, name: impl AsRef<Path>) -> PathBuf {
     archive(month).join(name)
 }
 
-/// The path of a segment that is not archived.
+/// The path of a segment outside the archive.
 pub fn live_segment(number: u32) -> PathBuf {
     Path::new(LOG).join(segment(number))
 }
@@ -29,12 +29,12 @@ pub fn archived_segment_number(name: &str) -> Option<u32> {
     segment_number(name.strip_prefix("log-")?.strip_suffix(".zst")?)
 }
 
-/// The name of a pack of files of one kind: `sent-20261121T103000.123456Z.ndjson.zst`.
+/// The name of a pack of files of one kind, such as `sent-20261121T103000.123456Z.ndjson.zst`.
 pub fn pack(kind: &str, at: Stamp) -> String {
     format!("{kind}-{}.ndjson.zst", at.file_name())
 }
 
-/// Reads the path of a pack in the room: month and name; `None` for what is none.
+/// The month and the name in the path of a pack. `None` for another path.
 pub fn read_pack(path: &str) -> Option<(&str, &str)> {
     let (month, name) = path.strip_prefix(ARCHIVE)?.strip_prefix('/')?.split_once('/')?;
     let is_pack = !name.starts_with('.') && !name.contains('/') && name.ends_with(".ndjson.zst");
@@ -47,28 +47,28 @@ pub fn is_month(name: &str) -> bool {
     name.len() == 7 && name.bytes().enumerate().all(is_digit)
 }
 
-/// Directory and name of a path in the room that leads nowhere but down.
+/// The directory and the name of a path in the room. `None` for a path that leads out of the room.
 pub fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
     let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     Some((path.parent().filter(|_| is_plain)?, path.file_name()?))
 }
 
-/// The name of a shared file once it is compressed.
+/// The name of a compressed shared file.
 pub fn compressed(name: &str) -> String {
     format!("{name}.zst")
 }
 
-/// Is a shared file compressed?
+/// Is this the name of a compressed shared file?
 pub fn is_compressed(name: &str) -> bool {
     name.ends_with(".zst")
 }
 
-/// The name of a pack that is not in its place yet.
+/// The name of an unfinished pack.
 pub fn draft(name: &str) -> String {
     format!(".tmp-{name}")
 }
 
-/// Is this a name that [`draft`] gives?
+/// Is this a name of [`draft`]?
 pub fn is_draft(name: &str) -> bool {
     name.starts_with(".tmp-") && name.ends_with(".ndjson.zst")
 }

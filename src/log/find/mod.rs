@@ -1,7 +1,8 @@
-//! Places in the log: where a time or a number stands, found by looking at a few lines, and many lines read fast.
+//! Fast search in the log: finding the position of a time or a number by reading few lines, and reading many lines at
+//! once.
 //!
-//! A segment that can't be read from the middle is read from its beginning. Nothing here relies on more of a line than
-//! its head, so a last line that is cut short, or still being written, is where the log ends.
+//! A packed segment can be read only from its start. The search uses only the first fields of a line, so an incomplete
+//! last line marks the end of the log.
 
 mod scan;
 
@@ -14,7 +15,7 @@ use crate::disk::Dir;
 use crate::log;
 use crate::log::{Line, Position, START};
 
-/// What stands first in a line: which it is, and when it was accepted.
+/// The first fields of a line: its number and its accept time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// The record's number.
@@ -23,7 +24,7 @@ pub struct Head {
     pub at: Stamp,
 }
 
-/// The head of a line, read without parsing the rest; `None` if it doesn't begin as a record does.
+/// Reads the first fields of a line without parsing the rest. `None` if the line does not begin like a record.
 pub fn head(line: &[u8]) -> Option<Head> {
     let rest = line.strip_prefix(b"{\"seq\":")?;
     let digits = rest.iter().take(limits::SEQ_DIGITS).take_while(|byte| byte.is_ascii_digit()).count();
@@ -34,12 +35,12 @@ pub fn head(line: &[u8]) -> Option<Head> {
     Some(Head { seq: text(seq)?.parse().ok()?, at: Stamp::parse(text(&rest[..end])?)? })
 }
 
-/// Where the first record stands that was accepted at `at` or later; the log's end if there is none.
+/// The position of the first record that was accepted at `at` or later, or the end of the log.
 pub fn since(room: &Dir, at: Stamp) -> Result<Position> {
     first(room, &|head| head.at >= at)
 }
 
-/// The line of that number, if the log has it whole and committed.
+/// The line with this number, if it is complete and committed.
 pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
     let at = first(room, &|head| head.seq >= seq)?;
     if at >= log::committed(room)? {
@@ -49,7 +50,7 @@ pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
     Ok(line.filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
 }
 
-/// The first line whose head is `reached`, which all behind it are too.
+/// The first line that satisfies `reached`. All later lines satisfy it too.
 fn first(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
     let Some(segment) = segment_before(room, reached)? else { return Ok(START) };
     let mut end = start_before(room, segment, reached)?;
@@ -63,14 +64,14 @@ fn first(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
     Ok(end)
 }
 
-/// The last segment whose first line is before the place; `None` if no segment is.
+/// The last segment whose first line does not satisfy `reached`. `None` if there is no such segment.
 fn segment_before(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Option<u32>> {
     let segments = log::segments(room)?;
     let (mut low, mut high) = (0, segments.len());
     while low < high {
         let middle = low.midpoint(high);
         let line = log::read_one(room, Position { segment: segments[middle], offset: 0 })?;
-        // One that has no line yet, or a damaged one, begins nowhere: the place is sought before it.
+        // A segment without a valid first line cannot be compared, so the search continues in the segment before it.
         match line.and_then(|line| head(&line.bytes)) {
             Some(head) if !reached(&head) => low = middle + 1,
             _ => high = middle,
@@ -79,7 +80,8 @@ fn segment_before(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Option<
     Ok(low.checked_sub(1).map(|before| segments[before]))
 }
 
-/// The start of a line of a segment that is before the place, and near it where the segment can be read from its middle.
+/// The start of a line before the searched position. It is close to that position if the segment can be read from its
+/// middle.
 fn start_before(room: &Dir, segment: u32, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
     const NEAR: u64 = 64 << 10;
     let mut start = Position { segment, offset: 0 };
@@ -103,7 +105,8 @@ mod tests {
     use crate::log::Log;
     use crate::message::record::{Event, Record};
 
-    /// A log of this many records, a second apart, with bodies of many sizes, in segments of at most `lines` lines.
+    /// A log with this many records, one per second, with bodies of various sizes, in segments of at most `lines`
+    /// lines.
     fn room(records: u64, lines: u64) -> (tempfile::TempDir, Dir) {
         let temporary = tempfile::tempdir().expect("a directory");
         let dir = Dir::open(temporary.path()).expect("it opens");

@@ -1,4 +1,4 @@
-//! Reading much of the log fast: some segments at a time, in big blocks, from which only lines that may matter are taken.
+//! Reading much of the log fast: several segments in parallel, in large blocks, with only the matching lines parsed.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
@@ -12,25 +12,25 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// How much is read at once.
+/// The size of one read.
 const BLOCK: usize = 1 << 20;
-/// How many blocks a reader may be ahead of whoever takes them.
+/// How many blocks a reader may be ahead of the consumer.
 const BLOCKS_AHEAD: usize = 8;
-/// No more readers than this, whatever the machine has: beyond it, memory is what they wait for.
+/// The most reader threads. With more of them, memory bandwidth is the limit.
 const READERS: usize = 8;
 
-/// What came of a part of the log.
+/// The result of one block of the log.
 pub struct Block<T> {
-    /// How many bytes of log it had.
+    /// The size of the block in bytes.
     pub bytes: u64,
-    /// What was taken from it, in the order of the log.
+    /// The values found in it, in the order of the log.
     pub found: Vec<T>,
 }
 
-/// The blocks of a scan, in the order of the log. When it is dropped, the reading ends.
+/// An iterator over the blocks of a scan, in the order of the log. Dropping it stops the readers.
 pub struct Scan<T> {
     job: Arc<Job<T>>,
-    /// Segments that nobody reads yet.
+    /// Segments that no reader has started.
     left: VecDeque<u32>,
     readers: VecDeque<Receiver<Result<Block<T>>>>,
     most: usize,
@@ -45,12 +45,12 @@ struct Job<T> {
     take: Take<T>,
 }
 
-/// What makes something of a line that stands at a position.
+/// Makes a value from a line and its position.
 type Take<T> = Box<dyn Fn(&[u8], Position) -> Option<T> + Send + Sync>;
 type Blocks<T> = SyncSender<Result<Block<T>>>;
 
-/// Reads the committed lines from `from` on, up to `to` if that is given. Only those that match the sieve are given to
-/// `take`, which runs in several threads; the sieve must not match a line end.
+/// Reads the committed lines from `from` to `to`, or to the end of the log. Lines that match the sieve are passed to
+/// `take`, which runs in several threads. The sieve must not match a line break.
 pub fn scan<T: Send + 'static>(
     room: &Dir,
     (from, to): (Position, Option<Position>),
@@ -72,7 +72,7 @@ pub fn scan<T: Send + 'static>(
 }
 
 impl<T> Scan<T> {
-    /// About how many bytes there are to be read.
+    /// The approximate number of bytes to read.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -119,7 +119,7 @@ impl<T> Job<T> {
         let end = if self.to.segment == segment { self.to.offset } else { u64::MAX };
         match log::length(&self.room, segment)? {
             Some(_) => match self.plain(at, end, blocks) {
-                // It was packed away meanwhile.
+                // The segment was archived meanwhile.
                 Err(e) if e.errno() == Some(libc::ENOENT) => self.packed(at, end, blocks),
                 done => done,
             },
@@ -127,7 +127,7 @@ impl<T> Job<T> {
         }
     }
 
-    /// Reads a segment that stands as it was written.
+    /// Reads an unpacked segment.
     fn plain(&self, mut at: Position, end: u64, blocks: &Blocks<T>) -> Result<()> {
         let name = layout::segment(at.segment);
         let dir = self.room.sub(layout::LOG)?;
@@ -137,7 +137,7 @@ impl<T> Job<T> {
         let (mut held, mut filled) = (vec![0; BLOCK], 0);
         loop {
             if filled == held.len() {
-                // No record is that long: a damaged log.
+                // No valid record is this long: the log is damaged.
                 if held.len() as u64 > limits::MESSAGE_BYTES_MOST * 2 {
                     (at.offset, filled) = (at.offset + filled as u64, 0);
                 }
@@ -160,7 +160,7 @@ impl<T> Job<T> {
         }
     }
 
-    /// Reads a segment as the log gives it, line by line.
+    /// Reads a packed segment line by line.
     fn packed(&self, at: Position, end: u64, blocks: &Blocks<T>) -> Result<()> {
         let (mut held, mut begins) = (Vec::with_capacity(BLOCK), at);
         for line in log::read(&self.room, at)? {
@@ -180,7 +180,7 @@ impl<T> Job<T> {
         Ok(())
     }
 
-    /// Takes what is wanted from whole lines, and hands it on; breaks if nobody wants any more.
+    /// Passes the matching lines of a block to `take`, and sends the results. Breaks if the consumer has ended.
     fn block(&self, lines: &[u8], begins: Position, blocks: &Blocks<T>) -> ControlFlow<()> {
         let mut found = Vec::new();
         let mut from = 0;
@@ -205,16 +205,16 @@ impl<T> Job<T> {
     }
 }
 
-/// A sieve that lets through every line with one of these texts in it, or `None` for too many of them.
+/// A sieve that matches every line with one of these texts. `None` if there are too many texts.
 pub fn sieve(texts: &[String]) -> Result<Option<Regex>> {
     const MANY: usize = 64;
     if texts.is_empty() || texts.len() > MANY {
         return Ok(None);
     }
     let each: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
-    // Each text was measured before; only texts of absurd length make a pattern that can't be compiled.
+    // Each text was checked before, so only extremely long texts fail here.
     Regex::new(&each.join("|")).map(Some).map_err(|e| Error::Usage {
-        what: format!("these can't be looked up: {e}"),
-        cure: "give fewer or shorter ones".into(),
+        what: format!("cannot search for these texts: {e}"),
+        cure: "search for fewer or shorter texts".into(),
     })
 }

@@ -1,4 +1,4 @@
-//! Looking a message up: what a reference means, among what somebody may see, archived or not.
+//! Looking up messages: resolving a reference among the messages that a reader may see, archived or not.
 
 mod past;
 
@@ -16,19 +16,20 @@ use crate::message::reference::{Chosen, Fit, Reference, choose};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A message, and where its line begins.
+/// A message, and the position of its line.
 pub type Placed = (Past, Position);
 
-/// Why a reference means no one message.
+/// Why a reference does not identify one message.
 #[derive(Debug, Clone)]
 pub enum Unclear {
-    /// There is none that it could mean.
+    /// No message matches.
     Missing,
-    /// It could mean any of these.
+    /// Several messages match.
     Several(Vec<Past>),
 }
 
-/// How often whoever must not be kept busy may look through the whole log: after each time it rests ten times as long.
+/// Limits how often a caller that must stay responsive reads the whole log: after each search it pauses ten times as
+/// long as the search took.
 #[derive(Debug, Default)]
 pub struct Pace {
     again: Option<Instant>,
@@ -39,8 +40,8 @@ impl Pace {
         let now = Instant::now();
         match self.again {
             Some(again) if again > now => Err(Error::Busy {
-                what: "an acknowledgement names a message that only the whole log can show".into(),
-                cure: "it is looked up in a moment; name messages as #12 to have them found at once".into(),
+                what: "an acknowledgement refers to a message that requires a search of the whole log".into(),
+                cure: "it will be searched shortly; refer to messages as #12 to find them immediately".into(),
             }),
             _ => Ok(now),
         }
@@ -52,10 +53,10 @@ impl Pace {
     }
 }
 
-/// The message that each reference means, among what these eyes may see.
+/// Resolves each reference among the messages that `eyes` may see.
 ///
-/// Where a state is given, its ids find a message fast that stands in `log/`, and only what they don't have is looked for in
-/// the whole log: all of it in one pass, in which only lines are parsed that may be meant.
+/// The ids of a state find messages in `log/` quickly. The other references are searched in the whole log, in one pass
+/// that parses only candidate lines.
 pub fn find(
     room: &Dir,
     state: Option<&State>,
@@ -86,14 +87,14 @@ pub fn find(
     Ok(found.into_iter().map(|found| one(eyes, found)).collect())
 }
 
-/// The same for one reference, without a state; an error where it means no one message.
+/// Resolves one reference without a state. An error if it does not identify one message.
 pub fn one_of(room: &Dir, eyes: &Eyes, reference: &str) -> Result<Past> {
     let found = find(room, None, eyes, &[reference.to_owned()], &mut Pace::default())?.pop();
     let found = found.unwrap_or(Err(Unclear::Missing));
     found.map(|(past, _)| past).map_err(|unclear| unclear.error(eyes, reference))
 }
 
-/// The name of the thread that a message belongs to, where a number names one; else the name as it stands.
+/// The thread of the message that `name` identifies by number. Otherwise `name` itself.
 pub fn thread_name(room: &Dir, eyes: &Eyes, name: &str) -> Result<String> {
     let Some(seq) = Reference::parse(name).and_then(|reference| reference.seq()) else { return Ok(name.to_owned()) };
     match find::by_seq(room, seq)?.and_then(|line| Past::read(&line.bytes)).filter(|past| eyes.see(past)) {
@@ -104,7 +105,7 @@ pub fn thread_name(room: &Dir, eyes: &Eyes, name: &str) -> Result<String> {
 }
 
 fn one(eyes: &Eyes, mut found: Vec<(Fit, Placed)>) -> std::result::Result<Placed, Unclear> {
-    // Who sees everything means the own messages first.
+    // For a reader who may see all messages, its own messages take precedence.
     for fit in [Fit::Whole, Fit::Beginning] {
         let own = |(of, (past, _)): &(Fit, Placed)| *of == fit && eyes.is_theirs(past);
         if found.iter().any(own) {
@@ -118,7 +119,7 @@ fn one(eyes: &Eyes, mut found: Vec<(Fit, Placed)>) -> std::result::Result<Placed
     }
 }
 
-/// What is found without looking through the log: by its number, and by its whole id in a state.
+/// Searches without reading the whole log: by number, and by full id in a state.
 fn nearby(room: &Dir, state: Option<&State>, eyes: &Eyes, reference: &Reference) -> Result<Vec<(Fit, Placed)>> {
     let mut found: Vec<(Fit, Placed)> = Vec::new();
     let mut add = |line: Option<Line>| {
@@ -143,7 +144,7 @@ fn nearby(room: &Dir, state: Option<&State>, eyes: &Eyes, reference: &Reference)
     Ok(found)
 }
 
-/// One pass over the log. Of messages whose id only begins like this, some are enough to say that it is ambiguous.
+/// One pass over the log. For a prefix of an id, a few matches suffice to report that it is ambiguous.
 fn in_whole_log(room: &Dir, eyes: &Eyes, sought: Vec<(usize, Reference)>) -> Result<Vec<(usize, Fit, Placed)>> {
     let texts: Vec<String> =
         sought.iter().filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?))).collect();
@@ -166,7 +167,7 @@ fn in_whole_log(room: &Dir, eyes: &Eyes, sought: Vec<(usize, Reference)>) -> Res
 }
 
 impl Unclear {
-    /// As the error of a command.
+    /// The error for a command.
     pub fn error(&self, eyes: &Eyes, reference: &str) -> Error {
         let (what, cure) = self.words(eyes, reference);
         match self {
@@ -175,7 +176,7 @@ impl Unclear {
         }
     }
 
-    /// As a reason for which a message is refused.
+    /// The problem for a rejected message.
     pub fn problem(&self, eyes: &Eyes, reference: &str) -> Problem {
         let (what, fix) = self.words(eyes, reference);
         match self {
@@ -199,11 +200,11 @@ impl Unclear {
     }
 }
 
-/// How to name a message.
+/// The forms of a reference.
 const SPELLINGS: &str = "write its number as #12, its id, the beginning of its id, or SENDER/ID; `mailbag list` and `mailbag log` show them";
 
-/// That a reference is ambiguous, and what it could mean.
+/// The error text and the next step for an ambiguous reference.
 pub fn several(reference: &str, names: impl Iterator<Item = String>) -> (String, String) {
     let names: Vec<String> = names.take(limits::PROBLEMS).collect();
-    (format!("{reference} is ambiguous: it means several messages"), format!("write one of {}", names.join(", ")))
+    (format!("{reference} is ambiguous: several messages match"), format!("write one of {}", names.join(", ")))
 }

@@ -1,4 +1,4 @@
-//! A message as the log has it, and who may look at it.
+//! A message as the log records it, and who may see it.
 
 use crate::message::record::{Event, Record};
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
@@ -6,18 +6,18 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// A message that was accepted, or that the router wrote itself.
+/// An accepted message, or a message that the router wrote.
 #[derive(Debug, Clone, Serialize)]
 pub struct Past {
     /// The number of its record in the log.
     pub seq: u64,
-    /// When it was accepted.
+    /// The accept time.
     pub accepted_at: String,
     /// Its id.
     pub id: String,
-    /// Who wrote it.
+    /// The sender.
     pub from: Arc<str>,
-    /// The agents that got a copy.
+    /// The agents that received a copy.
     pub recipients: Vec<Arc<str>>,
     /// Its type.
     #[serde(rename = "type")]
@@ -26,29 +26,29 @@ pub struct Past {
     pub priority: String,
     /// Its channel.
     pub channel: String,
-    /// What it is about.
+    /// Its subject.
     pub subject: Option<String>,
     /// The first line of its body.
     pub preview: Option<String>,
-    /// Its conversation.
+    /// Its thread.
     pub thread_id: Option<String>,
-    /// The message that it answers.
+    /// The message to which it replies.
     pub in_reply_to: Option<String>,
-    /// Does its sender wait for an answer?
+    /// Does its sender want an answer?
     pub requires_response: bool,
-    /// Every field, as it was sent.
+    /// Every field as it was sent.
     #[serde(skip)]
     pub message: Map<String, Value>,
 }
 
 impl Past {
-    /// The message of a line of the log; `None` if the line is about none.
+    /// Reads the message of a log line. `None` if the line has no message.
     pub fn read(line: &[u8]) -> Option<Past> {
         Past::of(serde_json::from_slice(line).ok()?)
     }
 
     fn of(record: Record) -> Option<Past> {
-        if !matches!(record.event, Event::Accepted | Event::Refused | Event::Notice) {
+        if !matches!(record.event, Event::Accepted | Event::Rejected | Event::Notice) {
             return None;
         }
         let message: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
@@ -72,7 +72,7 @@ impl Past {
         })
     }
 
-    /// Did this agent send it or get a copy?
+    /// Did this agent send it or receive a copy?
     pub fn concerns(&self, agent: &str) -> bool {
         &*self.from == agent || self.recipients.iter().any(|recipient| &**recipient == agent)
     }
@@ -83,7 +83,8 @@ impl Past {
     }
 }
 
-/// Who looks: an agent sees what it sent and what it got; the human, and whoever looks without a name, sees all.
+/// The view of a reader: an agent sees the messages that it sent or received; the human, and a reader without a name,
+/// see all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Eyes {
     agent: Option<String>,
@@ -91,30 +92,30 @@ pub struct Eyes {
 }
 
 impl Eyes {
-    /// Of nobody in particular.
+    /// A reader without a name.
     pub const ALL: Eyes = Eyes { agent: None, all: true };
 
-    /// Of that agent or of the human.
+    /// The view of an agent or of the human.
     pub fn of(agent: &str) -> Eyes {
         Eyes { agent: Some(agent.to_owned()), all: agent == id::HUMAN }
     }
 
-    /// Of that agent alone, also if it is the human.
+    /// The view of one agent only, even if it is the human.
     pub fn only(agent: &str) -> Eyes {
         Eyes { agent: Some(agent.to_owned()), all: false }
     }
 
-    /// Is it for them?
+    /// May this reader see the message?
     pub fn see(&self, past: &Past) -> bool {
         self.all || self.is_theirs(past)
     }
 
-    /// Did they send it or get a copy?
+    /// Did this reader send the message or receive a copy?
     pub fn is_theirs(&self, past: &Past) -> bool {
         self.agent.as_ref().is_some_and(|agent| past.concerns(agent))
     }
 
-    /// The agent, where they see nothing but its own.
+    /// The agent, if the reader sees only its own messages.
     pub fn only_of(&self) -> Option<&str> {
         self.agent.as_deref().filter(|_| !self.all)
     }

@@ -1,7 +1,7 @@
-//! The checkpoint: a digest-checked copy of the state, so that a start reads only the log's tail.
+//! The checkpoint: a saved state with a digest, so that a start reads only the end of the log.
 //!
-//! It is a cache. One that is missing, damaged, of another version, or that doesn't fit the log is not used, and the
-//! state is made from the whole log.
+//! It is a cache. A checkpoint that is missing, damaged, of another version or that does not match the log is ignored,
+//! and the state is built from the whole log.
 
 use super::mailboxes::{Mailboxes, Sizes};
 use super::{Activity, Begun, Counts, Ids, Open, State, Timed, Timers};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 const VERSION: u32 = 5;
 
-/// The first line of the file's body; the ids and the copies follow it as raw entries.
+/// The first line of the body. The ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
 struct Head {
     version: u32,
@@ -45,12 +45,12 @@ struct Head {
 }
 
 impl State {
-    /// Writes the checkpoint. Survives a kill at any instant: the old one or the new one stands.
+    /// Writes the checkpoint. After a kill, either the old or the new checkpoint exists.
     pub fn save(&self, room: &Dir) -> Result<()> {
         room.replace(layout::CHECKPOINT, &self.checkpoint())
     }
 
-    /// What the checkpoint's file holds.
+    /// The content of the checkpoint's file.
     pub fn checkpoint(&self) -> Vec<u8> {
         let mut raw = self.ids.bytes();
         let ids = raw.len();
@@ -86,13 +86,13 @@ impl State {
     }
 }
 
-/// The state as of the checkpoint, if there is one that is whole. Whether it fits the log is not asked.
+/// The state in the checkpoint, if the checkpoint is intact. Does not check whether it matches the log.
 pub fn saved(room: &Dir) -> Option<State> {
     let file = room.read(layout::CHECKPOINT, limits::CHECKPOINT_MOST).ok()??;
     read(&file)
 }
 
-/// The state as of the checkpoint, if there is one that is whole; and whether it fits the log.
+/// The state in the checkpoint, if the checkpoint is intact, and whether it matches the log.
 pub(super) fn load(room: &Dir) -> Result<Option<(State, bool)>> {
     let Some(state) = saved(room) else { return Ok(None) };
     let last = log::read_one(room, state.last)?;

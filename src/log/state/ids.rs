@@ -1,16 +1,16 @@
-//! Which (sender, id) the log holds, and where: 16 bytes for each, so that a million are small.
+//! An index from (sender, id) to a position in the log. It has 16 bytes per entry, so that a million entries are small.
 
 use crate::log::Position;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
-/// From the hash of (sender, id) to the record's place in the log. Two pairs with the same hash take neighbouring
-/// keys; the record itself tells them apart, so whoever finds a place must look there.
+/// Maps the hash of (sender, id) to the record's position. Two pairs with the same hash use neighbouring keys, so a
+/// caller must compare the record itself.
 #[derive(Debug, Clone, Default)]
 pub struct Ids(HashMap<u64, u64>);
 
 impl Ids {
-    /// Remembers where the record of (sender, id) stands.
+    /// Stores the position of the record of (sender, id).
     pub fn insert(&mut self, sender: &str, id: &str, at: Position) {
         let mut key = key(sender, id);
         while self.0.contains_key(&key) {
@@ -19,13 +19,14 @@ impl Ids {
         self.0.insert(key, pack(at));
     }
 
-    /// Where records that may be of (sender, id) stand; usually none.
+    /// The positions of records that may match (sender, id); usually none.
     pub fn places<'a>(&'a self, sender: &str, id: &str) -> impl Iterator<Item = Position> + use<'a> {
         let first = key(sender, id);
         (0..).map_while(move |step| self.0.get(&first.wrapping_add(step))).map(|&place| unpack(place))
     }
 
-    /// Forgets those whose segments are not among these. One with a neighbour stays, since it may be the neighbour's way.
+    /// Removes the entries whose segments are not in this list. An entry with a neighbour stays, because the neighbour
+    /// may be found through it.
     pub fn forget_all_but(&mut self, segments: &[u32]) {
         let is_old = |place: u64| segments.binary_search(&unpack(place).segment).is_err();
         let old = self.0.iter().filter(|&(key, &place)| is_old(place) && !self.0.contains_key(&key.wrapping_add(1)));
@@ -35,29 +36,29 @@ impl Ids {
         self.0.shrink_to_fit();
     }
 
-    /// How many are remembered.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Is none remembered?
+    /// Is the index empty?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Every entry as 16 bytes, in no order.
+    /// All entries as 16 bytes each, in no order.
     pub(super) fn bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|(key, place)| [key.to_le_bytes(), place.to_le_bytes()]).flatten().collect()
     }
 
-    /// Reads what [`Ids::bytes`] gave.
+    /// Reads the output of [`Ids::bytes`].
     pub(super) fn from_bytes(bytes: &[u8]) -> Ids {
         let number = |half: &[u8]| half.iter().rev().fold(0u64, |n, &byte| n << 8 | u64::from(byte));
         Ids(bytes.chunks_exact(16).map(|entry| (number(&entry[..8]), number(&entry[8..]))).collect())
     }
 }
 
-// A hash that nobody can aim at cheaply, and that stays the same from one build to the next.
+// A hash with collisions that are expensive to find, and with the same value in every build.
 fn key(sender: &str, id: &str) -> u64 {
     let hash = Sha256::new().chain_update(sender).chain_update([0]).chain_update(id).finalize();
     hash.iter().take(8).fold(0, |n, &byte| n << 8 | u64::from(byte))
@@ -81,7 +82,7 @@ mod tests {
         for n in 0..100u64 {
             ids.insert("alice", &n.to_string(), Position { segment: 1 + (n / 50) as u32, offset: n });
         }
-        // The same hash once more: its place is found by way of the first one's.
+        // The same hash again: its position is found through the first one's key.
         ids.insert("alice", "7", Position { segment: 2, offset: 700 });
         ids.forget_all_but(&[2, 3]);
         assert_eq!((ids.len(), ids.places("alice", "3").count()), (52, 0));

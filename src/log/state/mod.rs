@@ -1,4 +1,4 @@
-//! What the log amounts to: the state that the router needs, folded from the log's records.
+//! The state: what the router needs to know from the log, built by applying the log's records in order.
 
 mod checkpoint;
 mod ids;
@@ -19,80 +19,80 @@ use crate::disk::layout;
 use crate::log::Position;
 use crate::message::id;
 use crate::message::record::{Act, Event, Group, Hash, NO_HASH, Record};
-use crate::message::status::{Climb, Status};
+use crate::message::status::{Receipt, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What a notice is about that tells a sender who has not read its message in time: this word, and the record.
+/// The subject of a notice to the sender of a message that expired unread: this word and the record.
 pub const EXPIRED: &str = "expired";
-/// What a notice is about that tells supervisors that a message is not answered.
+/// The subject of a notice to supervisors about an unanswered message.
 pub const OVERDUE: &str = "overdue";
-/// What a notice is about that tells the human at last.
+/// The subject of the last notice about an unanswered message, to the human.
 pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
 
-/// The state after the last whole batch of the log.
+/// The state after the last complete batch of the log.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// The room's id, as the log's first record gives it.
+    /// The room's id from the log's first record.
     pub room: Option<String>,
     /// The last record's number; 0 for an empty log.
     pub seq: u64,
-    /// The last batch's number.
+    /// The number of the last batch.
     pub batch: u64,
-    /// The last record's accept time.
+    /// The accept time of the last record.
     pub at: Stamp,
     /// The hash of the last line.
     pub prev: Hash,
     /// The highest claim number that any record names.
     pub claim: u64,
-    /// Records not settled yet: their copies may still stand in `spool/stage`, their claims in `spool/claim`.
+    /// Records that are not settled: their copies may still be in `spool/stage`, and their claims in `spool/claim`.
     pub open: BTreeMap<u64, Open>,
-    /// What notices were already sent about.
+    /// The subjects of all notices that were sent.
     pub heard: BTreeSet<String>,
-    /// When each agent's last message was accepted.
+    /// The accept time of each agent's last message.
     pub active: BTreeMap<Arc<str>, Stamp>,
-    /// Everybody's other signs of life.
+    /// The other activity of all agents.
     pub activity: Activity,
-    /// The last message that each channel shows.
+    /// The last message of each channel's conversation.
     pub channels: BTreeMap<Arc<str>, u64>,
-    /// How many records of each kind there are.
+    /// The number of records of each kind.
     pub counts: Counts,
-    /// Which (sender, id) the log holds, and where.
+    /// The index of (sender, id).
     pub ids: Ids,
-    /// How everybody's copies stand.
+    /// The status of all copies.
     pub mailboxes: Mailboxes,
-    /// What has its time.
+    /// Messages with a deadline.
     pub timers: Timers,
-    /// Claims whose lines are routed in several batches, and how far each is.
+    /// Claims whose lines are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, Begun>,
-    /// Where the last line begins.
+    /// The position of the last line.
     pub last: Position,
-    /// Where the next line will begin.
+    /// The position of the next line.
     pub end: Position,
 }
 
-/// How many messages the log holds, by what became of them.
+/// The number of messages in the log, by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Accepted messages.
     pub accepted: u64,
-    /// Copies made of them.
+    /// Copies of accepted messages.
     pub copies: u64,
-    /// Refused files.
+    /// Rejected files.
     pub refused: u64,
-    /// Messages that came again.
+    /// Duplicate messages.
     pub duplicates: u64,
 }
 
-/// How far a claim is whose lines are routed in several batches.
+/// The progress of a claim whose lines are routed in several batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
-    /// The last line that has a record.
+    /// The last line with a record.
     pub line: u32,
     /// Do further lines follow?
     pub more: bool,
-    /// Was every line so far refused?
+    /// Was every line so far rejected?
     refused: bool,
     /// The record of that line.
     seq: u64,
@@ -103,45 +103,45 @@ pub struct Begun {
 pub struct Open {
     /// The record's number.
     pub seq: u64,
-    /// What it is.
+    /// The kind of the record.
     pub event: Event,
     /// Its accept time in microseconds since 1970.
     pub at: i64,
     /// The claim to retire: a file name in `spool/claim`.
     pub claim: Option<String>,
-    /// Which line of the claim it is, where that holds a message a line.
+    /// The line of the claim, for a file with one message per line.
     #[serde(default)]
     pub line: Option<u32>,
-    /// Who wrote the message that is delivered.
+    /// The sender of the delivered message.
     pub from: Arc<str>,
-    /// That message's id.
+    /// The id of the delivered message.
     pub id: String,
-    /// Who gets it.
+    /// The recipients.
     pub to: Vec<Group>,
-    /// What the router has to do for it.
+    /// The router's own action for it.
     #[serde(default)]
     pub act: Option<Act>,
 }
 
-/// A staged file and where it goes.
+/// A staged file and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// Its name in `spool/stage`.
     pub staged: String,
-    /// Which of the agent's directories it goes to.
+    /// The kind of target directory.
     pub place: Place,
-    /// The agent whose directory that is.
+    /// The agent that owns the target directory.
     pub agent: Arc<str>,
-    /// Its name there.
+    /// The file name in the target directory.
     pub name: Arc<str>,
 }
 
-/// Which of an agent's directories a staged file goes to.
+/// The kind of an agent's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// `inbox/<agent>`: a copy.
     Inbox,
-    /// `rejected/<agent>`: the explanation of a refusal.
+    /// `rejected/<agent>`: the explanation of a rejection.
     Rejected,
 }
 
@@ -181,7 +181,7 @@ impl Default for State {
 }
 
 impl State {
-    /// Takes in one more record, which stands at `at` in the log as a line of `length` bytes with this hash.
+    /// Applies one more record: the line at `at` with this length and hash.
     pub fn apply(&mut self, record: Record, at: Position, length: u64, hash: Hash) {
         let stamp = record.stamp();
         (self.seq, self.batch, self.at, self.prev) = (record.seq, record.batch, stamp, hash);
@@ -189,9 +189,9 @@ impl State {
         let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
         self.claim = self.claim.max(number);
         record.settled.iter().for_each(|&(from, to)| self.settle(from, to));
-        self.climb(&record.rungs, true);
-        let seen = record.rungs.iter().filter(|climb| climb.status == Status::Seen);
-        seen.for_each(|climb| self.activity.read(&climb.agent, stamp));
+        self.advance(&record.receipts, true);
+        let seen = record.receipts.iter().filter(|receipt| receipt.status == Status::Seen);
+        seen.for_each(|receipt| self.activity.read(&receipt.agent, stamp));
         match record.event {
             Event::Room => self.room = record.room,
             Event::Receipts | Event::Settled => {}
@@ -205,8 +205,8 @@ impl State {
                 self.shown(&record, stamp);
                 self.open_up(record, stamp, at);
             }
-            Event::Refused | Event::Duplicate | Event::Notice => {
-                self.counts.refused += u64::from(record.event == Event::Refused);
+            Event::Rejected | Event::Duplicate | Event::Notice => {
+                self.counts.refused += u64::from(record.event == Event::Rejected);
                 self.counts.duplicates += u64::from(record.event == Event::Duplicate);
                 record.about.iter().for_each(|about| self.hear(about, stamp));
                 self.open_up(record, stamp, at);
@@ -214,14 +214,14 @@ impl State {
         }
     }
 
-    // What an accepted message does to earlier ones, and what is to come of itself.
+    // Applies the effects of an accepted message on earlier messages, and its own deadlines.
     fn follow(&mut self, record: &Record, stamp: Stamp, at: Position) {
         let Some(from) = &record.from else { return };
         if let Some(answered) = record.answers {
             self.timers.answered(answered, from);
         }
-        if let Some(Act::Ack(climbs)) = &record.act {
-            self.climb(climbs, false);
+        if let Some(Act::Ack(receipts)) = &record.act {
+            self.advance(receipts, false);
         }
         let micros = |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
         let (answer, ack) = (micros(&record.answer_by), micros(&record.ack_by));
@@ -241,17 +241,17 @@ impl State {
         }
     }
 
-    fn climb(&mut self, climbs: &[Climb], left: bool) {
-        for Climb { status, agent, seqs } in climbs {
+    fn advance(&mut self, receipts: &[Receipt], left: bool) {
+        for Receipt { status, agent, seqs } in receipts {
             let left = left && *status != Status::Announced;
             for &seq in seqs {
-                self.mailboxes.climb(agent, seq, *status, left);
-                self.timers.climbed(seq, agent, *status);
+                self.mailboxes.advance(agent, seq, *status, left);
+                self.timers.reached(seq, agent, *status);
             }
         }
     }
 
-    // What a notice was about: told once, of a message whose time came or of anything else.
+    // Notes the subject of a notice, and updates the deadline of the message concerned.
     fn hear(&mut self, about: &str, at: Stamp) {
         let timed = about.split_once(' ').and_then(|(what, seq)| Some((what, seq.parse().ok()?)));
         match timed {
@@ -262,7 +262,7 @@ impl State {
         }
     }
 
-    /// Forgets the ids in segments that were archived.
+    /// Removes the ids of archived segments from the index.
     pub fn forget_archived_ids(&mut self, room: &crate::disk::Dir) -> crate::base::error::Result<()> {
         let live = crate::log::live(room)?;
         if live.first() != Some(&1) || live.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
@@ -271,7 +271,7 @@ impl State {
         Ok(())
     }
 
-    /// When an agent last sent something, or took mail out of its inbox.
+    /// The time of an agent's last activity: it sent a message, or mail left its inbox.
     pub fn last_seen(&self, agent: &str) -> Option<Stamp> {
         self.active.get(agent).copied().max(self.activity.read_at(agent))
     }
@@ -287,7 +287,7 @@ impl State {
         }
     }
 
-    // A claim is begun by a record that says that more lines follow; its later records move it on.
+    // Starts or updates the progress of a claim with several lines.
     fn count_line(&mut self, record: &Record) {
         let (Some(claim), Some(line)) = (&record.claim, record.line) else { return };
         let before = self.begun.get(claim).map(|begun| begun.refused);
@@ -295,12 +295,12 @@ impl State {
             return;
         }
         let open = || self.open.values().rev().take_while(|open| open.claim.as_ref() == Some(claim));
-        let before = before.unwrap_or_else(|| open().all(|open| open.event == Event::Refused));
-        let refused = before && record.event == Event::Refused;
+        let before = before.unwrap_or_else(|| open().all(|open| open.event == Event::Rejected));
+        let refused = before && record.event == Event::Rejected;
         self.begun.insert(claim.clone(), Begun { line, more: record.more, refused, seq: record.seq });
     }
 
-    /// The line behind which a claim goes on, if it was begun and has further lines.
+    /// The last routed line of a claim that has further lines.
     pub fn goes_on_behind(&self, claim: &str) -> Option<u32> {
         self.begun.get(claim).filter(|begun| begun.more).map(|begun| begun.line)
     }
@@ -328,8 +328,8 @@ impl State {
         self.open.insert(open.seq, open);
     }
 
-    /// Was everything refused that this record's claim holds? Lines that went in one batch stand next to each other, and
-    /// all are open until the first of them is retired.
+    /// Was everything in this record's claim rejected? The records of lines from one batch are consecutive, and all
+    /// stay open until the first of them is retired.
     pub fn is_all_refused(&self, open: &Open) -> bool {
         if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
             return begun.refused;
@@ -337,7 +337,7 @@ impl State {
         let same = |other: &&Open| other.claim == open.claim;
         let before = self.open.range(..open.seq).rev().map(|(_, open)| open).take_while(same);
         let behind = self.open.range(open.seq..).map(|(_, open)| open).take_while(same);
-        before.chain(behind).all(|open| open.event == Event::Refused)
+        before.chain(behind).all(|open| open.event == Event::Rejected)
     }
 
     fn settle(&mut self, from: u64, to: u64) {
@@ -348,16 +348,16 @@ impl State {
 }
 
 impl Open {
-    /// The number and outbox of its claim; 0 for what the router wrote itself.
+    /// The fields of the claim's name. `None` for a message that the router wrote.
     pub fn claimed(&self) -> Option<layout::ClaimName<'_>> {
         self.claim.as_deref().and_then(layout::read_claim)
     }
 
-    /// Every staged file of this record, and where each goes.
+    /// Every staged file of this record, with its target.
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         let claimed = self.claimed();
         let number = claimed.map_or(0, |claim| claim.number);
-        let explanation = claimed.filter(|_| self.event == Event::Refused).map(|claim| Delivery {
+        let explanation = claimed.filter(|_| self.event == Event::Rejected).map(|claim| Delivery {
             staged: layout::staged_explanation(self.seq, number),
             place: Place::Rejected,
             agent: claim.agent.into(),
@@ -377,8 +377,7 @@ impl Open {
         explanation.into_iter().chain(copies)
     }
 
-    /// Where its claim goes when everything is delivered: directory and name. `refused` says that nothing of it was
-    /// good.
+    /// The target of the claim after delivery: directory and name. `refused` means that nothing in it was accepted.
     pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
         let claim = self.claimed()?;
         let directory = if refused { layout::rejected(claim.agent) } else { layout::sent(claim.agent) };

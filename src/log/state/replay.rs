@@ -1,4 +1,5 @@
-//! From the log's bytes to its state: whole batches count, a damaged last batch is told from damage further back.
+//! Building the state from the log's bytes. Only complete batches count, and a damaged last batch is distinguished from
+//! earlier damage.
 
 use super::{State, checkpoint};
 use crate::base::error::{Error, Result};
@@ -7,62 +8,63 @@ use crate::log;
 use crate::log::{Line, Position};
 use crate::message::record::{Record, hex};
 
-/// The state, and what is wrong with the log's last batch, if anything.
+/// The state, and the damage of the last batch, if there is any.
 pub struct Replayed {
-    /// The state after the last whole batch.
+    /// The state after the last complete batch.
     pub state: State,
-    /// Damage in the last batch. What stands from there on was never committed.
+    /// Damage in the last batch. The log from there on was never committed.
     pub damage: Option<Damage>,
-    /// How many bytes of log were read, from the checkpoint on.
+    /// How many bytes of log were read after the checkpoint.
     pub read: u64,
-    /// The last whole batch; `None` where the checkpoint has it, which is written behind its sync.
+    /// The last complete batch. `None` if the checkpoint includes it: a checkpoint is written only after the batch's
+    /// sync.
     pub last: Option<Last>,
-    /// The room and the last record of a checkpoint that does not fit the log.
+    /// The room and the last record of a checkpoint that does not match the log.
     ahead: Option<(Option<String>, u64)>,
 }
 
 impl Replayed {
-    /// The last record that the log held when the checkpoint was made, if the log ends before it now.
+    /// The last record at the time of the checkpoint, if the log now ends before it.
     pub fn rolled_back_from(&self) -> Option<u64> {
         let (room, seq) = self.ahead.as_ref()?;
         (*seq > self.state.seq && (*room == self.state.room || self.state.seq == 0)).then_some(*seq)
     }
 }
 
-/// The last whole batch of the log. Its sync may have failed.
+/// The last complete batch of the log. Its sync may have failed.
 #[derive(Debug, Clone, Copy)]
 pub struct Last {
-    /// Where it begins.
+    /// Its start.
     pub from: Position,
     /// The number of its first record.
     pub seq: u64,
 }
 
-/// Where a last batch begins that is not whole, and why it isn't.
+/// The start of an incomplete last batch, and the reason.
 #[derive(Debug)]
 pub struct Damage {
-    /// Where the batch begins.
+    /// The start of the batch.
     pub from: Position,
     /// What is wrong with it.
     pub what: String,
 }
 
-/// Reads the log from the checkpoint on, or from its start if there is no checkpoint that fits.
+/// Reads the log after the checkpoint, or the whole log if no checkpoint matches.
 ///
-/// Batches are made durable one by one, so after a crash only the last can be damaged: that is reported as
-/// [`Damage`]. Damage further back is an error, because what stands behind it was committed.
+/// Batches become durable one after the other, so a crash can damage only the last one, which is reported as
+/// [`Damage`]. Earlier damage is an error, because the batches after it were committed.
 pub fn replay(room: &Dir) -> Result<Replayed> {
     replay_until(room, None)
 }
 
-/// The state that the committed log amounts to, for whoever reads beside the router.
+/// The state of the committed log, for every reader except the router.
 pub fn committed(room: &Dir) -> Result<State> {
     let end = log::committed(room)?;
     replay_until(room, Some(end)).map(|replayed| replayed.state)
 }
 
-/// The state that a later batch, or a checkpoint, shows to be durable. The last batch is left out: its sync may have
-/// failed, and a read does not tell, because it may find in memory what never reached the disk.
+/// The state that is known to be durable, because a later batch or a checkpoint follows. It excludes the last batch:
+/// its sync may have failed, and a read may return cached bytes that never reached the disk.
 pub fn replay_durable(room: &Dir) -> Result<State> {
     match replay(room)? {
         Replayed { last: Some(last), .. } => replay_until(room, Some(last.from)).map(|replayed| replayed.state),
@@ -126,35 +128,36 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
     Ok(Replayed { state, damage, read, last, ahead })
 }
 
-/// Checks a line by itself and against the line before: it is whole, it is a record, its number follows, and it
-/// carries the hash of the line before.
+/// Checks one line: it is complete, it is a record, and its number and hash follow the previous line.
 pub fn check_line(line: &Line, before: crate::message::record::Hash, seq: u64) -> Result<Record, String> {
     if line.bytes.last() != Some(&b'\n') {
-        return Err("the line is cut short".into());
+        return Err("the line is incomplete".into());
     }
     let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| format!("it is not a record: {e}"))?;
     if record.prev != before {
         let (has, wants) = (hex(&record.prev), hex(&before));
-        return Err(format!("the chain is broken: prev is {has}, the line before hashes to {wants}"));
+        return Err(format!("the chain is broken: prev is {has}, but the previous line's hash is {wants}"));
     }
     if record.seq != seq {
-        return Err(format!("its seq is {}, and {seq} was to follow", record.seq));
+        return Err(format!("its seq is {}, but {seq} was expected", record.seq));
     }
     Ok(record)
 }
 
 fn fits_batch(record: &Record, state: &State, batch: &[(Line, Record)]) -> Result<(), String> {
     match (batch.is_empty(), record.count) {
-        _ if record.batch != state.batch + 1 => Err(format!("its batch is {}, not {}", record.batch, state.batch + 1)),
+        _ if record.batch != state.batch + 1 => {
+            Err(format!("its batch is {}, but {} was expected", record.batch, state.batch + 1))
+        }
         (true, Some(count)) if count > 0 => Ok(()),
         (true, _) => Err("it begins a batch without its count".into()),
         (false, None) => Ok(()),
-        (false, Some(_)) => Err("a batch begins before the last one is whole".into()),
+        (false, Some(_)) => Err("a batch begins before the previous batch is complete".into()),
     }
 }
 
-/// A damaged line ends the log if nothing behind it belongs to a later batch: blocks of one batch may reach the disk
-/// in any order, but no later batch is begun before this one is whole.
+/// A damaged line ends the log if no later batch follows it. The blocks of one batch can reach the disk in any order,
+/// but the next batch starts only after this one is complete.
 fn damaged(
     room: &Dir,
     before: Replayed,
@@ -171,7 +174,7 @@ fn damaged(
                 path: log::path(room, line.at.segment),
                 line: None,
                 what: format!("damaged at byte {}, with later batches behind it: {what}", line.at.offset),
-                cure: "run `mailbag log verify` and restore the segment from a copy; nothing was changed".into(),
+                cure: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
             });
         }
     }

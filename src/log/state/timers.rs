@@ -1,6 +1,6 @@
-//! What has its time: messages that expire, and messages that somebody has to answer or acknowledge.
+//! Deadlines: messages that expire, and messages that need an answer or an acknowledgement.
 //!
-//! An entry goes when the log says that its time came, or that nobody is waited for any more.
+//! An entry is removed when the log records that its deadline has passed, or that no answer is missing any more.
 
 use crate::base::clock::Stamp;
 use crate::log::Position;
@@ -10,41 +10,41 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// A message that has its time.
+/// A message with a deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timed {
     /// Its record.
     pub seq: u64,
-    /// When it was accepted, in microseconds since 1970, as all times here.
+    /// The accept time, in microseconds since 1970, like all times here.
     pub at: i64,
-    /// Where its record stands.
+    /// The position of its record.
     pub place: Position,
-    /// Who wrote it.
+    /// The sender.
     pub from: Arc<str>,
     /// Its id.
     pub id: String,
-    /// When its unread copies are of no use any more.
+    /// The expiry time.
     pub expires: Option<i64>,
-    /// Who is waited for, and until when.
+    /// The missing answers and their deadline.
     pub wanted: Option<Wanted>,
 }
 
-/// Recipients that are waited for.
+/// Recipients whose answer is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// When somebody else is told.
+    /// The time of the next notice.
     pub due: i64,
-    /// How long after that the next one is told.
+    /// The interval between two notices.
     pub period: i64,
-    /// Is an answer wanted? Else an ack is enough.
+    /// Is an answer required? Otherwise an ack is sufficient.
     pub answer: bool,
-    /// Who has not answered yet.
+    /// The recipients that have not answered.
     pub of: Vec<Arc<str>>,
-    /// Were their supervisors told?
+    /// Were their supervisors notified?
     pub told: bool,
 }
 
-/// Everything that has its time.
+/// All deadlines.
 #[derive(Debug, Clone, Default)]
 pub struct Timers {
     timed: BTreeMap<u64, Timed>,
@@ -53,14 +53,14 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// From what a checkpoint held.
+    /// Restores the deadlines from a checkpoint.
     pub(super) fn of(timed: Vec<Timed>) -> Timers {
         let mut timers = Timers::default();
         timed.into_iter().for_each(|one| timers.insert(one));
         timers
     }
 
-    /// One more message has its time.
+    /// Adds a message.
     pub fn insert(&mut self, timed: Timed) {
         self.line_up(&timed);
         self.ids.entry(timed.id.clone()).or_default().push(timed.seq);
@@ -72,17 +72,17 @@ impl Timers {
         self.due.extend(timed.expires.into_iter().chain(wanted).map(|due| (due, timed.seq)));
     }
 
-    /// Everything, in the order of the log.
+    /// All entries, in the order of the log.
     pub fn iter(&self) -> impl Iterator<Item = &Timed> {
         self.timed.values()
     }
 
-    /// The next instant at which something is due.
+    /// The time of the next deadline.
     pub fn next(&self) -> Option<Stamp> {
         self.due.first().map(|&(due, _)| Stamp::from_micros(due))
     }
 
-    /// What is due by now, in the order of its time.
+    /// The entries that are due, in the order of their deadlines.
     pub fn due(&self, now: Stamp) -> Vec<Timed> {
         let due = self.due.range(..=(now.micros(), u64::MAX)).map(|(_, seq)| seq);
         let mut seqs: Vec<u64> = Vec::new();
@@ -90,7 +90,7 @@ impl Timers {
         seqs.iter().filter_map(|seq| self.timed.get(seq)).cloned().collect()
     }
 
-    /// The message that a reference means, if `asker` is waited for there.
+    /// The message that a reference identifies, if `asker` still has to answer it.
     pub fn meant(&self, reference: &str, asker: &str) -> Option<u64> {
         let reference = Reference::parse(reference)?;
         let is_meant = |timed: &&Timed| {
@@ -102,7 +102,7 @@ impl Timers {
         seqs.filter_map(|seq| self.timed.get(&seq)).find(is_meant).map(|timed| timed.seq)
     }
 
-    /// Somebody answered.
+    /// Records an answer.
     pub(super) fn answered(&mut self, seq: u64, by: &str) {
         self.change(seq, |timed| {
             if let Some(wanted) = &mut timed.wanted {
@@ -111,8 +111,8 @@ impl Timers {
         });
     }
 
-    /// A copy reached a status by an ack. What is closed is not waited for; a mere ack is no answer.
-    pub(super) fn climbed(&mut self, seq: u64, agent: &str, status: Status) {
+    /// Records an ack. A closed copy needs no answer. An ack that does not close the copy is not an answer.
+    pub(super) fn reached(&mut self, seq: u64, agent: &str, status: Status) {
         self.change(seq, |timed| {
             if let Some(wanted) = timed.wanted.as_mut().filter(|wanted| !wanted.answer || status.is_closed()) {
                 wanted.of.retain(|of| **of != *agent);
@@ -120,13 +120,13 @@ impl Timers {
         });
     }
 
-    /// The sender was told who had not read it in its time, or nobody was to be told: then it comes up again only when the
-    /// log is folded anew.
+    /// Removes the expiry after the notice to the sender, or if no notice is needed. The next start builds the entry
+    /// again.
     pub fn expired(&mut self, seq: u64) {
         self.change(seq, |timed| timed.expires = None);
     }
 
-    /// Supervisors, or at last the human, were told that nobody has answered.
+    /// Records a notice to the supervisors, or the last notice to the human.
     pub(super) fn told(&mut self, seq: u64, at: Stamp, at_last: bool) {
         self.change(seq, |timed| match &mut timed.wanted {
             Some(wanted) if !at_last => (wanted.told, wanted.due) = (true, at.micros() + wanted.period),

@@ -1,4 +1,5 @@
-//! Bytes to a checked message, or to everything that is wrong with them: parse, spell, schema, rules.
+//! Checking a message: parse, convert dialects, apply the schema, apply the rules. The result is a message or a list of
+//! problems.
 
 mod not_json;
 mod outputs;
@@ -20,12 +21,12 @@ use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// Checks what `sender` dropped: spelling, schema, rules. All problems are reported, up to [`limits::PROBLEMS`].
+/// Checks a message of `sender`. All problems are reported, up to [`limits::PROBLEMS`].
 pub fn check(value: Value, sender: &str, now: Stamp) -> Result<Message, Vec<Problem>> {
     check_as(value, sender, &[], now)
 }
 
-/// As [`check`], where `from` may also be one of the sender's other names: its display name, whatever the case.
+/// As [`check`], but `from` may also be another name of the sender, such as its display name, in any letter case.
 pub fn check_as(value: Value, sender: &str, also: &[&str], now: Stamp) -> Result<Message, Vec<Problem>> {
     let fields = match value {
         Value::Object(fields) => fields,
@@ -45,17 +46,17 @@ pub fn check_as(value: Value, sender: &str, also: &[&str], now: Stamp) -> Result
     Err(in_the_senders_words(problems, &origins))
 }
 
-/// The text of the schema of a message.
+/// The schema of messages, as text.
 pub fn message_schema() -> &'static str {
     include_str!("../../../schema/message.schema.json")
 }
 
-/// The text of the schema of `registry.json`.
+/// The schema of `registry.json`, as text.
 pub fn registry_schema() -> &'static str {
     include_str!("../../../schema/registry.schema.json")
 }
 
-/// What is wrong with a registry by its schema; whether its names collide is not looked at here.
+/// The problems of a registry by its schema. Name conflicts are not checked here.
 pub fn check_registry(value: &Value) -> Vec<Problem> {
     if REGISTRY.is_valid(value) {
         return Vec::new();
@@ -69,8 +70,8 @@ static REGISTRY: LazyLock<Validator> = LazyLock::new(|| compile(registry_schema(
 
 fn compile(schema: &str) -> Validator {
     let schema: Value = serde_json::from_str(schema).expect("the schema is compiled in, and is JSON");
-    // Every keyword used means the same in draft 7, whose own schema is so much smaller that a process which checks a
-    // single message starts a third sooner. A test holds that they agree.
+    // All keywords in use mean the same in draft 7. Its meta-schema is smaller, so a process that checks one message
+    // starts a third faster. A test verifies that the two agree.
     jsonschema::options()
         .with_draft(Draft::Draft7)
         .with_pattern_options(PatternOptions::regex())
@@ -80,7 +81,7 @@ fn compile(schema: &str) -> Validator {
         .expect("the schema is compiled in, and a test builds it")
 }
 
-/// Puts what a sender may leave out in front, where a reader looks first.
+/// Adds missing fields at the front, where a reader looks first.
 fn fill_in(fields: &mut Map<String, Value>, sender: &str) {
     if !fields.contains_key("type") {
         fields.shift_insert(0, "type".to_owned(), Value::from("message"));
@@ -94,7 +95,8 @@ fn fill_in(fields: &mut Map<String, Value>, sender: &str) {
     }
 }
 
-/// Problems in canonical fields, said of the fields that the sender wrote; each once, and not more than are of use.
+/// Translates problems of canonical fields to the fields that the sender wrote. Removes repeated problems and limits
+/// their number.
 pub(crate) fn in_the_senders_words(problems: Vec<Problem>, origins: &[(&'static str, String)]) -> Vec<Problem> {
     let mut told: Vec<Problem> = Vec::new();
     for mut problem in problems {
@@ -111,12 +113,13 @@ pub(crate) fn in_the_senders_words(problems: Vec<Problem>, origins: &[(&'static 
 
 fn not_an_object(value: &Value) -> Problem {
     if let Value::Array(items) = value {
-        let fix = "write every message of the list into a file of its own";
-        let problem = Problem::new("not_one_message", "the file holds a list: one file is one message").fix(fix);
+        let fix = "write each message of the list to its own file";
+        let problem =
+            Problem::new("not_one_message", "the file contains a list, but a file must contain one message").fix(fix);
         let first = items.iter().find(|item| item.is_object());
         return problem.example(first.cloned().unwrap_or_else(not_json::least));
     }
-    Problem::new("not_one_message", format!("the file holds {}, not an object", words::kind_of(value)))
+    Problem::new("not_one_message", format!("the file contains {}, not an object", words::kind_of(value)))
         .fix("write one JSON object")
         .example(value.as_str().map_or_else(not_json::least, |text| json!({"to": "bob", "body": text})))
 }

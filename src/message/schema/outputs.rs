@@ -1,14 +1,14 @@
-//! The schemas of what commands print with `--json`: one for each command, so that a program can rely on it.
+//! The schemas of the `--json` output, one for each command.
 
-/// A command's name, its words joined by `-`, and the text of the schema of its output.
+/// The command's words joined by `-`, and the schema of its output as text.
 macro_rules! outputs {
     ($($name:literal)*) => {
         &[$(($name, include_str!(concat!("../../../schema/output/", $name, ".schema.json")))),*]
     };
 }
 
-/// The schemas of all outputs, by command; `error` is what any command says on standard error. Of a command that prints
-/// a line for each thing, it is the schema of a line.
+/// All schemas by command. `error` is the error output of every command. For a command that prints one line per item,
+/// the schema describes a line.
 pub const OUTPUTS: &[(&str, &str)] = outputs! {
     "ack" "agent-add" "agent-list" "agent-remove" "agent-retire" "agent-roles" "agent-set" "agent-show" "archive" "ask" "backup"
     "channel-list" "channel-show" "channel-watch" "check" "demo" "doctor" "done" "error" "explain" "follow" "inbox"
@@ -17,7 +17,7 @@ pub const OUTPUTS: &[(&str, &str)] = outputs! {
     "uninstall" "wait" "watch" "who"
 };
 
-/// The schema of the output of a command, whose words may be joined by blanks or by `-`.
+/// The schema of a command's output. The words of the command can be separated by spaces or by `-`.
 pub fn output(command: &str) -> Option<&'static str> {
     let name = command.split_whitespace().collect::<Vec<_>>().join("-");
     OUTPUTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)

@@ -1,14 +1,14 @@
-//! Bytes to a JSON value, strictly: one pass, no key twice, numbers kept as written, a bound on the depth.
+//! Strict parsing of JSON: one pass, no duplicate keys, numbers kept as written, limited depth.
 
 use super::not_json;
-use super::parsed::{DEPTH, Parsed, Refusal};
+use super::parsed::{DEPTH, Parsed, Rejection};
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
 use std::fmt;
 
-/// Reads the bytes of one message file.
+/// Reads the bytes of a message file.
 pub fn parse(bytes: &[u8]) -> Parsed {
     if let Some(early) = not_json::before_parsing(bytes) {
         return early;
@@ -17,40 +17,40 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         Ok(text) => text,
         Err(e) => return not_json::invalid_utf8(bytes, e),
     };
-    let refusal = RefCell::new(None);
+    let rejection = RefCell::new(None);
     let mut json = serde_json::Deserializer::from_str(text);
-    let value = Strict { refusal: &refusal, depth: 0 }.deserialize(&mut json);
+    let value = Strict { rejection: &rejection, depth: 0 }.deserialize(&mut json);
     match value.and_then(|value| json.end().map(|()| value)) {
         Ok(value) => Parsed::Value(value),
-        Err(e) => match refusal.into_inner() {
-            Some(refusal) => Parsed::Bad(not_json::refused(refusal, &e)),
+        Err(e) => match rejection.into_inner() {
+            Some(rejection) => Parsed::Bad(not_json::rejected(rejection, &e)),
             None => not_json::explain(text, &e),
         },
     }
 }
 
-/// Reads one value. The reason of a refusal goes to the side, as a serde error can only carry text.
+/// Reads one value. A serde error can contain only text, so the reason of a rejection is stored separately.
 struct Strict<'a> {
-    refusal: &'a RefCell<Option<Refusal>>,
+    rejection: &'a RefCell<Option<Rejection>>,
     depth: usize,
 }
 
 impl Strict<'_> {
-    fn refuse<E: serde::de::Error>(&self, refusal: Refusal) -> E {
-        *self.refusal.borrow_mut() = Some(refusal);
+    fn reject<E: serde::de::Error>(&self, rejection: Rejection) -> E {
+        *self.rejection.borrow_mut() = Some(rejection);
         E::custom("refused")
     }
 
     fn deeper<E: serde::de::Error>(&self) -> Result<Strict<'_>, E> {
         if self.depth == DEPTH {
-            return Err(self.refuse(Refusal::Depth));
+            return Err(self.reject(Rejection::Depth));
         }
-        Ok(Strict { refusal: self.refusal, depth: self.depth + 1 })
+        Ok(Strict { rejection: self.rejection, depth: self.depth + 1 })
     }
 }
 
-/// The key under which serde_json, keeping numbers as written, hands a number to a visitor. A sender's object with
-/// such a key would be misread as a number by everybody who reads the log, so it is refused at any depth.
+/// The key with which serde_json passes a number to a visitor when it keeps numbers as written. A sender's object with
+/// this key would be read as a number from the log, so it is rejected at any depth.
 const PRIVATE: &str = "$serde_json::private::";
 
 impl<'de> DeserializeSeed<'de> for Strict<'_> {
@@ -75,7 +75,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
         Ok(Value::Bool(value))
     }
 
-    // Numbers that fit a machine word come like this, all others through `visit_map`.
+    // Numbers that fit a machine word arrive here; all others arrive through `visit_map`.
     fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
         Ok(Value::from(number))
     }
@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
             }
             let inner = self.deeper()?;
             match map.entry(key) {
-                Entry::Occupied(twice) => return Err(self.refuse(Refusal::Duplicate(twice.key().clone()))),
+                Entry::Occupied(twice) => return Err(self.reject(Rejection::Duplicate(twice.key().clone()))),
                 Entry::Vacant(free) => free.insert(entries.next_value_seed(inner)?),
             };
         }
@@ -113,20 +113,20 @@ impl<'de> Visitor<'de> for Strict<'_> {
 }
 
 impl Strict<'_> {
-    /// A number, or an object that pretends to be one: serde_json hands over a number's text as an owned string, and
-    /// no value that stands in the JSON ever so. A test holds it.
+    /// A number, or an object that looks like one. serde_json passes the text of a number as an owned string, and never
+    /// does so for a value in the JSON. A test verifies this.
     fn number<'de, A: MapAccess<'de>>(self, key: String, mut entries: A) -> Result<Value, A::Error> {
-        let Ok(text) = entries.next_value_seed(Owned) else { return Err(self.refuse(Refusal::Key(key))) };
+        let Ok(text) = entries.next_value_seed(Owned) else { return Err(self.reject(Rejection::Key(key))) };
         let number: Number = text.parse().map_err(A::Error::custom)?;
-        // Also nothing but digits may be too large for a double: 400 of them.
+        // A number of digits only can also be too large for a double, for example 400 digits.
         if number.as_f64().is_none() {
-            return Err(self.refuse(Refusal::Number(text)));
+            return Err(self.reject(Rejection::Number(text)));
         }
         Ok(Value::Number(number))
     }
 }
 
-/// Takes an owned string and nothing else.
+/// Accepts an owned string and nothing else.
 struct Owned;
 
 impl<'de> DeserializeSeed<'de> for Owned {

@@ -1,28 +1,28 @@
-//! What the bytes of a file can turn out to be.
+//! The result of parsing a file.
 
 use crate::base::error::Problem;
 use crate::base::limits;
 use serde_json::Value;
 
-/// How deep a message may nest: less than what serde_json reads, since a record of the log and the `metadata` of
-/// other spellings put a few levels around what was sent, and have to be read again.
+/// The deepest nesting of a message. It is less than serde_json's limit, because a log record and the `metadata` of
+/// dialects add a few levels.
 pub const DEPTH: usize = limits::JSON_DEPTH - 16;
 const _: () = assert!(DEPTH < limits::JSON_DEPTH);
 
-/// What the bytes of a file are.
+/// The result of parsing a file.
 #[derive(Debug)]
 pub enum Parsed {
-    /// JSON, whole.
+    /// Complete JSON.
     Value(Value),
-    /// Empty, or it ends too early: its writer may not be done. The problem is what it is refused with once it has
-    /// stood still.
+    /// Empty or incomplete: the writer may not have finished. If the file does not change, it is rejected with this
+    /// problem.
     Unfinished(Problem),
-    /// Not JSON, whatever may still be added.
+    /// Not JSON, even if more text is added.
     Bad(Problem),
 }
 
-/// Why JSON that is well formed is refused while it is being read.
-pub(super) enum Refusal {
+/// Why valid JSON is rejected during parsing.
+pub(super) enum Rejection {
     Duplicate(String),
     Depth,
     Number(String),

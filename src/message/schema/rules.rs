@@ -1,4 +1,4 @@
-//! What a message has to keep that a JSON Schema says badly or not at all.
+//! The rules for messages that a JSON Schema cannot express, or cannot express well.
 
 use super::words::quoted;
 use crate::base::clock::Stamp;
@@ -11,14 +11,14 @@ use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
 
-/// Who dropped the message.
+/// The sender of the message.
 pub(super) struct Sender<'a> {
     pub(super) id: &'a str,
     /// Its other names.
     pub(super) also: &'a [&'a str],
 }
 
-/// Adds to `problems` what is wrong. Fields of the wrong type are the schema's to report, and are passed over.
+/// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
 pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut Vec<Problem>) {
     let kind = fields.get("type").map_or(Some("message"), Value::as_str).unwrap_or_default();
     problems.extend(check_sender(fields, sender));
@@ -38,7 +38,7 @@ fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
         return None;
     }
     let what = format!("from says {}, but the file was dropped in the outbox of {}", quoted(from), sender.id);
-    let fix = format!("leave from out, or write {:?}; whoever is meant drops the file in its own outbox", sender.id);
+    let fix = format!("omit from, or write {:?}; each agent must use its own outbox", sender.id);
     Some(Problem::new("spoofed_sender", what).at("/from").fix(fix).example(json!(sender.id)))
 }
 
@@ -46,8 +46,8 @@ fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
     let written = fields.get("expires_at")?.as_str()?;
     let expires = Stamp::parse(written)?;
     (expires <= now).then(|| {
-        let what = format!("expires_at is over: {expires}, and now it is {now}");
-        let fix = "give a later time, with its zone (without one it is read as UTC), or leave the field out";
+        let what = format!("expires_at is in the past: it is {expires}, and the time is {now}");
+        let fix = "give a later time with a zone (without a zone it is read as UTC), or omit the field";
         Problem::new("expired_already", what).at("/expires_at").fix(fix)
     })
 }
@@ -55,21 +55,21 @@ fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
 fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
     let example = json!({"type": "ack", "refs": ["msg_1"], "status": "actioned"});
     if fields.get("refs").is_none_or(|refs| refs.as_array().is_some_and(Vec::is_empty)) {
-        let fix = format!("put the ids of the messages you acknowledge into refs{}", did_you_mean(fields, &["refs"]));
+        let fix = format!("put the ids of the acknowledged messages in refs{}", did_you_mean(fields, &["refs"]));
         problems.push(
-            Problem::new("ack_without_refs", "an ack names no message").at("/refs").fix(fix).example(example.clone()),
+            Problem::new("ack_without_refs", "the ack has no refs").at("/refs").fix(fix).example(example.clone()),
         );
     }
     let status = fields.get("status");
-    // Another type than text is the schema's to report.
+    // The schema reports a status that is not text.
     if status.is_some_and(|status| !status.is_string())
         || status.and_then(Value::as_str).and_then(Status::of_ack).is_some()
     {
         return;
     }
     let what = match status.and_then(Value::as_str) {
-        Some(other) => format!("an ack has no status {}", quoted(other)),
-        None => "an ack says no status".to_owned(),
+        Some(other) => format!("{} is not a valid status of an ack", quoted(other)),
+        None => "the ack has no status".to_owned(),
     };
     let hint = if status.is_none() { did_you_mean(fields, &["status"]) } else { String::new() };
     let fix = format!("set status to one of {}{hint}", Status::ACKS.map(Status::as_str).join(", "));
@@ -78,8 +78,8 @@ fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
 
 fn check_topic(fields: &Fields, kind: &str) -> Option<Problem> {
     (!fields.contains_key("topic")).then(|| {
-        let fix = format!("name the topic in topic{}", did_you_mean(fields, &["topic"]));
-        Problem::new("no_topic", format!("{kind} names no topic"))
+        let fix = format!("put the topic in topic{}", did_you_mean(fields, &["topic"]));
+        Problem::new("no_topic", format!("{kind} has no topic"))
             .at("/topic")
             .fix(fix)
             .example(json!({"type": kind, "topic": "auth-module"}))
@@ -92,15 +92,14 @@ fn check_content(fields: &Fields) -> Option<Problem> {
         Value::String(text) => !text.trim().is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(map) => !map.is_empty(),
-        // The wrong type is reported already; two problems for one mistake would confuse.
+        // The wrong type is reported already.
         _ => true,
     };
     if CONTENT.iter().any(|field| fields.get(*field).is_some_and(says_something)) {
         return None;
     }
-    let what = "the message says nothing: body, subject, attachments and metadata are all missing or empty";
-    let fix =
-        format!("put the text into body{}", did_you_mean(fields, &["body", "subject", "attachments", "metadata"]));
+    let what = "the message has no content: body, subject, attachments and metadata are missing or empty";
+    let fix = format!("put the text in body{}", did_you_mean(fields, &["body", "subject", "attachments", "metadata"]));
     let to = fields.get("to").cloned().unwrap_or_else(|| json!("bob"));
     Some(Problem::new("no_content", what).fix(fix).example(json!({"to": to, "body": "hi"})))
 }
@@ -111,22 +110,21 @@ fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
     if !names_nobody || ROUTER_TYPES.contains(&kind) || may_go_to_channel_alone(kind) || !mentions(body).is_empty() {
         return None;
     }
-    let what = format!("nobody is named: there is no to, and no @mention in the body of this {kind}");
-    let fix =
-        format!("put an agent's id, a role such as all_engineers, or all into to{}", did_you_mean(fields, &["to"]));
+    let what = format!("the {kind} has no recipient: to is missing, and the body has no @mention");
+    let fix = format!("put an agent's id, a role such as all_engineers, or all in to{}", did_you_mean(fields, &["to"]));
     let body = if body.trim().is_empty() { json!("hi") } else { json!(body.chars().take(200).collect::<String>()) };
     Some(Problem::new("no_recipient", what).at("/to").fix(fix).example(json!({"to": "bob", "body": body})))
 }
 
-/// A hint at a field that looks like a slip for one of `wanted`: such fields are kept as the sender's own, so only
-/// where something is missing is there a reason to mention them.
+/// A hint at a field that looks like a misspelling of one of `wanted`. Such a field is valid as the sender's own, so
+/// the hint is given only if a wanted field is missing.
 fn did_you_mean(fields: &Fields, wanted: &[&str]) -> String {
     let slip = |key: &String| {
         let lower = key.to_ascii_lowercase();
         let meant = OFTEN_MEANT.iter().find(|(other, _)| *other == lower).map(|(_, field)| *field);
         let near = |field: &&&str| strsim::osa_distance(&lower, field) <= if field.len() <= 3 { 1 } else { 2 };
         let field = meant.filter(|m| wanted.contains(m)).or_else(|| wanted.iter().find(near).copied())?;
-        (field != key).then(|| format!("; did you mean {field} where you wrote {}?", quoted(key)))
+        (field != key).then(|| format!("; did you mean {field} instead of {}?", quoted(key)))
     };
     fields.keys().find_map(slip).unwrap_or_default()
 }

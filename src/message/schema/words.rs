@@ -1,4 +1,4 @@
-//! The schema's errors in the words of people.
+//! Readable descriptions of schema errors.
 
 use crate::base::error::{Problem, nearest};
 use crate::message::{RESERVED_TYPES, TYPES};
@@ -6,10 +6,10 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Value, json};
 
-/// What a field must be, and an example of it.
+/// The expected value of a field, and an example.
 type Expected = (&'static str, Value);
 
-/// An error of the message schema; `None` where another error says it better.
+/// The problem for an error of the message schema. `None` if another error describes it better.
 pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
     let place = error.instance_path().to_string();
     let value = error.instance().as_ref();
@@ -19,9 +19,9 @@ pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
         ("attachments", Value::Object(_), Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => {
             attachment(error)
         }
-        // That there is no content is said by the rules, with a hint at what was meant.
+        // The rules report missing content, with a better hint.
         ("", _, Kind::AnyOf { .. }) => return None,
-        // `not` also fails on a value of another type, which its type says better.
+        // `not` also fails for a value of another type; the error about the type is better.
         (_, value, Kind::Not { .. }) if !value.is_string() => return None,
         (_, _, Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => return None,
         _ => of_field(field, value, error, message_field(field)),
@@ -29,7 +29,7 @@ pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
     Some(problem.at(place))
 }
 
-/// An error of the registry schema.
+/// The problem for an error of the registry schema.
 pub(super) fn of_registry(error: &ValidationError) -> Problem {
     let place = error.instance_path().to_string();
     let value = error.instance().as_ref();
@@ -47,8 +47,8 @@ pub(super) fn of_registry(error: &ValidationError) -> Problem {
         }
         Kind::PropertyNames { error } => {
             let (must, example) = registry_field("alias");
-            let what = format!("an alias must be named with {must}, not {}", shown(error.instance()));
-            Problem::new("bad_name", what).fix("give it another name").example(example)
+            let what = format!("the name of an alias must be {must}, not {}", shown(error.instance()));
+            Problem::new("bad_name", what).fix("rename it").example(example)
         }
         _ if place.starts_with("/aliases/") => {
             let expected = ("an address, or a list of addresses", json!(["planner", "cap:web-presence"]));
@@ -59,7 +59,7 @@ pub(super) fn of_registry(error: &ValidationError) -> Problem {
     problem.at(place)
 }
 
-/// The last part of a JSON pointer that is a name and not the number of an item.
+/// The last part of a JSON pointer that is a name, not an index.
 fn field_of(place: &str) -> &str {
     place.rsplit('/').find(|part| !part.bytes().all(|b| b.is_ascii_digit())).unwrap_or_default()
 }
@@ -72,14 +72,14 @@ fn of_field(field: &str, value: &Value, error: &ValidationError, (must, example)
         _ => format!("{field} must be {must}, not {}", shown(value)),
     };
     let fix = match value {
-        Value::Null => format!("leave {field} out where there is nothing to say"),
+        Value::Null => format!("omit {field} if it has no value"),
         _ => format!("write {must}, such as {example}"),
     };
     Problem::new(code(field, value, error), what).fix(fix).example(example)
 }
 
 fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
-    // A closed list of words has no type of its own in the schema.
+    // The schema gives no type for an enumeration.
     let is_wrong_type = match error.kind() {
         Kind::Type { .. } => true,
         Kind::Enum { .. } => !value.is_string(),
@@ -99,14 +99,14 @@ fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
 
 fn wrong_kind(kind: &str) -> Problem {
     if RESERVED_TYPES.contains(&kind) {
-        let what = format!("the type {kind} is reserved, and not built yet");
-        let fix = "send a task or a handoff, or a type of your own such as x-claim";
+        let what = format!("the type {kind} is reserved for future use");
+        let fix = "use task or handoff, or a custom type such as x-claim";
         return Problem::new("reserved_type", what).fix(fix).example(json!(format!("x-{kind}")));
     }
     let near = nearest(kind, TYPES.iter().copied());
     let hint = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
-    let fix = format!("{hint}a type of your own begins with x-; without a type it is a message");
-    let problem = Problem::new("unknown_type", format!("there is no type {}", quoted(kind))).fix(fix);
+    let fix = format!("{hint}a custom type begins with x-; the default type is message");
+    let problem = Problem::new("unknown_type", format!("unknown type {}", quoted(kind))).fix(fix);
     problem.example(json!(near.first().copied().unwrap_or("message")))
 }
 
@@ -116,12 +116,12 @@ fn attachment(error: &ValidationError) -> Problem {
         _ => "an attachment needs a path, or a name and its content",
     };
     Problem::new("bad_attachment", what)
-        .fix("name a file of the context directory, or give a short text in place")
+        .fix("give the path of a file in the context directory, or a short text as content")
         .example(json!({"path": "decisions/ports.md"}))
 }
 
 const NAME: &str = "1 to 64 characters of A-Z a-z 0-9 . _ - (a letter or digit first)";
-const TIME: &str = "a time as in RFC 3339, or ISO 8601 without a zone (read as UTC)";
+const TIME: &str = "an RFC 3339 time, or an ISO 8601 time without a zone (read as UTC)";
 const REFERENCE: &str = "a reference: <id>, <sender>/<id>, or a number as #12 or 12";
 
 fn message_field(field: &str) -> Expected {
@@ -156,14 +156,14 @@ fn message_field(field: &str) -> Expected {
 fn registry_field(field: &str) -> Expected {
     match field {
         "" => ("an object with the list agents", json!({"agents": []})),
-        "version" => ("1: a newer mailbag wrote this file, or it is a slip", json!(1)),
+        "version" => ("1 (another version may come from a newer mailbag)", json!(1)),
         "agents" => ("a list of objects", json!([{"id": "planner"}])),
         "name" => ("1 to 12 ASCII letters", json!("Sintra")),
         "instance" => ("text or a whole number", json!("1")),
         "status" => ("one of online, offline, idle, busy, retired", json!("online")),
         "uid" => ("a whole number from 0 to 4294967295", json!(1000)),
         "wake" => ("an object", json!({})),
-        "aliases" => ("an object of names and the addresses they stand for", json!({"web-owner": "cap:web-presence"})),
+        "aliases" => ("an object that maps names to addresses", json!({"web-owner": "cap:web-presence"})),
         "alias" => (NAME, json!("web-owner")),
         "capabilities" => ("a list of names, each of the characters A-Z a-z 0-9 . _ -", json!(["has-telegram"])),
         "topics" => ("a list of names, each of the characters A-Z a-z 0-9 . _ -", json!(["auth-module"])),
@@ -173,7 +173,7 @@ fn registry_field(field: &str) -> Expected {
     }
 }
 
-/// What a value is, in a word.
+/// The type of a value, for an error message.
 pub(super) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -185,7 +185,7 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// A value as it may stand in a sentence.
+/// A value for an error message.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -194,7 +194,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Text in quotes, cut to a length that can be read, with control characters made visible.
+/// A text in quotes, truncated, with control characters escaped.
 pub(super) fn quoted(text: &str) -> String {
     const MOST: usize = 60;
     if text.chars().count() <= MOST {

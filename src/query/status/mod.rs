@@ -323,7 +323,7 @@ fn rejected(room: &Room) -> Result<Vec<Rejected>> {
     for agent in directories(room, layout::REJECTED)? {
         let mut names = explanations(room, &agent);
         names.sort_by_key(|name| std::cmp::Reverse(layout::read_retired(name)));
-        let newest = names.iter().take(NEWEST).map(|name| refusal(room, &agent, name)).collect();
+        let newest = names.iter().take(NEWEST).map(|name| rejection(room, &agent, name)).collect();
         if !names.is_empty() {
             all.push(Rejected { agent, files: names.len(), newest });
         }
@@ -331,14 +331,14 @@ fn rejected(room: &Room) -> Result<Vec<Rejected>> {
     Ok(all)
 }
 
-fn refusal(room: &Room, agent: &str, name: &str) -> Refusal {
+fn rejection(room: &Room, agent: &str, name: &str) -> Rejection {
     let file = layout::rejected(agent).join(name);
     let bytes = room.dir.read(&file, limits::MESSAGE_BYTES_MOST).ok().flatten().unwrap_or_default();
     let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let first = value.get("problems").and_then(|problems| problems.get(0)).unwrap_or(&value);
     let text = |field: &str| first.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let seq = layout::read_retired(name).unwrap_or_default();
-    Refusal { seq, file, code: text("code"), what: text("what"), cure: format!("mailbag rejected show {seq}") }
+    Rejection { seq, file, code: text("code"), what: text("what"), cure: format!("mailbag rejected show {seq}") }
 }
 
 fn undelivered(room: &Room, replayed: &Replayed, again: &str) -> Result<Vec<Undelivered>> {

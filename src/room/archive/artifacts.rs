@@ -1,9 +1,9 @@
-//! Shared files: large text that is old is compressed where it stands, under its name with `.zst` behind it.
+//! Shared files: large old text is compressed in place, under its name with `.zst` appended.
 //!
-//! Only what the room itself put there: a file below the room's own `context/`, reached through no link, that a message
-//! in the log announced with this very content.
+//! Only files that the room itself created are compressed: the file is below the room's own `context/`, not reached
+//! through a link, and a message in the log announced it with exactly this content.
 //!
-//! A kill at any instant leaves the file, or its compressed twin, or both: then the next run compares the two.
+//! A kill can leave the file, the compressed file, or both. If both exist, the next run compares them.
 
 use super::pack::{self, Scales};
 use super::sources::stamp;
@@ -18,18 +18,18 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// A large text in one of the context's directories.
+/// A large text file in one of the context's directories.
 pub struct Artifact {
     dir: Dir,
     name: String,
     file: File,
     meta: Meta,
-    /// Its path below the context.
+    /// The path below the context.
     below: PathBuf,
 }
 
-/// Gives every large text below the context that is at least as old as `bound` and that `is_shared` knows by its path and
-/// its SHA-256, or what is in the way of one.
+/// Passes each large text file below the context to `take`, or the reason why a file is skipped. The file must be at
+/// least as old as `bound`, and `is_shared` must know its path and SHA-256.
 pub fn artifacts(
     context: &Dir,
     bound: Stamp,
@@ -39,7 +39,7 @@ pub fn artifacts(
     let mut directories = vec![(context.clone(), PathBuf::new())];
     while let Some((dir, path)) = directories.pop() {
         for entry in dir.list()? {
-            // What has a name that is no text was not shared, and drafts are somebody's who shares.
+            // A name that is not UTF-8 cannot come from `share`. A draft belongs to a running `share`.
             let Ok(name) = entry?.name.into_string() else { continue };
             let Some(meta) = dir.stat(&name)?.filter(|_| !name.starts_with('.')) else { continue };
             let below = layout::below(&path, name.as_ref());
@@ -84,14 +84,15 @@ fn look(
     }
     let fits = layout::draft(&layout::compressed(&name)).len() <= limits::FILE_NAME;
     match (dir.is_writable(), disk::lease(&file)) {
-        _ if !fits => left("its name leaves no room for .zst behind it"),
-        (false, _) => left("nothing can be removed from its directory: permission denied"),
-        (true, Lease::Writer) => left("another program holds it open for writing"),
+        _ if !fits => left("its name is too long to append .zst"),
+        (false, _) => left("permission denied to remove files from its directory"),
+        (true, Lease::Writer) => left("another program has it open for writing"),
         (true, _) => Ok(Some(Ok(Artifact { dir: dir.clone(), name, file, meta, below }))),
     }
 }
 
-/// Text has no zeros, and is UTF-8 as far as its beginning tells; only there a character may be cut.
+/// Text contains no zero bytes, and its first bytes are valid UTF-8. Only the last character of that part may be
+/// incomplete.
 fn is_text(mut file: &File) -> std::io::Result<bool> {
     let mut beginning = Vec::new();
     file.take(limits::ARTIFACT_BYTES).read_to_end(&mut beginning)?;
@@ -104,21 +105,22 @@ fn is_text(mut file: &File) -> std::io::Result<bool> {
 }
 
 impl Archive {
-    /// Compresses a large text, and removes it if it still is what was compressed.
+    /// Compresses a large text file, and removes the original if it has not changed.
     pub fn artifact(&mut self, artifact: &Artifact, told: &mut dyn FnMut(u64)) -> Result<Packed> {
         let Artifact { dir, name, file, meta, below } = artifact;
         let compressed = layout::compressed(name);
         let left =
             |why: &str| Packed { left: vec![Left { path: below.clone(), why: why.into() }], ..Packed::default() };
         let weight = match dir.stat(&compressed)? {
-            // Compressed by a run that was killed before it removed the file; or somebody else's.
+            // A killed run compressed the file before it could remove the original, or the compressed file is a user's
+            // own.
             Some(_) => {
                 let weight = pack::weigh(&mut &*file, &mut |_| Ok(())).doing("read", dir.at(name))?;
                 if !pack::weigh_packed(dir.look(&compressed)?, &dir.at(&compressed)).is_ok_and(|there| there == weight)
                 {
-                    return Ok(left("another file has its name with .zst behind it"));
+                    return Ok(left("another file already has its name with .zst appended"));
                 }
-                // Whoever wrote it may not have made it durable, and a read does not tell.
+                // Its writer may not have synced it, and a read does not show that.
                 if self.power {
                     let size = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
                     disk::rewrite(dir, &compressed, 0..size)?;
@@ -135,7 +137,7 @@ impl Archive {
                 let (draft, weight) = pack::pack_stream(file, (draft, &path), told)?;
                 self.make_durable(&draft)?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
-                    return Err(pack::wrong(&path, "it doesn't give the file back"));
+                    return Err(pack::wrong(&path, "its content differs from the file"));
                 }
                 draft.place(&compressed)?;
                 self.barrier.dir(dir);
@@ -145,7 +147,7 @@ impl Archive {
         };
         let packed_bytes = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
         if !dir.remove_if_same(name, meta)? {
-            return Ok(left("it changed while it was compressed; the next run compares the two"));
+            return Ok(left("it changed during compression; the next run compares both files"));
         }
         self.barrier.dir(dir);
         self.barrier.pass()?;
@@ -154,7 +156,7 @@ impl Archive {
     }
 }
 
-/// What a large text would come to.
+/// The size that a large text file would have when compressed.
 pub fn weigh_artifact(artifact: &Artifact, told: &mut dyn FnMut(u64)) -> Result<Packed> {
     let path: &Path = &artifact.below;
     let (scales, (_, bytes)) = pack::pack_stream(&artifact.file, (Scales::default(), path), told)?;

@@ -1,4 +1,4 @@
-//! A line of a pack: one file, so that each can be given back byte for byte.
+//! A line of a pack. Each line stores one file, which can be restored byte for byte.
 
 use crate::base::clock::Stamp;
 use data_encoding::BASE64;
@@ -7,26 +7,26 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// A file as it stands in a pack.
+/// A file in a pack.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// Where it stood, relative to the room; shown as well as it can be if it is not UTF-8.
+    /// Its original path, relative to the room. If the path is not UTF-8, an approximation.
     path: String,
-    /// The same path, where it is not UTF-8.
+    /// The exact path, if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path_base64: Option<String>,
-    /// When its content last changed.
+    /// The modification time of its content.
     modified: String,
-    /// Its text.
+    /// Its content, if it is UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<String>,
-    /// Its bytes, where they are not UTF-8.
+    /// Its content, if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     base64: Option<String>,
 }
 
 impl Entry {
-    /// A file with this content.
+    /// An entry for a file with this content.
     pub(super) fn new(path: &Path, modified: Stamp, bytes: Vec<u8>) -> Entry {
         let (content, base64) = match String::from_utf8(bytes) {
             Ok(text) => (Some(text), None),
@@ -43,19 +43,19 @@ impl Entry {
         }
     }
 
-    /// Its line, newline included.
+    /// The line with its newline.
     pub(super) fn line(&self) -> Vec<u8> {
         let mut line = serde_json::to_vec(self).expect("an entry is only text");
         line.push(b'\n');
         line
     }
 
-    /// Reads what [`Entry::line`] gave.
+    /// Reads the output of [`Entry::line`].
     pub(super) fn read(line: &[u8]) -> Result<Entry, String> {
         serde_json::from_slice(line).map_err(|e| e.to_string())
     }
 
-    /// Where the file stood.
+    /// The original path of the file.
     pub(super) fn path(&self) -> Option<PathBuf> {
         match &self.path_base64 {
             Some(raw) => Some(std::ffi::OsString::from_vec(BASE64.decode(raw.as_bytes()).ok()?).into()),
@@ -63,7 +63,7 @@ impl Entry {
         }
     }
 
-    /// What was in it.
+    /// The content of the file.
     pub(super) fn into_bytes(self) -> Option<Vec<u8>> {
         match (self.content, self.base64) {
             (Some(text), None) => Some(text.into_bytes()),

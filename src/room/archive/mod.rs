@@ -1,9 +1,9 @@
-//! The archive: what is old is packed into `archive/YYYY-MM/`, read back, and only then removed from where it stood.
+//! The archive. Old files are packed into `archive/YYYY-MM/`, read back, and only then removed from their directories.
 //!
-//! One archiver at a time holds `spool/archive.lock`; it needs no lock of the router's. A pack is written under a
-//! temporary name, compared with what went into it, and moved to its place by one rename. Before that rename the lock's
-//! file names the pack, until all its sources are removed: so the archiver that follows a killed one knows which pack
-//! to finish. A log segment needs no such note, because its archived copy is byte for byte the same.
+//! One archiver at a time holds `spool/archive.lock`; it does not need the router's lock. A pack is written under a
+//! temporary name, compared with its sources, and moved to its place by one rename. From before that rename until all
+//! sources are removed, the lock file names the pack, so that the archiver after a killed one can finish it. A log
+//! segment needs no such note, because its archived copy is byte for byte the same.
 
 mod artifacts;
 mod line;
@@ -15,7 +15,7 @@ pub use sources::{Kind, Left, Source, each};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, Result};
-use crate::disk::failpoint::{self, Protection};
+use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, Draft, Durability, file_meta, layout};
 use crate::log;
 use crate::log::state::State;
@@ -26,34 +26,34 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// The right to pack, and what it takes.
+/// The exclusive right to archive in a room, with the required handles.
 pub struct Archive {
     room: Dir,
     power: bool,
     barrier: Barrier,
     lock: File,
-    /// The time in the last pack's name.
+    /// The time in the name of the last pack.
     last: Stamp,
 }
 
-/// What came of a pack.
+/// The result of packing.
 #[derive(Debug, Default)]
 pub struct Packed {
-    /// Where it stands, relative to the room; none if nothing went into it, or if it was only weighed.
+    /// The path of the pack relative to the room. `None` if there were no files, or if only the size was measured.
     pub path: Option<PathBuf>,
-    /// How many files went into it.
+    /// The number of packed files.
     pub files: u64,
-    /// Their bytes.
+    /// The size of these files.
     pub bytes: u64,
-    /// Its bytes.
+    /// The size of the pack.
     pub packed_bytes: u64,
-    /// What was left alone.
+    /// The skipped files.
     pub left: Vec<Left>,
 }
 
 impl Archive {
-    /// Takes the right to pack in this room. What a killed run left is put in order first: drafts go, and the sources
-    /// of a pack that stands in its place are removed. Gives the number of those, too.
+    /// Takes the exclusive right to archive in this room, and first completes a killed run: its drafts are removed, and
+    /// so are the sources of its finished pack. Also returns the number of removed sources.
     pub fn open(room: &Room) -> Result<(Archive, u64)> {
         let durability = room.settings()?.durability;
         let lock = room.lock_archive()?;
@@ -65,12 +65,12 @@ impl Archive {
         Ok((archive, finished))
     }
 
-    /// Makes durable what the state was made from, and then writes it as the checkpoint: the log can be taken up from
-    /// there without the segments before it. To be called before a segment leaves `log/`.
+    /// Makes the basis of the state durable, and writes the state as the checkpoint. The log can then be read without
+    /// the segments before it. Call it before a segment leaves `log/`.
     pub fn rely_on(&mut self, state: &State) -> Result<()> {
         let logs = self.room.sub(layout::LOG)?;
         self.barrier.everything();
-        // Where no call syncs everything.
+        // For systems without a call that syncs the whole file system.
         let name = layout::segment(state.end.segment);
         self.barrier.file(logs.look(&name)?, || logs.at(&name));
         self.barrier.dir(&logs);
@@ -79,7 +79,7 @@ impl Archive {
         self.room.replace_by(name, draft, &state.checkpoint())
     }
 
-    /// Packs files of one kind and month, and removes those that went into the pack and still are what they were.
+    /// Packs files of one kind and month, and then removes the sources that have not changed.
     pub fn files(&mut self, kind: Kind, sources: &[&Source], told: &mut dyn FnMut(u64)) -> Result<Packed> {
         let Some(first) = sources.first() else { return Ok(Packed::default()) };
         let month = self.room.make_with(layout::archive(&first.month), &mut self.barrier)?;
@@ -113,7 +113,7 @@ impl Archive {
                 None => self.room.sub(&directory)?,
             };
             if !dir.remove_if_same(&member.name, &member.meta)? {
-                let why = "it changed while it was packed; the next run takes it".into();
+                let why = "it changed while it was packed; the next run packs it".into();
                 packed.left.push(Left { path: layout::below(&directory, &member.name), why });
             }
             self.barrier.dir(&dir);
@@ -134,18 +134,18 @@ impl Archive {
         }
     }
 
-    /// Packs a whole log segment, of which no byte will change any more, and removes it from `log/`.
+    /// Packs a complete log segment, which no longer changes, and removes it from `log/`.
     pub fn segment(&mut self, number: u32, month: &str, told: &mut dyn FnMut(u64)) -> Result<Packed> {
         let logs = self.room.sub(layout::LOG)?;
         let live = layout::segment(number);
         let file = logs.look(&live)?;
         let meta = file_meta(&file).doing("look at", logs.at(&live))?;
         let (below, weight, packed_bytes) = match log::archived(&self.room)?.remove(&number) {
-            // Packed by a run that was killed before it removed the segment.
+            // A killed run packed the segment before it could remove it.
             Some(below) => {
                 let weight = pack::weigh(&mut &file, &mut |_| Ok(())).doing("read", logs.at(&live))?;
                 self.compare(&below, weight, &logs.at(&live))?;
-                // That run may have ended before the name was durable.
+                // The killed run may not have made the name durable.
                 self.make_name_durable(&below)?;
                 let size = self.room.stat(&below)?.map_or(0, |meta| meta.size);
                 (below, weight, size)
@@ -158,7 +158,7 @@ impl Archive {
                 let (draft, weight) = pack::pack_stream(&file, (draft, &path), told)?;
                 self.make_durable(&draft)?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
-                    return Err(pack::wrong(&path, "it doesn't give the segment back"));
+                    return Err(pack::wrong(&path, "its content differs from the segment"));
                 }
                 let size = draft.written();
                 draft.place(&name)?;
@@ -183,7 +183,7 @@ impl Archive {
         self.barrier.pass()
     }
 
-    /// The archived segment in its place is the segment in `log/`.
+    /// Checks that the archived segment has the same content as the segment in `log/`.
     fn compare(&self, below: &Path, weight: (crate::message::record::Hash, u64), live: &Path) -> Result<()> {
         let (directory, name) = layout::split(below).unwrap_or((Path::new(""), below.as_os_str()));
         if pack::weigh_packed(self.room.sub(directory)?.look(name)?, &self.room.at(below))? == weight {
@@ -192,28 +192,28 @@ impl Archive {
         Err(Error::State {
             path: self.room.at(below),
             line: None,
-            what: format!("is not the same as {}", live.display()),
-            cure: "move one of them away: `mailbag log verify` says whether the rest is whole; nothing was changed"
+            what: format!("differs from {}", live.display()),
+            cure: "move one of the two to another place: `mailbag log verify` checks the rest; nothing was changed"
                 .into(),
         })
     }
 
     fn make_durable(&self, draft: &Draft) -> Result<()> {
-        if self.power && failpoint::on(Protection::ArchiveSync) { draft.sync() } else { Ok(()) }
+        if self.power && failpoint::on(Failpoint::ArchiveSync) { draft.sync() } else { Ok(()) }
     }
 
-    /// Notes durably whose sources are about to be removed. Cut short by a kill it names nothing, and nothing was
-    /// removed then.
+    /// Durably notes the pack whose sources will be removed next. A partial note names no pack, and then no source was
+    /// removed.
     fn note(&mut self, pack: &Path) -> Result<()> {
         let path = self.room.at(layout::ARCHIVE_LOCK);
         let text = format!("{}\n", pack.display());
         self.forget()?;
-        if !failpoint::on(Protection::ArchiveNote) {
+        if !failpoint::on(Failpoint::ArchiveNote) {
             return Ok(());
         }
         self.lock.rewind().and_then(|()| self.lock.write_all(text.as_bytes())).doing("write", &path)?;
         self.barrier.file(self.lock.try_clone().doing("open", &path)?, || path);
-        // An original that a power cut moves back among the claims would be retired once more.
+        // If a power cut moves an original back to the claims, recovery would retire it again.
         self.barrier.dir(&self.room.sub(layout::CLAIM)?);
         self.barrier.pass()
     }
@@ -244,7 +244,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Removes what a killed run had packed and not yet removed.
+    /// Removes the sources that a killed run packed but did not remove.
     fn finish(&mut self) -> Result<u64> {
         let mut text = Vec::new();
         let path = self.room.at(layout::ARCHIVE_LOCK);
@@ -277,7 +277,7 @@ impl Archive {
     }
 }
 
-/// Removes the file that an entry was made from, if it still has the same content.
+/// Removes the source of an entry, if it still has the same content.
 fn remove_packed(room: &Dir, entry: line::Entry, barrier: &mut Barrier) -> Result<bool> {
     let Some(path) = entry.path() else { return Ok(false) };
     let split = layout::split(&path).filter(|(directory, _)| Kind::of(directory).is_some());
@@ -298,7 +298,7 @@ fn remove_packed(room: &Dir, entry: line::Entry, barrier: &mut Barrier) -> Resul
     dir.remove_if_same(name, &meta)
 }
 
-/// What a pack of these files would come to.
+/// The size that a pack of these files would have.
 pub fn weigh_files(room: &Dir, kind: Kind, sources: &[&Source], told: &mut dyn FnMut(u64)) -> Result<Packed> {
     let path = room.at(layout::ARCHIVE);
     let (scales, members) = pack::pack_files(room, kind, sources, (Scales::default(), &path), told)?;
@@ -306,7 +306,7 @@ pub fn weigh_files(room: &Dir, kind: Kind, sources: &[&Source], told: &mut dyn F
     Ok(Packed { path: None, files, bytes: members.bytes, packed_bytes: scales.0, left: members.left })
 }
 
-/// What a segment would come to in the archive.
+/// The size that a segment would have in the archive.
 pub fn weigh_segment(room: &Dir, number: u32, told: &mut dyn FnMut(u64)) -> Result<Packed> {
     let file = room.sub(layout::LOG)?.look(layout::segment(number))?;
     let (scales, (_, bytes)) = pack::pack_stream(&file, (Scales::default(), &room.at(layout::ARCHIVE)), told)?;

@@ -1,4 +1,4 @@
-//! A pack: written beside its place, read back and compared with what went into it.
+//! Writing a pack, reading it back, and comparing it with its sources.
 
 use super::line::Entry;
 use super::sources::{Kind, Left, Source, stamp};
@@ -13,10 +13,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How much of a file is copied at a time.
+/// How many bytes of a file are copied at a time.
 const PIECE: usize = 1 << 18;
 
-/// A file that went into a pack, as it stood then.
+/// The file's metadata at the time of packing.
 pub(super) struct Member {
     pub(super) agent: Arc<str>,
     pub(super) name: OsString,
@@ -24,7 +24,7 @@ pub(super) struct Member {
     digest: Hash,
 }
 
-/// What went into a pack.
+/// The sources of a pack.
 #[derive(Default)]
 pub(super) struct Members {
     pub(super) files: Vec<Member>,
@@ -32,7 +32,7 @@ pub(super) struct Members {
     pub(super) left: Vec<Left>,
 }
 
-/// Counts what is written, and keeps none of it.
+/// A writer that only counts bytes.
 #[derive(Default)]
 pub(super) struct Scales(pub(super) u64);
 
@@ -53,7 +53,7 @@ fn packer<W: Write>(out: W) -> std::io::Result<zstd::Encoder<'static, W>> {
     Ok(packer)
 }
 
-/// Packs files, one after the other. What can't be packed is left out, and said.
+/// Packs files one after the other. A file that cannot be packed is skipped and reported.
 pub(super) fn pack_files<W: Write>(
     room: &Dir,
     kind: Kind,
@@ -93,7 +93,7 @@ pub(super) fn pack_files<W: Write>(
     Ok((packer.finish().doing("write", path)?, members))
 }
 
-/// A file's bytes, and how it stood before and after they were read; `None` if it is gone.
+/// The content of a file, with its metadata, if it did not change during the read. `None` if the file no longer exists.
 fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
     let file = match dir.look(&source.name) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
@@ -105,9 +105,9 @@ fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
         return Err("it is not a regular file".into());
     }
     if meta.size > limits::PACK_FILE_BYTES {
-        return Err(format!("it has {} bytes, more than a line of a pack may have", meta.size));
+        return Err(format!("it has {} bytes, more than a pack allows for one file", meta.size));
     }
-    let busy = || "somebody is writing it; the next run takes it".to_owned();
+    let busy = || "a program is writing it; the next run packs it".to_owned();
     if lease(&file) == Lease::Writer {
         return Err(busy());
     }
@@ -119,15 +119,15 @@ fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
     Ok(Some((meta, bytes)))
 }
 
-/// Reads a pack back: each line must be the file that went into it.
+/// Reads a pack back, and compares each line with its source.
 pub(super) fn check_files(pack: impl Read, path: &Path, kind: Kind, members: &Members) -> Result<()> {
     let mut wanted = members.files.iter();
     each_entry(pack, path, &mut |entry| {
-        let member = wanted.next().ok_or_else(|| wrong(path, "it has a line too many"))?;
+        let member = wanted.next().ok_or_else(|| wrong(path, "it has too many lines"))?;
         let there = layout::below(&kind.directory(&member.agent), &member.name);
         let is_it = entry.path().as_ref() == Some(&there)
             && entry.into_bytes().is_some_and(|bytes| hash_line(&bytes) == member.digest);
-        if is_it { Ok(()) } else { Err(wrong(path, &format!("it doesn't give {} back", there.display()))) }
+        if is_it { Ok(()) } else { Err(wrong(path, &format!("its content differs from {}", there.display()))) }
     })?;
     match wanted.next() {
         None => Ok(()),
@@ -135,11 +135,11 @@ pub(super) fn check_files(pack: impl Read, path: &Path, kind: Kind, members: &Me
     }
 }
 
-/// Every line of a pack.
+/// Reads every line of a pack.
 pub(super) fn each_entry(pack: impl Read, path: &Path, take: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
     let mut lines = BufReader::with_capacity(PIECE, zstd::Decoder::new(pack).doing("read", path)?);
     let mut line = Vec::new();
-    // An escape in JSON has six bytes for one.
+    // A JSON escape needs six bytes for one.
     let most = limits::PACK_FILE_BYTES * 6 + 4096;
     loop {
         line.clear();
@@ -150,7 +150,7 @@ pub(super) fn each_entry(pack: impl Read, path: &Path, take: &mut dyn FnMut(Entr
     }
 }
 
-/// Packs one stream as it is; gives its hash and its length.
+/// Packs a stream unchanged. Returns its hash and its length.
 pub(super) fn pack_stream<W: Write>(
     mut from: impl Read,
     (out, path): (W, &Path),
@@ -165,13 +165,13 @@ pub(super) fn pack_stream<W: Write>(
     Ok((packer.finish().doing("write", path)?, weight))
 }
 
-/// Hash and length of what a packed stream gives back.
+/// The hash and the length of an unpacked stream.
 pub(super) fn weigh_packed(pack: impl Read, path: &Path) -> Result<(Hash, u64)> {
     let mut decoder = zstd::Decoder::new(pack).doing("read", path)?;
     weigh(&mut decoder, &mut |_| Ok(())).map_err(|e| wrong(path, &e.to_string()))
 }
 
-/// Hash and length of a stream, which goes piece by piece to `take`.
+/// The hash and the length of a stream. Each part of it is passed to `take`.
 pub(super) fn weigh(
     from: &mut dyn Read,
     take: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
@@ -189,8 +189,9 @@ pub(super) fn weigh(
     }
 }
 
-/// A pack that is not what it should be.
+/// The error for a damaged pack.
 pub(super) fn wrong(path: &Path, what: &str) -> Error {
-    let cure = "move it away and run `mailbag archive` again: what is not packed whole was not removed".into();
+    let cure =
+        "move it to another place and run `mailbag archive` again; no source of an incomplete pack was removed".into();
     Error::State { path: path.to_path_buf(), line: None, what: format!("is damaged: {what}"), cure }
 }

@@ -1,4 +1,4 @@
-//! What may be packed: the files of each kind that are old enough.
+//! The files that may be archived: the kinds, and the age of a file.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -8,24 +8,24 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The kinds of files that are packed.
+/// The kinds of files that are archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Originals of what was routed.
+    /// The originals of routed messages.
     Sent,
     /// Read mail.
     Seen,
-    /// Mail that was not read in time.
+    /// Mail that expired unread.
     Expired,
-    /// What was refused, and why.
+    /// Rejected files with their explanations.
     Rejected,
 }
 
 impl Kind {
-    /// Each of them.
+    /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Sent, Kind::Seen, Kind::Expired, Kind::Rejected];
 
-    /// Its name, with which its packs begin.
+    /// The name of the kind, with which the names of its packs begin.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Sent => "sent",
@@ -45,13 +45,13 @@ impl Kind {
         }
     }
 
-    /// The kind of the files in a directory; `None` for one whose files are never packed.
+    /// The kind of the files in a directory. `None` if files in it are never archived.
     pub(super) fn of(directory: &Path) -> Option<Kind> {
         let names: Vec<&str> = directory.iter().map(|name| name.to_str()).collect::<Option<_>>()?;
         Kind::ALL.into_iter().find(|kind| names.get(1).is_some_and(|agent| kind.directory(agent) == directory))
     }
 
-    /// The directory that has one for each agent.
+    /// The parent directory of the agents' directories of this kind.
     fn parent(self) -> &'static str {
         match self {
             Kind::Sent => layout::SENT,
@@ -60,8 +60,8 @@ impl Kind {
         }
     }
 
-    /// Since when a file is there: for mail the accept time in its name, else its own time. Nobody can make a file
-    /// younger than its entry in the directory.
+    /// Since when a file exists. For mail this is the accept time in its name, for other files their modification time.
+    /// A file cannot be younger than its entry in the directory.
     fn age(self, name: &std::ffi::OsStr, meta: &Meta) -> Stamp {
         let accepted = match self {
             Kind::Seen | Kind::Expired => layout::read_delivered(name),
@@ -72,33 +72,33 @@ impl Kind {
     }
 }
 
-/// A file that may be packed.
+/// A file that may be archived.
 #[derive(Debug)]
 pub struct Source {
-    /// Whose it is.
+    /// The agent that owns it.
     pub agent: Arc<str>,
-    /// Its name in that agent's directory.
+    /// The file name in the agent's directory.
     pub name: OsString,
-    /// The month it belongs to.
+    /// The month of its age, which selects the directory in the archive.
     pub month: String,
 }
 
-/// Something in the way.
+/// A skipped file.
 #[derive(Debug, serde::Serialize)]
 pub struct Left {
-    /// A file of the room.
+    /// Its path in the room.
     pub path: PathBuf,
-    /// Why it was left alone.
+    /// Why it was skipped.
     pub why: String,
 }
 
-/// Nanoseconds since 1970 as an instant.
+/// Converts nanoseconds since 1970.
 pub(super) fn stamp(nanos: i128) -> Stamp {
     Stamp::from_micros(i64::try_from(nanos / 1000).unwrap_or(i64::MAX))
 }
 
-/// Gives every file of a kind that is at least as old as `bound`, agent by agent. A directory is read as it goes, so that
-/// one of a million files costs no more than one of ten.
+/// Passes every file of a kind that is at least as old as `bound` to `take`, agent by agent. Directories are read in
+/// parts, so memory does not depend on the number of files.
 pub fn each(
     room: &Dir,
     kind: Kind,
@@ -115,7 +115,7 @@ pub fn each(
         let path = kind.directory(&agent);
         let dir = match room.sub(&path) {
             Ok(dir) => dir,
-            // Nothing of that kind, or a file where an agent's directory would stand.
+            // There is no such directory, or there is a file in its place.
             Err(e) if matches!(e.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => continue,
             Err(e) => {
                 take(Err(Left { path, why: e.to_string() }))?;
@@ -123,8 +123,8 @@ pub fn each(
             }
         };
         if !dir.is_writable() {
-            // Packed and not removed, it would be packed again by every run.
-            take(Err(Left { path, why: "nothing can be removed from it: permission denied".into() }))?;
+            // If the source could not be removed, every run would pack it again.
+            take(Err(Left { path, why: "permission denied to remove files from it".into() }))?;
             continue;
         }
         let owners = if kind == Kind::Rejected { Some(owners(room, &agent)?) } else { None };
@@ -140,7 +140,7 @@ pub fn each(
                 continue;
             }
             take(match meta.kind {
-                // A refused link to another user's file is that user's file still.
+                // If the rejected file is a hard link to another user's file, it is not packed.
                 FileType::RegularFile if owners.as_ref().is_some_and(|owners| !owners.contains(&meta.uid)) => {
                     Err(Left { path: layout::below(&path, &name), why: "it belongs to another user".into() })
                 }
@@ -152,7 +152,8 @@ pub fn each(
     Ok(())
 }
 
-/// The users whose files an agent's refused mail may be: the room's, the agent's, and who packs.
+/// The users who may own an agent's rejected files: the owners of the room and of the agent's directory, and the
+/// current user.
 fn owners(room: &Dir, agent: &str) -> Result<Vec<u32>> {
     let agent = room.stat(layout::outbox(agent))?.map(|outbox| outbox.uid);
     let own = [room.meta()?.uid, rustix::process::geteuid().as_raw()];

@@ -1,11 +1,11 @@
-//! The inboxes: what is unread in them, and how a copy gets in and a read one out.
+//! Inboxes: unread mail, the delivery of copies, and the moves of read copies.
 
 pub mod taken;
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::failpoint::{self, Protection};
+use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, file_meta, layout};
 use crate::log::state::{Delivery, Place};
 use rustix::fs::FileType;
@@ -14,8 +14,8 @@ use std::collections::{BinaryHeap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 
-/// Delivers staged files into one directory of an agent: one rename each, never over another file. A copy that can't
-/// be moved stays staged, and is returned with the reason. Durable at the next barrier.
+/// Delivers staged files to a directory of an agent by one rename each, never over another file. A copy that cannot be
+/// moved stays staged, and is returned with the reason. The moves are durable at the next barrier.
 pub fn deliver(
     room: &Dir,
     stage: &Dir,
@@ -33,7 +33,7 @@ pub fn deliver(
     while let Some(delivery) = rest.next() {
         match stage.rename(&delivery.staged, &to, &*delivery.name, "deliver to") {
             Ok(()) => {}
-            // The copy is gone from the stage: it was delivered before. If it is not gone, the directory is.
+            // If the copy is no longer staged, it was delivered before. Otherwise the target directory is missing.
             Err(e) if e.errno() == Some(libc::ENOENT) && stage.stat(&delivery.staged)?.is_none() => {}
             Err(e) if e.errno() == Some(libc::EEXIST) => failed.push((delivery, e)),
             Err(e) => {
@@ -42,28 +42,28 @@ pub fn deliver(
             }
         }
     }
-    if failpoint::on(Protection::SettledBarrier) {
+    if failpoint::on(Failpoint::SettledBarrier) {
         barrier.moved(stage, &to);
     }
     Ok(failed)
 }
 
-// What keeps one file out of a directory keeps the others out too; each gets the reason without being tried. Whatever it
-// is, it is wrong with this agent's directory alone.
+// An error of one file in a directory applies to the other files too. Each gets the reason without another attempt. The
+// error belongs to this agent's directory only.
 fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Vec<(Delivery, Error)> {
     let what = e.to_string();
     let mut first = Some(e);
-    let again = || Error::Busy { what: what.clone(), cure: "the mail waits and is tried again".into() };
+    let again = || Error::Busy { what: what.clone(), cure: "the mail is kept and retried".into() };
     deliveries.map(|delivery| (delivery, first.take().unwrap_or_else(again))).collect()
 }
 
-/// The names of an agent's unread mail, oldest first: what it would find by `ls inbox/<agent>/*.json`.
+/// The names of an agent's unread mail, oldest first, like `ls inbox/<agent>/*.json`.
 pub fn unread(room: &Dir, agent: &str) -> Result<Vec<OsString>> {
     newest(room, agent, usize::MAX).map(|(names, _)| names)
 }
 
-/// The newest names of an agent's unread mail, oldest first, and how many there are in all. Costs no more memory than
-/// what is asked for.
+/// The newest names of an agent's unread mail, oldest first, and the total number. Needs memory only for the returned
+/// names.
 pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, usize)> {
     let (mut newest, mut count) = (BinaryHeap::new(), 0);
     let dir = match room.sub(layout::inbox(agent)) {
@@ -86,19 +86,20 @@ pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, us
     Ok((names, count))
 }
 
-/// Moves a read message to `seen/`. One that is gone was moved by somebody else.
+/// Moves a read message to `seen/`. If it no longer exists, another process moved it.
 pub fn mark_seen(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     let seen = room.make_loose(layout::seen(agent))?;
     set_down(&room.sub(layout::inbox(agent))?, name, &seen, "mark as seen")
 }
 
-/// Moves read messages to `seen/`. One that can't be moved keeps no other from it, and is told at the end.
+/// Moves read messages to `seen/`. A message that cannot be moved does not stop the others; the error is returned at
+/// the end.
 pub fn mark_all_seen<'n>(room: &Dir, agent: &str, names: impl Iterator<Item = &'n OsStr>) -> Result<()> {
     let moved: Vec<Result<bool>> = names.map(|name| mark_seen(room, agent, name)).collect();
     moved.into_iter().try_for_each(|moved| moved.map(drop))
 }
 
-/// Marks the copy of a message as read that was accepted at this instant, if it is unread.
+/// Marks the copy with this accept time as read, if it is unread.
 pub fn mark_copy_seen(room: &Dir, agent: &str, at: Stamp) -> Result<bool> {
     match find(room, agent, at)? {
         Some(name) => mark_seen(room, agent, &name),
@@ -106,9 +107,9 @@ pub fn mark_copy_seen(room: &Dir, agent: &str, at: Stamp) -> Result<bool> {
     }
 }
 
-/// Moves a file from one directory of an agent to another, never over a file. Where the name is taken there by the same
-/// bytes, it is the same message, and one of the two goes; other bytes stay, and the file gets a further name. `false` if
-/// the file is gone.
+/// Moves a file between two directories of an agent, never over another file. If the target name has the same content,
+/// it is the same message, and the source is removed. If the content differs, the file gets an alternative name.
+/// `false` if the file no longer exists.
 fn set_down(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<bool> {
     let mut new = name.to_owned();
     for n in 2.. {
@@ -126,20 +127,21 @@ fn set_down(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<bo
     Ok(false)
 }
 
-// What can't be read is not known to be the same.
+// Files that cannot be read do not count as equal.
 fn is_same(one: &Dir, name: &OsStr, other: &Dir, new: &OsStr) -> bool {
     let bytes = |dir: &Dir, name: &OsStr| dir.read(name, limits::MESSAGE_BYTES_MOST * 2).ok().flatten();
     bytes(one, name).is_some_and(|bytes_of_one| bytes(other, new) == Some(bytes_of_one))
 }
 
-/// A message that is being shown. As long as this lives, [`hold`] gives it to nobody else; a kill ends that, too.
+/// A lock on a message that is being shown. While it exists, [`hold`] returns this message to no other process. A kill
+/// releases the lock.
 #[derive(Debug)]
 pub struct Held {
     _lock: Option<File>,
 }
 
-/// Holds an unread message for whoever is going to show it and mark it as read; `None` if somebody else has it, or it is
-/// gone. Where a file can't be locked, it is held by everybody who asks.
+/// Locks an unread message before it is shown and marked as read. `None` if another process has it, or if it no longer
+/// exists. On a file system without locks every caller succeeds.
 pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<Held>> {
     let inbox = room.sub(layout::inbox(agent))?;
     let file = match inbox.look(name) {
@@ -152,13 +154,13 @@ pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<Held>> {
         Err(TryLockError::Error(_)) => return Ok(Some(Held { _lock: None })),
         Ok(()) => {}
     }
-    // Whoever had it before may have moved it since it was opened.
+    // Another process may have moved the file after it was opened.
     let is_there = inbox.stat(name)?.map(|meta| meta.inode) == file_meta(&file).ok().map(|meta| meta.inode);
     Ok(is_there.then_some(Held { _lock: Some(file) }))
 }
 
-/// Makes the marker that says that an agent was told of a message: before it is told, by whoever tells. `false` if
-/// somebody has told, or is just telling.
+/// Creates the marker of an announced message, before the announcement. `false` if it exists: another process has
+/// announced the message, or is announcing it.
 pub fn announce(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     match room.make_loose(layout::announced(agent))?.create(name, b"") {
         Err(e) if e.errno() == Some(libc::EEXIST) => Ok(false),
@@ -166,12 +168,12 @@ pub fn announce(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     }
 }
 
-/// Takes the marker back, because the telling failed.
+/// Removes the marker after a failed announcement.
 pub fn unannounce(room: &Dir, agent: &str, name: &OsStr) -> Result<()> {
     room.sub(layout::announced(agent))?.remove(name)
 }
 
-/// Was, or is, an agent told of a message?
+/// Was the message announced to the agent, or is it being announced?
 pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     match room.sub(layout::announced(agent)) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
@@ -179,7 +181,7 @@ pub fn is_announced(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     }
 }
 
-/// Which of these messages an agent was, or is being, told of.
+/// Those of these messages that were announced, or are being announced, to the agent.
 pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<OsString>> {
     let markers = match room.sub(layout::announced(agent)) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(HashSet::new()),
@@ -192,20 +194,20 @@ pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<
     Ok(told)
 }
 
-/// The name under which the copy accepted at this instant stands in an inbox, if it does.
+/// The name of the copy with this accept time in an inbox, if it exists.
 pub fn find(room: &Dir, agent: &str, at: Stamp) -> Result<Option<OsString>> {
     let names = unread(room, agent)?;
     Ok(names.into_iter().find(|name| layout::read_delivered(name) == Some(at)))
 }
 
-/// Moves an unread message to `expired/`. One that is gone was taken by its reader. Durable at the next barrier.
+/// Moves an unread message to `expired/`. If it no longer exists, its reader took it. Durable at the next barrier.
 pub fn expire(room: &Dir, agent: &str, name: &std::ffi::OsStr, barrier: &mut Barrier) -> Result<()> {
     let inbox = match room.sub(layout::inbox(agent)) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
         inbox => inbox?,
     };
     let expired = room.make_with(layout::expired(agent), barrier)?;
-    set_down(&inbox, name, &expired, "set aside as")?;
+    set_down(&inbox, name, &expired, "move to expired")?;
     barrier.moved(&inbox, &expired);
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Mail that was handed to one of several consumers: what stands in `taken/`, and whose it is until when.
+//! Shared inboxes: leased messages in `taken/`, and their leases.
 //!
-//! The rename into `taken/` decides who gets a message; a kill at any moment leaves it in one of the two directories.
-//! The lease beside it only says who has it and how long. Whoever changes either holds `taken/.lock`, so that no message
-//! is given back to which somebody has just got a new lease.
+//! The rename into `taken/` decides which consumer gets a message. A kill leaves the message in one of the two
+//! directories. The lease file only names the holder and the end of the lease. A process that changes either holds
+//! `taken/.lock`, so that a message with a new lease is not given back.
 
 use super::{is_same, set_down};
 use crate::base::clock::Stamp;
@@ -14,19 +14,19 @@ use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 
-/// Whose a taken message is, and until when.
+/// The lease of a taken message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Who has it.
+    /// The holder.
     pub holder: String,
-    /// Did it give itself that name? Else it is the process that took it.
+    /// Did the holder choose its name? Otherwise the name is that of the process.
     #[serde(default)]
     pub named: bool,
-    /// Since when, RFC 3339.
+    /// The start of the lease, RFC 3339.
     pub since: String,
-    /// When it goes back into the inbox, RFC 3339.
+    /// The end of the lease, RFC 3339. The message then returns to the inbox.
     pub until: String,
-    /// How often it was handed out so far.
+    /// How often the message was leased.
     #[serde(default = "once")]
     pub times: u32,
 }
@@ -35,7 +35,7 @@ fn once() -> u32 {
     1
 }
 
-/// The taken mail of one agent, held: nobody else takes, gives back or renews while this lives.
+/// The locked `taken/` directory of one agent. While it exists, no other process takes, returns or renews a message.
 pub struct Shelf {
     room: Dir,
     agent: String,
@@ -45,7 +45,7 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Waits for whoever holds it, which takes milliseconds, and not without end.
+    /// Waits a limited time for the lock, which other processes hold for milliseconds.
     pub fn open(room: &Dir, agent: &str) -> Result<Shelf> {
         let taken = room.make_loose(layout::taken(agent))?;
         let lock = taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT)?;
@@ -53,7 +53,7 @@ impl Shelf {
         Ok(Shelf { room: room.clone(), agent: agent.to_owned(), inbox, taken, _lock: lock })
     }
 
-    /// The names of what is taken, oldest first.
+    /// The names of taken messages, oldest first.
     pub fn names(&self) -> Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in self.taken.list()? {
@@ -66,13 +66,13 @@ impl Shelf {
         Ok(names)
     }
 
-    /// Who has a message, or had it last. `None` if nothing that can be read says so: it was moved by hand.
+    /// The last lease of a message. `None` without a readable lease file, for example if the message was moved by hand.
     pub fn lease(&self, name: &OsStr) -> Option<Lease> {
         let bytes = self.taken.read(layout::lease(name)?, limits::LEASE_BYTES).ok()??;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// When a taken message goes back. One without a lease does so some time after it was moved.
+    /// The end of a taken message's lease. Without a lease file, the lease ends a fixed time after the move.
     pub fn until(&self, name: &OsStr) -> Result<Option<Stamp>> {
         if let Some(until) = self.lease(name).and_then(|lease| Stamp::parse(&lease.until)) {
             return Ok(Some(until));
@@ -82,9 +82,9 @@ impl Shelf {
         Ok(Some(Stamp::from_micros(moved + limits::LEASE.as_micros() as i64)))
     }
 
-    /// Hands out a message of the inbox; `false` if it is there no more, or taken under the same name.
+    /// Leases a message of the inbox. `false` if it no longer exists, or if a taken message has the same name.
     pub fn take(&self, name: &OsStr, lease: &Lease) -> Result<bool> {
-        // First, so that no taken message is without one, whenever the taker is killed.
+        // The lease is written first, so that a kill leaves no taken message without one.
         let before = self.lease(name);
         self.write(name, lease)?;
         match self.inbox.rename(name, &self.taken, name, "take") {
@@ -94,7 +94,7 @@ impl Shelf {
                     Some(before) => self.write(name, &before)?,
                     None => self.forget(name)?,
                 }
-                // What was handed out already is not handed out again.
+                // The same message was leased before, so it is not leased again.
                 if e.errno() == Some(libc::EEXIST) && is_same(&self.inbox, name, &self.taken, name) {
                     self.inbox.remove(name)?;
                 }
@@ -104,18 +104,19 @@ impl Shelf {
         }
     }
 
-    /// Puts a message back into the inbox, never over another. Its lease stays, to say who had it and how often.
+    /// Returns a message to the inbox, never over another. The lease file stays, to record the last holder and the
+    /// count.
     pub fn give_back(&self, name: &OsStr) -> Result<bool> {
-        set_down(&self.taken, name, &self.inbox, "give back to")
+        set_down(&self.taken, name, &self.inbox, "return to")
     }
 
-    /// Changes the lease of a taken message in one step. Not durable, as in [`Shelf::take`]: to sync `taken/` alone would
-    /// give what was just taken two names on btrfs.
+    /// Changes the lease of a taken message in one step. Not durable, for the same reason as in [`Shelf::take`]: on
+    /// btrfs a sync of `taken/` alone would leave the message under two names.
     pub fn renew(&self, name: &OsStr, lease: &Lease) -> Result<()> {
         layout::lease(name).map_or(Ok(()), |file| self.taken.show(file, &text(lease)))
     }
 
-    /// Moves a message to `seen/`, from `taken/`, or from the inbox if it was given back.
+    /// Moves a message to `seen/`, from `taken/`, or from the inbox if it was returned.
     pub fn done(&self, name: &OsStr, is_taken: bool) -> Result<()> {
         let seen = self.room.make_loose(layout::seen(&self.agent))?;
         let from = if is_taken { &self.taken } else { &self.inbox };
@@ -123,7 +124,7 @@ impl Shelf {
         self.forget(name)
     }
 
-    /// Removes the leases of messages that are neither taken nor in the inbox any more.
+    /// Removes leases of messages that are neither in `taken/` nor in the inbox.
     pub fn tidy(&self) -> Result<()> {
         for entry in self.taken.list()? {
             let Some(message) = layout::leased(&entry?.name) else { continue };
@@ -134,7 +135,7 @@ impl Shelf {
         Ok(())
     }
 
-    // Not durable: after a power cut the lease that a message without one has will do.
+    // Not durable: after a power cut, a message without a lease file has the default lease.
     fn write(&self, name: &OsStr, lease: &Lease) -> Result<()> {
         let Some(file) = layout::lease(name) else { return Ok(()) };
         self.taken.remove(&file)?;

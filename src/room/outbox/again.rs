@@ -1,4 +1,4 @@
-//! Reading a claim again, some of whose lines are routed already.
+//! Reading a claim again after some of its lines were routed.
 
 use super::content::{Content, Look, Ready, Terms};
 use super::lines::{lines, numbered};
@@ -7,8 +7,7 @@ use crate::base::error::{Doing, Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::{self, Dir, Lease, file_meta};
 
-/// Reads a claim again whose first lines are routed: its lines behind this one. That it can no longer be read is what is
-/// wrong with the next of them.
+/// Reads the lines of a claim after the last routed one. If they cannot be read, the next line gets the problem.
 pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Look> {
     let mut file = match claims.look(claim) {
         Ok(file) => file,
@@ -19,7 +18,7 @@ pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Lo
         return Ok(ready(Err(problem), meta));
     }
     if disk::lease(&file) == Lease::Writer {
-        return Ok(Look::Later("a program still holds it open for writing", Some(limits::SWEEP_UNTRUSTED)));
+        return Ok(Look::Later("a program still has it open for writing", Some(limits::SWEEP_UNTRUSTED)));
     }
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
@@ -37,7 +36,7 @@ fn look_at_unopenable(e: Error) -> Result<Look> {
     match e.errno() {
         Some(libc::ENOENT) => Ok(Look::Gone),
         Some(libc::ELOOP | libc::ENXIO | libc::EOPNOTSUPP | libc::EACCES | libc::EPERM) => {
-            let problem = Problem::new("unreadable", format!("the rest of the file can't be read: {e}"));
+            let problem = Problem::new("unreadable", format!("the rest of the file cannot be read: {e}"));
             let content = Content::One(Err(problem.fix("drop the missing lines again")));
             Ok(Look::Ready(Box::new(Ready { content, bytes: 0, meta: None })))
         }
@@ -46,6 +45,6 @@ fn look_at_unopenable(e: Error) -> Result<Look> {
 }
 
 fn changed(behind: u32) -> Problem {
-    let what = format!("the file was changed while it was routed: nothing is left behind line {behind}");
+    let what = format!("the file was changed while it was routed: there is nothing after line {behind}");
     Problem::new("truncated", what).fix("drop the missing lines again, in a new file")
 }

@@ -1,62 +1,63 @@
-//! What a look at a file of an outbox can find, and what the file holds.
+//! The content of a file in an outbox, and the result of examining it.
 
 use crate::base::error::Problem;
 use crate::disk::Meta;
 use serde_json::Value;
 use std::time::Duration;
 
-/// What a look at a file in an outbox found.
+/// The result of examining a file in an outbox.
 pub enum Look {
-    /// It can be taken: what it holds, and what it was when it was read.
+    /// The file can be claimed, with its content and its metadata at that time.
     Ready(Box<Ready>),
-    /// Not yet, for this reason; look again after this long, or when an event comes.
+    /// The file is not ready, for this reason. Examine it again after this time, or after an event.
     Later(&'static str, Option<Duration>),
-    /// There is no such file any more.
+    /// The file no longer exists.
     Gone,
 }
 
-/// A file that can be taken.
+/// A file that can be claimed.
 pub struct Ready {
-    /// What it holds.
+    /// Its content.
     pub content: Content,
-    /// How many bytes were read.
+    /// The number of bytes read.
     pub bytes: u64,
-    /// Which file it was, and how it stood; `None` if it couldn't be opened.
+    /// Its metadata. `None` if it could not be opened.
     pub meta: Option<Meta>,
 }
 
-/// What a file holds: JSON, or why it can't be a message.
+/// The content of a file: JSON, or the problem.
 pub enum Content {
     /// One message.
     One(Result<Value, Problem>),
-    /// A message a line.
+    /// One message per line.
     Lines(Vec<Line>),
 }
 
-/// A line of a file that holds a message a line.
+/// A line of a file with one message per line.
 pub struct Line {
     /// Its number in the file, from 1.
     pub number: u32,
-    /// Its text, without the blanks around it.
+    /// Its text, without surrounding blanks.
     pub text: Vec<u8>,
 }
 
-/// Is a file whole?
+/// Is the content of a file complete?
 pub enum Whole {
     /// It is.
     Yes(Content),
-    /// It is empty or ends too early: its writer may not be done. Once it has stood still, it holds this.
+    /// The file is empty or incomplete: its writer may not have finished. If the file does not change any more, this is
+    /// its content.
     NotYet(Content),
 }
 
-/// What a file has to satisfy.
+/// The conditions for a file.
 pub struct Terms {
-    /// The most bytes.
+    /// The largest size in bytes.
     pub most: u64,
-    /// Who owns the outbox, if that is known.
+    /// The owner of the outbox, if known.
     pub outbox_uid: Option<u32>,
-    /// Is it a claim? Then its sender has had the time to remove the file's other names.
+    /// Is it a claim? Then its sender has had time to remove other hard links.
     pub claimed: bool,
-    /// Who must own the file, where the registry pins it.
+    /// The required owner, if the registry gives one.
     pub owner: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! Files that hold a message a line.
+//! Files with one message per line.
 
 use super::content::{Content, Line, Whole};
 use crate::base::error::Problem;
@@ -6,7 +6,7 @@ use crate::base::limits;
 use crate::message::schema::{self, Parsed};
 use serde_json::Value;
 
-/// What a line holds: JSON, or why it can't be a message.
+/// The JSON of a line, or the problem.
 impl From<&Line> for Result<Value, Problem> {
     fn from(line: &Line) -> Result<Value, Problem> {
         match schema::parse(&line.text) {
@@ -16,7 +16,7 @@ impl From<&Line> for Result<Value, Problem> {
     }
 }
 
-/// Reads the bytes of a file that holds a message a line. Blank lines say nothing.
+/// Reads a file with one message per line. Blank lines are ignored.
 pub fn read(bytes: &[u8]) -> Whole {
     let said: Vec<(&[u8], u32)> = numbered(bytes).collect();
     if said.is_empty() {
@@ -27,7 +27,7 @@ pub fn read(bytes: &[u8]) -> Whole {
     }
     let starts_alone = matches!(schema::parse(said[0].0), Parsed::Unfinished(_));
     if starts_alone && said.len() > 1 {
-        // One message over several lines, as printers for people write it.
+        // One message can span several lines, as pretty-printers write it.
         match schema::parse(bytes) {
             Parsed::Value(_) => {
                 let text = bytes.trim_ascii().to_vec();
@@ -37,20 +37,20 @@ pub fn read(bytes: &[u8]) -> Whole {
             Parsed::Bad(_) => {}
         }
     }
-    // A last line without an end may go on.
+    // The last line may be incomplete if it has no line break.
     let last = said[said.len() - 1].0;
     let ends_too_early = !last.ends_with(b"\n") && matches!(schema::parse(last), Parsed::Unfinished(_));
     let lines = Content::Lines(lines(said));
     if ends_too_early { Whole::NotYet(lines) } else { Whole::Yes(lines) }
 }
 
-/// Every line that says something, with its number.
+/// Every line that is not blank, with its number.
 pub(super) fn numbered(bytes: &[u8]) -> impl Iterator<Item = (&[u8], u32)> {
     let numbered = bytes.split_inclusive(|&byte| byte == b'\n').zip(1..);
     numbered.filter(|(line, _)| !line.trim_ascii().is_empty())
 }
 
-/// Reads the bytes of a file that is one message.
+/// Reads a file with one message.
 pub(super) fn one(bytes: &[u8]) -> Whole {
     match schema::parse(bytes) {
         Parsed::Value(value) => Whole::Yes(Content::One(Ok(value))),
@@ -65,8 +65,7 @@ pub(super) fn lines(said: Vec<(&[u8], u32)>) -> Vec<Line> {
 }
 
 fn too_many(lines: usize) -> Problem {
-    let what =
-        format!("the file has {lines} lines, and {} may have {}", "a file that holds a message a line", limits::LINES);
+    let what = format!("the file has {lines} lines; {} can have {}", "a file with one message per line", limits::LINES);
     Problem::new("too_many_lines", what).fix("split it into several files, and drop them again")
 }
 

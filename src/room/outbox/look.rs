@@ -1,4 +1,4 @@
-//! A look at one file of an outbox: is it one, is it whole, and what does it hold?
+//! Examining a file in an outbox: its type, whether it is complete, and its content.
 
 use super::content::{Content, Look, Ready, Terms, Whole};
 use super::{Patience, lines};
@@ -11,7 +11,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 
-/// Looks at a file: is it one, is it whole, does nobody write it any more? Reads it if so.
+/// Examines a file: its type, whether it is complete, and whether a program is still writing it. Reads a file that is
+/// ready.
 pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> Result<Look> {
     let mut file = match dir.look(name) {
         Ok(file) => file,
@@ -23,17 +24,19 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     }
     if meta.links > 1 {
         if let Some(wait) = patience.wait(dir, name, &meta).filter(|_| !terms.claimed) {
-            return Ok(Look::Later("it has another name elsewhere (a hard link)", Some(wait)));
+            return Ok(Look::Later("it has a second name (a hard link)", Some(wait)));
         }
         if terms.outbox_uid.is_some_and(|uid| uid != meta.uid) {
-            let problem =
-                Problem::new("hard_link", "the file has another name elsewhere and is not owned by the outbox's owner");
-            return Ok(ready(Err(problem.fix("write a file of your own, or remove the other name")), meta));
+            let problem = Problem::new(
+                "hard_link",
+                "the file has a second name (a hard link), and its owner is not the owner of the outbox",
+            );
+            return Ok(ready(Err(problem.fix("write a new file, or remove the second name")), meta));
         }
     }
     if disk::lease(&file) == Lease::Writer {
         patience.forget(dir, name);
-        return Ok(Look::Later("a program still holds it open for writing", Some(limits::SWEEP_UNTRUSTED)));
+        return Ok(Look::Later("a program still has it open for writing", Some(limits::SWEEP_UNTRUSTED)));
     }
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
@@ -46,7 +49,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     let content = match whole {
         Whole::Yes(content) => content,
         Whole::NotYet(content) => match patience.wait(dir, name, &meta) {
-            Some(wait) => return Ok(Look::Later("it is empty or ends too early", Some(wait))),
+            Some(wait) => return Ok(Look::Later("it is empty or incomplete", Some(wait))),
             None => content,
         },
     };
@@ -54,8 +57,8 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     Ok(Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: Some(meta) })))
 }
 
-/// Reads a file of known size, and one byte more if there is one: that it has grown then shows in the length. A read of
-/// a regular file that comes back short has met its end.
+/// Reads a file of known size, and one byte more, so that growth shows in the length. A short read of a regular file
+/// means the end of the file.
 pub(super) fn read_whole(file: &mut File, size: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; size + 1];
     let mut length = 0;
@@ -76,27 +79,29 @@ pub(super) fn ready(content: Result<Value, Problem>, meta: Meta) -> Look {
 }
 
 fn look_at_unopenable(dir: &Dir, name: &OsStr, e: crate::base::error::Error, patience: &mut Patience) -> Result<Look> {
-    let refuse = |code, what: &str, fix: &str| {
+    let reject = |code, what: &str, fix: &str| {
         let content = Content::One(Err(Problem::new(code, what).fix(fix)));
         Ok(Look::Ready(Box::new(Ready { content, bytes: 0, meta: None })))
     };
     match e.errno() {
         Some(libc::ENOENT) => Ok(Look::Gone),
-        Some(libc::ELOOP) => refuse("symlink", "the file is a symbolic link", "write a regular file"),
+        Some(libc::ELOOP) => reject("symlink", "the file is a symbolic link", "write a regular file"),
         Some(libc::ENXIO | libc::EOPNOTSUPP) => {
-            refuse("not_a_file", "it is not a regular file", "write a regular file")
+            reject("not_a_file", "it is not a regular file", "write a regular file")
         }
         Some(libc::EACCES | libc::EPERM) => {
             let Some(meta) = dir.stat(name)? else { return Ok(Look::Gone) };
             match patience.wait(dir, name, &meta) {
-                Some(wait) => Ok(Look::Later("it may not be read (permission denied)", Some(wait))),
-                None => refuse("unreadable", "the router may not read the file", "make it readable: chmod a+r"),
+                Some(wait) => Ok(Look::Later("it cannot be read (permission denied)", Some(wait))),
+                None => {
+                    reject("unreadable", "the router has no permission to read the file", "make it readable: chmod a+r")
+                }
             }
         }
-        // A device without a driver can't be opened, and says so in many ways.
+        // A device without a driver cannot be opened, with various errors.
         _ => match dir.stat(name) {
             Ok(Some(meta)) if meta.kind != FileType::RegularFile => {
-                refuse("not_a_file", "it is not a regular file", "write a regular file")
+                reject("not_a_file", "it is not a regular file", "write a regular file")
             }
             _ => Err(e),
         },
@@ -113,11 +118,11 @@ pub(super) fn unfit(meta: &Meta, terms: &Terms) -> Option<Problem> {
         return Some(Problem::new("not_a_file", what).fix("write a regular file"));
     }
     let owner = terms.owner.filter(|&uid| uid != meta.uid)?;
-    let what = format!("the file belongs to user {}, and this agent's files must belong to user {owner}", meta.uid);
+    let what = format!("the file belongs to user {}, but this agent's files must belong to user {owner}", meta.uid);
     Some(Problem::new("wrong_owner", what).fix("write it as that user, or change `uid` in registry.json"))
 }
 
 pub(super) fn too_large(size: u64, most: u64) -> Problem {
-    Problem::new("too_large", format!("the file has {size} bytes, and a message may have {most}"))
-        .fix("put the bulk into a file under context/ and name it in `attachments`, or raise `message_bytes` in settings.toml")
+    Problem::new("too_large", format!("the file has {size} bytes; the limit for a message is {most}"))
+        .fix("put the data in a file under context/ and attach the file with `attachments`, or increase `message_bytes` in settings.toml")
 }

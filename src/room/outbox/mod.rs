@@ -1,4 +1,4 @@
-//! The outboxes: which files wait in them, whose turn it is, and when a file is ready to be taken.
+//! The outboxes: pending files, the order of senders, and when a file is ready.
 
 mod again;
 mod content;
@@ -21,12 +21,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// How many names one outbox may have queued before it is scanned instead.
+/// The most queued names of an outbox. With more names, the outbox is scanned instead.
 const QUEUED: usize = 1024;
-/// How many directory scans are kept open from turn to turn; another outbox begins its scan anew at each turn.
+/// How many directory scans stay open between turns. Other outboxes restart their scan at each turn.
 const SCANS: usize = 16;
 
-/// All outboxes of the room, and who is next.
+/// All outboxes of the room, and the order of the next turns.
 #[derive(Default)]
 pub struct Outboxes {
     boxes: BTreeMap<Arc<str>, Outbox>,
@@ -38,13 +38,13 @@ pub struct Outboxes {
 struct Outbox {
     names: VecDeque<OsString>,
     scan: Scan,
-    /// The directory's time when it was last read, and at the sweep before: equal means that nothing has come since,
-    /// however coarse the file system's clock.
+    /// The modification time of the directory at its last two scans. If both are equal, no file has arrived since, even
+    /// if the file system's clock is coarse.
     times: [Option<i128>; 2],
-    /// The claim of a file of lines that is routed in several batches: its sender's other files wait behind it.
+    /// The claim of a file with several lines that is not finished. The sender's other files wait for it.
     begun: Option<String>,
     in_line: bool,
-    /// Names that will never be taken, a few.
+    /// Some of the names that the router never takes.
     strays: Vec<OsString>,
 }
 
@@ -57,7 +57,7 @@ enum Scan {
 }
 
 impl Outboxes {
-    /// A file may have come into this outbox.
+    /// Notes that a file may have arrived in this outbox.
     pub fn hint(&mut self, agent: &Arc<str>, name: OsString) {
         let outbox = self.boxes.entry(agent.clone()).or_default();
         if outbox.names.len() >= QUEUED {
@@ -68,14 +68,15 @@ impl Outboxes {
         Self::line_up(&mut self.turns, outbox, agent);
     }
 
-    /// This outbox is to be read from the beginning.
+    /// Requests a full scan of this outbox.
     pub fn scan(&mut self, agent: &Arc<str>) {
         let outbox = self.boxes.entry(agent.clone()).or_default();
         outbox.want_scan();
         Self::line_up(&mut self.turns, outbox, agent);
     }
 
-    /// Looks at the outbox's own time, and has it read if anything may have come since the last two looks.
+    /// Requests a scan of the outbox if its modification time shows that a file may have arrived since the last two
+    /// scans.
     pub fn sweep(&mut self, room: &Dir, agent: &Arc<str>) -> Result<()> {
         let time = room.stat(layout::outbox(agent))?.map(|meta| meta.changed);
         let outbox = self.boxes.entry(agent.clone()).or_default();
@@ -87,7 +88,7 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Forgets an outbox, though not a file of lines that was begun.
+    /// Forgets an outbox, except an unfinished claim.
     pub fn forget(&mut self, agent: &str) {
         let Some(Outbox { scan, begun, in_line, .. }) = self.boxes.remove(agent) else { return };
         self.scans -= usize::from(matches!(scan, Scan::Open(_)));
@@ -98,18 +99,18 @@ impl Outboxes {
         }
     }
 
-    /// Says with which claim this sender goes on before its outbox is looked at again.
+    /// Sets the claim with which this sender continues before its outbox is scanned again.
     pub fn begin(&mut self, agent: &Arc<str>, claim: Option<String>) {
         self.boxes.entry(agent.clone()).or_default().begun = claim;
     }
 
-    /// Lines this sender up, behind the others.
+    /// Puts this sender at the end of the queue.
     pub fn line_up_again(&mut self, agent: &Arc<str>) {
         let outbox = self.boxes.entry(agent.clone()).or_default();
         Self::line_up(&mut self.turns, outbox, agent);
     }
 
-    /// Lines this sender up, in front of the others.
+    /// Puts this sender at the front of the queue.
     pub fn line_up_first(&mut self, agent: &Arc<str>) {
         let outbox = self.boxes.entry(agent.clone()).or_default();
         if !std::mem::replace(&mut outbox.in_line, true) {
@@ -117,18 +118,18 @@ impl Outboxes {
         }
     }
 
-    /// How many senders wait for their turn.
+    /// The number of senders in the queue.
     pub fn in_line(&self) -> usize {
         self.turns.len()
     }
 
-    /// Does any outbox wait for its turn?
+    /// Is the queue empty?
     pub fn is_idle(&self) -> bool {
         self.turns.is_empty()
     }
 
-    /// The next outbox in turn, with some of its names; `None` when no outbox waits. Names are in the order in which
-    /// their events came, or where the directory was read, in the order of the names, a thousand at a time.
+    /// The next turn, with some names of the outbox. `None` if the queue is empty. Names are in the order of their
+    /// events. After a scan they are sorted, in groups of a thousand.
     pub fn next_turn(&mut self, room: &Dir) -> Option<(Arc<str>, Result<Turn>)> {
         let agent = self.turns.pop_front()?;
         let outbox = self.boxes.get_mut(&agent)?;
@@ -149,7 +150,7 @@ impl Outboxes {
         Some((agent, turn))
     }
 
-    /// Gives back names that were not looked at, to be the first of their outbox's next turn.
+    /// Returns names that were not examined. They come first in the next turn of their outbox.
     pub fn give_back(&mut self, agent: &Arc<str>, names: Vec<OsString>) {
         let outbox = self.boxes.entry(agent.clone()).or_default();
         names.into_iter().rev().for_each(|name| outbox.names.push_front(name));
@@ -158,11 +159,11 @@ impl Outboxes {
         }
     }
 
-    /// Gives back names that have to wait, first in line for when the outbox is looked at again: by a hint, or a scan.
+    /// Returns names that are not ready. They come first when the outbox is examined again after an event or a scan.
     pub fn rest(&mut self, agent: &Arc<str>, names: Vec<OsString>) {
         let outbox = self.boxes.entry(agent.clone()).or_default();
         names.into_iter().rev().for_each(|name| outbox.names.push_front(name));
-        // What it has read of the directory stands in `names`; an open directory would be kept from others.
+        // The names that were read are in `names`; other outboxes need the slot of the open directory.
         if matches!(outbox.scan, Scan::Open(_)) {
             outbox.scan = Scan::Wanted;
             self.scans -= 1;
@@ -172,12 +173,12 @@ impl Outboxes {
         }
     }
 
-    /// Outboxes in which something stands that is no mail.
+    /// The outboxes that contain names the router never takes.
     pub fn with_strays(&self) -> impl Iterator<Item = &Arc<str>> {
         self.boxes.iter().filter(|(_, outbox)| !outbox.strays.is_empty()).map(|(agent, _)| agent)
     }
 
-    /// What stands in this one.
+    /// Those names in this outbox.
     pub fn strays(&self, agent: &str) -> Vec<OsString> {
         self.boxes.get(agent).map(|outbox| outbox.strays.clone()).unwrap_or_default()
     }
@@ -189,21 +190,21 @@ impl Outboxes {
     }
 }
 
-/// What a sender's turn is about.
+/// The work of one turn.
 pub enum Turn {
     /// A claim with further lines.
     Begun(String),
-    /// Its outbox.
+    /// New files of the outbox.
     Files(Files),
 }
 
-/// One outbox's turn.
+/// The files of one turn.
 pub struct Files {
-    /// The outbox.
+    /// The outbox directory.
     pub dir: Dir,
-    /// Names in it that may be messages.
+    /// Names in it that can be messages.
     pub names: Vec<OsString>,
-    /// Who owns the outbox.
+    /// The owner of the outbox.
     pub uid: u32,
 }
 

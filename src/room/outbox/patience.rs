@@ -1,4 +1,4 @@
-//! How long unfinished files have stood still.
+//! How long unfinished files have been unchanged.
 
 use crate::base::limits;
 use crate::disk::{Dir, Meta};
@@ -6,21 +6,21 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
-/// Remembers how files stood that were not ready, and since when they have stood like that.
+/// Remembers the metadata of unfinished files, and since when it has not changed.
 pub struct Patience {
     stood: HashMap<std::path::PathBuf, (Meta, Instant)>,
-    /// What the file system's clock says, for a single pass that can't wait and see.
+    /// The time of the file system's clock, for a single pass, which cannot wait.
     now: Option<i128>,
 }
 
 impl Patience {
-    /// For a router that runs on: by the monotonic clock. For a single pass, by the file system's own clock, given as
-    /// the change time of a file just written there.
+    /// For a continuous router, `None`: it uses the monotonic clock. For a single pass, the time of the file system's
+    /// clock: the change time of a newly written file.
     pub fn new(now: Option<i128>) -> Patience {
         Patience { stood: HashMap::new(), now }
     }
 
-    // How long to wait until this file has stood still for long enough; None when it has.
+    // The remaining time until this file has been unchanged long enough. `None` if it has.
     pub(super) fn wait(&mut self, dir: &Dir, name: &OsStr, meta: &Meta) -> Option<Duration> {
         if let Some(now) = self.now {
             let stood = u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos);
@@ -39,7 +39,7 @@ impl Patience {
         }
     }
 
-    /// Forgets files that stopped being waited for.
+    /// Forgets files that no longer exist or are ready.
     pub fn tidy(&mut self) {
         self.stood.retain(|_, (_, since)| since.elapsed() < limits::SWEEP_TRUSTED * 4);
     }

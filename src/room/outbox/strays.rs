@@ -1,4 +1,4 @@
-//! Names in an outbox, or beside the outboxes, that will never be taken: what they are, and what mends them.
+//! Names in or beside the outboxes that the router never takes: the reason, and the command that corrects it.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
@@ -9,21 +9,21 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-/// Something that stands where mail is dropped and is none.
+/// A file that is not mail, in a place for mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stray {
-    /// Where it stands, relative to the room.
+    /// Its path relative to the room.
     pub place: String,
-    /// Since when it has stood like that.
+    /// Since when it has not changed.
     pub since: Stamp,
     /// Why it is not taken.
     pub why: &'static str,
-    /// The command that mends it, to be given in the room.
+    /// The command that corrects it, to be run in the room.
     pub cure: String,
 }
 
-/// Looks at a name in an agent's outbox. `None` for what may become a message, and for what changed a moment ago: it may
-/// be a draft under a name of its own.
+/// Examines a name in an agent's outbox. `None` if it may become a message, or if it changed a moment ago: it may be a
+/// draft.
 pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Stray> {
     if layout::is_message_file(name) || name.as_encoded_bytes().starts_with(b".") {
         return None;
@@ -37,12 +37,12 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     let (outbox, name) = (outbox.display().to_string(), name.to_string_lossy());
     let place = format!("{outbox}/{name}");
     let (why, cure) = if meta.kind == FileType::Directory {
-        ("a directory in an outbox is not looked into", format!("mv {place}/*.json {outbox}/"))
+        ("directories in an outbox are ignored", format!("mv {place}/*.json {outbox}/"))
     } else {
         let cure = format!("mv {place} {outbox}/{}", renamed(&name));
-        ("its name ends neither in .json nor in .ndjson, in lower case", cure)
+        ("its name does not end in .json or .ndjson (lower case)", cure)
     };
-    // A name that a shell would take apart is for a person to type.
+    // A name with characters that are special in a shell is left for a person to type.
     let is_plain = place.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c));
     Some(Stray { cure: if is_plain { cure } else { format!("ls -la {outbox}") }, place, since, why })
 }
@@ -53,8 +53,8 @@ fn renamed(name: &str) -> String {
     format!("{stem}.{end}")
 }
 
-/// What mends a file that lies beside the outboxes: a move into that of the agent that it names as its sender, if one is
-/// registered under that name.
+/// The command for a file beside the outboxes: it moves the file to the outbox of the agent in its `from`, if that
+/// agent is registered.
 pub fn cure_beside(room: &Dir, place: &str, is_agent: impl Fn(&str) -> bool) -> String {
     let read = || {
         let message: Value = serde_json::from_slice(&room.read(place, limits::MESSAGE_BYTES).ok()??).ok()?;
@@ -67,7 +67,7 @@ pub fn cure_beside(room: &Dir, place: &str, is_agent: impl Fn(&str) -> bool) -> 
     }
 }
 
-/// The names in this directory that may be strays, a bounded number of them.
+/// Some of the names in this directory that the router may never take.
 pub fn strays_in(room: &Dir, directory: &Path) -> Vec<OsString> {
     let Ok(listing) = room.sub(directory).and_then(|dir| dir.list()) else { return Vec::new() };
     let names = listing.flatten().map(|entry| entry.name);

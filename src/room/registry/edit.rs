@@ -1,4 +1,4 @@
-//! Changes, each giving a new registry that went through the same checks as a file.
+//! Changes of the registry. Each returns a new registry after the same checks as for a file.
 
 use super::{Agent, Registry, read};
 use crate::base::error::Problem;
@@ -6,20 +6,22 @@ use crate::message::id;
 use serde_json::{Map, Value, json};
 
 impl Registry {
-    /// With one agent more.
+    /// Adds an agent.
     pub fn add(&self, agent: Agent) -> Result<Registry, Vec<Problem>> {
         self.add_all(vec![agent])
     }
 
-    /// With several agents more, checked once.
+    /// Adds several agents with one check.
     pub fn add_all(&self, agents: Vec<Agent>) -> Result<Registry, Vec<Problem>> {
         self.edited(|entries| entries.extend(agents.iter().map(Agent::to_value)))
     }
 
-    /// With some fields of an agent changed; `null` takes a field away. Its id can't change: mail hangs on it.
+    /// Changes fields of an agent. `null` removes a field. The id cannot change, because the agent's mail depends on
+    /// it.
     pub fn set(&self, id: &str, changes: &Map<String, Value>) -> Result<Registry, Vec<Problem>> {
         if changes.get("id").is_some_and(|new| new.as_str() != Some(id)) {
-            let problem = Problem::new("fixed_id", format!("the id of {id} can't change, since its mail hangs on it"));
+            let problem =
+                Problem::new("fixed_id", format!("the id of {id} cannot be changed, because its mail depends on it"));
             return Err(vec![problem.at("/id").fix("add a new agent and retire this one")]);
         }
         self.changed(id, |fields| {
@@ -32,20 +34,20 @@ impl Registry {
         })
     }
 
-    /// With an agent retired: it keeps its name, and nobody can write to it.
+    /// Retires an agent. It keeps its name, but cannot receive messages.
     pub fn retire(&self, id: &str) -> Result<Registry, Vec<Problem>> {
         self.not_human(id, "retire")?;
         self.set(id, &Map::from_iter([("status".to_owned(), json!("retired"))]))
     }
 
-    /// Without an agent.
+    /// Removes an agent.
     pub fn remove(&self, id: &str) -> Result<Registry, Vec<Problem>> {
         self.not_human(id, "be removed")?;
         self.known(id)?;
         self.edited(|entries| entries.retain(|entry| !is(entry, id)))
     }
 
-    /// With an agent following a topic; the same registry if it does so already.
+    /// Subscribes an agent to a topic. If it is subscribed already, the registry is unchanged.
     pub fn subscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
         let mut topics = self.known(id)?.topics.clone();
         if topics.iter().any(|t| t == topic) {
@@ -55,7 +57,7 @@ impl Registry {
         self.set(id, &Map::from_iter([("topics".to_owned(), json!(topics))]))
     }
 
-    /// With an agent no longer following a topic; the same registry if it does not.
+    /// Unsubscribes an agent from a topic. If it is not subscribed, the registry is unchanged.
     pub fn unsubscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
         let mut topics = self.known(id)?.topics.clone();
         if !topics.iter().any(|t| t == topic) {
@@ -66,12 +68,13 @@ impl Registry {
         self.set(id, &Map::from_iter([("topics".to_owned(), left)]))
     }
 
-    /// The first display name of the pool that nothing here is called.
+    /// The first display name of the pool that is not used in this registry.
     pub fn next_free_name<'a>(&self, pool: &'a [String]) -> Option<&'a str> {
         pool.iter().map(String::as_str).find(|name| self.folded(name).is_none())
     }
 
-    /// An agent as an open room registers it: ids of the form `agent_<role>_<n>_…` tell its role and instance.
+    /// The agent entry for a new outbox in an open room. An id of the form `agent_<role>_<n>_…` gives the role and the
+    /// instance.
     pub fn admit(id: &str) -> Agent {
         let mut agent = Agent::new(id);
         let parts: Vec<&str> = id.strip_prefix("agent_").unwrap_or_default().split('_').collect();
@@ -89,7 +92,7 @@ impl Registry {
     fn changed(&self, id: &str, change: impl FnOnce(&mut Map<String, Value>)) -> Result<Registry, Vec<Problem>> {
         self.known(id)?;
         self.edited(|entries| {
-            // The human may be registered without being in the file.
+            // The human can be missing in the file.
             if !entries.iter().any(|entry| is(entry, id)) {
                 entries.push(json!({ "id": id }));
             }
@@ -118,8 +121,8 @@ impl Registry {
         if id != id::HUMAN {
             return Ok(());
         }
-        let problem = Problem::new("reserved_name", format!("the human is always registered and can't {verb}"));
-        Err(vec![problem.fix("leave it")])
+        let problem = Problem::new("reserved_name", format!("the human is always registered and cannot {verb}"));
+        Err(vec![problem.fix("leave it unchanged")])
     }
 }
 

@@ -1,8 +1,8 @@
-//! `registry.json`: who may send and be written to, with every look-up that an address needs built beforehand.
+//! `registry.json`: the agents, with all indexes for addresses.
 //!
-//! A [`Registry`] is always valid: reading checks everything and reports all that is wrong, and an edit gives a new one
-//! that went through the same checks. The document behind it is kept, so that fields this version does not know, and
-//! the order in which a person wrote things, survive every edit.
+//! A [`Registry`] is always valid. Reading checks everything and reports all problems, and an edit returns a new
+//! registry after the same checks. The original document is kept, so that unknown fields and the order of entries
+//! survive every edit.
 
 mod edit;
 mod read;
@@ -18,68 +18,68 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Who may send and be written to.
+/// The agents that can send and receive messages.
 #[derive(Debug, Clone)]
 pub struct Registry {
-    /// The file as it was, for writing it again.
+    /// The original document, to write it again.
     document: Map<String, Value>,
     agents: Vec<Agent>,
     aliases: Vec<(String, Vec<String>)>,
     index: Index,
 }
 
-/// One who may send and be written to.
+/// An agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     /// The name of its outbox and inbox.
     pub id: Arc<str>,
-    /// What it does, such as `engineer`.
+    /// Its role, such as `engineer`.
     pub role: Option<String>,
     /// Its display name: ASCII letters.
     pub name: Option<String>,
-    /// Which of several alike it is.
+    /// Its instance, among agents of the same role.
     pub instance: Option<String>,
-    /// What it is there for, in a sentence.
+    /// Its purpose, in a sentence.
     pub description: Option<String>,
-    /// What it can do, for `cap:…`.
+    /// Its capabilities, for `cap:…`.
     pub capabilities: Vec<String>,
-    /// What it follows, for `#…`.
+    /// Its subscribed topics, for `#…`.
     pub topics: Vec<String>,
-    /// How it is.
+    /// Its status.
     pub status: Status,
-    /// The system user that must own what it drops.
+    /// The system user that must own its files.
     pub uid: Option<u32>,
-    /// Who is told when it is stuck.
+    /// The agent or person that is notified when it is stuck.
     pub supervisor: Option<String>,
-    /// How it is woken.
+    /// How to wake it.
     pub wake: Option<Wake>,
     /// Fields that this version does not know.
     pub rest: Map<String, Value>,
 }
 
-/// How an agent is. Only [`Status::Retired`] changes what is delivered.
+/// The status of an agent. Only [`Status::Retired`] changes what is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Status {
-    /// There, and listening.
+    /// Running and listening.
     Online,
-    /// There, with nothing to do.
+    /// Running without work.
     Idle,
-    /// There, at work.
+    /// Running and working.
     Busy,
-    /// Away: mail waits.
+    /// Not running. Its mail stays in its inbox.
     Offline,
-    /// Gone: nobody can write to it, and it gets nothing.
+    /// Removed from service. It cannot receive messages.
     Retired,
-    /// The registry doesn't say.
+    /// The registry has no status for it.
     #[default]
     Unknown,
 }
 
-/// The look-ups, by position in [`Registry::agents`]. Groups leave out the human and the retired.
+/// Indexes of positions in [`Registry::agents`]. Groups do not include the human and retired agents.
 #[derive(Debug, Clone, Default)]
 struct Index {
     ids: HashMap<Arc<str>, u32>,
-    /// Ids, display names and aliases in lower case: one holder each, or the registry was refused.
+    /// Ids, display names and aliases in lower case. Each has one owner; otherwise the registry is rejected.
     folded: HashMap<String, Holder>,
     aliases: HashMap<String, u32>,
     everybody: Vec<u32>,
@@ -95,12 +95,12 @@ enum Holder {
 }
 
 impl Registry {
-    /// Reads `registry.json`, or says everything that is wrong with it.
+    /// Reads `registry.json`, or returns all problems of the file.
     pub fn parse(bytes: &[u8]) -> Result<Registry, Vec<Problem>> {
         read::document(bytes).and_then(read::registry)
     }
 
-    /// A registry with nobody but the human.
+    /// A registry that contains only the human.
     pub fn empty() -> Registry {
         let document = Map::from_iter([("version".into(), json!(1)), ("agents".into(), json!([{"id": id::HUMAN}]))]);
         let human = Agent::new(id::HUMAN);
@@ -110,12 +110,12 @@ impl Registry {
         Registry { document, agents: vec![human], aliases: Vec::new(), index }
     }
 
-    /// Everybody, as they stand in the file; a human who is not in it stands last.
+    /// All agents in the order of the file. If the human is not in the file, it comes last.
     pub fn agents(&self) -> &[Agent] {
         &self.agents
     }
 
-    /// The agent with exactly this id.
+    /// The agent with this exact id.
     pub fn agent(&self, id: &str) -> Option<&Agent> {
         self.position(id).map(|at| self.at(at))
     }
@@ -125,73 +125,74 @@ impl Registry {
         self.find_position(word.strip_prefix('@').unwrap_or(word)).map(|at| self.at(at))
     }
 
-    /// The aliases, each with the addresses it stands for.
+    /// The aliases with their addresses.
     pub fn aliases(&self) -> &[(String, Vec<String>)] {
         &self.aliases
     }
 
-    /// The roles, each with how many have it who are not retired.
+    /// The roles, each with the number of its agents that are not retired.
     pub fn roles(&self) -> BTreeMap<&str, usize> {
         self.index.roles.iter().map(|(role, members)| (role.as_str(), members.len())).collect()
     }
 
-    /// The file as it should be written: pretty, with order and unknown fields kept.
+    /// The text of the file, formatted, with order and unknown fields kept.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(&self.document).unwrap_or_default();
         text.push('\n');
         text
     }
 
-    /// The position of the agent with exactly this id.
+    /// The position of the agent with this exact id.
     pub fn position(&self, id: &str) -> Option<u32> {
         self.index.ids.get(id).copied()
     }
 
-    /// The agent at a position that this registry gave.
+    /// The agent at a position in this registry.
     pub fn at(&self, position: u32) -> &Agent {
         &self.agents[position as usize]
     }
 
-    /// The positions of everybody but the human and the retired.
+    /// The positions of all agents except the human and retired agents.
     pub fn everybody(&self) -> &[u32] {
         &self.index.everybody
     }
 
-    /// The positions of a role, the human and the retired left out; `None` if nobody ever had it.
+    /// The positions of the agents with a role, without the human and retired agents. `None` if no agent has the role.
     pub fn with_role(&self, role: &str) -> Option<&[u32]> {
         self.index.roles.get(role).map(Vec::as_slice)
     }
 
-    /// The positions of who has a capability, the human and the retired left out; `None` if nobody ever had it.
+    /// The positions of the agents with a capability, without the human and retired agents. `None` if no agent has the
+    /// capability.
     pub fn with_capability(&self, capability: &str) -> Option<&[u32]> {
         self.index.capabilities.get(capability).map(Vec::as_slice)
     }
 
-    /// The positions of a topic's subscribers, the human and the retired left out.
+    /// The positions of a topic's subscribers, without the human and retired agents.
     pub fn with_topic(&self, topic: &str) -> &[u32] {
         self.index.topics.get(topic).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The capabilities that the registry names.
+    /// All capabilities in the registry.
     pub fn capabilities(&self) -> impl Iterator<Item = &str> {
         self.index.capabilities.keys().map(String::as_str)
     }
 
-    /// How to mend a name that nobody has: the names nearest to it, or where to find them all.
+    /// A hint for an unknown name: the most similar names, or the command that lists all.
     pub fn did_you_mean(&self, word: &str) -> String {
-        // Comparing letter by letter is slow, and lengths that differ by more are too far anyway.
+        // Comparing names is slow, and lengths that differ by more cannot match.
         let far = word.len() / 3 + 1;
         let close = |name: &&str| name.len().abs_diff(word.len()) <= far || name.contains(word) || word.contains(*name);
         let living = self.agents.iter().filter(|a| !a.is_retired());
         let names = living.flat_map(|a| [Some(&*a.id), a.name.as_deref()]).flatten();
         let aliases = self.aliases.iter().map(|(alias, _)| alias.as_str());
         match nearest(word, names.chain(aliases).filter(close)).as_slice() {
-            [] => "run `mailbag agent list` to see who is registered".to_owned(),
+            [] => "run `mailbag agent list` to list the registered agents".to_owned(),
             near => format!("did you mean {}?", near.join(", ")),
         }
     }
 
-    /// An alias with what it stands for, any letter case.
+    /// An alias in any letter case, with its addresses.
     pub(crate) fn alias(&self, word: &str) -> Option<&(String, Vec<String>)> {
         let exact = self.index.aliases.get(word).copied();
         let at = exact.or_else(|| match self.folded(word) {
@@ -201,7 +202,7 @@ impl Registry {
         at.map(|at| &self.aliases[at as usize])
     }
 
-    /// By id, or else by display name in any letter case.
+    /// By id, otherwise by display name in any letter case.
     pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
         self.position(word).or_else(|| match self.folded(word) {
             Some(Holder::Agent { at, is_name: true }) => Some(at),
@@ -209,7 +210,7 @@ impl Registry {
         })
     }
 
-    /// By id or display name, either in any letter case.
+    /// By id or display name in any letter case.
     pub(crate) fn find_any_case(&self, word: &str) -> Option<u32> {
         self.position(word).or_else(|| match self.folded(word) {
             Some(Holder::Agent { at, .. }) => Some(at),
@@ -223,7 +224,7 @@ impl Registry {
 }
 
 impl Agent {
-    /// An agent of which only the id is known.
+    /// An agent with only an id.
     pub fn new(id: &str) -> Agent {
         Agent {
             id: id.into(),
@@ -241,22 +242,22 @@ impl Agent {
         }
     }
 
-    /// Does it get nothing any more?
+    /// Is it retired?
     pub fn is_retired(&self) -> bool {
         self.status == Status::Retired
     }
 
-    /// Does a router that runs start a program to wake it?
+    /// Does the router start a program to wake it?
     pub fn is_woken_by_a_program(&self) -> bool {
         self.wake.as_ref().is_some_and(|wake| wake.program().is_some())
     }
 
-    /// Is it the person?
+    /// Is it the human?
     pub fn is_human(&self) -> bool {
         &*self.id == id::HUMAN
     }
 
-    /// The agent as it stands in the file: known fields that have a value, then the rest.
+    /// The entry in the file: known fields with a value, then the others.
     pub fn to_value(&self) -> Value {
         let texts = [
             ("id", Some(&*self.id)),
@@ -288,10 +289,10 @@ impl Serialize for Agent {
 }
 
 impl Status {
-    /// Every status that a registry may name.
+    /// Every status that the registry accepts.
     pub const ALL: [Status; 5] = [Status::Online, Status::Idle, Status::Busy, Status::Offline, Status::Retired];
 
-    /// As it stands in the file; `unknown` stands for an absent one.
+    /// The word in the file. `unknown` stands for an absent status.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Online => "online",
@@ -303,7 +304,7 @@ impl Status {
         }
     }
 
-    /// From the word in the file.
+    /// Reads the word in the file.
     pub fn parse(word: &str) -> Option<Status> {
         Status::ALL.into_iter().find(|s| s.as_str() == word)
     }

@@ -1,6 +1,6 @@
-//! From bytes to a registry, or to everything that is wrong with it.
+//! Reading and checking a registry.
 
-#![allow(clippy::result_large_err, reason = "a problem is made for refused input only, and read by people")]
+#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
 
 use super::twice::{NoKeyTwice, STANDS_TWICE};
 use super::{Agent, Holder, Index, Registry, Status, Wake};
@@ -12,13 +12,13 @@ use serde_json::error::Category;
 use serde_json::{Map, Value};
 use std::collections::hash_map::Entry;
 
-/// The only version of the file there is.
+/// The supported version of the file.
 const VERSION: u64 = 1;
 
 /// The JSON of the file, if it is JSON and an object.
 pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>> {
     if bytes.trim_ascii().is_empty() {
-        let fix = r#"write {"version": 1, "agents": []} or restore the file from a copy"#;
+        let fix = r#"write {"version": 1, "agents": []} or restore the file from a backup"#;
         return Err(vec![Problem::new("not_json", "registry.json is empty").fix(fix)]);
     }
     if bytes.starts_with(b"\xef\xbb\xbf") {
@@ -33,7 +33,7 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>>
     }
 }
 
-/// The registry that a document describes.
+/// Builds the registry from a document.
 pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Problem>> {
     let mut reader = Reader::default();
     reader.version(document.get("version"));
@@ -42,7 +42,7 @@ pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Pro
     if !agents.iter().any(Agent::is_human) {
         agents.push(Agent::new(id::HUMAN));
     }
-    // What can't be read has no name to collide with.
+    // Entries with problems have no reliable names, so conflicts are not checked.
     let index = if reader.problems.is_empty() { reader.index(&agents, &aliases) } else { Index::default() };
     reader.problems.truncate(limits::PROBLEMS);
     if reader.problems.is_empty() { Ok(Registry { document, agents, aliases, index }) } else { Err(reader.problems) }
@@ -56,7 +56,7 @@ struct Reader {
 impl Reader {
     fn version(&mut self, version: Option<&Value>) {
         if version.is_some_and(|v| v.as_u64() != Some(VERSION)) {
-            let what = format!("this mailbag reads registries of version {VERSION}");
+            let what = format!("this version of mailbag supports registry version {VERSION} only");
             self.problems
                 .push(Problem::new("bad_version", what).at("/version").fix("write \"version\": 1, or update mailbag"));
         }
@@ -104,7 +104,7 @@ impl Reader {
             }
         }
         if agent.is_human() && agent.is_retired() {
-            let what = "the human is always registered and can't retire";
+            let what = "the human is always registered and cannot retire";
             self.problems
                 .push(Problem::new("reserved_name", what).at(format!("{place}/status")).fix("remove its status"));
         }
@@ -153,8 +153,8 @@ impl Reader {
     fn display_name(&mut self, at: impl Fn() -> String, value: &Value) -> Option<String> {
         let text = self.text(&at, value)?;
         if !is_display_name(&text) {
-            let what = format!("{} is no display name", quoted(&text));
-            let fix = format!("take 1 to {} ASCII letters, such as Sintra", limits::DISPLAY_NAME);
+            let what = format!("{} is not a valid display name", quoted(&text));
+            let fix = format!("use 1 to {} ASCII letters, such as Sintra", limits::DISPLAY_NAME);
             self.problems.push(Problem::new("bad_name", what).at(at()).fix(fix));
         }
         Some(text)
@@ -172,10 +172,10 @@ impl Reader {
         if status.is_none() {
             let words = Status::ALL.map(Status::as_str);
             let fix = match nearest(&text, words).as_slice() {
-                [] => format!("take one of {}", words.join(", ")),
+                [] => format!("use one of {}", words.join(", ")),
                 near => format!("did you mean {}?", near.join(", ")),
             };
-            let what = format!("there is no status {}", quoted(&text));
+            let what = format!("unknown status {}", quoted(&text));
             self.problems.push(Problem::new("bad_status", what).at(at()).fix(fix));
         }
         status.unwrap_or_default()
@@ -192,7 +192,7 @@ impl Reader {
     fn wake(&mut self, at: impl Fn() -> String, value: &Value) -> Option<Wake> {
         let read = Wake::read(value);
         if let Err(wanted) = &read {
-            let what = "this is no way to wake an agent";
+            let what = "this is not a valid way to wake an agent";
             self.problems.push(Problem::new("bad_wake", what).at(at()).fix(format!("give {wanted}")));
         }
         read.ok()
@@ -210,7 +210,7 @@ impl Reader {
         T::default()
     }
 
-    /// Builds the look-ups, and finds on the way which names two entries claim.
+    /// Builds the indexes, and finds names that two entries use.
     fn index(&mut self, agents: &[Agent], aliases: &[(String, Vec<String>)]) -> Index {
         let mut index = Index::default();
         for (n, agent) in agents.iter().enumerate() {
@@ -229,7 +229,7 @@ impl Reader {
         index
     }
 
-    /// Gives a name to a holder, unless it is reserved or somebody else's, letter case aside.
+    /// Assigns a name to an entry, unless it is reserved or used by another entry, in any letter case.
     fn claim(
         &mut self,
         index: &mut Index,
@@ -240,18 +240,18 @@ impl Reader {
     ) {
         let of_human = matches!(holder, Holder::Agent { at, .. } if agents[at as usize].is_human());
         if let Some(word) = address::reserved(name).filter(|_| !(of_human && name == id::HUMAN)) {
-            let what = format!("{} takes the reserved word `{word}`", holder.entry(name));
-            self.problems.push(Problem::new("reserved_name", what).at(holder.place(name)).fix("take another name"));
+            let what = format!("{} uses the reserved word `{word}`", holder.entry(name));
+            self.problems.push(Problem::new("reserved_name", what).at(holder.place(name)).fix("use another name"));
             return;
         }
         match index.folded.entry(name.to_ascii_lowercase()) {
             Entry::Vacant(free) => drop(free.insert(holder)),
-            // An agent's own display name may be its id in other letters.
+            // An agent's display name may equal its own id in any letter case.
             Entry::Occupied(mut taken) if taken.get().is_name_of(holder) => drop(taken.insert(holder)),
             Entry::Occupied(taken) => {
                 let first = *taken.get();
                 let theirs = first.entry(first.written(agents, aliases));
-                let what = format!("{theirs} and {} have one name, letter case aside", holder.entry(name));
+                let what = format!("{theirs} and {} have the same name (letter case is ignored)", holder.entry(name));
                 let fix = "rename one of them; file systems exist that ignore letter case";
                 self.problems.push(Problem::new("collision", what).at(holder.place(name)).fix(fix));
             }

@@ -156,7 +156,7 @@ fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
     for agent in new {
         match registry.add(Registry::admit(&agent)) {
             Ok(with) => registry = with,
-            Err(problems) => tracing::warn!("can't admit {agent}: {}", Error::Refused(problems)),
+            Err(problems) => tracing::warn!("can't admit {agent}: {}", Error::Rejected(problems)),
         }
     }
     router.room.dir.replace(layout::REGISTRY, registry.to_json().as_bytes())?;

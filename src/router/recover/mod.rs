@@ -7,7 +7,7 @@ pub use damage::{last_retired, refuse_to_set_aside_what_was_committed};
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
-use crate::disk::failpoint::{self, Protection};
+use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, layout};
 use crate::log;
 use crate::log::Log;
@@ -81,7 +81,7 @@ fn look_at_place(room: &Room) -> Result<()> {
 /// Of what counts that is the log's last batch alone, which every recovery writes again. The conversations are too large
 /// for that, so it happens only where there is this note.
 pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
-    if matches!(done, Err(Error::Sync { .. })) && failpoint::on(Protection::SyncNote) {
+    if matches!(done, Err(Error::Sync { .. })) && failpoint::on(Failpoint::SyncNote) {
         let noted = room.lock_file(layout::SUSPECT).and_then(|file| {
             file.sync_all().doing("sync", room.at(layout::SUSPECT))?;
             room.sub(layout::SPOOL)?.sync()
@@ -99,12 +99,12 @@ pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
 /// the system no longer knows that it is not on the disk, and only writing it again gets it there. Every earlier batch was
 /// durable before the next was begun, and so were the staged files of every batch before its records.
 fn make_durable(room: &Room, spool: &Spool, state: &State, last: Option<Last>) -> Result<()> {
-    if let Some(last) = last.filter(|_| failpoint::on(Protection::Rewrite))
+    if let Some(last) = last.filter(|_| failpoint::on(Failpoint::Rewrite))
         && !is_acted_upon(spool, state, last)?
     {
         log::rewrite(&room.dir, last.from, state.end)?;
     }
-    if !failpoint::on(Protection::RecoveryBarrier) {
+    if !failpoint::on(Failpoint::RecoveryBarrier) {
         return Ok(());
     }
     let mut barrier = Barrier::new(Durability::Power, room.dir.clone());

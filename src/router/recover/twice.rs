@@ -3,7 +3,7 @@
 
 use crate::base::error::{Class, Result};
 use crate::base::limits;
-use crate::disk::failpoint::{self, Protection};
+use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, Meta};
 use crate::log::state::{Place, State};
 use crate::room::spool::Spool;
@@ -20,7 +20,7 @@ type Twice = HashMap<u64, (String, Meta)>;
 pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
     let mut by_inbox: BTreeMap<PathBuf, Twice> = BTreeMap::new();
     let copies = state.open.values().flat_map(|open| open.deliveries()).filter(|copy| copy.place == Place::Inbox);
-    for copy in copies.filter(|_| failpoint::on(Protection::SecondName)) {
+    for copy in copies.filter(|_| failpoint::on(Failpoint::SecondName)) {
         if let Some(meta) = spool.stage.stat(&copy.staged)?.filter(|meta| meta.links > 1) {
             by_inbox.entry(copy.place.of(&copy.agent)).or_default().insert(meta.inode, (copy.staged, meta));
         }

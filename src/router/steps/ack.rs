@@ -6,7 +6,7 @@ use crate::disk::Dir;
 use crate::log::lookup::{self, Eyes, Pace, Past};
 use crate::log::state::State;
 use crate::message::Message;
-use crate::message::status::{Climb, Status};
+use crate::message::status::{Receipt, Status};
 use crate::room::inbox;
 use crate::router::Router;
 use std::collections::HashMap;
@@ -24,28 +24,28 @@ pub fn judge(
     ack: &Message,
     claimed: &mut Claimed,
     pace: &mut Pace,
-) -> Result<std::result::Result<Vec<Climb>, Vec<Problem>>> {
+) -> Result<std::result::Result<Vec<Receipt>, Vec<Problem>>> {
     let status = ack.text("status").and_then(Status::of_ack).unwrap_or(Status::Acknowledged);
-    let (mut climbs, mut problems): (Vec<Climb>, Vec<Problem>) = (Vec::new(), Vec::new());
+    let (mut receipts, mut problems): (Vec<Receipt>, Vec<Problem>) = (Vec::new(), Vec::new());
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
     let eyes = Eyes::only(agent);
     let found = lookup::find(room, Some(state), &eyes, &references, pace)?;
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
-        let climbed = match meant {
-            Ok((meant, _)) => may_climb(state, agent, &meant, status, claimed).map(|agents| (meant.seq, agents)),
+        let advanced = match meant {
+            Ok((meant, _)) => may_advance(state, agent, &meant, status, claimed).map(|agents| (meant.seq, agents)),
             Err(unclear) => Err(unclear.problem(&eyes, reference).into()),
         };
-        match climbed {
-            Ok((seq, agents)) => agents.into_iter().for_each(|agent| add(&mut climbs, status, agent, seq)),
+        match advanced {
+            Ok((seq, agents)) => agents.into_iter().for_each(|agent| add(&mut receipts, status, agent, seq)),
             Err(problem) => problems.push(problem.at(format!("/refs/{n}"))),
         }
     }
     problems.truncate(limits::PROBLEMS);
-    Ok(if problems.is_empty() { Ok(climbs) } else { Err(problems) })
+    Ok(if problems.is_empty() { Ok(receipts) } else { Err(problems) })
 }
 
 /// Whose copies of this message the ack may take to this status.
-fn may_climb(
+fn may_advance(
     state: &State,
     agent: &Arc<str>,
     meant: &Past,
@@ -75,8 +75,8 @@ fn may_climb(
 
 impl Router {
     /// What was taken back goes out of the inboxes in which it is unread.
-    pub(crate) fn withdraw(&mut self, climbs: &[Climb]) -> Result<()> {
-        for Climb { agent, seqs, .. } in climbs.iter().filter(|climb| climb.status == Status::Withdrawn) {
+    pub(crate) fn withdraw(&mut self, receipts: &[Receipt]) -> Result<()> {
+        for Receipt { agent, seqs, .. } in receipts.iter().filter(|receipt| receipt.status == Status::Withdrawn) {
             let unread: Vec<_> = self.state.mailboxes.unread(agent).filter(|(_, seq)| seqs.contains(seq)).collect();
             for (at, seq) in unread {
                 if let Some(name) = inbox::find(&self.room.dir, agent, at)? {
@@ -95,9 +95,9 @@ impl Router {
     }
 
     /// As [`Router::withdraw`], where a failure waits and is tried again.
-    pub(crate) fn withdraw_or_wait(&mut self, climbs: &[Climb]) -> Result<bool> {
+    pub(crate) fn withdraw_or_wait(&mut self, receipts: &[Receipt]) -> Result<bool> {
         const WITHDRAWN: &str = "inbox";
-        match self.withdraw(climbs) {
+        match self.withdraw(receipts) {
             Ok(()) => {
                 self.waiting.over(WITHDRAWN);
                 Ok(true)
@@ -110,10 +110,10 @@ impl Router {
     }
 }
 
-fn add(climbs: &mut Vec<Climb>, status: Status, agent: Arc<str>, seq: u64) {
-    match climbs.iter_mut().find(|climb| climb.agent == agent) {
-        Some(climb) if climb.seqs.contains(&seq) => {}
-        Some(climb) => climb.seqs.push(seq),
-        None => climbs.push(Climb { status, agent, seqs: vec![seq] }),
+fn add(receipts: &mut Vec<Receipt>, status: Status, agent: Arc<str>, seq: u64) {
+    match receipts.iter_mut().find(|receipt| receipt.agent == agent) {
+        Some(receipt) if receipt.seqs.contains(&seq) => {}
+        Some(receipt) => receipt.seqs.push(seq),
+        None => receipts.push(Receipt { status, agent, seqs: vec![seq] }),
     }
 }

@@ -5,12 +5,12 @@ use super::{compose, lines};
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
-use crate::disk::failpoint::{self, Protection};
+use crate::disk::failpoint::{self, Failpoint};
 use crate::log;
 use crate::log::lookup::Pace;
 use crate::message::dialects::{self, Spelled};
 use crate::message::record::{Act, Event, Group, Hash, Record};
-use crate::message::status::Climb;
+use crate::message::status::Receipt;
 use crate::message::{self, Message, schema};
 use crate::room::registry::{Registry, Status};
 use crate::room::resolve::{self, Recipient, Standing};
@@ -56,7 +56,7 @@ pub(crate) enum Ruling {
     /// An earlier one of this batch has the same id and content.
     Again { id: String, digest: Hash },
     /// Refuse it; the bounce goes to the sender unless it is an ack.
-    Refuse { problems: Vec<Problem>, id: Option<String>, ack: bool },
+    Reject { problems: Vec<Problem>, id: Option<String>, ack: bool },
     /// Tell somebody.
     Notice { about: String, message: Box<Message> },
 }
@@ -78,7 +78,7 @@ impl Router {
         let (mut put_back, mut unknown) = (Vec::new(), Vec::new());
         for Checked(letter, verdict) in checked {
             let ruling = match verdict {
-                Verdict::Problems { problems, id, ack } => Ruling::Refuse { problems, id, ack },
+                Verdict::Problems { problems, id, ack } => Ruling::Reject { problems, id, ack },
                 Verdict::Message(message, digest) => {
                     let known = ids.meet(&letter, message.id(), &digest);
                     let seen = standing.router.seen_before(&letter.agent, message.id(), &digest);
@@ -135,7 +135,7 @@ impl Router {
     // A (sender, id) that the log holds is a duplicate if the content is the same, and refused if it isn't. What was
     // archived is forgotten.
     fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<Ruling>> {
-        if !failpoint::on(Protection::DuplicateCheck) {
+        if !failpoint::on(Failpoint::DuplicateCheck) {
             return Ok(None);
         }
         for place in self.state.ids.places(agent, id) {
@@ -154,7 +154,7 @@ impl Router {
                 );
                 let problem =
                     Problem::new("id_reused", what).at("/id").fix("give each message its own id, or leave it out");
-                return Ok(Some(Ruling::Refuse { problems: vec![problem], id: Some(id.to_owned()), ack: false }));
+                return Ok(Some(Ruling::Reject { problems: vec![problem], id: Some(id.to_owned()), ack: false }));
             }
         }
         Ok(None)
@@ -235,22 +235,22 @@ fn judge(
     standing: &mut Crowd<'_>,
 ) -> Result<Ruling> {
     let ack = message.kind() == "ack";
-    let refuse = |problems| Ruling::Refuse { problems, id: Some(message.id().to_owned()), ack };
+    let reject = |problems| Ruling::Reject { problems, id: Some(message.id().to_owned()), ack };
     let to = match address(registry, agent, &message, standing) {
         Ok(to) => to,
-        Err(problems) => return Ok(refuse(problems)),
+        Err(problems) => return Ok(reject(problems)),
     };
     let act = match ack {
         false => compose::act(&message),
         true => match judge_ack(standing, agent, &message)? {
-            Ok(climbs) => Some(Act::Ack(climbs)),
-            Err(problems) => return Ok(refuse(problems)),
+            Ok(receipts) => Some(Act::Ack(receipts)),
+            Err(problems) => return Ok(reject(problems)),
         },
     };
     Ok(Ruling::Accept { message, digest, to, act })
 }
 
-fn judge_ack(standing: &mut Crowd<'_>, agent: &Arc<str>, ack: &Message) -> Result<Result<Vec<Climb>, Vec<Problem>>> {
+fn judge_ack(standing: &mut Crowd<'_>, agent: &Arc<str>, ack: &Message) -> Result<Result<Vec<Receipt>, Vec<Problem>>> {
     let Crowd { router, claimed, pace, .. } = standing;
     super::ack::judge(&router.room.dir, &router.state, agent, ack, claimed, pace)
 }

@@ -20,16 +20,16 @@ impl Router {
     fn take_back(&mut self, seqs: Vec<u64>) -> Result<Vec<u64>> {
         let mut done = Vec::with_capacity(seqs.len());
         for seq in seqs {
-            let climbs = match self.state.open.get(&seq).and_then(|open| open.act.as_ref()) {
-                Some(Act::Ack(climbs)) if climbs.iter().any(|climb| climb.status == Status::Withdrawn) => {
-                    climbs.clone()
+            let receipts = match self.state.open.get(&seq).and_then(|open| open.act.as_ref()) {
+                Some(Act::Ack(receipts)) if receipts.iter().any(|receipt| receipt.status == Status::Withdrawn) => {
+                    receipts.clone()
                 }
                 _ => {
                     done.push(seq);
                     continue;
                 }
             };
-            match self.withdraw_or_wait(&climbs)? {
+            match self.withdraw_or_wait(&receipts)? {
                 true => done.push(seq),
                 false => drop(self.stuck.insert(seq)),
             }
@@ -75,7 +75,7 @@ impl Router {
             match edited {
                 Ok(edited) => registry = edited,
                 // Its sender was removed in the meantime: there is nothing left to subscribe.
-                Err(problems) => tracing::warn!(seq, "not done: {}", crate::base::error::Error::Refused(problems)),
+                Err(problems) => tracing::warn!(seq, "not done: {}", crate::base::error::Error::Rejected(problems)),
             }
         }
         let after = registry.to_json();

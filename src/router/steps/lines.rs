@@ -36,7 +36,7 @@ impl Ids {
                     format!("the id {id:?} was used before, by a message that came with this one, with other content");
                 let problem = Problem::new("id_reused", what).at("/id");
                 let problems = vec![problem.fix("give each message its own id, or leave it out")];
-                Met::Ruled(Ruling::Refuse { problems, id: Some(id.to_owned()), ack: false })
+                Met::Ruled(Ruling::Reject { problems, id: Some(id.to_owned()), ack: false })
             }
         }
     }
@@ -45,7 +45,7 @@ impl Ids {
     pub(crate) fn ruled(&mut self, letter: &Letter, ruling: &Ruling) {
         let (id, accepted) = match ruling {
             Ruling::Accept { message, digest, .. } => (message.id(), Some(*digest)),
-            Ruling::Duplicate { id, .. } | Ruling::Refuse { id: Some(id), .. } => (id.as_str(), None),
+            Ruling::Duplicate { id, .. } | Ruling::Reject { id: Some(id), .. } => (id.as_str(), None),
             _ => return,
         };
         let known = self.0.entry((letter.agent.clone(), id.to_owned())).or_default();

@@ -92,7 +92,7 @@ impl Router {
     fn note_settled(&mut self, entries: &mut [Entry]) {
         if let Some(first) = entries.iter_mut().find(|entry| entry.record.event != Event::Room) {
             first.record.settled = ranges(self.done.iter().copied());
-            first.record.rungs = self.stage_receipts();
+            first.record.receipts = self.stage_receipts();
         }
     }
 
@@ -129,7 +129,7 @@ impl Router {
                 let copies = Copies::new(*message, &(*to).into(), seq, &entry.record.at);
                 self.stage_copies(&mut entry, &copies, 0)
             }
-            Ruling::Refuse { problems, id, ack } => {
+            Ruling::Reject { problems, id, ack } => {
                 let agent = one.agent.clone();
                 let bounced = self.stage_refusal(
                     &mut entry,
@@ -179,7 +179,7 @@ impl Router {
         at: Stamp,
     ) -> Result<Copies> {
         let record = &mut entry.record;
-        record.event = Event::Refused;
+        record.event = Event::Rejected;
         let claimed = record.claim.as_deref().and_then(layout::read_claim);
         let (number, name) = claimed.map_or((0, original), |claim| (claim.number, claim.original));
         let kept = match &source {
@@ -249,7 +249,7 @@ impl Router {
             if !record.settled.is_empty() {
                 self.done.retain(|seq| !record.settled.iter().any(|(a, b)| (a..=b).contains(&seq)));
             }
-            if !record.rungs.is_empty() {
+            if !record.receipts.is_empty() {
                 self.receipts_are_written();
             }
             if !matches!(record.event, Event::Room | Event::Receipts | Event::Settled) {
@@ -319,7 +319,7 @@ impl Router {
                 self.tally.accepted += 1;
                 self.tally.copies += record.recipients().count() as u64;
             }
-            Event::Refused => self.tally.refused += 1,
+            Event::Rejected => self.tally.refused += 1,
             Event::Duplicate => self.tally.duplicates += 1,
             _ => {}
         }

@@ -7,7 +7,7 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::log::state::Place;
 use crate::message::record::Record;
-use crate::message::status::{Climb, Status};
+use crate::message::status::{Receipt, Status};
 use crate::router::Router;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ const RECENT: i128 = 1_000_000_000;
 /// What was observed and is not in the log yet.
 #[derive(Default)]
 pub(crate) struct Observed {
-    climbs: BTreeMap<(Arc<str>, u8), (Status, Vec<u64>)>,
+    receipts: BTreeMap<(Arc<str>, u8), (Status, Vec<u64>)>,
     copies: HashSet<(Arc<str>, u64)>,
     since: Option<Instant>,
     /// Markers in `.announced/` of copies that left: they go once the log has them.
@@ -32,7 +32,7 @@ pub(crate) struct Observed {
 impl Observed {
     /// Is there nothing to write?
     pub(crate) fn is_empty(&self) -> bool {
-        self.climbs.is_empty()
+        self.receipts.is_empty()
     }
 
     /// When the log has to say it at the latest: what happens together is written together.
@@ -42,18 +42,18 @@ impl Observed {
 
     /// Did something of this agent's just leave?
     pub(crate) fn is_of(&self, agent: &str) -> bool {
-        self.climbs.keys().any(|(of, _)| &**of == agent)
+        self.receipts.keys().any(|(of, _)| &**of == agent)
     }
 
     /// Was this copy just seen to have expired?
     pub(crate) fn has_expired(&self, agent: &Arc<str>, seq: u64) -> bool {
-        let expired = self.climbs.get(&(agent.clone(), Status::Expired as u8));
+        let expired = self.receipts.get(&(agent.clone(), Status::Expired as u8));
         expired.is_some_and(|(_, seqs)| seqs.contains(&seq))
     }
 
     fn note(&mut self, agent: &Arc<str>, seq: u64, status: Status) {
         if status == Status::Announced || self.copies.insert((agent.clone(), seq)) {
-            self.climbs.entry((agent.clone(), status as u8)).or_insert_with(|| (status, Vec::new())).1.push(seq);
+            self.receipts.entry((agent.clone(), status as u8)).or_insert_with(|| (status, Vec::new())).1.push(seq);
             self.since.get_or_insert_with(Instant::now);
         }
     }
@@ -163,23 +163,23 @@ impl Router {
     }
 
     /// What was observed, for a record of the next batch, whose barrier makes it durable.
-    pub(crate) fn stage_receipts(&mut self) -> Vec<Climb> {
-        let mut climbs = Vec::new();
-        for ((agent, _), (status, mut seqs)) in std::mem::take(&mut self.observed.climbs) {
+    pub(crate) fn stage_receipts(&mut self) -> Vec<Receipt> {
+        let mut receipts = Vec::new();
+        for ((agent, _), (status, mut seqs)) in std::mem::take(&mut self.observed.receipts) {
             seqs.sort_unstable();
             for place in [layout::inbox(&agent), layout::taken(&agent)] {
                 self.room.dir.sub(place).iter().for_each(|dir| self.barrier.dir(dir));
             }
-            climbs.push(Climb { status, agent, seqs });
+            receipts.push(Receipt { status, agent, seqs });
         }
         self.observed.since = None;
-        climbs
+        receipts
     }
 
     /// The log could not take it: it is as if it had not been observed.
     pub(crate) fn unstage_receipts(&mut self, record: Record) {
-        for Climb { status, agent, seqs } in record.rungs {
-            self.observed.climbs.insert((agent, status as u8), (status, seqs));
+        for Receipt { status, agent, seqs } in record.receipts {
+            self.observed.receipts.insert((agent, status as u8), (status, seqs));
             self.observed.since = Some(Instant::now());
         }
     }

@@ -273,5 +273,5 @@ pub fn too_many(e: &Error) -> Error {
 /// Builds for tests may ask for the portable watcher, so that it is tried where nobody needs it.
 #[cfg(target_os = "linux")]
 fn is_portable_wanted() -> bool {
-    cfg!(any(debug_assertions, feature = "faults")) && std::env::var_os("MAILBAG_TEST_PORTABLE").is_some()
+    cfg!(any(debug_assertions, feature = "failpoints")) && std::env::var_os("MAILBAG_TEST_PORTABLE").is_some()
 }

@@ -122,7 +122,7 @@ fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
             }
             Ok(Shown { text, data })
         }
-        Outcome::Refused => {
+        Outcome::Rejected => {
             let what = format!("the router refused {id}");
             Err(Error::NotFound { what, cure: "fetch_inbox shows its reasons".into() })
         }
