@@ -104,12 +104,12 @@ pub struct Rejected {
     /// Number of files.
     pub files: usize,
     /// The newest files, newest first.
-    pub newest: Vec<Refusal>,
+    pub newest: Vec<Rejection>,
 }
 
 /// One rejected file.
 #[derive(Debug, Serialize)]
-pub struct Refusal {
+pub struct Rejection {
     /// Its record number, which `mailbag rejected` takes.
     pub seq: u64,
     /// The explanation file, relative to the room.
