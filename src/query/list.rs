@@ -14,6 +14,25 @@ use std::sync::Arc;
 const TAIL: u64 = 1 << 20;
 
 /// The matching messages, in log order; with `last`, only the newest `last`.
+///
+/// ```
+/// use mailbag::query::history::{Asked, Filter};
+/// use mailbag::query::list::list;
+/// use mailbag::room::Room;
+/// use mailbag::router::daemon;
+///
+/// let home = tempfile::tempdir()?;
+/// let (room, _) = Room::init(home.path())?;
+/// for n in 1..=3 {
+///     let path = home.path().join(format!("outbox/human/{n}.json"));
+///     std::fs::write(path, format!(r#"{{"to": "human", "body": "note {n}"}}"#))?;
+///     daemon::pass(&room)?;
+/// }
+/// let newest = list(&room, Filter::new(&room, Asked::default())?, Some(2))?;
+/// let previews: Result<Vec<_>, _> = newest.map(|message| message.map(|message| message.preview)).collect();
+/// assert_eq!(previews?, [Some("note 2".to_owned()), Some("note 3".to_owned())]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn list(room: &Room, filter: Filter, last: Option<usize>) -> Result<Box<dyn Iterator<Item = Result<Past>>>> {
     let span = filter.span(&room.dir)?;
     let filter = Arc::new(filter);

@@ -97,6 +97,21 @@ pub struct Told {
 }
 
 /// Traces a message by reference. With an asker, only messages that the asker sent or received are considered.
+///
+/// ```
+/// use mailbag::query::trace::trace;
+/// use mailbag::room::Room;
+/// use mailbag::router::daemon;
+///
+/// let home = tempfile::tempdir()?;
+/// let (room, _) = Room::init(home.path())?;
+/// let file = r#"{"id": "n-1", "to": "human", "body": "a note"}"#;
+/// std::fs::write(home.path().join("outbox/human/note.json"), file)?;
+/// daemon::pass(&room)?;
+/// let trace = trace(&room, None, "n-1")?;
+/// assert_eq!(&*trace.recipients[0].agent, "human");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
     let state = state::committed(&room.dir)?;
     let eyes = asker.map_or(Eyes::ALL, Eyes::of);

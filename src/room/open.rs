@@ -26,6 +26,17 @@ pub enum Made {
 
 impl Room {
     /// Opens the room at a directory. Another user's room is an error unless the person has agreed to use it.
+    ///
+    /// ```
+    /// use mailbag::room::Room;
+    ///
+    /// let home = tempfile::tempdir()?;
+    /// assert!(Room::open(home.path()).is_err(), "a directory is not a room");
+    /// Room::init(home.path())?;
+    /// let room = Room::open(home.path())?;
+    /// assert_eq!(room.registry()?.agents().len(), 1, "only the human is registered");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(path: &Path) -> Result<Room> {
         let room = Room::look(path)?;
         room.check_trusted()?;
@@ -51,6 +62,16 @@ impl Room {
 
     /// Creates a room at a directory, or completes a partial one. Existing files are not changed, because a harness may
     /// have created inboxes and outboxes before. It can be repeated at any time, also after a kill.
+    ///
+    /// ```
+    /// use mailbag::room::{Made, Room};
+    ///
+    /// let home = tempfile::tempdir()?;
+    /// let (_, first) = Room::init(home.path())?;
+    /// let (_, second) = Room::init(home.path())?;
+    /// assert_eq!((first, second), (Made::New, Made::Already));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn init(path: &Path) -> Result<(Room, Made)> {
         Room::init_for(path, Readers::Owner)
     }

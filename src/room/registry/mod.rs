@@ -96,6 +96,18 @@ enum Holder {
 
 impl Registry {
     /// Reads `registry.json`, or returns all problems of the file.
+    ///
+    /// ```
+    /// use mailbag::room::registry::Registry;
+    ///
+    /// let file = br#"{"version": 1, "agents": [{"id": "bob", "role": "tester", "name": "Porto"}]}"#;
+    /// let registry = Registry::parse(file).expect("a valid registry");
+    /// assert_eq!(registry.find("@porto").map(|agent| &*agent.id), Some("bob"));
+    /// assert_eq!(registry.roles()["tester"], 1);
+    ///
+    /// let problems = Registry::parse(br#"{"version": 1, "agents": [{"id": ".."}]}"#).expect_err("an invalid id");
+    /// assert!(problems[0].to_string().contains("/agents/0/id"));
+    /// ```
     pub fn parse(bytes: &[u8]) -> Result<Registry, Vec<Problem>> {
         read::document(bytes).and_then(read::registry)
     }
