@@ -208,7 +208,8 @@ impl World {
         if self.setting.squatters {
             done = done.and(self.squat(call));
         }
-        if self.stays && call.paths.iter().any(|path| path.starts_with(&self.log)) {
+        let is_roster = |path: &PathBuf| path.to_string_lossy().contains("roster.json");
+        if self.stays && call.paths.iter().any(|path| path.starts_with(&self.log) || is_roster(path)) {
             done = done.and(self.end_when_done(call));
         }
         if let Err(error) = done {
@@ -216,7 +217,7 @@ impl World {
         }
     }
 
-    /// When nothing waits and the router still writes to its log, it is idle: on with the next wave, or the end.
+    /// When nothing waits and the router writes receipts or the roster, it is idle: on with the next wave, or the end.
     fn end_when_done(&mut self, call: &Call) -> io::Result<()> {
         let waits = |left: Vec<String>| left.iter().any(|path| !path.contains(DRAFT));
         if waits(self.left_over()?) {
