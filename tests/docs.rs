@@ -54,8 +54,7 @@ fn ci_runs_the_readmes_test_command() {
     let readme = read("README.md");
     let command = readme.lines().find_map(|line| line.strip_suffix("# all tests")).expect("the README's test command");
     let ci = read(".ci/run");
-    let tests: Vec<&str> = ci.lines().filter(|line| line.starts_with("cargo test")).collect();
-    assert_eq!(tests, [command.trim()]);
+    assert!(ci.lines().any(|line| line == command.trim()), "{command}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The barrier: collects the files and directories that were changed since the last barrier, and makes all of them
 //! durable.
 
-use super::{Dir, system};
+use super::{CAN_SYNC_ALL, Dir, system};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use std::fs::File;
@@ -21,22 +21,25 @@ pub enum Durability {
 }
 
 /// Collects the files and directories that were changed since the last barrier. Up to [`limits::SYNC_ONE_BY_ONE`] are
-/// synced one by one. For more, the whole file system is synced, which costs the same for one file and for thousands.
+/// synced one by one. For more, the whole file system is synced, which costs the same for one file and for thousands. A
+/// system that cannot sync a whole file system syncs the collected ones early, because each keeps a descriptor open.
 pub struct Barrier {
     durability: Durability,
     root: Dir,
     files: Vec<(File, PathBuf)>,
     dirs: Vec<Dir>,
     many: bool,
+    /// The error of an early sync.
+    failed: Option<Error>,
 }
 
 impl Barrier {
     /// A barrier for the file system of `root`.
     pub fn new(durability: Durability, root: Dir) -> Barrier {
-        Barrier { durability, root, files: Vec::new(), dirs: Vec::new(), many: false }
+        Barrier { durability, root, files: Vec::new(), dirs: Vec::new(), many: false, failed: None }
     }
 
-    /// Notes that a file was written.
+    /// Notes that a file was written, to its end.
     pub fn file(&mut self, file: File, path: impl FnOnce() -> PathBuf) {
         if self.durability == Durability::Power && !self.many {
             self.files.push((file, path()));
@@ -70,35 +73,45 @@ impl Barrier {
 
     /// Requires a sync of the whole file system, because the changed files are not known.
     pub fn everything(&mut self) {
-        self.many = self.durability == Durability::Power && cfg!(target_os = "linux");
+        self.many = self.durability == Durability::Power && CAN_SYNC_ALL;
     }
 
     /// Is there nothing to make durable?
     pub fn is_empty(&self) -> bool {
-        !self.many && self.files.is_empty() && self.dirs.is_empty()
+        !self.many && self.failed.is_none() && self.files.is_empty() && self.dirs.is_empty()
     }
 
     /// Makes all collected changes durable. After it returns, a power cut preserves every collected file and name. A
     /// failure is final: the system may have discarded unwritten data, so a second sync could report success wrongly.
     pub fn pass(&mut self) -> Result<()> {
-        let (files, dirs) = (std::mem::take(&mut self.files), std::mem::take(&mut self.dirs));
+        if let Some(failed) = self.failed.take() {
+            return Err(failed);
+        }
         if std::mem::take(&mut self.many) {
-            let done = system::sync_all(self.root.as_fd()).unwrap_or(Ok(()));
+            let done = system::sync_all(self.root.as_fd());
             return done.map_err(|source| Error::Sync { path: self.root.path().to_path_buf(), source });
         }
+        self.pass_one_by_one()
+    }
+
+    fn pass_one_by_one(&mut self) -> Result<()> {
+        let (files, dirs) = (std::mem::take(&mut self.files), std::mem::take(&mut self.dirs));
         for (file, path) in &files {
             system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: path.clone(), source })?;
         }
         dirs.iter().try_for_each(Dir::sync)
     }
 
-    // If the system cannot sync a whole file system, every file stays open until the barrier. Batches limit their
-    // number.
     fn look_if_many(&mut self) {
-        if cfg!(target_os = "linux") && self.files.len() + self.dirs.len() > limits::SYNC_ONE_BY_ONE {
+        if self.files.len() + self.dirs.len() <= limits::SYNC_ONE_BY_ONE {
+            return;
+        }
+        if CAN_SYNC_ALL {
             self.many = true;
             self.files.clear();
             self.dirs.clear();
+        } else if let Err(e) = self.pass_one_by_one() {
+            self.failed.get_or_insert(e);
         }
     }
 }

@@ -38,4 +38,4 @@ pub use keeps::{Keeps, keeps};
 pub use listing::{Entry, Listing};
 pub use outside::Outside;
 pub use own::Own;
-pub use system::Lease;
+pub use system::{CAN_SYNC_ALL, Lease};

@@ -1,5 +1,5 @@
 //! Differences between operating systems: the best calls on Linux, and portable variants with the same guarantees
-//! elsewhere.
+//! elsewhere. A Linux build without the feature `native` uses the portable variants, so that tests run them.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ pub enum Lease {
 
 /// Opens a path below a directory. A symbolic link anywhere in the path is an error.
 pub(super) fn open_beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "native"))]
     {
         use rustix::fs::ResolveFlags;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -49,14 +49,16 @@ fn open_step_by_step(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result
 /// Renames a file, never over another file. On a file system without this guarantee it checks first. The rename is
 /// still atomic, but a file that appears after the check is lost.
 pub(super) fn rename_no_replace(from: BorrowedFd<'_>, name: &Path, to: BorrowedFd<'_>, new: &Path) -> Result<()> {
-    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    #[cfg(any(all(target_os = "linux", feature = "native"), target_vendor = "apple"))]
     match rustix::fs::renameat_with(from, name, to, new, rustix::fs::RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
         done => return done,
     }
-    match rustix::fs::statat(to, new, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
+    let look = |dir, name| rustix::fs::statat(dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+    match look(to, new) {
         Err(Errno::NOENT) => rustix::fs::renameat(from, name, to, new),
-        Ok(_) => Err(Errno::EXIST),
+        // As the system's own call does, report first that the source is missing.
+        Ok(_) => look(from, name).and(Err(Errno::EXIST)),
         Err(e) => Err(e),
     }
 }
@@ -79,7 +81,8 @@ pub(super) fn sync_data(fd: BorrowedFd<'_>) -> std::io::Result<()> {
     Ok(done?)
 }
 
-/// Drops a file's pages from the cache, except pages that are unwritten or in use. Other systems have no such call.
+/// Drops a file's pages from the cache, except pages that are unwritten or in use. Other systems have no such call. It
+/// answers how Linux caches unwritten pages, so every Linux build uses it.
 pub(super) fn forget(fd: BorrowedFd<'_>) -> Result<()> {
     #[cfg(target_os = "linux")]
     return rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
@@ -90,14 +93,17 @@ pub(super) fn forget(fd: BorrowedFd<'_>) -> Result<()> {
     }
 }
 
-/// Makes everything on the file system of `fd` durable; `None` where the system has no such call.
-pub(super) fn sync_all(fd: BorrowedFd<'_>) -> Option<std::io::Result<()>> {
-    #[cfg(target_os = "linux")]
-    return Some(rustix::fs::syncfs(fd).map_err(Into::into));
-    #[cfg(not(target_os = "linux"))]
+/// Is there a call that makes a whole file system durable?
+pub const CAN_SYNC_ALL: bool = cfg!(all(target_os = "linux", feature = "native"));
+
+/// Makes everything on the file system of `fd` durable. Only where [`CAN_SYNC_ALL`].
+pub(super) fn sync_all(fd: BorrowedFd<'_>) -> std::io::Result<()> {
+    #[cfg(all(target_os = "linux", feature = "native"))]
+    return Ok(rustix::fs::syncfs(fd)?);
+    #[cfg(not(all(target_os = "linux", feature = "native")))]
     {
         let _ = fd;
-        None
+        Err(std::io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -125,7 +131,7 @@ pub(super) fn events_work(_: BorrowedFd<'_>) -> bool {
 }
 
 /// Asks for a read lease to find out whether a writer has the file open, and releases it immediately.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "native"))]
 pub(super) fn lease(file: &File) -> Lease {
     catch_lease_breaks();
     // SAFETY: fcntl with F_SETLEASE takes an open descriptor and an integer, and touches no memory of ours.
@@ -141,14 +147,14 @@ pub(super) fn lease(file: &File) -> Lease {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "native")))]
 pub(super) fn lease(file: &File) -> Lease {
     let _ = file.as_raw_fd();
     Lease::Unknown
 }
 
 /// If a writer opens the file during the lease, the system sends SIGIO, which ends a process by default.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "native"))]
 fn catch_lease_breaks() {
     use std::sync::atomic::AtomicBool;
     use std::sync::{Arc, Once};
@@ -200,6 +206,8 @@ mod tests {
         let done = rename_no_replace(root.as_fd(), Path::new("a"), root.as_fd(), Path::new("b"));
         assert_eq!(done, Err(Errno::EXIST));
         assert_eq!(std::fs::read(dir.path().join("b"))?, b"b");
+        let gone = rename_no_replace(root.as_fd(), Path::new("gone"), root.as_fd(), Path::new("b"));
+        assert_eq!(gone, Err(Errno::NOENT), "a missing source is not reported as an existing target");
         Ok(())
     }
 }

@@ -5,4 +5,3 @@ mod arriving;
 mod crowds;
 mod living;
 mod obstacles;
-mod portable;

@@ -294,8 +294,9 @@ fn remove_packed(room: &Dir, entry: line::Entry, barrier: &mut Barrier) -> Resul
     if dir.read(name, meta.size)?.as_ref() != Some(&bytes) {
         return Ok(false);
     }
+    let removed = dir.remove_if_same(name, &meta)?;
     barrier.dir(&dir);
-    dir.remove_if_same(name, &meta)
+    Ok(removed)
 }
 
 /// The size that a pack of these files would have.

@@ -8,7 +8,7 @@ pub use damage::{last_retired, refuse_to_set_aside_what_was_committed};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, layout};
+use crate::disk::{Barrier, CAN_SYNC_ALL, Dir, layout};
 use crate::log;
 use crate::log::Log;
 use crate::log::state::{self, Last, Replayed, State};
@@ -109,7 +109,7 @@ fn make_durable(room: &Room, spool: &Spool, state: &State, last: Option<Last>) -
     }
     let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
     barrier.everything();
-    if cfg!(not(target_os = "linux")) {
+    if !CAN_SYNC_ALL {
         collect_by_hand(room, spool, &mut barrier)?;
     }
     barrier.pass()

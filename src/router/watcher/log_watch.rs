@@ -1,9 +1,9 @@
 //! Tells whoever watches the timeline when the log may have grown.
 
-use crate::base::error::{Error, Result};
+use super::cannot;
+use crate::base::error::Result;
 use crate::disk::{Dir, layout};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
-use std::path::Path;
 
 /// Tells when the log may have grown.
 pub struct LogWatch {
@@ -34,12 +34,4 @@ impl LogWatch {
         }
         Ok(LogWatch { _watcher: watcher })
     }
-}
-
-fn cannot(path: &Path, e: notify::Error) -> Error {
-    let source = match e.kind {
-        notify::ErrorKind::Io(source) => source,
-        kind => std::io::Error::other(format!("{kind:?}")),
-    };
-    Error::Io { verb: "watch", path: path.to_path_buf(), source }
 }

@@ -3,23 +3,28 @@
 //! An event is a hint; the directory is the truth. Watches are on single directories, never on a tree: a directory is
 //! made before it is watched and watched before it is read, so that what comes in between is seen once or twice, but
 //! not never. On Linux the router asks inotify for just the events it needs, on the thread that routes: `notify` asks
-//! for all, and hands each over from a thread of its own, which was measured to cost more than the mail. Elsewhere
-//! `notify` is the watcher; the tests run on both.
+//! for all, and hands each over from a thread of its own, which was measured to cost more than the mail. Elsewhere, and
+//! on Linux without the feature `native`, `notify` is the watcher.
 
 mod log_watch;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "native"))]
 mod native;
+#[cfg(not(all(target_os = "linux", feature = "native")))]
 mod portable;
 mod reader;
 
+pub use log_watch::LogWatch;
 pub use reader::InboxWatch;
 
-pub use log_watch::LogWatch;
+#[cfg(all(target_os = "linux", feature = "native"))]
+use native::{Bell, Events};
+#[cfg(not(all(target_os = "linux", feature = "native")))]
+use portable::{Bell, Events};
 
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -116,8 +121,7 @@ impl Place {
 #[derive(Clone)]
 pub struct Caller {
     wakes: Sender<Wake>,
-    #[cfg(target_os = "linux")]
-    bell: Option<native::Bell>,
+    bell: Option<Bell>,
 }
 
 impl Caller {
@@ -125,8 +129,7 @@ impl Caller {
     pub fn call(&self, wake: Wake) {
         // The receiver is gone only when the router has ended.
         let _ = self.wakes.send(wake);
-        #[cfg(target_os = "linux")]
-        self.bell.iter().for_each(native::Bell::ring);
+        self.bell.iter().for_each(Bell::ring);
     }
 }
 
@@ -134,50 +137,31 @@ impl Caller {
 pub struct Notice {
     calls: Sender<Wake>,
     wakes: Receiver<Wake>,
-    events: Events,
+    /// None for a router that only calls wake.
+    events: Option<Events>,
     failed: bool,
-}
-
-enum Events {
-    Silent,
-    #[cfg(target_os = "linux")]
-    Native(native::Inotify),
-    Portable(portable::Watcher),
 }
 
 impl Notice {
     /// Without file events: only calls wake.
     pub fn silent() -> Notice {
         let (calls, wakes) = channel();
-        Notice { calls, wakes, events: Events::Silent, failed: false }
+        Notice { calls, wakes, events: None, failed: false }
     }
 
     /// Begins to watch the room itself and its directory of outboxes.
     pub fn watch(room: &Dir) -> Result<Notice> {
         let mut notice = Notice::silent();
-        notice.events = notice.listen(room)?;
+        notice.events = Some(Events::new(room, &notice.calls)?);
         notice.add(&Place::Room)?;
         notice.add(&Place::Outboxes)?;
         notice.add(&Place::Inboxes)?;
         Ok(notice)
     }
 
-    #[cfg(target_os = "linux")]
-    fn listen(&self, room: &Dir) -> Result<Events> {
-        if is_portable_wanted() {
-            return portable::Watcher::new(room, self.calls.clone()).map(Events::Portable);
-        }
-        native::Inotify::new(room).map(Events::Native)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn listen(&self, room: &Dir) -> Result<Events> {
-        portable::Watcher::new(room, self.calls.clone()).map(Events::Portable)
-    }
-
     /// Are there file events at all?
     pub fn has_events(&self) -> bool {
-        !matches!(self.events, Events::Silent)
+        self.events.is_some()
     }
 
     /// Are there file events, and was no watch refused, as it is when there are too many?
@@ -187,14 +171,7 @@ impl Notice {
 
     /// For other threads to wake this one.
     pub fn caller(&self) -> Caller {
-        Caller {
-            wakes: self.calls.clone(),
-            #[cfg(target_os = "linux")]
-            bell: match &self.events {
-                Events::Native(inotify) => Some(inotify.bell()),
-                _ => None,
-            },
-        }
+        Caller { wakes: self.calls.clone(), bell: self.events.as_ref().map(Events::bell) }
     }
 
     /// Watches the directory of outboxes anew, after it was replaced.
@@ -222,13 +199,8 @@ impl Notice {
             // It was said, and the router looks everywhere in any case.
             return Ok(());
         }
-        let added = match &mut self.events {
-            Events::Silent => Ok(()),
-            #[cfg(target_os = "linux")]
-            Events::Native(inotify) => inotify.add(place),
-            Events::Portable(watcher) => watcher.add(place),
-        };
-        match added {
+        let Some(events) = &mut self.events else { return Ok(()) };
+        match events.add(place) {
             // What is gone again needs no watch.
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
             Err(e) if is_at_the_limit(&e) || !place.is_of_an_agent() => {
@@ -244,14 +216,21 @@ impl Notice {
     pub fn wait(&mut self, patience: Duration) -> Vec<Wake> {
         let mut woken = Vec::new();
         match &mut self.events {
-            #[cfg(target_os = "linux")]
-            Events::Native(inotify) => inotify.wait(patience, &mut woken),
-            _ if patience.is_zero() => {}
-            _ => woken.extend(self.wakes.recv_timeout(patience).ok()),
+            Some(events) => events.wait(patience, &self.wakes, &mut woken),
+            None => woken.extend(self.wakes.recv_timeout(patience).ok()),
         }
         woken.extend(self.wakes.try_iter());
         woken
     }
+}
+
+/// Why `notify` can't watch a path.
+fn cannot(path: &Path, e: notify::Error) -> Error {
+    let source = match e.kind {
+        notify::ErrorKind::Io(source) => source,
+        kind => std::io::Error::other(format!("{kind:?}")),
+    };
+    Error::Io { verb: "watch", path: path.to_path_buf(), source }
 }
 
 // The portable watcher doesn't always say which error it was.
@@ -268,10 +247,4 @@ pub fn too_many(e: &Error) -> Error {
     };
     let what = format!("file events don't reach the whole room: {e}");
     Error::Busy { what, cure: format!("looking every two seconds instead{raise}") }
-}
-
-/// Builds for tests may ask for the portable watcher, so that it is tried where nobody needs it.
-#[cfg(target_os = "linux")]
-fn is_portable_wanted() -> bool {
-    cfg!(any(debug_assertions, feature = "failpoints")) && std::env::var_os("MAILBAG_TEST_PORTABLE").is_some()
 }

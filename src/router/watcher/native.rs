@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 /// Opening and reading are what the router itself does: to hear of them would feed back.
@@ -28,7 +29,7 @@ const WENT: WatchFlags = WatchFlags::MOVED_FROM.union(WatchFlags::DELETE);
 const WRITTEN_WITHIN: Duration = Duration::from_millis(20);
 
 /// The watches of one router.
-pub(super) struct Inotify {
+pub(super) struct Events {
     fd: OwnedFd,
     bell: Bell,
     path: PathBuf,
@@ -54,13 +55,13 @@ impl Bell {
     }
 }
 
-impl Inotify {
-    pub(super) fn new(room: &Dir) -> Result<Inotify> {
+impl Events {
+    pub(super) fn new(room: &Dir, _: &Sender<Wake>) -> Result<Events> {
         let fd = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).doing("watch", room.path())?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing("watch", room.path())?;
         // The room is watched as what it is, also when the router's working directory changes.
         let path = room.path().canonicalize().unwrap_or_else(|_| room.path().to_path_buf());
-        Ok(Inotify {
+        Ok(Events {
             fd,
             bell: Bell(Arc::new(bell)),
             path,
@@ -97,7 +98,7 @@ impl Inotify {
         Ok(())
     }
 
-    pub(super) fn wait(&mut self, patience: Duration, woken: &mut Vec<Wake>) {
+    pub(super) fn wait(&mut self, patience: Duration, _: &Receiver<Wake>, woken: &mut Vec<Wake>) {
         let due = self.made.front().map(|(due, _)| due.saturating_duration_since(Instant::now()));
         self.poll(due.map_or(patience, |due| patience.min(due)), woken);
         let now = Instant::now();

@@ -3,26 +3,27 @@
 //! Known of it: an overflow or an error comes without a path, and a file written right after its directory was made
 //! gives no event.
 
-use super::{Hint, Place, Wake};
-use crate::base::error::{Error, Result};
+use super::{Hint, Place, Wake, cannot};
+use crate::base::error::Result;
 use crate::disk::{Dir, layout};
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 
 /// The watches of one router.
-pub(super) struct Watcher {
+pub(super) struct Events {
     watcher: RecommendedWatcher,
     root: PathBuf,
 }
 
-impl Watcher {
-    pub(super) fn new(room: &Dir, wakes: Sender<Wake>) -> Result<Watcher> {
+impl Events {
+    pub(super) fn new(room: &Dir, wakes: &Sender<Wake>) -> Result<Events> {
         // Events carry the path as it was watched, so the real one is watched and cut off again.
         let root = room.path().canonicalize().unwrap_or_else(|_| room.path().to_path_buf());
-        let cut = root.clone();
+        let (cut, wakes) = (root.clone(), wakes.clone());
         let handler = move |event: notify::Result<Event>| {
             for hint in read(&cut, event) {
                 // The receiver is gone only when the router ends.
@@ -30,7 +31,7 @@ impl Watcher {
             }
         };
         let watcher = notify::recommended_watcher(handler).map_err(|e| cannot(&root, e))?;
-        Ok(Watcher { watcher, root })
+        Ok(Events { watcher, root })
     }
 
     pub(super) fn add(&mut self, place: &Place) -> Result<()> {
@@ -39,14 +40,22 @@ impl Watcher {
         let _ = self.watcher.unwatch(&path);
         self.watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| cannot(&path, e))
     }
+
+    pub(super) fn bell(&self) -> Bell {
+        Bell
+    }
+
+    pub(super) fn wait(&mut self, patience: Duration, wakes: &Receiver<Wake>, woken: &mut Vec<Wake>) {
+        woken.extend(wakes.recv_timeout(patience).ok());
+    }
 }
 
-pub(super) fn cannot(path: &Path, e: notify::Error) -> Error {
-    let source = match e.kind {
-        notify::ErrorKind::Io(source) => source,
-        kind => std::io::Error::other(format!("{kind:?}")),
-    };
-    Error::Io { verb: "watch", path: path.to_path_buf(), source }
+/// Calls and events come through one channel, so that a call needs no further signal.
+#[derive(Clone)]
+pub(super) struct Bell;
+
+impl Bell {
+    pub(super) fn ring(&self) {}
 }
 
 fn read(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {

@@ -1,6 +1,6 @@
 //! Watching one inbox, for a reader that waits: by the `notify` crate everywhere, since so few events cost nothing.
 
-use super::portable::cannot;
+use super::cannot;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
