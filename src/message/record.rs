@@ -4,6 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::message::status::Receipt;
 use crate::message::{DEFAULT_CHANNEL, ROUTER_TYPES};
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -227,19 +228,14 @@ pub fn hash_line(line: &[u8]) -> Hash {
 
 /// The hash in lower-case hexadecimal digits.
 pub fn hex(hash: &Hash) -> String {
-    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    hash.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| DIGITS[usize::from(half)]).collect()
+    HEXLOWER.encode(hash)
 }
 
 /// Reads the output of [`hex`].
 pub fn unhex(text: &str) -> Option<Hash> {
     let mut hash = NO_HASH;
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (i, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
-    }
+    let is_whole = text.len() == 2 * hash.len();
+    is_whole.then(|| HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut hash))?.ok()?;
     Some(hash)
 }
 
