@@ -17,9 +17,9 @@ pub use timers::{Timed, Timers, Wanted};
 use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::log::Position;
-use crate::message::id;
 use crate::message::record::{Act, Event, Group, Hash, NO_HASH, Record};
 use crate::message::status::{Receipt, Status};
+use crate::message::{Message, id};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -181,9 +181,16 @@ impl Default for State {
 }
 
 impl State {
-    /// Applies one more record: the line at `at` with this length and hash.
-    pub fn apply(&mut self, record: Record, at: Position, length: u64, hash: Hash) {
-        let stamp = record.stamp();
+    /// Applies one more record, accepted at `stamp`: the line at `at` with this length and hash. The router gives the
+    /// record's message as it was checked, so that it is not parsed again.
+    pub fn apply(
+        &mut self,
+        record: Record,
+        stamp: Stamp,
+        message: Option<&Message>,
+        (at, length): (Position, u64),
+        hash: Hash,
+    ) {
         (self.seq, self.batch, self.at, self.prev) = (record.seq, record.batch, stamp, hash);
         (self.last, self.end) = (at, Position { offset: at.offset + length, ..at });
         let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
@@ -202,7 +209,7 @@ impl State {
                     self.active.insert(from.clone(), stamp);
                 }
                 self.follow(&record, stamp, at);
-                self.shown(&record, stamp);
+                self.shown(&record, message, stamp);
                 self.open_up(record, stamp, at);
             }
             Event::Rejected | Event::Duplicate | Event::Notice => {
@@ -276,8 +283,12 @@ impl State {
         self.active.get(agent).copied().max(self.activity.read_at(agent))
     }
 
-    fn shown(&mut self, record: &Record, at: Stamp) {
-        let Some((channel, kind)) = record.shown() else { return };
+    fn shown(&mut self, record: &Record, message: Option<&Message>, at: Stamp) {
+        let shown = match message {
+            Some(message) => (!message.is_for_router()).then(|| (message.channel().into(), message.kind().into())),
+            None => record.shown(),
+        };
+        let Some((channel, kind)) = shown else { return };
         match self.channels.get_mut(&*channel) {
             Some(last) => *last = record.seq,
             None => drop(self.channels.insert(channel.into(), record.seq)),

@@ -116,7 +116,8 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
             last = batch.first().map(|(line, first)| Last { from: line.at, seq: first.seq });
             for (line, record) in batch.drain(..) {
                 let hash = line.hash();
-                state.apply(record, line.at, line.bytes.len() as u64, hash);
+                let at = record.stamp();
+                state.apply(record, at, None, (line.at, line.bytes.len() as u64), hash);
             }
         }
     }

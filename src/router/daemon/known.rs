@@ -32,7 +32,7 @@ impl Known {
     /// Makes what is missing for the registered agents, then finds and watches every outbox there is, also those that
     /// nobody is registered for.
     pub(super) fn look(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
-        let dir = router.room.dir.make(layout::OUTBOXES)?;
+        let dir = router.config.dir().make(layout::OUTBOXES)?;
         let parent = Some(dir.meta()?.inode);
         if self.parent.is_some() && self.parent != parent {
             notice.outboxes().unwrap_or_else(|e| tracing::warn!("{e}"));
@@ -40,13 +40,13 @@ impl Known {
         self.parent = parent;
         let mut there = outboxes(&dir, router)?;
         let missing = |agent: &&Agent| !agent.is_retired() && !there.contains_key(&agent.id);
-        let registry = router.registry.clone();
+        let registry = router.config.registry().clone();
         let missing: Vec<&Agent> = registry.agents().iter().filter(missing).collect();
         if !missing.is_empty() {
             make_for(router, missing.iter().map(|agent| &*agent.id))?;
             there = outboxes(&dir, router)?;
         }
-        if router.settings.admission == Admission::Open {
+        if router.config.settings().admission == Admission::Open {
             admit(router, &there)?;
         }
         for (agent, inode) in &there {
@@ -54,11 +54,11 @@ impl Known {
             if self.outboxes.get(agent) != Some(inode) || self.unwatched.contains(&place) {
                 // Watched before it is read.
                 self.watched(router, place, notice.outbox(agent));
-                router.outboxes.scan(agent);
+                router.intake.outboxes().scan(agent);
             }
         }
         let gone = self.outboxes.keys().filter(|agent| !there.contains_key(*agent));
-        gone.for_each(|agent| router.outboxes.forget(agent));
+        gone.for_each(|agent| router.intake.outboxes().forget(agent));
         self.outboxes = there;
         if notice.has_events() {
             self.look_at_inboxes(router, notice)?;
@@ -69,10 +69,10 @@ impl Known {
     /// Watches what leaves every inbox, so that the plainest agent's mail has a receipt.
     fn look_at_inboxes(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
         let mut there = BTreeMap::new();
-        for entry in router.room.dir.make(layout::INBOXES)?.list()? {
+        for entry in router.config.dir().make(layout::INBOXES)?.list()? {
             let Entry { name, inode, .. } = entry?;
             let Some(agent) = name.to_str().filter(|name| id::is_name(name)) else { continue };
-            let taken = router.room.dir.stat(layout::taken(agent)).ok().flatten().map(|taken| taken.inode);
+            let taken = router.config.dir().stat(layout::taken(agent)).ok().flatten().map(|taken| taken.inode);
             there.insert(Arc::from(agent), (inode, taken));
         }
         for (agent, &(inode, taken)) in &there {
@@ -96,12 +96,12 @@ impl Known {
         match watched {
             Err(e @ Error::Busy { .. }) => tracing::warn!("{e}"),
             Err(e) => {
-                router.waiting.failed(&what, e.to_string());
+                router.pending.failed(&what, e.to_string());
                 self.unwatched.insert(place);
             }
             Ok(()) => {
                 if self.unwatched.remove(&place) {
-                    router.waiting.over(&what);
+                    router.pending.clear(&what);
                 }
             }
         }
@@ -117,11 +117,11 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
         let name = entry.name.to_string_lossy();
         let place = layout::outbox(&name).display().to_string();
         if entry.kind == FileType::RegularFile {
-            router.waiting.not_ready(&place, "it lies beside the outboxes: move it into outbox/<agent>/", None);
+            router.pending.not_ready(&place, "it lies beside the outboxes: move it into outbox/<agent>/", None);
         } else if id::is_name(&name) {
             outboxes.insert(Arc::from(&*name), entry.inode);
         } else if !name.starts_with('.') {
-            router.waiting.not_ready(&place, "no agent can have this name", None);
+            router.pending.not_ready(&place, "no agent can have this name", None);
         }
     }
     Ok(outboxes)
@@ -129,14 +129,14 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
 
 /// Makes what agents need who have nothing yet, durable at one barrier however many they are.
 fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> Result<()> {
-    let mut barrier = Barrier::new(router.settings.durability, router.room.dir.clone());
+    let mut barrier = Barrier::new(router.config.settings().durability, router.config.dir().clone());
     for agent in agents {
-        let uid = router.registry.agent(agent).and_then(|agent| agent.uid);
+        let uid = router.config.registry().agent(agent).and_then(|agent| agent.uid);
         for directory in [layout::outbox(agent), layout::inbox(agent)] {
             let place = directory.display().to_string();
-            match router.room.make_box(&directory, uid, &mut barrier) {
-                Ok(()) => router.waiting.over(&place),
-                Err(e) => router.waiting.failed(&place, e.to_string()),
+            match router.config.room().make_box(&directory, uid, &mut barrier) {
+                Ok(()) => router.pending.clear(&place),
+                Err(e) => router.pending.failed(&place, e.to_string()),
             }
         }
     }
@@ -145,13 +145,13 @@ fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> R
 
 /// Registers whoever has made an outbox, in a room that is open to all.
 fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
-    let is_new = |agent: &&Arc<str>| router.registry.agent(agent).is_none();
+    let is_new = |agent: &&Arc<str>| router.config.registry().agent(agent).is_none();
     if !there.keys().any(|agent| is_new(&agent)) {
         return Ok(());
     }
-    let held = router.room.try_lock_registry()?;
+    let held = router.config.room().try_lock_registry()?;
     // One that can't be read is told of by who reloads it; nobody is admitted meanwhile.
-    let Ok(mut registry) = router.room.registry() else { return Ok(()) };
+    let Ok(mut registry) = router.config.room().registry() else { return Ok(()) };
     let new: Vec<_> = there.keys().filter(|agent| registry.agent(agent).is_none()).cloned().collect();
     for agent in new {
         match registry.add(Registry::admit(&agent)) {
@@ -159,9 +159,9 @@ fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
             Err(problems) => tracing::warn!("can't admit {agent}: {}", Error::Rejected(problems)),
         }
     }
-    router.room.dir.replace(layout::REGISTRY, registry.to_json().as_bytes())?;
+    router.config.dir().replace(layout::REGISTRY, registry.to_json().as_bytes())?;
     drop(held);
     let registered: Vec<Arc<str>> = registry.agents().iter().map(|agent| agent.id.clone()).collect();
-    router.registry = Arc::new(registry);
+    router.config.set_registry(registry);
     make_for(router, registered.iter().map(|agent| &**agent))
 }

@@ -12,6 +12,7 @@ use crate::room::outbox::Patience;
 use crate::room::{Holder, Lock, Locking, Mode, Room};
 use crate::router::Router;
 pub use crate::router::Tally;
+use crate::router::projections::Cause;
 use crate::router::recover::{file_system_time, note_failed_sync, recover};
 use crate::router::temporary;
 use crate::router::watcher::{Caller, Hint, Notice, Wake};
@@ -88,12 +89,12 @@ pub fn pass(room: &Room) -> Result<Passed> {
 fn pass_with(room: &Room, lock: Lock) -> Result<Tally> {
     let patience = Patience::new(Some(file_system_time(room)?));
     let mut router = recover(room.clone(), lock, patience)?;
-    let before = router.state.seq;
+    let before = router.journal.state().seq;
     let mut known = Known::default();
     known.look(&mut router, &mut Notice::silent())?;
     sweep(&mut router, &known);
-    router.keep_time()?;
-    router.look_for_receipts(false)?;
+    router.keep_deadlines();
+    router.look_for_receipts(false);
     while !router.is_idle() {
         router.route()?;
     }
@@ -101,15 +102,14 @@ fn pass_with(room: &Room, lock: Lock) -> Result<Tally> {
     while !router.is_idle() {
         router.route()?;
     }
-    // An effect on the registry that stays open would be made again at the next pass, over what people did since.
-    if router.acted || !router.observed.is_empty() {
+    if router.progress.must_settle() || !router.receipts.is_empty() {
         router.settle()?;
     }
     tell_of_stale(&mut router)?;
-    if router.state.seq != before {
-        router.show_roster();
+    if router.journal.state().seq != before {
+        router.reconcile(Cause::End)?;
     }
-    router.waiting.write(&router.room.dir);
+    router.write_pending();
     Ok(router.tally())
 }
 
@@ -185,14 +185,14 @@ impl Life {
         self.look_around()?;
         if !options.once {
             onlooker.ready(&Ready {
-                room: self.router.room.dir.path().to_path_buf(),
-                agents: self.router.registry.agents().len(),
+                room: self.router.config.dir().path().to_path_buf(),
+                agents: self.router.config.registry().agents().len(),
                 outboxes: self.known.outboxes.len(),
                 events: self.notice.has_events(),
             });
             // Mail may have come while no router ran.
-            let agents = self.router.registry.agents().iter();
-            self.router.woken = agents.filter(|a| a.is_woken_by_a_program()).map(|a| a.id.clone()).collect();
+            let agents = self.router.config.registry().agents().iter().filter(|agent| agent.is_woken_by_a_program());
+            agents.for_each(|agent| self.router.progress.to_wake(&agent.id));
         }
         loop {
             while !self.router.is_idle() {
@@ -223,8 +223,9 @@ impl Life {
     }
 
     fn tell_of_delivered(&mut self, onlooker: &mut dyn Onlooker) {
-        if !self.router.woken.is_empty() {
-            onlooker.delivered(std::mem::take(&mut self.router.woken));
+        let agents = self.router.progress.take_to_wake();
+        if !agents.is_empty() {
+            onlooker.delivered(agents);
         }
     }
 
@@ -259,7 +260,7 @@ impl Life {
 
     fn wake(&mut self, wake: Wake) -> bool {
         match wake {
-            Wake::Hint(Hint::File(agent, name)) => self.router.outboxes.hint(&agent.into(), name),
+            Wake::Hint(Hint::File(agent, name)) => self.router.intake.outboxes().hint(&agent.into(), name),
             Wake::Hint(Hint::Outbox(_) | Hint::Outboxes | Hint::Inboxes) => self.stale = true,
             Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
             Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
@@ -274,11 +275,11 @@ impl Life {
     // How long until there is something to do without being woken.
     fn patience(&self) -> Duration {
         let settle = self.busy.map(|since| since + limits::IDLE);
-        let receipts = self.router.observed.due();
-        let time = self.router.until_next_time().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
-        let roster = self.router.until_roster().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
-        let waiting = self.router.waiting.next_due();
-        let next = [Some(self.next_sweep), Some(self.next_reload), waiting, settle, receipts, time, roster]
+        let receipts = self.router.receipts.due();
+        let deadline = self.router.until_deadline().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
+        let projections = self.router.projections.next_due();
+        let pending = self.router.pending.next_due();
+        let next = [Some(self.next_sweep), Some(self.next_reload), pending, settle, receipts, deadline, projections]
             .into_iter()
             .flatten()
             .min();
@@ -287,7 +288,7 @@ impl Life {
 
     fn tend(&mut self) -> Result<()> {
         let now = Instant::now();
-        if self.router.waiting.next_due().is_some_and(|due| due <= now) {
+        if self.router.pending.next_due().is_some_and(|due| due <= now) {
             if self.router.retry()? {
                 self.next_reload = now;
             }
@@ -300,30 +301,30 @@ impl Life {
             let reloaded = self.reload();
             self.bear(reloaded)?;
         }
-        self.router.keep_time()?;
-        if self.router.observed.due().is_some_and(|due| due <= now) {
+        self.router.keep_deadlines();
+        if self.router.receipts.due().is_some_and(|due| due <= now) {
             self.router.settle()?;
         }
-        if self.busy.is_none() && (self.router.waiting.is_news() || !self.router.is_settled()) {
+        if self.busy.is_none() && (self.router.pending.has_changed() || !self.router.is_settled()) {
             self.busy = Some(now);
         }
         if self.busy.is_some_and(|since| since + limits::IDLE <= now) && self.router.is_idle() {
             self.busy = None;
             self.router.settle()?;
             self.router.save_checkpoint()?;
-            self.router.waiting.write(&self.router.room.dir);
+            self.router.write_pending();
         }
-        self.router.keep_roster();
+        self.router.keep_projections();
         Ok(())
     }
 
     // What keeps the router from looking around passes by itself, or doesn't pass at all: only then it ends.
     fn bear(&mut self, done: Result<()>) -> Result<()> {
         let Err(e) = done else {
-            self.router.waiting.over(layout::OUTBOXES);
+            self.router.pending.clear(layout::OUTBOXES);
             return Ok(());
         };
-        self.router.waiting.failed(layout::OUTBOXES, temporary(e)?.to_string());
+        self.router.pending.failed(layout::OUTBOXES, temporary(e)?.to_string());
         self.stale = true;
         // Not before that, whatever failed: a look at the room that fails at once must not come again at once.
         self.next_sweep = Instant::now() + limits::RELOAD;
@@ -335,13 +336,14 @@ impl Life {
         self.reload()?;
         self.known.look(&mut self.router, &mut self.notice)?;
         sweep(&mut self.router, &self.known);
-        self.router.keep_time()?;
+        self.router.keep_deadlines();
         self.router.tell_of_strays();
-        self.router.look_for_receipts(true)?;
-        self.router.tidy();
+        self.router.look_for_receipts(true);
+        self.router.intake.tidy();
+        self.router.reconcile(Cause::Sweep)?;
         // Also where mail comes without a pause, so that a start after a kill reads little.
         self.router.save_checkpoint()?;
-        self.router.waiting.write(&self.router.room.dir);
+        self.router.write_pending();
         self.next_sweep =
             Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::SWEEP_UNTRUSTED };
         Ok(())
@@ -350,9 +352,9 @@ impl Life {
     fn reload(&mut self) -> Result<()> {
         self.next_reload =
             Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::RELOAD };
-        if self.router.reload()? {
+        if self.router.reload() {
             self.known.look(&mut self.router, &mut self.notice)?;
-            self.known.outboxes.keys().for_each(|agent| self.router.outboxes.scan(agent));
+            self.known.outboxes.keys().for_each(|agent| self.router.intake.outboxes().scan(agent));
         }
         Ok(())
     }
@@ -364,8 +366,8 @@ impl Life {
         }
         self.router.settle()?;
         self.router.save_checkpoint()?;
-        self.router.show_roster();
-        self.router.waiting.write(&self.router.room.dir);
+        self.router.reconcile(Cause::End)?;
+        self.router.write_pending();
         Ok(self.router.tally())
     }
 }
@@ -380,10 +382,9 @@ fn tell_of_stale(router: &mut Router) -> Result<()> {
 }
 
 fn sweep(router: &mut Router, known: &Known) {
-    let room = router.room.dir.clone();
     for agent in known.outboxes.keys() {
-        if let Err(e) = router.outboxes.sweep(&room, agent) {
-            router.waiting.failed(&layout::outbox(agent).display().to_string(), e.to_string());
+        if let Err(e) = router.intake.outboxes().sweep(router.config.dir(), agent) {
+            router.pending.failed(&layout::outbox(agent).display().to_string(), e.to_string());
         }
     }
 }

@@ -1,5 +1,126 @@
-//! The projections: what follows from the log, for whoever wants to read it. Each can be deleted at any time, and is
-//! made again.
+//! Projections: files that show what the log says. Each can be deleted at any time, and the router makes it again.
+//!
+//! A projection is one file here that implements [`Projection`], and one line in [`Projections::new`].
 
 pub mod channels;
 pub mod roster;
+
+use crate::base::error::{Error, Result};
+use crate::disk::Dir;
+use crate::log::state::State;
+use crate::message::Message;
+use crate::router::parts::{Config, Notices, Pending, Receipts};
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+/// A file, or a set of files, that follows from the log. A failure delays no mail: the projection reports it, and is
+/// reconciled when the router tries again.
+pub(super) trait Projection {
+    /// Takes in a committed batch. With an empty batch the router only asks for what is due.
+    fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>);
+
+    /// Makes the files what the log says, where they may not be. An error ends the router.
+    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()>;
+
+    /// When [`Projection::apply`] has to be called again, if no batch comes before.
+    fn next_due(&self) -> Option<Instant>;
+}
+
+/// A message that a batch accepted, as the check parsed it.
+pub(super) struct Accepted {
+    pub(super) seq: u64,
+    /// Its accept time.
+    pub(super) at: String,
+    pub(super) message: Box<Message>,
+}
+
+/// Why files may not be what the log says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The router has just recovered.
+    Recovery,
+    /// As above, and a sync has failed: what was written may never have reached the disk.
+    FailedSync,
+    /// Somebody else may have changed a file, or an earlier failure may have passed.
+    Sweep,
+    /// The router ends: what is due later is due now.
+    End,
+}
+
+/// What a projection may look at.
+pub(super) struct View<'a> {
+    pub(super) config: &'a Config,
+    pub(super) state: &'a State,
+    pub(super) receipts: &'a Receipts,
+    /// Has the router nothing else to do?
+    pub(super) is_idle: bool,
+}
+
+/// Where a projection reports failures, and what it has to tell agents.
+pub(super) struct Report<'a> {
+    pending: &'a mut Pending,
+    pub(super) notices: &'a mut Notices,
+    places: &'a mut BTreeSet<String>,
+}
+
+/// All projections of a room.
+pub(super) struct Projections {
+    all: Vec<Box<dyn Projection>>,
+    /// The places of which a projection has reported a failure.
+    places: BTreeSet<String>,
+}
+
+impl Projections {
+    pub(super) fn new(room: &Dir) -> Projections {
+        let all: Vec<Box<dyn Projection>> =
+            vec![Box::new(channels::Channels::new(room.clone())), Box::new(roster::Written::default())];
+        Projections { all, places: BTreeSet::new() }
+    }
+
+    /// Shows a committed batch; with an empty one, what is due.
+    pub(super) fn apply(
+        &mut self,
+        batch: &[Accepted],
+        view: &View<'_>,
+        (pending, notices): (&mut Pending, &mut Notices),
+    ) {
+        let mut report = Report { pending, notices, places: &mut self.places };
+        self.all.iter_mut().for_each(|projection| projection.apply(batch, view, &mut report));
+    }
+
+    /// Makes all files what the log says.
+    pub(super) fn reconcile(
+        &mut self,
+        cause: Cause,
+        view: &View<'_>,
+        (pending, notices): (&mut Pending, &mut Notices),
+    ) -> Result<()> {
+        let mut report = Report { pending, notices, places: &mut self.places };
+        self.all.iter_mut().try_for_each(|projection| projection.reconcile(cause, view, &mut report))
+    }
+
+    /// When [`Projections::apply`] has to be called again.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.all.iter().filter_map(|projection| projection.next_due()).min()
+    }
+
+    /// Did a projection report this pending place?
+    pub(super) fn is_theirs(&self, place: &str) -> bool {
+        self.places.contains(place)
+    }
+}
+
+impl Report<'_> {
+    /// A file cannot be written: the projection is reconciled later.
+    pub(super) fn failed(&mut self, place: String, e: &Error) {
+        self.pending.failed(&place, e.to_string());
+        self.places.insert(place);
+    }
+
+    /// A file was written.
+    pub(super) fn written(&mut self, place: &str) {
+        if self.places.remove(place) {
+            self.pending.clear(place);
+        }
+    }
+}

@@ -16,7 +16,9 @@ use crate::room::outbox::Patience;
 use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
-use crate::router::{Committed, Router};
+use crate::router::Router;
+use crate::router::projections::Cause;
+use crate::router::steps::commit::Committed;
 use std::collections::HashSet;
 
 /// Brings the room from any state that a crash can leave to one where only new mail is left to route.
@@ -53,14 +55,11 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     }
     let log = Log::open(&room.dir, state.end)?;
     let mut router = Router::new(room, (lock, turn), log, spool, state, patience)?;
-    take_up(&mut router)?;
-    let suspect = router.room.dir.stat(layout::SUSPECT)?.is_some();
-    if suspect {
-        router.channels.suspect()?;
-    }
-    router.look_at_channels();
-    if suspect {
-        router.room.dir.remove(layout::SUSPECT)?;
+    router.take_up()?;
+    let failed_sync = router.config.dir().stat(layout::SUSPECT)?.is_some();
+    router.reconcile(if failed_sync { Cause::FailedSync } else { Cause::Recovery })?;
+    if failed_sync {
+        router.config.dir().remove(layout::SUSPECT)?;
     }
     Ok(router)
 }
@@ -236,33 +235,26 @@ fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Delivers and retires what was committed, and queues the claims that have no record to be read again.
-fn take_up(router: &mut Router) -> Result<()> {
-    let recorded: HashSet<&str> = router.state.open.values().filter_map(|open| open.claim.as_deref()).collect();
-    let mut unread = Vec::new();
-    for name in router.spool.claimed()? {
-        let number = layout::read_claim(&name).map_or(0, |claim| claim.number);
-        router.next_claim = router.next_claim.max(number + 1);
-        if !recorded.contains(name.as_str()) || router.state.goes_on_behind(&name).is_some() {
-            unread.push(name);
-        }
-    }
-    router.claims.extend(unread);
-    let open: Vec<u64> = router.state.open.keys().copied().collect();
-    if !open.is_empty() {
-        tracing::debug!(open = open.len(), "records to be settled");
-    }
-    for batch in open.chunks(limits::BATCH_MESSAGES) {
-        router.take_up(batch.to_vec())?;
-    }
-    Ok(())
-}
-
 impl Router {
-    fn take_up(&mut self, seqs: Vec<u64>) -> Result<()> {
-        let delivered = self.deliver(Committed::again(seqs))?;
-        let projected = self.project(delivered)?;
-        self.retire(projected).map(drop)
+    /// Delivers and retires what was committed, and queues the claims without a record.
+    fn take_up(&mut self) -> Result<()> {
+        let state = self.journal.state();
+        let recorded: HashSet<&str> = state.open.values().filter_map(|open| open.claim.as_deref()).collect();
+        for name in self.storage.claimed()? {
+            self.intake.number_is_used(layout::read_claim(&name).map_or(0, |claim| claim.number));
+            if !recorded.contains(name.as_str()) || state.goes_on_behind(&name).is_some() {
+                self.intake.queue_claims([name]);
+            }
+        }
+        let open: Vec<u64> = state.open.keys().copied().collect();
+        if !open.is_empty() {
+            tracing::debug!(open = open.len(), "records to be settled");
+        }
+        for batch in open.chunks(limits::BATCH_MESSAGES) {
+            let committed = Committed::again(self.journal.state(), batch.iter().copied());
+            self.complete(committed)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Acks: who may say how far a copy has come, and what follows from a message that was taken back.
+//! Acks: which status an agent may set, and of which copies.
 
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
@@ -7,16 +7,14 @@ use crate::log::lookup::{self, Eyes, Pace, Past};
 use crate::log::state::State;
 use crate::message::Message;
 use crate::message::status::{Receipt, Status};
-use crate::room::inbox;
-use crate::router::Router;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What acks of the batch that is being made have claimed already.
+/// The statuses that acks of the present batch have set.
 pub type Claimed = HashMap<(Arc<str>, u64), Status>;
 
-/// Judges an ack: the copies that it takes up the ladder, or everything that is wrong with it. A failure to look it up
-/// is an error, and says nothing of the ack. `claimed` is what others of the same batch have claimed.
+/// Judges an ack: the status changes that it makes, or every problem that it has. An error says that a reference could not
+/// be looked up, and nothing of the ack. `claimed` has the status changes of the same batch.
 pub fn judge(
     room: &Dir,
     state: &State,
@@ -44,7 +42,7 @@ pub fn judge(
     Ok(if problems.is_empty() { Ok(receipts) } else { Err(problems) })
 }
 
-/// Whose copies of this message the ack may take to this status.
+/// Whose copies of this message the ack may set to this status.
 fn may_advance(
     state: &State,
     agent: &Arc<str>,
@@ -58,56 +56,19 @@ fn may_advance(
         let what = format!("{agent} sent {name}, and only who got it can say {}", status.as_str());
         return Err(Problem::new("not_a_recipient", what).fix("a sender can say `withdrawn` or `superseded`").into());
     }
-    let stands = |of: &Arc<str>| {
+    let current = |of: &Arc<str>| {
         let now = claimed.get(&(of.clone(), meant.seq)).copied();
         now.or_else(|| state.mailboxes.status(of, meant.seq)).unwrap_or(Status::Delivered)
     };
     let of: Vec<Arc<str>> = if may_as_sender { meant.recipients.clone() } else { vec![agent.clone()] };
-    let (may, not): (Vec<Arc<str>>, Vec<Arc<str>>) = of.into_iter().partition(|of| status.may_follow(stands(of)));
-    // A sender takes back what is still open, whoever is done already.
+    let (may, not): (Vec<Arc<str>>, Vec<Arc<str>>) = of.into_iter().partition(|of| status.may_follow(current(of)));
+    // A sender withdraws the copies that are still open, although others are closed already.
     if let Some(of) = not.first().filter(|_| may.is_empty()) {
-        let what = format!("{name} is {} already, and {} is a step back", stands(of).as_str(), status.as_str());
+        let what = format!("{name} is {} already, and {} is a step back", current(of).as_str(), status.as_str());
         return Err(Problem::new("step_back", what).fix("send a new message about it").into());
     }
     claimed.extend(may.iter().map(|of| ((of.clone(), meant.seq), status)));
     Ok(may)
-}
-
-impl Router {
-    /// What was taken back goes out of the inboxes in which it is unread.
-    pub(crate) fn withdraw(&mut self, receipts: &[Receipt]) -> Result<()> {
-        for Receipt { agent, seqs, .. } in receipts.iter().filter(|receipt| receipt.status == Status::Withdrawn) {
-            let unread: Vec<_> = self.state.mailboxes.unread(agent).filter(|(_, seq)| seqs.contains(seq)).collect();
-            for (at, seq) in unread {
-                if let Some(name) = inbox::find(&self.room.dir, agent, at)? {
-                    self.set_aside(agent, seq, &name)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves an unread copy to `expired/`, and notes that it left. One that its reader took meanwhile is theirs.
-    pub(crate) fn set_aside(&mut self, agent: &Arc<str>, seq: u64, name: &std::ffi::OsStr) -> Result<()> {
-        inbox::expire(&self.room.dir, agent, name, &mut self.barrier)?;
-        self.classify(agent, seq, name);
-        Ok(())
-    }
-
-    /// As [`Router::withdraw`], where a failure waits and is tried again.
-    pub(crate) fn withdraw_or_wait(&mut self, receipts: &[Receipt]) -> Result<bool> {
-        const WITHDRAWN: &str = "inbox";
-        match self.withdraw(receipts) {
-            Ok(()) => {
-                self.waiting.over(WITHDRAWN);
-                Ok(true)
-            }
-            Err(e) => {
-                self.waiting.failed(WITHDRAWN, e.to_string());
-                Ok(false)
-            }
-        }
-    }
 }
 
 fn add(receipts: &mut Vec<Receipt>, status: Status, agent: Arc<str>, seq: u64) {

@@ -1,53 +1,53 @@
-//! What the router writes: the copy that a recipient gets, the explanation of a refusal, the bounce and the notice.
+//! What the router writes: the copies of a message, the explanation of a rejection, bounces and notices.
 
-use super::check::Source;
+use super::letter::{Rejection, Source};
 use super::print::pretty;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::sanitize;
 use crate::message::record::{Act, Hash, Record};
 use crate::message::{FIELDS, Message, id};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 
-/// A message ready to be copied for any number of recipients: what is the same in all copies, pretty-printed once.
-pub(crate) struct Copies {
+/// A message ready to be copied for any number of recipients: the parts that all copies share, pretty-printed once.
+pub(super) struct Copies {
     before_to: String,
     before_via: String,
     behind: String,
 }
 
-/// Fields without a bound that lets a reader find what is behind them in the beginning of a file. The body comes first
-/// of them: its beginning is of use.
+/// The fields before `to` in a copy.
+const HEAD: [&str; 3] = ["id", "timestamp", "from"];
+
+/// Fields that may be long: they come last, so that a reader finds all others at the beginning of the file. The body comes
+/// first of them, because its beginning is useful by itself.
 const LONG: [&str; 6] = ["body", "addressed_to", "refs", "context", "attachments", "metadata"];
 
 impl Copies {
     /// `at` fills in for a timestamp that the sender left out.
-    pub(crate) fn new(message: Message, addressed_to: &Value, seq: u64, at: &str) -> Copies {
-        let mut fields = message.into_fields();
-        let mut head = Map::new();
-        for name in ["id", "timestamp", "from"] {
-            let value = fields.shift_remove(name);
-            head.insert(name.into(), value.unwrap_or_else(|| at.into()));
-        }
-        fields.shift_remove("to");
-        fields.insert("addressed_to".into(), addressed_to.clone());
-        let mut rest = Map::new();
-        let short = FIELDS.iter().filter(|name| !LONG.contains(name));
-        for name in short.chain(&LONG) {
-            rest.extend(fields.shift_remove(*name).map(|value| ((*name).to_owned(), value)));
-        }
-        rest.extend(fields);
+    pub(super) fn new(message: &Message, addressed_to: &Value, seq: u64, at: &str) -> Copies {
+        let (fields, now) = (message.fields(), Value::from(at));
+        let head = HEAD.iter().map(|name| (*name, fields.get(*name).unwrap_or(&now)));
+        let known = FIELDS.iter().filter(|name| !HEAD.contains(name) && **name != "to" && !LONG.contains(name));
+        let known = known.chain(&LONG).filter_map(|name| match *name {
+            "addressed_to" => Some((*name, addressed_to)),
+            name => Some((name, fields.get(name)?)),
+        });
+        let is_other = |name: &str| !FIELDS.contains(&name) && !LONG.contains(&name);
+        let others = fields.iter().filter(|(name, _)| is_other(name)).map(|(name, value)| (name.as_str(), value));
         Copies {
-            before_to: format!("{{\n{},\n  \"to\": ", inner(&head)),
+            before_to: format!("{{\n{},\n  \"to\": ", inner(head)),
             before_via: format!(
                 ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n    \"via\": "
             ),
-            behind: format!("\n  }},\n{}\n}}\n", inner(&rest)),
+            behind: format!("\n  }},\n{}\n}}\n", inner(known.chain(others))),
         }
     }
 
     /// The copy for one recipient. Neither an agent's name nor `via` needs escaping.
-    pub(crate) fn copy(&self, agent: &str, via: &str) -> Vec<u8> {
+    pub(super) fn copy(&self, agent: &str, via: &str) -> Vec<u8> {
         let Copies { before_to, before_via, behind } = self;
         let length = before_to.len() + before_via.len() + behind.len() + agent.len() + via.len() + 4;
         let mut text = String::with_capacity(length);
@@ -59,13 +59,22 @@ impl Copies {
 }
 
 // The lines of a pretty-printed object without its braces.
-fn inner(fields: &Map<String, Value>) -> String {
-    let text = pretty(fields);
+fn inner<'m>(fields: impl Iterator<Item = (&'m str, &'m Value)>) -> String {
+    let text = pretty(&Fields(Cell::new(Some(fields))));
     text.trim_start_matches("{\n").trim_end_matches("\n}").to_owned()
 }
 
-/// What the sender wrote into `to`, or the mentions that stood for it.
-pub(crate) fn addressed_to(message: &Message) -> Value {
+/// Fields in this order, as an object.
+struct Fields<I>(Cell<Option<I>>);
+
+impl<'m, I: Iterator<Item = (&'m str, &'m Value)>> Serialize for Fields<I> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.take().into_iter().flatten())
+    }
+}
+
+/// What the sender wrote into `to`, or the mentions that took its place.
+pub(super) fn addressed_to(message: &Message) -> Value {
     match message.fields().get("to") {
         Some(to) => to.clone(),
         None => message.addresses().iter().map(|address| Value::from(address.as_str())).collect(),
@@ -73,7 +82,7 @@ pub(crate) fn addressed_to(message: &Message) -> Value {
 }
 
 /// Puts a message into a record: its text, its digest, who wrote it.
-pub(crate) fn put(record: &mut Record, message: &Message, digest: Hash) {
+pub(super) fn put(record: &mut Record, message: &Message, digest: Hash) {
     record.from = Some(message.from().into());
     record.id = Some(message.id().to_owned());
     record.digest = Some(digest);
@@ -81,7 +90,7 @@ pub(crate) fn put(record: &mut Record, message: &Message, digest: Hash) {
 }
 
 /// What the router has to do for a message of this type.
-pub(crate) fn act(message: &Message) -> Option<Act> {
+pub(super) fn act(message: &Message) -> Option<Act> {
     let topic = || message.text("topic").map(str::to_owned);
     match message.kind() {
         "subscribe" => topic().map(Act::Subscribe),
@@ -91,7 +100,7 @@ pub(crate) fn act(message: &Message) -> Option<Act> {
 }
 
 /// A message that the router itself writes.
-pub(crate) fn own(kind: &str, to: &str, subject: &str, body: &str, more: Map<String, Value>) -> Message {
+pub(super) fn own(kind: &str, to: &str, subject: &str, body: &str, more: Map<String, Value>) -> Message {
     let mut fields = Map::new();
     fields.insert("id".into(), id::mint().into());
     fields.insert("from".into(), id::MAILBAG.into());
@@ -103,14 +112,13 @@ pub(crate) fn own(kind: &str, to: &str, subject: &str, body: &str, more: Map<Str
     Message::from_fields(fields).expect("it has every field that a message needs")
 }
 
-/// The message that tells a sender that its file was refused, and why.
-pub(crate) fn bounce(
+/// The message that tells a sender that its file was rejected, and why.
+pub(super) fn bounce(
     agent: &str,
     original: &str,
     source: Option<&Source>,
     kept: &str,
-    sent: Option<&str>,
-    problems: &[Problem],
+    Rejection { problems, id: sent, .. }: &Rejection,
 ) -> Message {
     // A file's name is its sender's to choose, and this is mail in the router's name.
     let (name, place) = (sanitize::line(original), sanitize::line(kept));
@@ -126,7 +134,7 @@ pub(crate) fn bounce(
     body += &format!("The {kind} {place}; mend it and drop it again under any name.");
     let mut more = Map::new();
     if let Some(id) = sent {
-        more.insert("in_reply_to".into(), id.into());
+        more.insert("in_reply_to".into(), id.as_str().into());
     }
     let mut metadata = json!({"file": original, "rejected": kept, "problems": problems});
     source.iter().for_each(|source| metadata["line"] = source.line.into());
@@ -134,8 +142,8 @@ pub(crate) fn bounce(
     own("error", agent, &format!("refused: {}", codes(problems)), &body, more)
 }
 
-/// The `.error.json` beside a refused file, or in the place of a refused line.
-pub(crate) fn explanation(
+/// The `.error.json` beside a rejected file, or in the place of a rejected line.
+pub(super) fn explanation(
     agent: &str,
     original: &str,
     source: Option<&Source>,

@@ -1,89 +1,111 @@
-//! Step 9: what follows from a record outside the mail itself: the conversations, subscriptions, which stand in the
-//! registry, and messages that were taken back. Done again after a kill, they come to the same.
+//! Step 9: what a message changes besides the mail. Subscriptions go into the registry, and withdrawn messages leave the
+//! inboxes. Made again after a kill, an effect gives the same result.
 
-use crate::base::error::Result;
+use super::deliver::Delivered;
+use crate::base::error::{Error, Result};
 use crate::disk::layout;
+use crate::log::state::State;
 use crate::message::record::Act;
-use crate::message::status::Status;
-use crate::router::{Delivered, Projected, Router};
+use crate::message::status::{Receipt, Status};
+use crate::room::inbox;
+use crate::router::parts::{Config, Pending, Progress, Receipts, Storage};
 use std::sync::Arc;
 
-impl Router {
-    /// Step 9. A record whose effect could not be made stays open, and is tried again.
-    pub(crate) fn project(&mut self, Delivered(seqs): Delivered) -> Result<Projected> {
-        self.show();
-        let seqs = self.take_back(seqs)?;
-        Ok(self.subscribe(seqs))
-    }
+/// Step 9: what the messages change is changed.
+#[must_use]
+pub(in crate::router) struct Effected(Vec<u64>);
 
-    // Messages that their senders withdrew go out of the inboxes in which they are unread.
-    fn take_back(&mut self, seqs: Vec<u64>) -> Result<Vec<u64>> {
-        let mut done = Vec::with_capacity(seqs.len());
-        for seq in seqs {
-            let receipts = match self.state.open.get(&seq).and_then(|open| open.act.as_ref()) {
-                Some(Act::Ack(receipts)) if receipts.iter().any(|receipt| receipt.status == Status::Withdrawn) => {
-                    receipts.clone()
-                }
-                _ => {
-                    done.push(seq);
+/// What the pending list shows when withdrawn mail cannot be moved.
+const WITHDRAWN: &str = "inbox";
+
+impl Effected {
+    pub(super) fn into_seqs(self) -> Vec<u64> {
+        self.0
+    }
+}
+
+/// A record whose effect fails for a temporary reason stays open, and is tried again.
+pub(in crate::router) fn effects(
+    config: &mut Config,
+    storage: &mut Storage,
+    state: &State,
+    progress: &mut Progress,
+    receipts: &mut Receipts,
+    pending: &mut Pending,
+    delivered: Delivered,
+) -> Effected {
+    let mut done = Vec::new();
+    let mut acts: Vec<(u64, &Arc<str>, &Act)> = Vec::new();
+    for seq in delivered.into_seqs() {
+        let open = state.open.get(&seq);
+        match open.and_then(|open| Some((&open.from, open.act.as_ref()?))) {
+            Some((_, Act::Ack(acked))) if acked.iter().any(|receipt| receipt.status == Status::Withdrawn) => {
+                if let Err(e) = withdraw(config, storage, state, receipts, acked) {
+                    pending.failed(WITHDRAWN, e.to_string());
+                    progress.failed(seq);
                     continue;
                 }
-            };
-            match self.withdraw_or_wait(&receipts)? {
-                true => done.push(seq),
-                false => drop(self.stuck.insert(seq)),
+                pending.clear(WITHDRAWN);
             }
+            None | Some((_, Act::Ack(_))) => {}
+            Some((from, act)) => acts.push((seq, from, act)),
         }
-        Ok(done)
+        done.push(seq);
     }
-
-    fn subscribe(&mut self, seqs: Vec<u64>) -> Projected {
-        let acts: Vec<(u64, Arc<str>, Act)> = seqs
-            .iter()
-            .filter_map(|seq| self.state.open.get(seq))
-            .filter_map(|open| open.act.clone().map(|act| (open.seq, open.from.clone(), act)))
-            .filter(|(_, _, act)| !matches!(act, Act::Ack(_)))
-            .collect();
-        if acts.is_empty() {
-            return Projected(seqs);
-        }
-        match self.edit_registry(&acts) {
-            Ok(()) => {
-                self.waiting.over(layout::REGISTRY);
-                Projected(seqs)
-            }
+    if !acts.is_empty() {
+        match subscribe(config, progress, &acts) {
+            Ok(()) => pending.clear(layout::REGISTRY),
             Err(e) => {
-                self.waiting.failed(layout::REGISTRY, e.to_string());
-                let undone = |seq: &u64| acts.iter().any(|(act, ..)| act == seq);
-                self.stuck.extend(seqs.iter().copied().filter(undone));
-                Projected(seqs.into_iter().filter(|seq| !undone(seq)).collect())
+                pending.failed(layout::REGISTRY, e.to_string());
+                done.retain(|seq| acts.iter().all(|(act, ..)| act != seq));
+                acts.iter().for_each(|(seq, ..)| progress.failed(*seq));
             }
         }
     }
+    Effected(done)
+}
 
-    // One write for all subscriptions of a batch.
-    fn edit_registry(&mut self, acts: &[(u64, Arc<str>, Act)]) -> Result<()> {
-        let _held = self.room.try_lock_registry()?;
-        let mut registry = self.room.registry()?;
-        let before = registry.to_json();
-        for (seq, agent, act) in acts {
-            let edited = match act {
-                Act::Subscribe(topic) => registry.subscribe(agent, topic),
-                Act::Unsubscribe(topic) => registry.unsubscribe(agent, topic),
-                Act::Ack(_) => continue,
-            };
-            match edited {
-                Ok(edited) => registry = edited,
-                // Its sender was removed in the meantime: there is nothing left to subscribe.
-                Err(problems) => tracing::warn!(seq, "not done: {}", crate::base::error::Error::Rejected(problems)),
+/// Moves withdrawn messages out of the inboxes in which they are unread.
+fn withdraw(
+    config: &Config,
+    storage: &mut Storage,
+    state: &State,
+    receipts: &mut Receipts,
+    acked: &[Receipt],
+) -> Result<()> {
+    for Receipt { agent, seqs, .. } in acked.iter().filter(|receipt| receipt.status == Status::Withdrawn) {
+        for (at, seq) in state.mailboxes.unread(agent).filter(|(_, seq)| seqs.contains(seq)) {
+            if let Some(name) = inbox::find(config.dir(), agent, at)? {
+                storage.expire(agent, &name)?;
+                receipts.classify(config.dir(), state, agent, seq, &name);
             }
         }
-        let after = registry.to_json();
-        if after != before {
-            self.room.dir.replace(layout::REGISTRY, after.as_bytes())?;
-        }
-        self.acted = true;
-        self.registry = Arc::new(registry);
-        Ok(())
     }
+    Ok(())
+}
+
+// One write for all subscriptions of a batch.
+fn subscribe(config: &mut Config, progress: &mut Progress, acts: &[(u64, &Arc<str>, &Act)]) -> Result<()> {
+    let _held = config.room().try_lock_registry()?;
+    let mut registry = config.room().registry()?;
+    let before = registry.to_json();
+    for (seq, agent, act) in acts {
+        let edited = match act {
+            Act::Subscribe(topic) => registry.subscribe(agent, topic),
+            Act::Unsubscribe(topic) => registry.unsubscribe(agent, topic),
+            Act::Ack(_) => continue,
+        };
+        match edited {
+            Ok(edited) => registry = edited,
+            // Its sender was removed meanwhile, so there is nothing to subscribe.
+            Err(problems) => tracing::warn!(seq, "not done: {}", Error::Rejected(problems)),
+        }
+    }
+    let after = registry.to_json();
+    if after != before {
+        config.dir().replace(layout::REGISTRY, after.as_bytes())?;
+    }
+    progress.registry_changed();
+    config.set_registry(registry);
+    Ok(())
 }

@@ -1,14 +1,17 @@
-//! The ten steps of a message, in the order in which the router takes them, and what they share.
+//! The steps of a message, in the order in which the router takes them. Each takes what the step before returns, which
+//! nobody else can make, and the parts of the router that it may touch.
 
 pub mod ack;
-pub(super) mod budget;
-pub(super) mod channels;
 pub(super) mod check;
-pub(super) mod compose;
+pub(super) mod commit;
+mod compose;
 pub(super) mod deliver;
 pub(super) mod effects;
-pub(super) mod lines;
+mod ids;
+mod letter;
 pub(super) mod pickup;
-pub(super) mod print;
-pub(super) mod share;
+mod print;
+pub(super) mod read;
+pub(super) mod resolve;
+pub(super) mod retire;
 pub(super) mod stage;

@@ -1,179 +1,185 @@
-//! Steps 2 and 3: out of the outbox, and into memory.
+//! Step 2: out of the outboxes.
 
-use super::budget::Delay;
-use super::check::{Letter, Source};
-use super::share::{Batch, Cut, Piece, Said, Stop};
+use super::letter::{Letter, Read, Source};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Meta, layout};
+use crate::log::state::State;
 use crate::room::outbox::{self, Content, Files, Line, Look, Ready, Terms, Turn};
-use crate::router::{Claimed, Letters, Router};
+use crate::router::parts::{Batch, Config, Cut, Delay, Intake, Notices, Pending, Piece, Stop, Storage};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// A file that was claimed, with what was read before: all of it, or the lines that go now.
-pub(crate) struct Taken {
-    claim: String,
-    pub(crate) letters: Vec<Letter>,
-    pub(crate) copies: usize,
-    /// Which file was read, and how it stood; `None` if it was read as a claim.
-    meta: Option<Meta>,
+/// Step 2: moved out of the outboxes, into `spool/claim`.
+#[must_use]
+pub(in crate::router) struct PickedUp(Vec<Taken>);
+
+/// A claimed file, with what was read of it: all of it, or the lines that go into this batch.
+pub(super) struct Taken {
+    pub(super) claim: String,
+    pub(super) letters: Vec<Letter<Read>>,
+    /// Which version of the file was read; `None` if it was read as a claim.
+    pub(super) meta: Option<Meta>,
 }
 
-/// A file of lines of which some were taken, and why no more were.
-pub(crate) struct Sliced {
-    agent: Arc<str>,
-    claim: String,
-    delay: Option<Delay>,
+/// What picks up.
+pub(in crate::router) struct Pickup<'a> {
+    pub(in crate::router) config: &'a Config,
+    pub(in crate::router) intake: &'a mut Intake,
+    pub(in crate::router) storage: &'a mut Storage,
+    pub(in crate::router) state: &'a State,
+    pub(in crate::router) notices: &'a mut Notices,
+    pub(in crate::router) pending: &'a mut Pending,
+}
+
+/// The batch as it is filled.
+struct Filling {
+    batch: Batch,
+    taken: Vec<Taken>,
 }
 
 /// What became of a file in its outbox's turn.
 enum Step {
     /// It was taken, with so many copies.
     Took(usize),
-    /// Some of its lines were taken; what is behind it waits.
+    /// Some of its lines were taken; the files after it wait.
     Began,
     /// It is gone, or stays for now.
     Next,
-    /// It stays, and so does everything behind it.
+    /// It stays, and so do all files after it.
     Rest(Stop),
 }
 
-impl Router {
-    /// Step 2: takes what is ready out of the outboxes, each sender a slice in its turn, until the batch is full. Claims
-    /// that were left without a record by a kill or a passing failure come first.
-    pub(crate) fn claim(&mut self) -> Result<Claimed> {
-        let mut batch = Batch::new(&self.share);
-        for _ in 0..self.claims.len() {
-            if batch.is_full() {
+impl PickedUp {
+    pub(super) fn into_files(self) -> Vec<Taken> {
+        self.0
+    }
+}
+
+impl Pickup<'_> {
+    /// Takes what is ready out of the outboxes, each sender a slice in its turn, until the batch is full. Claims that a
+    /// kill or a temporary failure left without a record come first.
+    pub(in crate::router) fn run(mut self) -> PickedUp {
+        let mut filling = Filling { batch: self.intake.new_batch(), taken: Vec::new() };
+        for _ in 0..self.intake.claims_queued() {
+            if filling.batch.is_full() {
                 break;
             }
-            let Some(claim) = self.claims.pop_front() else { break };
-            self.take_claim(claim, &mut batch)?;
+            let Some(claim) = self.intake.next_claim() else { break };
+            self.take_claim(claim, &mut filling);
         }
         loop {
-            self.take_turns(&mut batch)?;
-            let nothing_else = batch.taken.is_empty() && !batch.large && !batch.later.is_empty();
+            self.take_turns(&mut filling);
+            let batch = &mut filling.batch;
+            let nothing_else = batch.is_empty() && !batch.large && !batch.later.is_empty();
             for agent in batch.later.drain(..).rev() {
-                self.outboxes.line_up_first(&agent);
+                self.intake.outboxes().line_up_first(&agent);
             }
             if !nothing_else {
                 break;
             }
             batch.large = true;
         }
-        self.copies = batch.copies();
-        Ok(Claimed(batch.taken))
+        self.intake.batch_is_full(&filling.batch);
+        PickedUp(filling.taken)
     }
 
-    fn take_turns(&mut self, batch: &mut Batch) -> Result<()> {
-        while !batch.is_full() {
-            let Some((agent, turn)) = self.outboxes.next_turn(&self.room.dir) else { break };
+    fn take_turns(&mut self, filling: &mut Filling) {
+        while !filling.batch.is_full() {
+            let Some((agent, turn)) = self.intake.outboxes().next_turn(self.config.dir()) else { break };
             let place = layout::outbox(&agent).display().to_string();
             match turn {
-                Ok(Turn::Files(files)) => self.take_files(&agent, files, batch)?,
-                Ok(Turn::Begun(claim)) => self.go_on(&agent, &claim, batch)?,
-                Err(e) if e.errno() == Some(libc::ENOENT) => self.waiting.over(&place),
-                Err(e) => self.waiting.failed(&place, e.to_string()),
+                Ok(Turn::Files(files)) => self.take_files(&agent, files, filling),
+                Ok(Turn::Begun(claim)) => self.go_on(&agent, &claim, filling),
+                Err(e) if e.errno() == Some(libc::ENOENT) => self.pending.clear(&place),
+                Err(e) => self.pending.failed(&place, e.to_string()),
             }
         }
-        Ok(())
     }
 
-    fn take_files(&mut self, agent: &Arc<str>, files: Files, batch: &mut Batch) -> Result<()> {
+    fn take_files(&mut self, agent: &Arc<str>, files: Files, filling: &mut Filling) {
         let outbox = layout::outbox(agent).display().to_string();
-        let Some(known) = self.registry.agent(agent).filter(|known| !known.is_retired()) else {
-            self.waiting.over(&outbox);
-            self.turn_away(agent, &files);
-            return Ok(());
+        let Some(known) = self.config.registry().agent(agent).filter(|known| !known.is_retired()) else {
+            self.pending.clear(&outbox);
+            return self.turn_away(agent, &files);
         };
-        let terms =
-            Terms { most: self.settings.message_bytes, outbox_uid: Some(files.uid), claimed: false, owner: known.uid };
-        let (slice, mut copies) = (batch.slice(self.outboxes.in_line()), 0);
+        let most = self.config.settings().message_bytes;
+        let terms = Terms { most, outbox_uid: Some(files.uid), claimed: false, owner: known.uid };
+        let (slice, mut copies) = (filling.batch.slice(self.intake.outboxes().in_line()), 0);
         for (n, name) in files.names.iter().enumerate() {
-            if batch.is_full() || copies >= slice {
-                self.outboxes.give_back(agent, files.names[n..].to_vec());
+            if filling.batch.is_full() || copies >= slice {
+                self.intake.outboxes().give_back(agent, files.names[n..].to_vec());
                 break;
             }
             let place = layout::outbox(agent).join(name).display().to_string();
-            let step = match self.spent(agent) {
+            let step = match self.intake.spent(self.config.settings(), agent) {
                 Some(delay) => Ok(Step::Rest(Stop::Delay(delay))),
-                None => outbox::look(&files.dir, name, &terms, &mut self.patience)
-                    .and_then(|look| self.step(agent, &files, name, look, (batch, slice - copies))),
+                None => self
+                    .intake
+                    .look(&files.dir, name, &terms)
+                    .and_then(|look| self.step((agent, name, &place), &files, look, (filling, slice - copies))),
             };
             match step {
                 Ok(Step::Took(of_it)) => {
-                    self.waiting.over(&place);
+                    self.pending.clear(&place);
                     copies += of_it;
                 }
                 Ok(Step::Began) => {
-                    self.waiting.over(&place);
-                    self.outboxes.rest(agent, files.names[n + 1..].to_vec());
+                    self.pending.clear(&place);
+                    self.intake.outboxes().rest(agent, files.names[n + 1..].to_vec());
                     break;
                 }
                 Ok(Step::Next) => {}
                 Ok(Step::Rest(stop)) => {
-                    self.outboxes.rest(agent, files.names[n..].to_vec());
-                    match stop {
+                    self.intake.outboxes().rest(agent, files.names[n..].to_vec());
+                    return match stop {
                         Stop::Delay(delay) => self.hold_back(&outbox, &delay),
-                        Stop::Full => batch.later.push(agent.clone()),
-                    }
-                    return Ok(());
+                        Stop::Full => filling.batch.later.push(agent.clone()),
+                    };
                 }
-                Err(e) => self.waiting.failed(&place, e.to_string()),
+                Err(e) => self.pending.failed(&place, e.to_string()),
             }
         }
-        self.waiting.over(&outbox);
-        Ok(())
+        self.pending.clear(&outbox);
     }
 
     fn step(
         &mut self,
-        agent: &Arc<str>,
+        (agent, name, place): (&Arc<str>, &OsStr, &str),
         files: &Files,
-        name: &OsStr,
         look: Look,
-        (batch, slice): (&mut Batch, usize),
+        (filling, slice): (&mut Filling, usize),
     ) -> Result<Step> {
-        let place = || layout::outbox(agent).join(name).display().to_string();
-        let ready = match look {
+        let Ready { content, bytes, meta } = match look {
             Look::Ready(ready) => *ready,
             Look::Later(reason, wait) => {
-                self.waiting.not_ready(&place(), reason, wait);
+                self.pending.not_ready(place, reason, wait);
                 return Ok(Step::Next);
             }
             Look::Gone => {
-                self.waiting.over(&place());
+                self.pending.clear(place);
                 return Ok(Step::Next);
             }
         };
-        let Ready { content, bytes, meta } = ready;
-        let cut = self.cut(agent, Piece::of(content, bytes), batch, slice);
+        let cut = self.intake.cut(self.config, agent, Piece::of(content, bytes), (&filling.batch, slice));
         match cut.stop {
             Some(Stop::Delay(delay)) if cut.lines.is_empty() && !delay.all => {
-                self.hold_back(&place(), &delay);
+                self.hold_back(place, &delay);
                 return Ok(Step::Next);
             }
             Some(stop) if cut.lines.is_empty() => return Ok(Step::Rest(stop)),
             _ => {}
         }
-        let claim = self.take_one(agent, files, name)?;
+        // S1 → S2: claimed = -outbox +claim
+        let claim = self.intake.name_claim(agent, name);
+        self.storage.claim(&files.dir, name, &claim)?;
         let copies = cut.copies;
-        // A claim keeps of a long name what fits; its sender is told all of it.
+        // A claim keeps only the beginning of a long name; the sender is told all of it.
         let name = name.to_string_lossy().into_owned();
-        Ok(match self.take((agent, &name), claim, cut, meta, batch) {
+        Ok(match self.take((agent, &name), claim, cut, meta, filling) {
             true => Step::Began,
             false => Step::Took(copies),
         })
-    }
-
-    // S1 → S2: claimed = -outbox +claim
-    fn take_one(&mut self, agent: &Arc<str>, files: &Files, name: &OsStr) -> Result<String> {
-        let claim = layout::claim(self.next_claim, agent, name);
-        // Counted first: a number that somebody's file stands in the way of is not tried again.
-        self.next_claim += 1;
-        self.spool.claim(&files.dir, name, &claim, &mut self.barrier)?;
-        Ok(claim)
     }
 
     /// Puts what was cut of a claim into the batch; `true` if some of its lines stay behind.
@@ -183,176 +189,126 @@ impl Router {
         claim: String,
         cut: Cut,
         meta: Option<Meta>,
-        batch: &mut Batch,
+        filling: &mut Filling,
     ) -> bool {
         let Cut { lines, copies, bytes, bill, stop } = cut;
-        bill.into_iter().for_each(|bill| self.pay(agent, &claim, bill));
+        bill.into_iter().for_each(|bill| self.intake.pay(agent, &claim, bill));
         let (last, more) = (lines.len().saturating_sub(1), stop.is_some());
-        let letter = |(n, (line, content)): (usize, Said)| {
+        let letter = |(n, (line, content)): (usize, (Option<Line>, Read))| {
             let more = more && n == last;
             let source = line.map(|Line { number, text }| Source { line: number, text, more });
-            Letter { claim: claim.clone(), agent: agent.clone(), original: original.to_owned(), source, content }
+            Letter { claim: Some(claim.clone()), agent: agent.clone(), original: original.to_owned(), source, content }
         };
-        let letters: Vec<Letter> = lines.into_iter().enumerate().map(letter).collect();
+        let letters: Vec<Letter<Read>> = lines.into_iter().enumerate().map(letter).collect();
         if letters.iter().any(|letter| letter.source.is_some()) {
             let delay = stop.and_then(|stop| if let Stop::Delay(delay) = stop { Some(delay) } else { None });
-            self.sliced.push(Sliced { agent: agent.clone(), claim: claim.clone(), delay });
+            self.intake.sliced(agent, &claim, delay);
         }
-        batch.take(Taken { claim, letters, copies, meta }, copies, bytes);
+        filling.batch.add(letters.len(), copies, bytes);
+        filling.taken.push(Taken { claim, letters, meta });
         more
     }
 
-    /// The next lines of a file whose first ones are routed.
-    fn go_on(&mut self, agent: &Arc<str>, claim: &str, batch: &mut Batch) -> Result<()> {
+    /// Takes the next lines of a file whose first lines are routed.
+    fn go_on(&mut self, agent: &Arc<str>, claim: &str, filling: &mut Filling) {
         let place = format!("{}/{claim}", layout::CLAIM);
-        let Some(behind) = self.state.goes_on_behind(claim) else {
-            self.outboxes.begin(agent, None);
-            self.outboxes.line_up_again(agent);
-            return Ok(());
-        };
-        let look = match outbox::go_on(&self.spool.claims, claim, &self.terms_of_claim(agent), behind) {
-            Ok(look) => look,
-            Err(e) => {
-                self.waiting.failed(&place, e.to_string());
-                return Ok(());
-            }
-        };
-        match look {
-            Look::Ready(ready) => {
+        let Some(behind) = self.state.goes_on_behind(claim) else { return self.end_file(agent) };
+        match outbox::go_on(self.storage.claims(), claim, &self.terms_of_claim(agent), behind) {
+            Ok(Look::Ready(ready)) => {
                 let pieces = match ready.content {
-                    // What is wrong with the file is wrong with its next line: those before are routed.
+                    // A problem of the file is a problem of its next line: the lines before are routed.
                     Content::One(content) => vec![Piece::rest(behind, content)],
                     lines => Piece::of(lines, ready.bytes),
                 };
-                let slice = batch.slice(self.outboxes.in_line());
-                let cut = self.cut(agent, pieces, batch, slice);
+                let slice = filling.batch.slice(self.intake.outboxes().in_line());
+                let cut = self.intake.cut(self.config, agent, pieces, (&filling.batch, slice));
                 match cut.stop {
                     Some(Stop::Delay(delay)) if cut.lines.is_empty() => self.hold_back(&place, &delay),
-                    Some(Stop::Full) if cut.lines.is_empty() => batch.later.push(agent.clone()),
-                    _ => drop(self.take((agent, original(claim)), claim.to_owned(), cut, None, batch)),
+                    Some(Stop::Full) if cut.lines.is_empty() => filling.batch.later.push(agent.clone()),
+                    _ => drop(self.take((agent, original(claim)), claim.to_owned(), cut, None, filling)),
                 }
             }
-            Look::Later(reason, wait) => self.waiting.not_ready(&place, reason, wait),
-            Look::Gone => {
+            Ok(Look::Later(reason, wait)) => self.pending.not_ready(&place, reason, wait),
+            Ok(Look::Gone) => {
                 tracing::warn!(claim, "is gone, and was not routed to its end");
-                self.outboxes.begin(agent, None);
-                self.outboxes.line_up_again(agent);
+                self.end_file(agent);
             }
+            Err(e) => self.pending.failed(&place, e.to_string()),
         }
-        Ok(())
     }
 
-    // An outbox that belongs to nobody: its files stay, and the human hears of it.
+    fn end_file(&mut self, agent: &Arc<str>) {
+        self.intake.outboxes().begin(agent, None);
+        self.intake.outboxes().line_up_again(agent);
+    }
+
+    // The outbox of an unregistered or retired agent: its files stay, and the human is told.
     fn turn_away(&mut self, agent: &Arc<str>, files: &Files) {
         if files.names.is_empty() {
             return;
         }
-        let retired = self.registry.agent(agent).is_some();
+        let retired = self.config.registry().agent(agent).is_some();
         let mend = match retired {
             true => format!("mailbag agent set {agent} --status offline"),
             false => format!("mailbag agent add {agent}"),
         };
         let what = if retired { "is retired" } else { "is not registered" };
         let place = layout::outbox(agent).display().to_string();
-        self.waiting.not_ready(&place, &format!("{agent} {what}: {mend}"), None);
-        self.notify(
+        self.pending.not_ready(&place, &format!("{agent} {what}: {mend}"), None);
+        self.notices.tell_human(
+            self.state,
             format!("outbox:{agent}"),
             format!("outbox/{agent} has mail, but {agent} {what}"),
             format!("Its files stay there until you run:\n\n    {mend}\n\nThen they are routed."),
         );
     }
 
-    /// A claim without a record.
-    fn take_claim(&mut self, claim: String, batch: &mut Batch) -> Result<()> {
+    /// Takes a claim that has no record.
+    fn take_claim(&mut self, claim: String, filling: &mut Filling) {
         let place = format!("{}/{claim}", layout::CLAIM);
         let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent)) else {
-            tracing::warn!(claim, "is no claim's name; left alone");
-            return Ok(());
+            return tracing::warn!(claim, "is no claim's name; left alone");
         };
         if self.state.goes_on_behind(&claim).is_some() {
-            self.outboxes.begin(&agent, Some(claim));
-            self.outboxes.line_up_again(&agent);
-            return Ok(());
+            self.intake.outboxes().begin(&agent, Some(claim));
+            return self.intake.outboxes().line_up_again(&agent);
         }
         let terms = self.terms_of_claim(&agent);
-        match outbox::look(&self.spool.claims, OsStr::new(&claim), &terms, &mut self.patience) {
+        match self.intake.look(self.storage.claims(), OsStr::new(&claim), &terms) {
             Ok(Look::Ready(ready)) => {
                 let Ready { content, bytes, .. } = *ready;
-                // One message was paid for when it was taken.
+                // A file of one message was paid for when it was picked up.
                 let paid = matches!(content, Content::One(_));
-                let mut cut = self.cut(&agent, Piece::of(content, bytes), batch, usize::MAX);
+                let pieces = Piece::of(content, bytes);
+                let mut cut = self.intake.cut(self.config, &agent, pieces, (&filling.batch, usize::MAX));
                 cut.bill = cut.bill.filter(|_| !paid);
                 match cut.stop {
                     Some(Stop::Delay(delay)) if cut.lines.is_empty() => self.hold_back(&place, &delay),
-                    Some(Stop::Full) if cut.lines.is_empty() => self.claims.push_back(claim),
-                    _ => drop(self.take((&agent, original(&claim.clone())), claim, cut, None, batch)),
+                    Some(Stop::Full) if cut.lines.is_empty() => self.intake.queue_claims([claim]),
+                    _ => drop(self.take((&agent, original(&claim.clone())), claim, cut, None, filling)),
                 }
             }
             Ok(Look::Later(reason, wait)) => {
-                self.waiting.not_ready(&place, reason, wait.or(Some(limits::STAND_STILL)));
+                self.pending.not_ready(&place, reason, wait.or(Some(limits::STAND_STILL)));
             }
-            Ok(Look::Gone) => self.waiting.over(&place),
-            Err(e) => self.waiting.failed(&place, e.to_string()),
+            Ok(Look::Gone) => self.pending.clear(&place),
+            Err(e) => self.pending.failed(&place, e.to_string()),
         }
-        Ok(())
     }
 
-    // The file may have taken another's place just before the claim: nothing that was looked at then counts.
+    // The file may have replaced another just before the pickup, so no earlier look at it counts.
     fn terms_of_claim(&self, agent: &str) -> Terms {
-        let owner = self.registry.agent(agent).and_then(|agent| agent.uid);
-        let outbox_uid = self.room.dir.stat(layout::outbox(agent)).ok().flatten().map(|outbox| outbox.uid);
-        Terms { most: self.settings.message_bytes, outbox_uid, claimed: true, owner }
+        let owner = self.config.registry().agent(agent).and_then(|agent| agent.uid);
+        let outbox_uid = self.config.dir().stat(layout::outbox(agent)).ok().flatten().map(|outbox| outbox.uid);
+        Terms { most: self.config.settings().message_bytes, outbox_uid, claimed: true, owner }
     }
 
-    /// Step 3: what was read before the claim counts if the claim is that same file, unchanged. If another file had
-    /// taken its name in between, or it changed, the claim is read anew in the next batch.
-    pub(crate) fn read(&mut self, Claimed(taken): Claimed) -> Letters {
-        let mut letters = Vec::with_capacity(taken.len());
-        for one in taken {
-            let same = one.meta.is_none_or(|meta| self.is_same(&one.claim, &meta));
-            if same || is_unopenable(&one.letters) {
-                letters.extend(one.letters);
-            } else {
-                self.claims.push_back(one.claim);
-            }
-        }
-        Letters(letters)
-    }
-
-    fn is_same(&self, claim: &str, meta: &Meta) -> bool {
-        let there = self.spool.claims.stat(claim).ok().flatten();
-        there.is_some_and(|there| {
-            (there.inode, there.device, there.size, there.modified)
-                == (meta.inode, meta.device, meta.size, meta.modified)
-        })
+    fn hold_back(&mut self, what: &str, delay: &Delay) {
+        delay.hold_back(what, self.pending, self.config.dir());
     }
 }
 
-// What is no file at all can't be read again either.
-fn is_unopenable(letters: &[Letter]) -> bool {
-    let [Letter { source: None, content: Err(problem), .. }] = letters else { return false };
-    matches!(problem.code.as_str(), "symlink" | "not_a_file" | "unreadable")
-}
-
-impl Router {
-    /// The batch is over: senders of files of lines are lined up again, with the rest of the file or what is behind it.
-    pub(crate) fn line_up_sliced(&mut self) {
-        for Sliced { agent, claim, delay } in std::mem::take(&mut self.sliced) {
-            let place = format!("{}/{claim}", layout::CLAIM);
-            let goes_on = self.state.goes_on_behind(&claim).is_some();
-            if let Some(delay) = delay.filter(|_| goes_on) {
-                self.hold_back(&place, &delay);
-            }
-            let waits = goes_on && self.waiting.is_there(&place);
-            self.outboxes.begin(&agent, goes_on.then_some(claim));
-            if !waits {
-                self.outboxes.line_up_again(&agent);
-            }
-        }
-    }
-}
-
-/// What a claim's own name keeps of the name under which it was dropped.
+/// What a claim's name keeps of the name of the dropped file.
 fn original(claim: &str) -> &str {
     layout::read_claim(claim).map_or("", |claim| claim.original)
 }

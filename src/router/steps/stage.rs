@@ -1,167 +1,149 @@
-//! Steps 6 and 7: copies on disk, then one append that makes them count.
+//! Step 6: records with their numbers and times, and a file for each recipient.
 
-use super::check::{Ruling, Source};
 use super::compose::{self, Copies};
-use super::lines;
+use super::letter::{Letter, Rejection, Ruling, Source};
+use super::resolve::Addressed;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
-use crate::log::Position;
-use crate::message::Message;
-use crate::message::record::{Event, Group, Record, hash_line};
-use crate::router::projections::channels;
-use crate::router::{Addressed, Committed, Router, Staged, temporary};
+use crate::log::state::State;
+use crate::message::record::{Event, Group, Record};
+use crate::message::{Message, id};
+use crate::room::resolve::Via;
+use crate::router::parts::{Config, Pending, Progress, Storage};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A letter, and what is to be done with it.
-pub(crate) struct Ruled {
-    pub(crate) claim: Option<String>,
-    pub(crate) agent: Arc<str>,
-    pub(crate) original: String,
-    pub(crate) source: Option<Source>,
-    pub(crate) ruling: Ruling,
+/// Step 6: copies and explanations are in `spool/stage`, numbered in the order of the log.
+#[must_use]
+pub(in crate::router) struct Staged(Vec<Entry>);
+
+/// A record to be written, with its message and its staged files.
+pub(super) struct Entry {
+    pub(super) record: Record,
+    pub(super) at: Stamp,
+    /// The message as it was checked, of a record that accepts one.
+    pub(super) message: Option<Box<Message>>,
+    pub(super) staged: Vec<String>,
 }
 
-/// A record to be written, with the staged files that belong to it.
-pub(crate) struct Entry {
-    pub(crate) record: Record,
-    pub(crate) staged: Vec<String>,
-    /// Its line in the conversation.
-    shown: Option<channels::Line>,
+/// What stages.
+pub(in crate::router) struct Stage<'a> {
+    pub(in crate::router) config: &'a Config,
+    pub(in crate::router) storage: &'a mut Storage,
+    pub(in crate::router) state: &'a State,
+    pub(in crate::router) progress: &'a Progress,
+    pub(in crate::router) pending: &'a mut Pending,
 }
 
-impl Router {
-    /// Step 6: gives each its number and time, in the order of the log, and writes a file for each recipient. One
-    /// whose files can't be written waits as its claim.
+impl Staged {
+    pub(super) fn into_entries(self) -> Vec<Entry> {
+        self.0
+    }
+}
+
+impl Stage<'_> {
+    /// Gives each its number and time, in the order of the log, and writes a file for each recipient. A message whose files
+    /// cannot be written is pending as its claim.
     ///
     /// S2 → S3: staged = +stage
-    pub(crate) fn stage(&mut self, Addressed(ruled): Addressed) -> Staged {
-        let Staged(mut entries) = match ruled.is_empty() {
-            true => return Staged(Vec::new()),
-            false => self.stage_own(),
-        };
+    pub(in crate::router) fn run(mut self, addressed: Addressed) -> Staged {
+        let letters = addressed.into_inner();
+        if letters.is_empty() {
+            return Staged(Vec::new());
+        }
+        // A record of its own settles a change of the registry: programs of earlier releases read `settled` only there, and
+        // would make the change again.
+        let room = (self.state.seq == 0).then_some(Event::Room);
+        let settled = self.progress.has_open_changes().then_some(Event::Settled);
+        let mut entries = self.numbered(room.into_iter().chain(settled));
         let mut left = HashSet::new();
-        for mut one in ruled {
-            // What can't be staged whole waits whole.
-            if one.claim.as_ref().is_some_and(|claim| left.contains(claim)) {
+        for mut letter in letters {
+            // The lines of a file are staged together or not at all.
+            if letter.claim.as_ref().is_some_and(|claim| left.contains(claim)) {
                 continue;
             }
-            let last = entries.last().map(|entry| &entry.record);
-            let seq = last.map_or(self.state.seq, |record| record.seq) + 1;
-            let at = last.map_or(self.state.at, Record::stamp).next();
-            let claim = one.claim.clone();
-            let staged = lines::find_first(&mut one, &entries).and_then(|()| self.stage_one(one, seq, at));
+            let (seq, at) = entries.last().map_or((self.state.seq, self.state.at), |last| (last.record.seq, last.at));
+            let claim = letter.claim.clone();
+            let staged = find_first(&mut letter, &entries).and_then(|()| self.stage_one(letter, seq + 1, at.next()));
             match staged {
                 Ok(entry) => entries.push(entry),
                 Err(e) => {
                     self.unstage_lines(claim.as_deref(), &mut entries);
-                    left.extend(claim.clone());
-                    self.put_back(claim, &e);
+                    claim.iter().for_each(|claim| put_back(self.pending, claim, &e));
+                    left.extend(claim);
                 }
             }
         }
         Staged(entries)
     }
 
-    // The records that come before those of messages: the room's, in an empty log, and the one that settles changes of
-    // the registry. Programs of earlier releases read `settled` only there, and would make such a change again.
-    fn stage_own(&self) -> Staged {
-        let room = (self.state.seq == 0).then_some(Event::Room);
-        let settled = self.changes_are_open().then_some(Event::Settled);
-        self.numbered(room.into_iter().chain(settled))
+    /// A batch without messages, for what is settled and for receipts.
+    pub(in crate::router) fn settle(self) -> Staged {
+        Staged(self.numbered([if self.progress.has_open_changes() { Event::Settled } else { Event::Receipts }]))
     }
 
-    /// A batch without messages, for what is settled and what was seen to leave inboxes.
-    pub(crate) fn stage_alone(&self) -> Staged {
-        self.numbered([if self.changes_are_open() { Event::Settled } else { Event::Receipts }])
-    }
-
-    fn numbered(&self, events: impl IntoIterator<Item = Event>) -> Staged {
+    /// Records without a message.
+    fn numbered(&self, events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
         let (mut seq, mut at) = (self.state.seq, self.state.at);
         let entry = |event| {
             (seq, at) = (seq + 1, at.next());
             let record = Record { seq, at: at.to_string(), ..Record::new(event) };
-            Entry { record, staged: Vec::new(), shown: None }
+            Entry { record, at, message: None, staged: Vec::new() }
         };
-        Staged(events.into_iter().map(entry).collect())
+        events.into_iter().map(entry).collect()
     }
 
-    // What the barrier of this batch will have settled, and what was seen to leave inboxes, is part of the first record, so
-    // that messages have consecutive numbers.
-    fn note_settled(&mut self, entries: &mut [Entry]) {
-        if let Some(first) = entries.iter_mut().find(|entry| entry.record.event != Event::Room) {
-            first.record.settled = ranges(self.done.iter().copied());
-            first.record.receipts = self.stage_receipts();
-        }
-    }
-
-    fn stage_one(&mut self, one: Ruled, seq: u64, at: Stamp) -> Result<Entry> {
-        let number = one.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
-        let mut entry = Entry { record: Record::new(Event::Accepted), staged: Vec::new(), shown: None };
-        (entry.record.seq, entry.record.at, entry.record.claim) = (seq, at.to_string(), one.claim);
-        entry.record.line = one.source.as_ref().map(|source| source.line);
-        entry.record.more = one.source.as_ref().is_some_and(|source| source.more);
-        let written = match one.ruling {
+    fn stage_one(&mut self, letter: Letter<Ruling>, seq: u64, at: Stamp) -> Result<Entry> {
+        let (letter, ruling) = letter.split();
+        let mut entry = Entry { record: Record::new(Event::Accepted), at, message: None, staged: Vec::new() };
+        let record = &mut entry.record;
+        (record.seq, record.at) = (seq, at.to_string());
+        record.line = letter.source.as_ref().map(|source| source.line);
+        record.more = letter.source.as_ref().is_some_and(|source| source.more);
+        record.claim.clone_from(&letter.claim);
+        let written = match ruling {
             Ruling::Duplicate { of, id, digest } => {
-                entry.record.event = Event::Duplicate;
-                (entry.record.of, entry.record.id, entry.record.digest) = (Some(of), Some(id), Some(digest));
-                entry.record.from = Some(one.agent);
+                record.event = Event::Duplicate;
+                (record.of, record.id, record.digest) = (Some(of), Some(id), Some(digest));
+                record.from = Some(letter.agent);
                 Ok(())
             }
-            Ruling::Again { .. } => Err(lines::not_found()),
+            Ruling::Again { .. } => Err(not_found()),
             Ruling::Accept { message, digest, to, act } => {
-                (entry.record.to, entry.record.act) = (to, act);
-                self.time(&mut entry.record, &message, at);
-                compose::put(&mut entry.record, &message, digest);
-                let addressed_to = compose::addressed_to(&message);
-                if !message.is_for_router() {
-                    entry.shown = Some(self.channels.stage(&message, seq, &entry.record.at));
-                }
-                let copies = Copies::new(*message, &addressed_to, seq, &entry.record.at);
-                self.stage_copies(&mut entry, &copies, number)
+                (record.to, record.act) = (to, act);
+                self.set_times(record, &message, at);
+                compose::put(record, &message, digest);
+                let copies = Copies::new(&message, &compose::addressed_to(&message), seq, &record.at);
+                entry.message = Some(message);
+                self.stage_copies(&mut entry, &copies)
             }
             Ruling::Notice { about, message } => {
-                (entry.record.event, entry.record.about) = (Event::Notice, Some(about));
-                let to: Arc<str> = message.text("to").unwrap_or(crate::message::id::HUMAN).into();
-                entry.record.to = router_to(to.clone());
-                compose::put(&mut entry.record, &message, message.digest());
-                let copies = Copies::new(*message, &(*to).into(), seq, &entry.record.at);
-                self.stage_copies(&mut entry, &copies, 0)
+                (record.event, record.about) = (Event::Notice, Some(about));
+                let to: Arc<str> = message.text("to").unwrap_or(id::HUMAN).into();
+                record.to = from_router(to.clone());
+                compose::put(record, &message, message.digest());
+                let copies = Copies::new(&message, &(*to).into(), seq, &record.at);
+                self.stage_copies(&mut entry, &copies)
             }
-            Ruling::Reject { problems, id, ack } => {
-                let agent = one.agent.clone();
-                let bounced = self.stage_refusal(
-                    &mut entry,
-                    (&one.agent, &one.original, one.source),
-                    id.as_deref(),
-                    &problems,
-                    at,
-                );
-                bounced.and_then(|copies| {
-                    entry.record.problems = problems;
-                    let known = self.registry.agent(&agent).is_some_and(|agent| !agent.is_retired());
-                    entry.record.to = if known && !ack { router_to(agent) } else { Vec::new() };
-                    self.stage_copies(&mut entry, &copies, number)
-                })
-            }
+            Ruling::Reject(rejection) => self.stage_rejection(&mut entry, &letter, rejection),
         };
         if let Err(e) = written {
-            self.spool.unstage(entry.staged.iter().map(String::as_str));
+            self.storage.unstage(&entry.staged);
             return Err(e);
         }
         Ok(entry)
     }
 
-    // When it expires, and by when somebody has to answer: worked out once, as the settings stand now.
-    fn time(&self, record: &mut Record, message: &Message, at: Stamp) {
+    // When it expires, and by when somebody has to reply: set once, by the present settings.
+    fn set_times(&self, record: &mut Record, message: &Message, at: Stamp) {
         record.answers = message.text("in_reply_to").and_then(|to| self.state.timers.meant(to, message.from()));
         if record.to.is_empty() || message.kind() == "ack" {
             return;
         }
         let expires = message.text("expires_at").and_then(Stamp::parse);
         record.expires_at = expires.map(|at| at.to_string());
-        let within = self.settings.answer_within.of(message.priority());
+        let within = self.config.settings().answer_within.of(message.priority());
         let by = within.map(|within| at.after(within).to_string());
         if message.wants_answer() {
             record.answer_by = by;
@@ -170,178 +152,71 @@ impl Router {
         }
     }
 
-    fn stage_refusal(
-        &mut self,
-        entry: &mut Entry,
-        (agent, original, source): (&Arc<str>, &str, Option<Source>),
-        sent: Option<&str>,
-        problems: &[crate::base::error::Problem],
-        at: Stamp,
-    ) -> Result<Copies> {
+    fn stage_rejection(&mut self, entry: &mut Entry, letter: &Letter<()>, rejection: Rejection) -> Result<()> {
+        let Letter { agent, original, source, .. } = letter;
         let record = &mut entry.record;
         record.event = Event::Rejected;
-        let claimed = record.claim.as_deref().and_then(layout::read_claim);
-        let (number, name) = claimed.map_or((0, original), |claim| (claim.number, claim.original));
+        let claimed = letter.claim.as_deref().and_then(layout::read_claim);
+        let (number, name) = claimed.map_or((0, &**original), |claim| (claim.number, claim.original));
         let kept = match &source {
             Some(source) => layout::refused_line(agent, record.seq, name, source.line),
             None => layout::rejected(agent).join(layout::retired(record.seq, name)),
         };
-        let kept = kept.display().to_string();
-        let bounce = compose::bounce(agent, original, source.as_ref(), &kept, sent, problems);
-        let explanation = compose::explanation(agent, original, source.as_ref(), record.seq, at, problems);
+        let source: Option<&Source> = source.as_ref();
+        let bounce = compose::bounce(agent, original, source, &kept.display().to_string(), &rejection);
+        let explanation = compose::explanation(agent, original, source, record.seq, entry.at, &rejection.problems);
         let staged = layout::staged_explanation(record.seq, number);
         compose::put(record, &bounce, bounce.digest());
-        self.spool.stage(&staged, &explanation, None, &mut self.barrier)?;
+        self.storage.stage(&staged, &explanation, None)?;
         entry.staged.push(staged);
-        Ok(Copies::new(bounce, &(**agent).into(), entry.record.seq, &entry.record.at))
+        let copies = Copies::new(&bounce, &(**agent).into(), record.seq, &record.at);
+        record.problems = rejection.problems;
+        let known = self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired());
+        record.to = if known && !rejection.ack { from_router(agent.clone()) } else { Vec::new() };
+        self.stage_copies(entry, &copies)
     }
 
-    fn stage_copies(&mut self, entry: &mut Entry, copies: &Copies, claim: u64) -> Result<()> {
+    fn stage_copies(&mut self, entry: &mut Entry, copies: &Copies) -> Result<()> {
+        let claim = entry.record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
         for (agent, via) in entry.record.recipients() {
             let staged = layout::staged(entry.record.seq, claim, agent);
-            let reader = self.registry.agent(agent).and_then(|agent| self.room.reader(agent));
-            self.spool.stage(&staged, &copies.copy(agent, via), reader, &mut self.barrier)?;
+            let reader = self.config.registry().agent(agent).and_then(|agent| self.config.room().reader(agent));
+            self.storage.stage(&staged, &copies.copy(agent, via), reader)?;
             entry.staged.push(staged);
         }
         Ok(())
     }
 
-    pub(crate) fn put_back(&mut self, claim: Option<String>, e: &Error) {
-        if let Some(claim) = claim {
-            self.waiting.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string());
-        }
-    }
-
-    /// Step 7: barrier 1, one append, barrier 2. Before barrier 2 nothing has happened; behind it everything has.
-    ///
-    /// S3 → S4: committed = +log
-    pub(crate) fn commit(&mut self, Staged(mut entries): Staged) -> Result<Committed> {
-        if entries.is_empty() {
-            return Ok(Committed(Vec::new()));
-        }
-        match self.still_ours() {
-            Err(e) => return self.unstage(entries, temporary(e)?),
-            Ok(room) => {
-                let first = entries.first_mut().filter(|entry| entry.record.event == Event::Room);
-                first.into_iter().for_each(|entry| entry.record.room = room.clone());
-            }
-        }
-        let end = match self.log.end() {
-            Ok(end) => end,
-            Err(e) => return self.unstage(entries, temporary(e)?),
-        };
-        self.note_settled(&mut entries);
-        self.barrier.pass()?;
-        let (lines, places) = self.chain(&mut entries, end);
-        if let Err(e) = self.log.append(&lines) {
-            return self.unstage(entries, temporary(e)?);
-        }
-        self.log.commit(self.is_durable())?;
-        self.held.clear();
-        self.acted &= entries.iter().all(|entry| entry.record.event != Event::Settled);
-        let mut seqs = Vec::with_capacity(entries.len());
-        for (Entry { record, shown, .. }, (at, length, hash)) in entries.into_iter().zip(places) {
-            shown.into_iter().for_each(|line| self.channels.queue(line));
-            self.count(&record);
-            if let Some(claim) = record.claim.as_ref().filter(|_| !self.waiting.is_empty()) {
-                self.waiting.over(&format!("{}/{claim}", layout::CLAIM));
-            }
-            if !record.settled.is_empty() {
-                self.done.retain(|seq| !record.settled.iter().any(|(a, b)| (a..=b).contains(&seq)));
-            }
-            if !record.receipts.is_empty() {
-                self.receipts_are_written();
-            }
-            if !matches!(record.event, Event::Room | Event::Receipts | Event::Settled) {
-                seqs.push(record.seq);
-            }
-            self.state.apply(record, at, length, hash);
-        }
-        self.channels.unstage();
-        Ok(Committed(seqs))
-    }
-
-    // The lines of a batch, each with the hash of the one before, and where each will stand.
-    fn chain(
-        &self,
-        entries: &mut [Entry],
-        end: Position,
-    ) -> (Vec<u8>, Vec<(Position, u64, crate::message::record::Hash)>) {
-        let (mut lines, mut prev) = (Vec::with_capacity(entries.len() * 1024), self.state.prev);
-        let (count, batch) = (entries.len() as u32, self.state.batch + 1);
-        let mut places = Vec::with_capacity(entries.len());
-        for (n, Entry { record, .. }) in entries.iter_mut().enumerate() {
-            (record.batch, record.prev, record.count) = (batch, prev, (n == 0).then_some(count));
-            let line = record.line();
-            prev = hash_line(&line);
-            let at = Position { offset: end.offset + lines.len() as u64, ..end };
-            places.push((at, line.len() as u64, prev));
-            lines.extend(line);
-        }
-        (lines, places)
-    }
-
-    // Nothing was committed: the copies go, the messages wait as claims.
-    fn unstage(&mut self, entries: Vec<Entry>, e: Error) -> Result<Committed> {
-        self.channels.unstage();
-        for Entry { record, staged, .. } in entries {
-            self.spool.unstage(staged.iter().map(String::as_str));
-            self.put_back(record.claim.clone(), &e);
-            self.unstage_receipts(record);
-        }
-        Ok(Committed(Vec::new()))
-    }
-
-    // Whoever moved or cleaned the room may have started another router in it. Gives the room's id where the log is empty.
-    fn still_ours(&mut self) -> Result<Option<String>> {
-        self.lock.check()?;
-        let stands = self.room.dir.stat(layout::ROOM_ID)?;
-        if stands.is_some() && stands == self.room_id {
-            return Ok(None);
-        }
-        let id = self.room.id()?;
-        match (&self.state.room, &id) {
-            (Some(log), Some(id)) if log == id => {
-                self.room_id = stands;
-                Ok(None)
-            }
-            (None, Some(_)) => Ok(id),
-            (log, id) => Err(Error::Moved {
-                what: format!("spool/room says {}, the log {}", words(id), words(log)),
-                cure: "somebody moved or cleaned the room; nothing more was changed".into(),
-            }),
-        }
-    }
-
-    fn count(&mut self, record: &Record) {
-        match record.event {
-            Event::Accepted => {
-                self.tally.accepted += 1;
-                self.tally.copies += record.recipients().count() as u64;
-            }
-            Event::Rejected => self.tally.refused += 1,
-            Event::Duplicate => self.tally.duplicates += 1,
-            _ => {}
+    /// One line of a file cannot be staged: the staged lines of the same file go, and all of them wait together.
+    fn unstage_lines(&mut self, claim: Option<&str>, entries: &mut Vec<Entry>) {
+        while let Some(entry) = entries.pop_if(|entry| claim.is_some() && entry.record.claim.as_deref() == claim) {
+            self.storage.unstage(&entry.staged);
         }
     }
 }
 
-fn words(id: &Option<String>) -> &str {
-    id.as_deref().unwrap_or("nothing")
+/// A message is pending as its claim.
+pub(super) fn put_back(pending: &mut Pending, claim: &str, e: &Error) {
+    pending.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string());
 }
 
-fn router_to(agent: Arc<str>) -> Vec<Group> {
-    vec![Group { via: crate::room::resolve::Via::Router.as_str().into(), agents: vec![agent] }]
+/// Makes a line that repeats an earlier line of the batch a duplicate of the earlier line's record.
+fn find_first(letter: &mut Letter<Ruling>, entries: &[Entry]) -> Result<()> {
+    let Ruling::Again { id, digest } = &letter.content else { return Ok(()) };
+    let is_it = |entry: &&Entry| {
+        let record = &entry.record;
+        record.event == Event::Accepted && record.from.as_ref() == Some(&letter.agent) && record.id.as_ref() == Some(id)
+    };
+    let of = entries.iter().rev().find(is_it).ok_or_else(not_found)?.record.seq;
+    letter.content = Ruling::Duplicate { of, id: id.clone(), digest: *digest };
+    Ok(())
 }
 
-/// Numbers in order as ranges, both ends included.
-fn ranges(numbers: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for number in numbers {
-        match ranges.last_mut() {
-            Some((_, to)) if *to + 1 == number => *to = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    ranges
+/// The earlier message could not be staged, so the later one waits for the next batch as well.
+fn not_found() -> Error {
+    Error::Busy { what: "an earlier message with the same id waits".into(), cure: "it is tried again".into() }
+}
+
+fn from_router(agent: Arc<str>) -> Vec<Group> {
+    vec![Group { via: Via::Router.as_str().into(), agents: vec![agent] }]
 }

@@ -1,54 +1,71 @@
-//! Time: unread mail that expires, and questions that nobody answers.
+//! Deadlines: unread mail that expires, and questions without a reply.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::disk::layout;
 use crate::log;
-use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, Timed, Wanted};
+use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, State, Timed, Wanted};
 use crate::message::id;
 use crate::message::record::Record;
-use crate::router::{Notice, Router};
+use crate::router::parts::{Config, Journal, Notice, Notices, Pending, Progress, Receipts, Storage};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What waits when expired mail can't be moved out of an inbox.
+/// What the pending list shows when expired mail cannot be moved out of an inbox.
 const EXPIRED_MAIL: &str = "inbox";
 
-impl Router {
+/// When the router looks again at messages whose time came, after something was in the way.
+#[derive(Default)]
+pub(in crate::router) struct Deadlines {
+    again: Option<Instant>,
+}
+
+/// What keeps deadlines.
+pub(in crate::router) struct Keep<'a> {
+    pub(in crate::router) config: &'a Config,
+    pub(in crate::router) storage: &'a mut Storage,
+    pub(in crate::router) journal: &'a mut Journal,
+    pub(in crate::router) progress: &'a Progress,
+    pub(in crate::router) receipts: &'a mut Receipts,
+    pub(in crate::router) notices: &'a mut Notices,
+    pub(in crate::router) pending: &'a mut Pending,
+}
+
+impl Deadlines {
     /// How long until the next message's time comes.
-    pub fn until_next_time(&self) -> Option<Duration> {
-        let next = self.state.timers.next()?;
+    pub(in crate::router) fn until_next(&self, state: &State) -> Option<Duration> {
+        let next = state.timers.next()?;
         let wait = Duration::from_micros((next.micros() - Stamp::now().micros()).max(0) as u64);
-        let again = self.time_again.map(|again| again.saturating_duration_since(Instant::now()));
+        let again = self.again.map(|again| again.saturating_duration_since(Instant::now()));
         Some(again.map_or(wait, |again| wait.max(again)))
     }
 
-    /// Does what is due by now: moves expired mail out of inboxes, and tells who has to know. The log says so with the
-    /// next batch; a kill before that comes to the same again. What stands in its way passes by itself.
-    pub fn keep_time(&mut self) -> Result<()> {
-        if self.until_next_time().is_none_or(|wait| !wait.is_zero()) {
-            return Ok(());
+    /// Does what is due: moves expired mail out of inboxes, and notifies who has to know. The log has it with the next
+    /// batch; after a kill before that it is done again. Failures here are temporary.
+    pub(in crate::router) fn keep(&mut self, mut keep: Keep<'_>) {
+        if self.until_next(keep.journal.state()).is_none_or(|wait| !wait.is_zero()) {
+            return;
         }
         let now = Stamp::now();
-        for timed in self.state.timers.due(now) {
-            let kept = self.keep(&timed, now);
-            if let Err(e) = kept {
-                self.waiting.failed(EXPIRED_MAIL, e.to_string());
+        for timed in keep.journal.state().timers.due(now) {
+            if let Err(e) = keep.one(&timed, now) {
+                keep.pending.failed(EXPIRED_MAIL, e.to_string());
             }
         }
-        // Until the log has it, it stays due.
-        let stays = self.state.timers.next().is_some_and(|next| next <= now);
-        self.time_again = stays.then(|| Instant::now() + limits::RETRY_FIRST);
-        Ok(())
+        // A message stays due until the log has it.
+        let is_still_due = keep.journal.state().timers.next().is_some_and(|next| next <= now);
+        self.again = is_still_due.then(|| Instant::now() + limits::RETRY_FIRST);
     }
+}
 
-    fn keep(&mut self, timed: &Timed, now: Stamp) -> Result<()> {
+impl Keep<'_> {
+    fn one(&mut self, timed: &Timed, now: Stamp) -> Result<()> {
         if timed.expires.is_some_and(|at| at <= now.micros()) {
             self.expire(timed)?;
-            self.waiting.over(EXPIRED_MAIL);
+            self.pending.clear(EXPIRED_MAIL);
         }
         match timed.wanted.as_ref().filter(|wanted| wanted.due <= now.micros()) {
             Some(wanted) => self.remind(timed, wanted),
@@ -60,21 +77,23 @@ impl Router {
         let name = layout::delivered(Stamp::from_micros(timed.at), &timed.from, &timed.id);
         let mut unread = Vec::new();
         let record = self.record_of(timed)?;
+        let state = self.journal.state();
         for (agent, _) in record.iter().flat_map(Record::recipients) {
-            if self.state.mailboxes.is_unread(agent, timed.seq) {
-                // One that could not be delivered yet is not lost with its time: it comes first, and goes then.
-                if self.stuck.contains(&timed.seq) {
+            if state.mailboxes.is_unread(agent, timed.seq) {
+                // An expired copy that could not be delivered yet is delivered first, and expires then.
+                if self.progress.is_stuck(timed.seq) {
                     return Ok(());
                 }
-                self.set_aside(agent, timed.seq, name.as_ref())?;
-                if self.observed.has_expired(agent, timed.seq) {
+                self.storage.expire(agent, name.as_ref())?;
+                self.receipts.classify(self.config.dir(), state, agent, timed.seq, name.as_ref());
+                if self.receipts.has_expired(agent, timed.seq) {
                     unread.push(agent.clone());
                 }
             }
         }
-        let knows = self.registry.agent(&timed.from).is_some_and(|agent| !agent.is_retired());
+        let knows = self.config.registry().agent(&timed.from).is_some_and(|agent| !agent.is_retired());
         if unread.is_empty() || !knows {
-            self.state.timers.expired(timed.seq);
+            self.journal.forget_expiry(timed.seq);
             return Ok(());
         }
         let who = names(&unread);
@@ -85,12 +104,13 @@ impl Router {
         Ok(())
     }
 
-    // First the supervisors of those who have not answered, and when that time has passed again, the human.
+    // First the supervisors of the agents that have not replied, and after the same time again, the human.
     fn remind(&mut self, timed: &Timed, wanted: &Wanted) -> Result<()> {
         let mut supervisors: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
+        let registry = self.config.registry();
         for agent in wanted.of.iter().filter(|_| !wanted.told) {
-            let supervisor = self.registry.agent(agent).and_then(|agent| agent.supervisor.as_deref());
-            let supervisor = supervisor.and_then(|name| self.registry.find(name)).filter(|s| !s.is_retired());
+            let supervisor = registry.agent(agent).and_then(|agent| agent.supervisor.as_deref());
+            let supervisor = supervisor.and_then(|name| registry.find(name)).filter(|s| !s.is_retired());
             if let Some(supervisor) = supervisor.filter(|s| &*s.id != id::HUMAN && s.id != timed.from && s.id != *agent)
             {
                 supervisors.entry(supervisor.id.clone()).or_default().push(agent.clone());
@@ -122,26 +142,25 @@ impl Router {
     fn tell(
         &mut self,
         timed: &Timed,
-        what: (&str, &Arc<str>, &'static str),
+        (about, to, kind): (&str, &Arc<str>, &'static str),
         subject: String,
         body: String,
         of: &[Arc<str>],
     ) {
-        let (about, to, kind) = what;
         let mut more = Map::new();
         more.insert("in_reply_to".into(), format!("{}/{}", timed.from, timed.id).into());
         more.insert("metadata".into(), json!({"seq": timed.seq, "agents": of}));
         let about = format!("{about} {}", timed.seq);
-        self.notify_of(Notice { about, to: to.clone(), kind, subject, body, more });
+        self.notices.add(self.journal.state(), Notice { about, to: to.clone(), kind, subject, body, more });
     }
 
     fn record_of(&self, timed: &Timed) -> Result<Option<Record>> {
-        let line = log::read_one(&self.room.dir, timed.place)?;
+        let line = log::read_one(self.config.dir(), timed.place)?;
         Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
     }
 }
 
-// What it is about, in a few words of its sender: in quotation marks, since this is mail in the router's name.
+// A few words of the sender, in quotation marks because this is mail in the router's name.
 fn title(timed: &Timed, record: Option<Record>) -> String {
     let fields = record.and_then(|record| serde_json::from_str::<Map<String, Value>>(record.message?.get()).ok());
     let text = |field: &str| fields.as_ref()?.get(field)?.as_str()?.lines().next().map(str::to_owned);

@@ -15,23 +15,23 @@ const HELD: usize = 8 << 20;
 
 /// Lines that were cut out of a conversation, and kept.
 #[derive(Debug, Clone)]
-pub struct CutOut {
+pub(super) struct CutOut {
     /// The channel.
-    pub channel: Arc<str>,
+    pub(super) channel: Arc<str>,
     /// The registered agent that the lines name as their sender.
-    pub writer: Option<Arc<str>>,
+    pub(super) writer: Option<Arc<str>>,
     /// Where they are kept, relative to the room.
-    pub kept: PathBuf,
+    pub(super) kept: PathBuf,
     /// How many there are.
-    pub lines: usize,
+    pub(super) lines: usize,
     /// What the writer should have dropped for the first of them.
-    pub example: Value,
+    pub(super) example: Value,
     /// Tells this cut from any other.
-    pub digest: String,
+    pub(super) digest: String,
 }
 
 /// Finds the registered agent of a name.
-pub type Find<'a> = &'a dyn Fn(&str) -> Option<Arc<str>>;
+pub(super) type Find<'a> = &'a dyn Fn(&str) -> Option<Arc<str>>;
 
 /// Gathers the lines of one conversation by who wrote them.
 pub(super) struct Foreign<'a> {

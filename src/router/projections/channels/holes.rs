@@ -10,7 +10,7 @@ use rustix::fs::FileType;
 impl Channels {
     /// A sync has failed: memory may show what never reached the disk. The next look finds the holes that the disk has,
     /// if the whole log is there to fill them from.
-    pub fn suspect(&mut self) -> Result<()> {
+    pub(super) fn suspect(&mut self) -> Result<()> {
         self.suspect = log::segments(&self.room)?.first() == Some(&log::START.segment);
         for channel in self.there() {
             let dir = self.room.sub(layout::channel(&channel))?;

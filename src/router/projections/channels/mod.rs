@@ -8,10 +8,10 @@ mod behind;
 mod foreign;
 mod holes;
 mod line;
+mod projection;
 mod tail;
 
 pub use behind::{Behind, behind};
-pub use foreign::{CutOut, Find};
 pub use line::{line, of_record};
 
 use crate::base::error::{Doing, Error, Result};
@@ -19,13 +19,13 @@ use crate::disk::{Append, Barrier, Dir, Durability, Meta, file_meta, layout};
 use crate::log;
 use crate::log::Position;
 use crate::log::state::State;
+use crate::message::id;
 use crate::message::record::Record;
-use crate::message::{Message, id};
-use foreign::Foreign;
+use crate::router::projections::Accepted;
+use foreign::{CutOut, Find, Foreign};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use tail::{Judge, Known};
@@ -38,25 +38,17 @@ const GATHERED: usize = 8 << 20;
 const PATIENCE: usize = 16;
 
 /// All conversations of a room.
-pub struct Channels {
+pub(in crate::router) struct Channels {
     room: Dir,
     /// How each was left.
     left: BTreeMap<Arc<str>, Left>,
     open: BTreeMap<Arc<str>, Append>,
-    /// Lines of this batch, one behind the other, also of what may not be committed.
-    staged: Vec<u8>,
-    /// Lines of this batch that are committed.
+    /// Lines of the batch that is being applied.
     queued: BTreeMap<Arc<str>, Vec<u8>>,
     /// Those that could not be written to; they are tried again when everything is looked at.
     broken: BTreeSet<Arc<str>>,
     /// May there be holes anywhere in a file?
     suspect: bool,
-}
-
-/// A line that was made for a batch.
-pub struct Line {
-    channel: Arc<str>,
-    at: Range<usize>,
 }
 
 /// How a file was left.
@@ -67,14 +59,13 @@ struct Left {
     size: u64,
 }
 
-/// What came of writing to a conversation.
-pub struct Told {
-    /// The channel.
-    pub channel: Arc<str>,
+/// The result of writing to a conversation.
+struct Told {
+    channel: Arc<str>,
     /// What somebody else had written into it.
-    pub cut: Vec<CutOut>,
+    cut: Vec<CutOut>,
     /// Why it could not be written to.
-    pub error: Option<Error>,
+    error: Option<Error>,
 }
 
 /// A conversation that is being mended.
@@ -97,35 +88,26 @@ impl Left {
 }
 
 impl Channels {
-    /// Of this room; nothing is known about any file yet.
-    pub fn new(room: Dir) -> Channels {
+    /// Nothing is known about any file yet.
+    pub(in crate::router) fn new(room: Dir) -> Channels {
         let (left, open, queued, broken) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Channels { room, left, open, staged: Vec::new(), queued, broken, suspect: false }
+        Channels { room, left, open, queued, broken, suspect: false }
     }
 
-    /// Makes the line of a message that is about to be committed.
-    pub fn stage(&mut self, message: &Message, seq: u64, at: &str) -> Line {
-        let known = self.queued.get_key_value(message.channel()).map(|(channel, _)| channel.clone());
-        let channel = known.unwrap_or_else(|| message.channel().into());
-        let start = self.staged.len();
-        line::write(&mut self.staged, message, seq, at);
-        Line { channel, at: start..self.staged.len() }
-    }
-
-    /// Forgets lines that were made for a batch.
-    pub fn unstage(&mut self) {
-        self.staged.clear();
-        self.staged.shrink_to(GATHERED);
-    }
-
-    /// This line is committed, to be written with its batch.
-    pub fn queue(&mut self, Line { channel, at }: Line) {
-        self.queued.entry(channel).or_default().extend_from_slice(&self.staged[at]);
+    /// Makes the line of a committed message, to be written with its batch.
+    fn queue(&mut self, Accepted { seq, at, message }: &Accepted) {
+        if message.is_for_router() {
+            return;
+        }
+        if !self.queued.contains_key(message.channel()) {
+            self.queued.insert(message.channel().into(), Vec::new());
+        }
+        self.queued.get_mut(message.channel()).into_iter().for_each(|lines| line::write(lines, message, *seq, at));
     }
 
     /// Writes what is queued, with one write for each channel. Those that are not as they were left are mended first,
     /// by the log, which has everything that is queued.
-    pub fn write(&mut self, state: &State, find: Find<'_>) -> Vec<Told> {
+    fn write(&mut self, state: &State, find: Find<'_>) -> Vec<Told> {
         let mut strange = Vec::new();
         let mut queued = std::mem::take(&mut self.queued);
         for (channel, lines) in queued.iter().filter(|(_, lines)| !lines.is_empty()) {
@@ -150,7 +132,7 @@ impl Channels {
 
     /// Looks whether every conversation is as it was left, and mends those that are not. At the first time all are
     /// compared with the log, at their ends.
-    pub fn look(&mut self, state: &State, find: Find<'_>) -> Vec<Told> {
+    fn look(&mut self, state: &State, find: Find<'_>) -> Vec<Told> {
         self.broken.clear();
         let mut channels: BTreeSet<Arc<str>> = state.channels.keys().cloned().collect();
         channels.extend(self.there());

@@ -1,18 +1,16 @@
-//! Budgets: who has sent so much, or answers so fast, that what comes next has to wait, and for how long.
+//! Budgets: which sender has to wait because it sent too much or replies too fast, and for how long.
 //!
-//! Nothing is refused. What is over a budget stays in its outbox, `status` says so, and it is looked at again when it is
-//! due. A budget of so many in a window may be used at once; what is used comes back evenly, one part after the other.
-//! All of this is in memory only: a router that starts has seen nobody spend anything, and a kill costs no more than
-//! that. Time is that of the monotonic clock.
+//! No message is rejected here. A message over budget stays in its outbox, `status` shows it as pending, and the router
+//! looks at it again when it is due. A sender may use a whole budget at once; the used part comes back evenly over the
+//! window. Budgets are in memory only: a new router starts with unused budgets. Times are of the monotonic clock.
 
-use super::check::Nobody;
-use crate::base::clock::Stamp;
+use super::pending::Pending;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::{dialects, id, schema};
-use crate::room::resolve;
+use crate::disk::Dir;
+use crate::log::state::State;
+use crate::message::{dialects, id};
 use crate::room::settings::Settings;
-use crate::router::{Committed, Router};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -27,26 +25,34 @@ pub(crate) struct Budgets {
     hops: Hops,
 }
 
-/// Why something has to wait, and how long.
+/// Why a message has to wait, and how long.
 pub(crate) struct Delay {
     reason: String,
     wait: Duration,
-    /// Do its sender's other files wait with it?
+    /// Do the sender's other files wait too?
     pub(crate) all: bool,
 }
 
-/// What a sender will have spent once it is paid.
+impl Delay {
+    /// Lists the delay as pending, also while mail keeps coming.
+    pub(crate) fn hold_back(&self, what: &str, pending: &mut Pending, room: &Dir) {
+        pending.delayed(what, &self.reason, self.wait);
+        pending.publish(room);
+    }
+}
+
+/// What a sender will have spent after [`Budgets::pay`].
 pub(crate) struct Bill {
     messages: Option<Spent>,
     copies: Option<Spent>,
     hop: Option<Hop>,
 }
 
-/// When all that was spent will have come back: nothing is spent at this time, everything a window before it.
+/// The time at which everything spent will have come back. The whole budget is spent one window before this time.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 struct Spent(Instant);
 
-/// So many in so much time.
+/// An amount per window of time.
 #[derive(Clone, Copy)]
 struct Pace {
     most: u32,
@@ -54,16 +60,21 @@ struct Pace {
 }
 
 impl Pace {
-    /// `None` where there is no bound.
+    /// `None` for an unlimited budget.
     fn of(most: u32, window: Duration) -> Option<Pace> {
         (most > 0).then_some(Pace { most, window })
     }
 
-    /// How long until so many more may be spent. What is more than a whole budget waits for a whole budget.
+    /// How long until `cost` may be spent. A cost above a whole budget waits for a whole budget.
     fn wait(self, spent: Option<Spent>, now: Instant, cost: u32) -> Option<Duration> {
         let owed = spent.map_or(Duration::ZERO, |spent| spent.0.saturating_duration_since(now));
         let after = owed + self.window / self.most * cost.min(self.most);
         after.checked_sub(self.window).filter(|wait| !wait.is_zero())
+    }
+
+    fn delay(self, wait: Duration, what: &str) -> Delay {
+        let reason = format!("over its budget of {} {what} {}", self.most, per(self.window));
+        Delay { reason, wait, all: true }
     }
 
     fn spend(self, spent: Option<Spent>, now: Instant, cost: u32) -> Spent {
@@ -80,23 +91,23 @@ fn per(window: Duration) -> String {
     }
 }
 
-/// Which messages answer which: for each message, how much the way that led to it has spent. A fan-out with fifty
-/// answers is a short way many times over; two that answer each other without end are one that grows.
+/// Chains of replies: for each message, how much the chain that led to it has spent. Fifty replies to one message are
+/// fifty short chains; two agents that reply to each other without end are one long chain.
 #[derive(Default)]
 struct Hops {
     spent: HashMap<u64, Spent>,
-    /// What was claimed and is not in the log yet, by its claim.
+    /// Messages that were picked up and are not in the log yet, by their claim.
     taken: HashMap<String, Hop>,
     hasher: RandomState,
 }
 
-/// One message's place on such a way.
+/// One message's place in a chain.
 struct Hop {
     spent: Spent,
     thread: Option<String>,
 }
 
-/// What names a message, or the last one that an agent got in a thread.
+/// A name of a message, or of the last message that an agent got in a thread.
 #[derive(Hash)]
 enum Name<'a> {
     Id(&'a str),
@@ -121,7 +132,7 @@ impl Hops {
         self.taken.get(claim).map(|hop| (hop.spent, hop.thread.clone()))
     }
 
-    /// What the way to a message has spent that answers this one, or goes on in this thread.
+    /// What the chain before a message with these links has spent.
     fn before(&self, agent: &str, links: &Links) -> Option<Spent> {
         match (&links.answers, &links.thread) {
             (Some(answers), _) => {
@@ -135,14 +146,14 @@ impl Hops {
     }
 }
 
-/// What of a message ties it to others.
+/// A message's links to earlier messages.
 struct Links {
     answers: Option<String>,
     thread: Option<String>,
 }
 
 impl Links {
-    /// `None` for a message that stands alone. It is not checked yet, and may have any spelling.
+    /// `None` for a message without links. The content is not checked yet, and may be in any dialect.
     fn of(content: &Value) -> Option<Links> {
         const FIELDS: [&str; 5] = ["in_reply_to", "thread_id", "correlation_id", "conversation_id", "routing"];
         let fields = content.as_object()?;
@@ -176,33 +187,24 @@ impl Budgets {
         self.copies.retain(|_, spent| spent.0 > now);
         self.hops.spent.retain(|_, spent| spent.0 > now);
     }
-}
 
-impl Router {
-    fn pace(&self, most: u32) -> Option<Pace> {
-        Pace::of(most, self.settings.budget_window)
-    }
-
-    /// Has this sender no message left to send now? A person is never held back.
-    pub(crate) fn spent(&self, agent: &Arc<str>) -> Option<Delay> {
-        let pace = self.pace(self.settings.sender_budget).filter(|_| &**agent != id::HUMAN)?;
-        let wait = pace.wait(self.budgets.messages.get(agent).copied(), Instant::now(), 1)?;
-        Some(Delay {
-            reason: format!("over its budget of {} messages {}", pace.most, per(pace.window)),
-            wait,
-            all: true,
-        })
+    /// How long this sender has to wait for its next message. The human is never delayed.
+    pub(crate) fn spent(&self, settings: &Settings, agent: &Arc<str>) -> Option<Delay> {
+        let pace = Pace::of(settings.sender_budget, settings.budget_window).filter(|_| &**agent != id::HUMAN)?;
+        let wait = pace.wait(self.messages.get(agent).copied(), Instant::now(), 1)?;
+        Some(pace.delay(wait, "messages"))
     }
 
     /// What this sender has spent.
     pub(crate) fn bill(&self, agent: &Arc<str>) -> Bill {
-        let Budgets { messages, copies, .. } = &self.budgets;
+        let Budgets { messages, copies, .. } = self;
         Bill { messages: messages.get(agent).copied(), copies: copies.get(agent).copied(), hop: None }
     }
 
-    /// Puts one message more on the bill, or says how long it has to wait. Nothing is spent before it is taken.
+    /// Adds a message to the bill, or says how long the message has to wait. Nothing is spent before [`Budgets::pay`].
     pub(crate) fn charge(
         &self,
+        settings: &Settings,
         agent: &Arc<str>,
         bill: &mut Bill,
         copies: usize,
@@ -212,20 +214,16 @@ impl Router {
             return Ok(());
         }
         let (now, copies) = (Instant::now(), u32::try_from(copies).unwrap_or(u32::MAX));
-        let over = |pace: Pace, wait, what: &str| Delay {
-            reason: format!("over its budget of {} {what} {}", pace.most, per(pace.window)),
-            wait,
-            all: true,
-        };
-        let of_messages = self.pace(self.settings.sender_budget);
+        let of_messages = Pace::of(settings.sender_budget, settings.budget_window);
         if let Some((pace, wait)) = of_messages.and_then(|pace| Some((pace, pace.wait(bill.messages, now, 1)?))) {
-            return Err(over(pace, wait, "messages"));
+            return Err(pace.delay(wait, "messages"));
         }
-        let of_copies = self.pace(self.settings.copies_budget);
+        let of_copies = Pace::of(settings.copies_budget, settings.budget_window);
         if let Some((pace, wait)) = of_copies.and_then(|pace| Some((pace, pace.wait(bill.copies, now, copies)?))) {
-            return Err(over(pace, wait, "copies"));
+            return Err(pace.delay(wait, "copies"));
         }
-        if let Some(hop) = self.hop(agent, content, now)?
+        if let Some(pace) = Pace::of(settings.loop_hops, settings.budget_window)
+            && let Some(hop) = self.hop(pace, agent, content, now)?
             && bill.hop.as_ref().is_none_or(|longest| hop.spent.0 > longest.spent.0)
         {
             bill.hop = Some(hop);
@@ -235,11 +233,16 @@ impl Router {
         Ok(())
     }
 
-    // Where it stands on the way of its conversation, or how long that has to wait.
-    fn hop(&self, agent: &str, content: &Result<Value, Problem>, now: Instant) -> Result<Option<Hop>, Delay> {
-        let Some(pace) = self.pace(self.settings.loop_hops) else { return Ok(None) };
+    // The place of a message in its chain of replies, or how long the chain has to wait.
+    fn hop(
+        &self,
+        pace: Pace,
+        agent: &str,
+        content: &Result<Value, Problem>,
+        now: Instant,
+    ) -> Result<Option<Hop>, Delay> {
         let Some(links) = content.as_ref().ok().and_then(Links::of) else { return Ok(None) };
-        let before = self.budgets.hops.before(agent, &links);
+        let before = self.hops.before(agent, &links);
         if let Some(wait) = pace.wait(before, now, 1) {
             let reason = format!("its conversation went to and fro {} times {}", pace.most, per(pace.window));
             return Err(Delay { reason, wait, all: false });
@@ -247,9 +250,9 @@ impl Router {
         Ok(Some(Hop { spent: pace.spend(before, now, 1), thread: links.thread }))
     }
 
-    /// What is on the bill was taken.
+    /// Records what a picked up claim has spent.
     pub(crate) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: Bill) {
-        let Budgets { messages, copies, hops } = &mut self.budgets;
+        let Budgets { messages, copies, hops } = self;
         for (account, spent) in [(messages, bill.messages), (copies, bill.copies)] {
             match (account.get_mut(agent), spent) {
                 (Some(known), Some(spent)) => *known = spent,
@@ -265,14 +268,14 @@ impl Router {
         }
     }
 
-    /// What was just committed has an id and a number now, by which it can be answered, and agents who get it. The
-    /// bounce of a refused answer is on the same way as the answer.
-    pub(crate) fn remember_hops(&mut self, Committed(seqs): &Committed) {
-        let hops = &mut self.budgets.hops;
+    /// Notes under which id and number each committed message can be answered, and who gets it. The bounce of a rejected
+    /// reply belongs to the same chain as the reply.
+    pub(crate) fn remember_hops(&mut self, seqs: &[u64], state: &State) {
+        let hops = &mut self.hops;
         if hops.taken.is_empty() {
             return;
         }
-        for open in seqs.iter().filter_map(|seq| self.state.open.get(seq)) {
+        for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
             let Some((spent, thread)) = open.claim.as_ref().and_then(|claim| hops.taken(claim)) else { continue };
             hops.note(&Name::Id(&open.id), spent);
             hops.note(&Name::Seq(open.seq), spent);
@@ -281,48 +284,18 @@ impl Router {
                 hops.note(&Name::Thread(&thread, agent), spent);
             }
         }
-        for open in seqs.iter().filter_map(|seq| self.state.open.get(seq)) {
+        for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
             open.claim.iter().for_each(|claim| drop(hops.taken.remove(claim)));
         }
     }
 
-    /// How many copies a message makes. It is worked out again when it is accepted; a refusal makes one, the bounce.
-    pub(crate) fn count_copies(&self, agent: &str, content: &Result<Value, Problem>) -> usize {
-        let Ok(content) = content else { return 1 };
-        self.count_named(content).unwrap_or_else(|| self.count_resolved(agent, content)).max(1)
-    }
-
-    // Most messages name their recipients by their ids, and need no look at anything else.
-    fn count_named(&self, content: &Value) -> Option<usize> {
-        let known = |to: &Value| self.registry.agent(to.as_str()?).map(|_| 1);
-        match content.get("to")? {
-            Value::Array(many) => many.iter().map(known).sum(),
-            one => known(one),
-        }
-    }
-
-    fn count_resolved(&self, agent: &str, content: &Value) -> usize {
-        let name = self.registry.agent(agent).and_then(|agent| agent.name.as_deref());
-        let checked = schema::check_as(content.clone(), agent, name.as_slice(), Stamp::now()).ok();
-        let recipients = checked.and_then(|message| {
-            resolve::resolve(&self.registry, agent, message.addresses(), message.by_mention(), &mut Nobody).ok()
-        });
-        recipients.map_or(1, |recipients| recipients.len())
-    }
-
-    /// What was spent counts in parts of a budget: with another one it means nothing, and everybody begins anew.
-    pub(crate) fn forget_spent_if_changed(&mut self, settings: &Settings) {
+    /// Forgets what was spent if the budgets changed: it is counted in parts of a budget.
+    pub(crate) fn forget_if_changed(&mut self, before: &Settings, now: &Settings) {
         let budgets = |of: &Settings| (of.sender_budget, of.copies_budget, of.budget_window);
-        if budgets(settings) != budgets(&self.settings) {
-            self.budgets.messages.clear();
-            self.budgets.copies.clear();
+        if budgets(before) != budgets(now) {
+            self.messages.clear();
+            self.copies.clear();
         }
-    }
-
-    /// Says that something is held back, also while mail comes without end.
-    pub(crate) fn hold_back(&mut self, what: &str, delay: &Delay) {
-        self.waiting.delayed(what, &delay.reason, delay.wait);
-        self.waiting.tell(&self.room.dir);
     }
 }
 

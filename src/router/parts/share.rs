@@ -1,21 +1,24 @@
-//! What one batch takes, and what each sender may have of it. Copies are shared out, since they are what costs time: a
-//! sender's work is cut into slices, between which everybody else's mail goes.
+//! How much one batch takes, and each sender's slice of the batch. Slices are counted in copies, because copies cost the
+//! time; the router takes other senders' mail between two slices of one sender.
 
-use super::budget::{Bill, Delay};
-use super::pickup::Taken;
+use super::budget::{Bill, Budgets, Delay};
+use super::config::Config;
+use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::disk::failpoint;
+use crate::message::schema;
 use crate::room::outbox::{Content, Line};
-use crate::router::Router;
+use crate::room::registry::Registry;
+use crate::room::resolve::{self, Standing};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many copies a batch may have: as many as lately took [`limits::BATCH_TIME`].
+/// How many copies a batch may have: as many as recently took [`limits::BATCH_TIME`].
 pub(crate) struct Share {
     most: usize,
-    /// Was the last batch one message that has more copies than that?
+    /// Was the last batch one message with more copies than that?
     large: bool,
 }
 
@@ -26,7 +29,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// A batch of so many copies took so long. A small one says nothing: what a batch costs by itself outweighs them.
+    /// Measures a batch. A small batch does not count: its fixed costs outweigh those of its copies.
     pub(crate) fn measured(&mut self, copies: usize, took: Duration) {
         self.large = copies > self.most;
         if copies * 2 < self.most || failpoint::batch_copies().is_some() {
@@ -38,26 +41,29 @@ impl Share {
     }
 }
 
-/// A batch as it is filled.
+/// How much of a batch is left while it is filled.
 pub(crate) struct Batch {
-    pub(crate) taken: Vec<Taken>,
-    /// Senders whose next message is too large for what is left: they are first in the next batch.
+    /// Senders whose next message is too large for the rest of the batch: they are first in the next batch.
     pub(crate) later: Vec<Arc<str>>,
     messages: usize,
     bytes: u64,
     copies: usize,
-    /// May it be one message that is larger than a whole batch? Not twice in a row, so that others get between.
+    /// How many copies were added. Those of a large message count in full.
+    added: usize,
+    is_empty: bool,
+    /// May it be one message that is larger than a whole batch? Not twice in a row, so that other mail goes between.
     pub(crate) large: bool,
 }
 
 impl Batch {
     pub(crate) fn new(share: &Share) -> Batch {
         Batch {
-            taken: Vec::new(),
             later: Vec::new(),
             messages: limits::BATCH_MESSAGES,
             bytes: limits::BATCH_BYTES,
             copies: share.most,
+            added: 0,
+            is_empty: true,
             large: !share.large,
         }
     }
@@ -68,40 +74,46 @@ impl Batch {
 
     /// Is there room for a message with so many copies?
     pub(crate) fn fits(&self, copies: usize) -> bool {
-        copies <= self.copies || self.taken.is_empty() && self.large
+        copies <= self.copies || self.is_empty && self.large
     }
 
-    /// How many copies one sender may have where so many others wait.
+    /// How many copies one sender may have while this many other senders have mail.
     pub(crate) fn slice(&self, others: usize) -> usize {
         (self.copies / (others + 1)).max(limits::TURN.min(self.copies))
     }
 
-    pub(crate) fn take(&mut self, one: Taken, copies: usize, bytes: u64) {
-        self.messages = self.messages.saturating_sub(one.letters.len());
+    pub(crate) fn add(&mut self, messages: usize, copies: usize, bytes: u64) {
+        self.messages = self.messages.saturating_sub(messages);
         self.bytes = self.bytes.saturating_sub(bytes);
-        // One that is too large for a batch fills it.
+        // A message that is too large for a batch fills it.
         self.copies = self.copies.saturating_sub(copies);
-        self.taken.push(one);
+        self.added += copies;
+        self.is_empty = false;
     }
 
-    /// How many copies it has. That of a large message counts in full.
+    /// Was nothing added yet?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
+    /// How many copies were added.
     pub(crate) fn copies(&self) -> usize {
-        self.taken.iter().map(|one| one.copies).sum()
+        self.added
     }
 }
 
-/// What a file holds, or a line of it; read when it is its turn.
+/// A message of a file, parsed when its turn comes.
 pub(crate) enum Piece {
-    /// One message, of a file of so many bytes.
+    /// The only message of a file of this many bytes.
     One(Result<Value, Problem>, u64),
     /// A line.
     Line(Line),
-    /// A line that can't be read.
+    /// A line that cannot be read.
     Wrong(Line, Problem),
 }
 
-/// A piece that was read.
-pub(crate) type Said = (Option<Line>, Result<Value, Problem>);
+/// A parsed piece, with its line where the file holds several.
+pub(crate) type Parsed = (Option<Line>, Result<Value, Problem>);
 
 impl Piece {
     pub(crate) fn of(content: Content, bytes: u64) -> Vec<Piece> {
@@ -111,7 +123,7 @@ impl Piece {
         }
     }
 
-    /// The rest of a file behind this line, where it turns out to be no more than this.
+    /// The rest of a file after this line, where the rest is one message.
     pub(crate) fn rest(behind: u32, content: Result<Value, Problem>) -> Piece {
         let line = Line { number: behind + 1, text: Vec::new() };
         match content {
@@ -120,7 +132,7 @@ impl Piece {
         }
     }
 
-    fn read(self) -> (Said, u64) {
+    fn read(self) -> (Parsed, u64) {
         match self {
             Piece::One(content, bytes) => ((None, content), bytes),
             Piece::Wrong(line, problem) => ((Some(line), Err(problem)), 0),
@@ -132,32 +144,41 @@ impl Piece {
     }
 }
 
-/// What of a file goes now: all of it, or some of its lines.
+/// The part of a file that goes into this batch: all of it, or some of its lines.
 pub(crate) struct Cut {
-    pub(crate) lines: Vec<Said>,
+    pub(crate) lines: Vec<Parsed>,
     pub(crate) copies: usize,
     pub(crate) bytes: u64,
     pub(crate) bill: Option<Bill>,
-    /// Why not all of them go.
+    /// Why some lines stay.
     pub(crate) stop: Option<Stop>,
 }
 
-/// Why the next message of a sender does not go now.
+/// Why the next message of a sender stays.
 pub(crate) enum Stop {
-    /// There is no room left for it.
+    /// The batch has no room left for it.
     Full,
-    /// It has to wait, for so long.
+    /// It is delayed.
     Delay(Delay),
 }
 
-impl Router {
-    /// As many of these as one sender may have now, in order: up to so many copies, and within its budgets.
-    pub(crate) fn cut(&self, agent: &Arc<str>, pieces: Vec<Piece>, batch: &Batch, slice: usize) -> Cut {
-        let mut bill = self.bill(agent);
+/// Which messages of a file one sender may have in this batch.
+pub(crate) struct Cutter<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) budgets: &'a Budgets,
+    pub(crate) agent: &'a Arc<str>,
+    pub(crate) batch: &'a Batch,
+}
+
+impl Cutter<'_> {
+    /// As many of these as the sender may have now, in order: up to `slice` copies, and within its budgets.
+    pub(crate) fn cut(&self, pieces: Vec<Piece>, slice: usize) -> Cut {
+        let Cutter { config, budgets, agent, batch } = *self;
+        let mut bill = budgets.bill(agent);
         let mut cut = Cut { lines: Vec::new(), copies: 0, bytes: 0, bill: None, stop: None };
         for piece in pieces {
-            let (said, bytes) = piece.read();
-            let copies = self.count_copies(agent, &said.1);
+            let (line, bytes) = piece.read();
+            let copies = count_copies(config.registry(), agent, &line.1);
             let fits = match cut.lines.is_empty() {
                 true => batch.fits(copies),
                 false => {
@@ -170,17 +191,60 @@ impl Router {
                 cut.stop = Some(Stop::Full);
                 break;
             }
-            if let Err(delay) = self.charge(agent, &mut bill, copies, &said.1) {
+            if let Err(delay) = budgets.charge(config.settings(), agent, &mut bill, copies, &line.1) {
                 cut.stop = Some(Stop::Delay(delay));
                 break;
             }
             cut.copies += copies;
             cut.bytes += bytes;
-            cut.lines.push(said);
+            cut.lines.push(line);
         }
         cut.bill = Some(bill);
         cut
     }
+}
+
+/// How many copies a message makes. The check counts them again; a rejection makes one, the bounce.
+fn count_copies(registry: &Registry, agent: &str, content: &Result<Value, Problem>) -> usize {
+    let Ok(content) = content else { return 1 };
+    count_named(registry, content).unwrap_or_else(|| count_resolved(registry, agent, content)).max(1)
+}
+
+// Most messages name their recipients by their ids, and need no look at anything else.
+fn count_named(registry: &Registry, content: &Value) -> Option<usize> {
+    let known = |to: &Value| registry.agent(to.as_str()?).map(|_| 1);
+    match content.get("to")? {
+        Value::Array(many) => many.iter().map(known).sum(),
+        one => known(one),
+    }
+}
+
+fn count_resolved(registry: &Registry, agent: &str, content: &Value) -> usize {
+    let name = registry.agent(agent).and_then(|agent| agent.name.as_deref());
+    let checked = schema::check_as(content.clone(), agent, name.as_slice(), Stamp::now()).ok();
+    let recipients = checked.and_then(|message| {
+        resolve::resolve(registry, agent, message.addresses(), message.by_mention(), &mut Unranked).ok()
+    });
+    recipients.map_or(1, |recipients| recipients.len())
+}
+
+/// The [`Standing`] for a resolution that does not depend on who is there.
+pub(crate) struct Unranked;
+
+impl Standing for Unranked {
+    fn unread(&self, _: &str) -> usize {
+        0
+    }
+
+    fn online(&self, _: &str) -> bool {
+        false
+    }
+
+    fn last_active(&self, _: &str) -> Stamp {
+        Stamp::default()
+    }
+
+    fn taken(&mut self, _: &str) {}
 }
 
 #[cfg(test)]

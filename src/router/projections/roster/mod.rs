@@ -1,32 +1,34 @@
-//! The roster: who is there, what each does, and how much it has not read.
+//! The roster: which agents are there, what each does, and how much each has not read.
 //!
-//! Presence is observed, never declared: an agent was there when it sent something, took mail out of its inbox, or when
-//! a hook or tool of its session called, and is there while a process waits or watches for it. It need not remember to say so. What the registry says of it is shown beside that.
+//! Presence is observed, never declared: an agent was there when it sent a message, when it took mail out of its inbox, and
+//! when a hook or tool of its session called; it is there while a process waits or watches for it. The status that the
+//! registry declares is shown beside the observed presence.
+
+mod written;
+
+pub(in crate::router) use written::{Written, tell_of_stale};
 
 use crate::base::clock::Stamp;
-use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{self, State};
 use crate::room::registry::{Agent, Registry, Status};
 use crate::room::sessions::Calls;
 use serde::Serialize;
 use serde_json::Number;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Is somebody there?
+/// Is an agent there?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
-    /// Seen a moment ago, or a process waits or watches as this agent.
+    /// Seen a moment ago, or a process waits or watches for this agent.
     Online,
-    /// Seen within the hour, or said to be idle.
+    /// Seen within the hour, or declared idle.
     Idle,
-    /// Not seen for longer, or said to be offline.
+    /// Not seen for longer, or declared offline.
     Offline,
-    /// Not seen for long, though it has mail, or is said to be online.
+    /// Not seen for long, though it has mail or is declared online.
     Stale,
 }
 
@@ -42,16 +44,16 @@ impl Presence {
     }
 }
 
-/// Everybody who is not retired.
+/// All agents that are not retired.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Roster {
-    /// When it was so.
+    /// The time of the roster.
     pub at: String,
     /// In the order of the registry.
     pub agents: Vec<Present>,
 }
 
-/// How one agent stands.
+/// One agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Present {
     /// Its id.
@@ -67,39 +69,39 @@ pub struct Present {
     /// What the registry says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared: Option<&'static str>,
-    /// When it last sent something, took mail out of its inbox, or its session called; now while a process waits or watches
-    /// as this agent; absent for never.
+    /// When it last sent a message, took mail out of its inbox, or its session called; now while a process waits or watches
+    /// for this agent; absent for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<String>,
-    /// What it last said that it does.
+    /// Its last message about its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doing: Option<Doing>,
-    /// How many messages it has not read.
+    /// The number of unread messages.
     pub unread: usize,
     /// When the oldest of them was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_unread: Option<String>,
 }
 
-/// What an agent last said that it does.
+/// An agent's last message about its work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Doing {
-    /// The type of the message that said so.
+    /// The message's type.
     #[serde(rename = "type")]
     pub kind: String,
     /// Its subject, or the first line of its body.
     pub text: String,
-    /// How far it is, if it said so.
+    /// Its progress, if it said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<Number>,
-    /// Whom it waits for, if it said so.
+    /// The agents that it waits for, if it said so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_for: Vec<String>,
     /// When it was accepted.
     pub at: String,
 }
 
-/// Observed and declared, for one agent.
+/// What is observed and declared of one agent.
 struct Signs<'a> {
     agent: &'a Agent,
     seen: Option<Stamp>,
@@ -116,7 +118,7 @@ impl<'a> Signs<'a> {
         Signs { agent, seen, oldest, stale_after, calls }
     }
 
-    /// From when on it is stale, if nothing happens: mail waits for who reads it, and does nothing to who is away.
+    /// When it becomes stale if nothing happens: unread mail counts only against an agent that is not declared offline.
     fn stale_at(&self) -> Option<Stamp> {
         if self.agent.status == Status::Offline || self.stale_after.is_zero() {
             return None;
@@ -127,7 +129,7 @@ impl<'a> Signs<'a> {
         Some(since.after(self.stale_after))
     }
 
-    /// Does a process wait or watch as this agent, or serve its session?
+    /// Does a process wait or watch for this agent, or serve its session?
     fn is_held(&self) -> bool {
         self.calls.held().contains(&*self.agent.id)
     }
@@ -144,7 +146,7 @@ impl<'a> Signs<'a> {
         }
     }
 
-    /// When its presence changes by itself.
+    /// When its presence next changes without an event.
     fn changes_at(&self, now: Stamp) -> Option<Stamp> {
         let away = self.seen.map(|seen| seen.after(limits::AWAY));
         let idle = self.seen.map(|seen| seen.after(limits::ONLINE));
@@ -175,7 +177,7 @@ impl Doing {
     }
 }
 
-/// Everybody at this instant, and when somebody's presence changes by itself.
+/// The roster at this instant, and when an agent's presence next changes without an event.
 pub fn roster(
     registry: &Registry,
     (state, calls): (&State, &Calls),
@@ -192,7 +194,7 @@ pub fn roster(
     (Roster { at: now.to_string(), agents }, next)
 }
 
-/// Who is stale at this instant.
+/// The stale agents at this instant.
 pub fn stale(registry: &Registry, (state, calls): (&State, &Calls), stale_after: Duration, now: Stamp) -> Vec<Present> {
     let living = registry.agents().iter().filter(|agent| !agent.is_retired());
     let signs = living.map(|agent| Signs::of(agent, (state, calls), stale_after));
@@ -200,56 +202,8 @@ pub fn stale(registry: &Registry, (state, calls): (&State, &Calls), stale_after:
     stale.map(|signs| signs.present(state, now)).collect()
 }
 
-/// Was it seen within the hour?
+/// Was the agent seen within the hour, or is it there now?
 pub fn is_there(agent: &str, (state, calls): (&State, &Calls), now: Stamp) -> bool {
     let seen = state.last_seen(agent).max(calls.last(agent));
     seen.is_some_and(|seen| now < seen.after(limits::AWAY)) || calls.held().contains(agent)
-}
-
-/// `roster.json`, and the links to it beside the conversations.
-#[derive(Default)]
-pub struct Written {
-    agents: Option<Vec<Present>>,
-    /// The file as it was left.
-    left: Option<Meta>,
-    linked: HashSet<Arc<str>>,
-}
-
-impl Written {
-    /// Writes it if it would say something else than it does, and makes the links that are missing. It follows from the
-    /// log and the registry, so that nothing is synced.
-    pub fn write(&mut self, room: &Dir, roster: Roster, state: &State) -> Result<()> {
-        if self.agents.as_ref() != Some(&roster.agents) {
-            let mut text = serde_json::to_vec_pretty(&roster).expect("a roster has only text keys");
-            text.push(b'\n');
-            self.agents = None;
-            room.show(layout::ROSTER, &text)?;
-            (self.agents, self.left) = (Some(roster.agents), room.stat(layout::ROSTER)?);
-        }
-        let new = state.channels.keys().filter(|channel| !self.linked.contains(*channel));
-        let mut done = Ok(());
-        for channel in new.cloned().collect::<Vec<_>>() {
-            done = done.and(link(room, &channel));
-            self.linked.insert(channel);
-        }
-        done
-    }
-
-    /// Does it stand as it was left? If not, it is written again with the next write, as are the links.
-    pub fn look(&mut self, room: &Dir) -> bool {
-        self.linked.clear();
-        let stands = matches!(room.stat(layout::ROSTER), Ok(now) if now.is_some() && now == self.left);
-        if !stands {
-            self.agents = None;
-        }
-        stands
-    }
-}
-
-fn link(room: &Dir, channel: &str) -> Result<()> {
-    match room.sub(layout::channel(channel)) {
-        // The conversation could not be made yet; when it is, the link comes with the next look.
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
-        dir => dir?.link(layout::ROSTER, layout::ROSTER_FROM_CHANNEL),
-    }
 }

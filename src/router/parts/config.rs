@@ -1,0 +1,138 @@
+//! The room, with the last valid version of its registry and settings.
+
+use super::notices::Notices;
+use super::pending::Pending;
+use crate::base::error::{Class, Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, Durability, layout};
+use crate::log::state::State;
+use crate::message::record::{hash_line, hex};
+use crate::room::Room;
+use crate::room::registry::Registry;
+use crate::room::settings::Settings;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What a room's people configure.
+pub(crate) struct Config {
+    room: Room,
+    registry: Arc<Registry>,
+    settings: Settings,
+    read: Versions,
+    /// Invalid files: their versions, and since when they are invalid.
+    invalid: BTreeMap<&'static str, (Versions, Instant)>,
+}
+
+/// Which versions of the registry and the settings were read.
+#[derive(Default, PartialEq, Eq, Clone, Debug)]
+struct Versions([Option<(u64, u64, i128)>; 2]);
+
+impl Config {
+    /// Reads both files.
+    pub(crate) fn new(room: Room) -> Result<Config> {
+        let (settings, registry) = (room.settings()?, Arc::new(room.registry()?));
+        Ok(Config { room, registry, settings, read: Versions::default(), invalid: BTreeMap::new() })
+    }
+
+    /// The room.
+    pub(crate) fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// The room's directory.
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.room.dir
+    }
+
+    /// Who may send and receive.
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// How the room behaves.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Must a commit survive a power cut?
+    pub(crate) fn is_durable(&self) -> bool {
+        self.settings.durability == Durability::Power
+    }
+
+    /// The router itself has changed the registry.
+    pub(crate) fn set_registry(&mut self, registry: Registry) {
+        self.registry = Arc::new(registry);
+    }
+
+    /// Reads both files if they changed. A valid change takes effect; an invalid file leaves the last valid version in
+    /// force, and the human is told. `true` if a change took effect.
+    pub(crate) fn reload(&mut self, state: &State, pending: &mut Pending, notices: &mut Notices) -> bool {
+        let version = |name| {
+            let meta = self.room.dir.stat(name).ok().flatten();
+            meta.map(|meta| (meta.inode, meta.size, meta.changed))
+        };
+        let versions = Versions([version(layout::REGISTRY), version(layout::SETTINGS)]);
+        if versions == self.read {
+            return false;
+        }
+        self.read = versions;
+        let (registry, settings) = (self.room.registry(), self.room.settings());
+        let mut changed = false;
+        match registry {
+            Ok(registry) => {
+                changed |= registry.to_json() != self.registry.to_json();
+                if let Err(e) = self.room.give_to_owners(&registry) {
+                    tracing::warn!("{e}; agents with a user of their own cannot reach their directories");
+                }
+                self.registry = Arc::new(registry);
+                self.is_valid(layout::REGISTRY, pending);
+            }
+            Err(e) => self.keep_last_valid(layout::REGISTRY, &e, state, pending, notices),
+        }
+        match settings {
+            Ok(settings) => {
+                changed |= settings != self.settings;
+                self.settings = settings;
+                self.is_valid(layout::SETTINGS, pending);
+            }
+            Err(e) => self.keep_last_valid(layout::SETTINGS, &e, state, pending, notices),
+        }
+        changed
+    }
+
+    fn is_valid(&mut self, name: &str, pending: &mut Pending) {
+        pending.clear(name);
+        self.invalid.remove(name);
+    }
+
+    // A file that is being saved may look invalid for a moment, so the human hears only of a file that stays invalid.
+    fn keep_last_valid(
+        &mut self,
+        name: &'static str,
+        e: &Error,
+        state: &State,
+        pending: &mut Pending,
+        notices: &mut Notices,
+    ) {
+        if e.class() == Class::Temporary {
+            self.read = Versions::default();
+            return pending.failed(name, e.to_string());
+        }
+        pending.not_ready(name, &format!("{e}; the last good one stays in force"), Some(limits::STAND_STILL));
+        let (versions, since) = self.invalid.entry(name).or_insert_with(|| (Versions::default(), Instant::now()));
+        if *versions != self.read {
+            (*versions, *since) = (self.read.clone(), Instant::now());
+        }
+        if since.elapsed() < limits::STAND_STILL {
+            self.read = Versions::default();
+            return;
+        }
+        tracing::error!("{e}; the last good one stays in force");
+        // The same mistake made again on another day is another version, and is told again.
+        let what = format!("{e} {:?}", self.read);
+        let about = format!("{name}:{}", &hex(&hash_line(what.as_bytes()))[..16]);
+        let body = format!("{e}\n\nUntil then the last good one stays in force.");
+        notices.tell_human(state, about, format!("{name} can't be read"), body);
+    }
+}

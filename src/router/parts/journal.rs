@@ -1,0 +1,151 @@
+//! The log and the state that it amounts to: the only place where a router appends to the log or changes its state.
+
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, Meta, layout};
+use crate::log::state::State;
+use crate::log::{Log, Position};
+use crate::message::Message;
+use crate::message::record::{Event, Hash, Record, hash_line};
+use crate::room::{Lock, Room};
+use crate::router::temporary;
+
+/// The log of a room, as the holder of the room's lock has it.
+pub(crate) struct Journal {
+    lock: Lock,
+    log: Log,
+    state: State,
+    /// The version of `spool/room` that was last read, and fitted the log.
+    room_id: Option<Meta>,
+    /// Where the last checkpoint was made.
+    checkpointed: Option<Position>,
+    tally: Tally,
+}
+
+/// What a router did since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Tally {
+    /// Messages accepted.
+    pub accepted: u64,
+    /// Copies of them.
+    pub copies: u64,
+    /// Files rejected.
+    pub refused: u64,
+    /// Messages that came again.
+    pub duplicates: u64,
+    /// Items that are pending for a temporary reason.
+    pub waiting: usize,
+}
+
+/// The lines of a batch, and where each will be in the log.
+pub(crate) struct Lines {
+    bytes: Vec<u8>,
+    places: Vec<(Position, u64, Hash)>,
+}
+
+impl Journal {
+    pub(crate) fn new(lock: Lock, log: Log, state: State) -> Journal {
+        Journal { lock, log, state, room_id: None, checkpointed: None, tally: Tally::default() }
+    }
+
+    /// The state after the last commit.
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What this router did.
+    pub(crate) fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Makes sure that this room still is the log's: a moved or cleaned room may have another router. Returns the room's
+    /// id if the log is empty.
+    pub(crate) fn check_room(&mut self, room: &Room) -> Result<Option<String>> {
+        self.lock.check()?;
+        let meta = room.dir.stat(layout::ROOM_ID)?;
+        if meta.is_some() && meta == self.room_id {
+            return Ok(None);
+        }
+        let id = room.id()?;
+        match (&self.state.room, &id) {
+            (Some(log), Some(id)) if log == id => {
+                self.room_id = meta;
+                Ok(None)
+            }
+            (None, Some(_)) => Ok(id),
+            (log, id) => {
+                let words = |id: &Option<String>| id.clone().unwrap_or_else(|| "nothing".into());
+                Err(Error::Moved {
+                    what: format!("spool/room says {}, the log {}", words(id), words(log)),
+                    cure: "somebody moved or cleaned the room; nothing more was changed".into(),
+                })
+            }
+        }
+    }
+
+    /// The lines of a batch, each with the hash of the line before.
+    pub(crate) fn lines<'r>(&mut self, records: impl ExactSizeIterator<Item = &'r mut Record>) -> Result<Lines> {
+        let (end, count, batch) = (self.log.end()?, records.len() as u32, self.state.batch + 1);
+        let (mut bytes, mut prev) = (Vec::with_capacity(records.len() * 1024), self.state.prev);
+        let mut places = Vec::with_capacity(records.len());
+        for (n, record) in records.enumerate() {
+            (record.batch, record.prev, record.count) = (batch, prev, (n == 0).then_some(count));
+            let line = record.line();
+            prev = hash_line(&line);
+            let at = Position { offset: end.offset + bytes.len() as u64, ..end };
+            places.push((at, line.len() as u64, prev));
+            bytes.extend(line);
+        }
+        Ok(Lines { bytes, places })
+    }
+
+    /// Appends the lines of a batch. Nothing has happened before [`Journal::commit`].
+    pub(crate) fn append(&mut self, lines: &Lines) -> Result<()> {
+        self.log.append(&lines.bytes)
+    }
+
+    /// Makes what was appended count: durably, if `durable`.
+    pub(crate) fn commit(&mut self, durable: bool) -> Result<()> {
+        self.log.commit(durable)
+    }
+
+    /// Takes a committed record into the state: the nth of these lines, with its message as it was checked.
+    pub(crate) fn apply(&mut self, record: Record, at: Stamp, message: Option<&Message>, (lines, n): (&Lines, usize)) {
+        match record.event {
+            Event::Accepted => {
+                self.tally.accepted += 1;
+                self.tally.copies += record.recipients().count() as u64;
+            }
+            Event::Rejected => self.tally.refused += 1,
+            Event::Duplicate => self.tally.duplicates += 1,
+            _ => {}
+        }
+        let (place, length, hash) = lines.places[n];
+        self.state.apply(record, at, message, (place, length), hash);
+    }
+
+    /// Nobody has to be told that this message expired.
+    pub(crate) fn forget_expiry(&mut self, seq: u64) {
+        self.state.timers.expired(seq);
+    }
+
+    /// Writes the checkpoint if the log has grown enough since the last one.
+    pub(crate) fn save_checkpoint(&mut self, room: &Dir) -> Result<()> {
+        let end = self.state.end;
+        let grown = match self.checkpointed {
+            Some(at) if at.segment == end.segment => end.offset - at.offset,
+            _ => end.offset,
+        };
+        let is_another_segment = self.checkpointed.is_some_and(|at| at.segment != end.segment);
+        if grown >= limits::CHECKPOINT_BYTES || is_another_segment {
+            let forgotten = self.state.forget_archived_ids(room);
+            match forgotten.and_then(|()| self.state.save(room)) {
+                Ok(()) => self.checkpointed = Some(end),
+                // Without it the next start reads more of the log, and no more than that.
+                Err(e) => tracing::warn!("{}", temporary(e)?),
+            }
+        }
+        Ok(())
+    }
+}

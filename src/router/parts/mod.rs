@@ -1,0 +1,25 @@
+//! What a router consists of. Each part keeps its fields to itself, and a step gets only the parts that it may touch.
+
+mod budget;
+mod config;
+mod progress;
+mod intake;
+mod journal;
+mod notices;
+mod pending;
+mod receipts;
+mod share;
+mod storage;
+
+pub use journal::Tally;
+
+pub(super) use budget::Delay;
+pub(super) use config::Config;
+pub(super) use intake::Intake;
+pub(super) use journal::{Journal, Lines};
+pub(super) use notices::{Notice, Notices};
+pub(super) use pending::Pending;
+pub(super) use progress::Progress;
+pub(super) use receipts::Receipts;
+pub(super) use share::{Batch, Cut, Piece, Stop, Unranked};
+pub(super) use storage::Storage;

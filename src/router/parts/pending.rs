@@ -1,0 +1,192 @@
+//! Pending work: what failed for a temporary reason, why, and when the router tries it again. Written out for `status`.
+
+use crate::base::clock::Stamp;
+use crate::base::limits;
+use crate::disk::{Board, Dir, layout};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Everything that is pending, by its place in the room.
+#[derive(Default)]
+pub(crate) struct Pending {
+    items: BTreeMap<String, Item>,
+    changed: bool,
+    board: Option<Board>,
+    published: Option<Instant>,
+    logged: BTreeMap<String, Logged>,
+}
+
+/// When the router's own log last named an item, and how many times it was left out since.
+struct Logged {
+    at: Instant,
+    left_out: u32,
+}
+
+struct Item {
+    reason: String,
+    since: Stamp,
+    due: Option<Instant>,
+    failures: u32,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    what: &'a str,
+    reason: &'a str,
+    since: String,
+}
+
+impl Pending {
+    /// Adds a failure. Each repeated failure doubles the delay before the next try. The router's own log names an item at
+    /// most once a minute, however often the item is added and cleared.
+    pub(crate) fn failed(&mut self, what: &str, reason: String) {
+        let failures = self.items.get(what).map_or(0, |item| item.failures);
+        let wait = (limits::RETRY_FIRST * 2u32.saturating_pow(failures.min(16))).min(limits::RETRY_MOST);
+        if failures == 0 {
+            self.log(what, &reason);
+        }
+        self.put(what, reason, Some(Instant::now() + wait), failures + 1);
+    }
+
+    fn log(&mut self, what: &str, reason: &str) {
+        let now = Instant::now();
+        let left_out = match self.logged.get_mut(what) {
+            Some(logged) if now - logged.at < limits::SAY_AGAIN => {
+                logged.left_out = logged.left_out.saturating_add(1);
+                return;
+            }
+            Some(logged) => logged.left_out,
+            None => 0,
+        };
+        match left_out {
+            0 => tracing::warn!(what, "pending: {reason}"),
+            n => tracing::warn!(what, "pending: {reason} ({n} more times since the last entry)"),
+        }
+        if self.logged.len() >= limits::SAID {
+            self.logged.retain(|_, logged| now - logged.at < limits::SAY_AGAIN);
+        }
+        self.logged.insert(what.to_owned(), Logged { at: now, left_out: 0 });
+    }
+
+    /// Adds an item that is not ready. The router looks again after this delay, or only when an event comes.
+    pub(crate) fn not_ready(&mut self, what: &str, reason: &str, wait: Option<Duration>) {
+        self.put(what, reason.to_owned(), wait.map(|wait| Instant::now() + wait), 0);
+    }
+
+    /// Adds an item that the router delays on purpose. It counts as pending since the first delay for this reason.
+    pub(crate) fn delayed(&mut self, what: &str, reason: &str, wait: Duration) {
+        // Rounded up: a look before the due time would only delay the item again.
+        let seconds = Stamp::now().micros().saturating_add(wait.as_micros() as i64 + 999_999) / 1_000_000;
+        let next = Stamp::from_micros(seconds * 1_000_000).date_time().format("%H:%M:%S");
+        let since = self.items.get(what).filter(|item| item.reason.starts_with(reason)).map(|item| item.since);
+        self.put(what, format!("{reason}; next at {next} UTC"), Some(Instant::now() + wait), 0);
+        if let (Some(since), Some(item)) = (since, self.items.get_mut(what)) {
+            item.since = since;
+        }
+    }
+
+    fn put(&mut self, what: &str, reason: String, due: Option<Instant>, failures: u32) {
+        let since = match self.items.get(what) {
+            Some(item) if item.reason == reason => item.since,
+            _ => {
+                self.changed = true;
+                Stamp::now()
+            }
+        };
+        self.items.insert(what.to_owned(), Item { reason, since, due, failures });
+    }
+
+    /// The reason may be gone: the item is due now.
+    pub(crate) fn hurry(&mut self, what: &str) {
+        if let Some(item) = self.items.get_mut(what) {
+            item.due = Some(Instant::now());
+        }
+    }
+
+    /// The item is no longer pending.
+    pub(crate) fn clear(&mut self, what: &str) {
+        if !self.items.is_empty() && self.items.remove(what).is_some() {
+            self.changed = true;
+        }
+    }
+
+    /// When the next item is due.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.items.values().filter_map(|item| item.due).min()
+    }
+
+    /// The items that are due now. Each is returned only once until it fails again.
+    pub(crate) fn take_due(&mut self) -> Vec<String> {
+        let now = Instant::now();
+        let due = self.items.iter_mut().filter(|(_, item)| item.due.is_some_and(|due| due <= now));
+        due.map(|(what, item)| {
+            item.due = None;
+            what.clone()
+        })
+        .collect()
+    }
+
+    /// Is this item pending?
+    pub(crate) fn contains(&self, what: &str) -> bool {
+        self.items.contains_key(what)
+    }
+
+    /// How many items are pending.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Is nothing pending?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Has the list changed since it was last written?
+    pub(crate) fn has_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// Opens the file of the list and reserves its space, so that a disk that is full later can still take the list.
+    pub(crate) fn hold(&mut self, room: &Dir) {
+        if self.board.as_ref().is_none_or(Board::is_gone) {
+            let board = Board::open(room, layout::WAITING);
+            (self.board, self.changed) = (board.map_err(|e| tracing::debug!("{e}")).ok(), true);
+        }
+    }
+
+    /// Writes the list if it changed and was not written a moment ago. For a router that is never idle because mail keeps
+    /// coming.
+    pub(crate) fn publish(&mut self, room: &Dir) {
+        if self.changed && self.published.is_none_or(|at| at.elapsed() >= limits::IDLE) {
+            self.published = Some(Instant::now());
+            self.write(room);
+        }
+    }
+
+    /// Writes the list for `status`, if it changed. A failed write stops nothing: the list is only for people.
+    pub(crate) fn write(&mut self, room: &Dir) {
+        self.hold(room);
+        let Some(board) = self.board.as_ref().filter(|_| self.changed) else { return };
+        let mut lines: Vec<Line<'_>> = self
+            .items
+            .iter()
+            .map(|(what, item)| Line { what, reason: &item.reason, since: item.since.to_string() })
+            .collect();
+        while let Err(e) = board.write(&list(&lines)) {
+            // A full disk cannot take more than the space that the file has already.
+            if lines.is_empty() || list(&lines).len() <= Board::HELD {
+                tracing::debug!("{e}");
+                return;
+            }
+            lines.truncate(lines.len() / 2);
+        }
+        self.changed = false;
+    }
+}
+
+fn list(lines: &[Line<'_>]) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(lines).unwrap_or_default();
+    text.push(b'\n');
+    text
+}

@@ -1,0 +1,92 @@
+//! The spool, the moves of files into and out of it, and the barrier that makes these moves durable.
+
+use crate::base::error::{Error, Result};
+use crate::disk::{Barrier, Dir, Durability};
+use crate::log::state::{Delivery, Open, Place};
+use crate::room::inbox;
+use crate::room::spool::{Kept, Spool};
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// The spool and the barrier of one router.
+pub(crate) struct Storage {
+    room: Dir,
+    spool: Spool,
+    barrier: Barrier,
+}
+
+impl Storage {
+    pub(crate) fn new(room: &Dir, spool: Spool, durability: Durability) -> Storage {
+        Storage { room: room.clone(), spool, barrier: Barrier::new(durability, room.clone()) }
+    }
+
+    /// The durability of the room changed: nothing is known to be durable.
+    pub(crate) fn set_durability(&mut self, durability: Durability) {
+        self.barrier = Barrier::new(durability, self.room.clone());
+        self.barrier.everything();
+    }
+
+    /// Moves a file out of its outbox. Durable at the next barrier.
+    pub(crate) fn claim(&mut self, outbox: &Dir, name: &OsStr, claim: &str) -> Result<()> {
+        self.spool.claim(outbox, name, claim, &mut self.barrier)
+    }
+
+    /// The directory of claims.
+    pub(crate) fn claims(&self) -> &Dir {
+        &self.spool.claims
+    }
+
+    /// The names of all claims, in the order of their numbers.
+    pub(crate) fn claimed(&self) -> Result<Vec<String>> {
+        self.spool.claimed()
+    }
+
+    /// Writes a staged file for a reader. Durable at the next barrier.
+    pub(crate) fn stage(&mut self, name: &str, bytes: &[u8], reader: Option<u32>) -> Result<()> {
+        self.spool.stage(name, bytes, reader, &mut self.barrier)
+    }
+
+    /// Removes staged files whose record was not written.
+    pub(crate) fn unstage(&self, names: &[String]) {
+        self.spool.unstage(names.iter().map(String::as_str));
+    }
+
+    /// Is the copy undelivered?
+    pub(crate) fn is_staged(&self, delivery: &Delivery) -> Result<bool> {
+        self.spool.stands(delivery)
+    }
+
+    /// Moves staged files into one directory of an agent, and returns those that could not be moved.
+    pub(crate) fn deliver(
+        &mut self,
+        to: (Place, &Arc<str>),
+        deliveries: Vec<Delivery>,
+    ) -> Result<Vec<(Delivery, Error)>> {
+        inbox::deliver(&self.room, &self.spool.stage, (to.0, to.1), deliveries, &mut self.barrier)
+    }
+
+    /// Moves an unread copy to `expired/`.
+    pub(crate) fn expire(&mut self, agent: &str, name: &OsStr) -> Result<()> {
+        inbox::expire(&self.room, agent, name, &mut self.barrier)
+    }
+
+    /// Moves a claim to where its records say.
+    pub(crate) fn retire(&mut self, open: &Open, rejected: bool, kept: &mut Kept) -> Result<()> {
+        self.spool.retire(open, rejected, kept, &mut self.barrier)
+    }
+
+    /// The next barrier makes this directory durable too.
+    pub(crate) fn sync(&mut self, dir: &Dir) {
+        self.barrier.dir(dir);
+    }
+
+    /// Is everything durable that was moved so far?
+    pub(crate) fn is_durable(&self) -> bool {
+        self.barrier.is_empty()
+    }
+
+    /// Passes the barrier: everything that was moved so far is durable.
+    pub(crate) fn barrier(&mut self) -> Result<()> {
+        self.barrier.pass()
+    }
+}

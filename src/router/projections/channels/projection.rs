@@ -1,0 +1,84 @@
+//! The conversations as a projection: what the router reports of writing them.
+
+use super::foreign::CutOut;
+use super::{Channels, Told};
+use crate::base::error::Result;
+use crate::disk::layout;
+use crate::message::id;
+use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Projection for Channels {
+    fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+        if !batch.is_empty() {
+            batch.iter().for_each(|accepted| self.queue(accepted));
+            let told = self.write(view.state, &|name| find(view, name));
+            hear(told, view, report);
+        }
+    }
+
+    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
+        if cause == Cause::FailedSync {
+            self.suspect()?;
+        }
+        if cause != Cause::End {
+            let told = self.look(view.state, &|name| find(view, name));
+            hear(told, view, report);
+        }
+        Ok(())
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        None
+    }
+}
+
+fn find(view: &View<'_>, name: &str) -> Option<Arc<str>> {
+    view.config.registry().find(name).map(|agent| agent.id.clone())
+}
+
+fn hear(told: Vec<Told>, view: &View<'_>, report: &mut Report<'_>) {
+    for Told { channel, cut, error } in told {
+        let place = layout::channel(&channel).display().to_string();
+        match error {
+            None => report.written(&place),
+            Some(e) => report.failed(place, &e),
+        }
+        // One message to each writer, whatever the number of lines.
+        let mut writers: Vec<CutOut> = Vec::new();
+        for cut in cut {
+            match writers.iter_mut().find(|before| before.writer == cut.writer) {
+                Some(before) => before.lines += cut.lines,
+                None => writers.push(cut),
+            }
+        }
+        writers.iter().for_each(|cut| tell_of_cut(cut, view, report));
+    }
+}
+
+fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
+    let file = layout::conversation(&cut.channel);
+    let (lines, were) = if cut.lines == 1 { ("a line", "was") } else { ("lines", "were") };
+    let subject = format!("{lines} written into {} {were} not sent", file.display());
+    let whose = cut.writer.as_deref().unwrap_or("somebody unknown");
+    let about = format!("{}:{}", file.display(), cut.digest);
+    let kept = cut.kept.display();
+    let how = format!(
+        "Only the router writes that file, and shows there what was sent. {} of {whose} {were} cut out of it and kept \
+         as {kept}; nobody got it.\n\nTo send, drop a file: write\n\n    {}\n\ninto a new file in outbox/{}/ whose \
+         name ends in .json, or several such messages, one a line, into one that ends in .ndjson.",
+        if cut.lines == 1 { "A line".to_owned() } else { format!("{} lines", cut.lines) },
+        cut.example,
+        cut.writer.as_deref().unwrap_or("<you>"),
+    );
+    if let Some(writer) = known_writer(cut, view) {
+        report.notices.tell(view.state, writer, format!("{about}:writer"), subject.clone(), how.clone());
+    }
+    report.notices.tell_human(view.state, about, subject, how);
+}
+
+fn known_writer(cut: &CutOut, view: &View<'_>) -> Option<Arc<str>> {
+    let writer = cut.writer.as_deref().filter(|writer| *writer != id::HUMAN)?;
+    view.config.registry().agent(writer).filter(|agent| !agent.is_retired()).map(|agent| agent.id.clone())
+}

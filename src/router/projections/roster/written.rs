@@ -1,0 +1,162 @@
+//! `roster.json` and the links to it: written behind the mail, at most once a second, and the human is told of agents that
+//! are stale.
+
+use super::{Present, roster, stale};
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, Meta, layout};
+use crate::log::state::State;
+use crate::message::id;
+use crate::room::registry::Registry;
+use crate::room::sessions::Calls;
+use crate::router::parts::{Config, Notices, Receipts};
+use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The roster as it was written, and when it has to be written again.
+#[derive(Default)]
+pub(in crate::router) struct Written {
+    agents: Option<Vec<Present>>,
+    /// The file as it was left.
+    left: Option<Meta>,
+    /// The channels that have a link.
+    linked: HashSet<Arc<str>>,
+    /// The log's last record, the registry and the setting that it was made from.
+    made_from: Option<(u64, Arc<Registry>, Duration)>,
+    /// The agents for which a process waited or watched then.
+    held: BTreeSet<String>,
+    /// When a change has to be written.
+    due: Option<Instant>,
+    /// When an agent's presence next changes without an event.
+    next: Option<Stamp>,
+}
+
+impl Projection for Written {
+    fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+        if !self.is_current(view) {
+            self.due.get_or_insert_with(|| Instant::now() + limits::ROSTER);
+        }
+        if batch.is_empty() && self.next_due().is_some_and(|due| due <= Instant::now()) {
+            self.show(view);
+            match view.is_idle {
+                true => tell_of_stale(view.config, view.state, view.receipts, report.notices),
+                // An agent that seems to be stale may have sent one of the messages that are being routed.
+                false => self.due = Some(Instant::now() + limits::ROSTER),
+            }
+        }
+    }
+
+    fn reconcile(&mut self, cause: Cause, view: &View<'_>, _: &mut Report<'_>) -> Result<()> {
+        match cause {
+            // A single pass that routes nothing leaves the roster alone.
+            Cause::Recovery | Cause::FailedSync => {}
+            Cause::Sweep => {
+                let has_changed = Calls::of(view.config.dir()).held() != &self.held;
+                if !self.is_as_left(view.config.dir()) || has_changed {
+                    self.due = Some(Instant::now());
+                }
+            }
+            Cause::End => self.show(view),
+        }
+        Ok(())
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let wait = |next: Stamp| Duration::from_micros((next.micros() - Stamp::now().micros()).max(0) as u64);
+        [self.due, self.next.map(|next| Instant::now() + wait(next))].into_iter().flatten().min()
+    }
+}
+
+impl Written {
+    fn is_current(&self, view: &View<'_>) -> bool {
+        self.made_from.as_ref().is_some_and(|(seq, registry, stale_after)| {
+            *seq == view.state.seq
+                && *stale_after == view.config.settings().stale_after
+                && Arc::ptr_eq(registry, view.config.registry())
+        })
+    }
+
+    // A failed write stops nothing: the roster is only for readers.
+    fn show(&mut self, view: &View<'_>) {
+        let View { config, state, .. } = view;
+        let (calls, stale_after) = (Calls::of(config.dir()), config.settings().stale_after);
+        let (roster, next) = roster(config.registry(), (state, &calls), stale_after, Stamp::now());
+        if let Err(e) = self.write(config.dir(), roster, state) {
+            tracing::debug!("{e}; the roster is written when something changes");
+        }
+        self.made_from = Some((state.seq, config.registry().clone(), stale_after));
+        (self.due, self.next) = (None, next);
+        self.held.clone_from(calls.held());
+    }
+
+    /// Writes the file if it would change, and makes the links that are missing. Nothing is synced, because all of it
+    /// follows from the log and the registry.
+    fn write(&mut self, room: &Dir, roster: super::Roster, state: &State) -> Result<()> {
+        if self.agents.as_ref() != Some(&roster.agents) {
+            let mut text = serde_json::to_vec_pretty(&roster).expect("a roster has only text keys");
+            text.push(b'\n');
+            self.agents = None;
+            room.show(layout::ROSTER, &text)?;
+            (self.agents, self.left) = (Some(roster.agents), room.stat(layout::ROSTER)?);
+        }
+        let new = state.channels.keys().filter(|channel| !self.linked.contains(*channel));
+        let mut done = Ok(());
+        for channel in new.cloned().collect::<Vec<_>>() {
+            done = done.and(link(room, &channel));
+            self.linked.insert(channel);
+        }
+        done
+    }
+
+    /// Is the file as it was left? If not, the next write makes it again, and the links in any case.
+    fn is_as_left(&mut self, room: &Dir) -> bool {
+        self.linked.clear();
+        let is_as_left = matches!(room.stat(layout::ROSTER), Ok(now) if now.is_some() && now == self.left);
+        if !is_as_left {
+            self.agents = None;
+        }
+        is_as_left
+    }
+}
+
+fn link(room: &Dir, channel: &str) -> Result<()> {
+    match room.sub(layout::channel(channel)) {
+        // The conversation could not be made yet; the link comes with the next look.
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
+        dir => dir?.link(layout::ROSTER, layout::ROSTER_FROM_CHANNEL),
+    }
+}
+
+/// Tells the human of each agent that is stale, once until the agent is seen again.
+pub(in crate::router) fn tell_of_stale(config: &Config, state: &State, receipts: &Receipts, notices: &mut Notices) {
+    let (calls, stale_after) = (Calls::of(config.dir()), config.settings().stale_after);
+    for stale in stale(config.registry(), (state, &calls), stale_after, Stamp::now()) {
+        // What it took a moment ago may not be in the log yet.
+        if &*stale.id != id::HUMAN && !receipts.is_of(&stale.id) {
+            let (about, subject, body) = notice(&stale);
+            notices.tell_human(state, about, subject, body);
+        }
+    }
+}
+
+fn notice(stale: &Present) -> (String, String, String) {
+    let seen = stale.last_seen.as_deref();
+    let mail = match (stale.unread, &stale.oldest_unread) {
+        (0, _) | (_, None) => "no unread mail, and the registry says that it is online".to_owned(),
+        (1, Some(since)) => format!("1 unread message, since {since}"),
+        (many, Some(since)) => format!("{many} unread messages, the oldest since {since}"),
+    };
+    let last = match seen {
+        Some(seen) => format!("It was last seen at {seen}."),
+        None => "It was never seen.".to_owned(),
+    };
+    let id = &stale.id;
+    let body = format!(
+        "{id} has {mail}. {last}\n\nYou are told once, until it is seen again. `mailbag who` shows everybody. If it \
+         is away on purpose:\n\n    mailbag agent set {id} --status offline"
+    );
+    (format!("stale:{id}:{}", seen.unwrap_or("never")), format!("{id} is stale: it has {mail}"), body)
+}

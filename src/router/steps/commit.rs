@@ -1,0 +1,112 @@
+//! Step 7: one append that makes the batch count.
+
+use super::stage::{Entry, Staged, put_back};
+use crate::base::error::{Error, Result};
+use crate::disk::layout;
+use crate::log::state::State;
+use crate::message::record::Event;
+use crate::router::parts::{Config, Journal, Lines, Notices, Pending, Progress, Receipts, Storage};
+use crate::router::projections::Accepted;
+use crate::router::temporary;
+
+/// Step 7: durable in the log. From here on the records are delivered whatever happens.
+#[must_use]
+pub(in crate::router) struct Committed {
+    seqs: Vec<u64>,
+    accepted: Vec<Accepted>,
+}
+
+/// What commits.
+pub(in crate::router) struct Commit<'a> {
+    pub(in crate::router) config: &'a Config,
+    pub(in crate::router) storage: &'a mut Storage,
+    pub(in crate::router) journal: &'a mut Journal,
+    pub(in crate::router) progress: &'a mut Progress,
+    pub(in crate::router) receipts: &'a mut Receipts,
+    pub(in crate::router) notices: &'a mut Notices,
+    pub(in crate::router) pending: &'a mut Pending,
+}
+
+impl Committed {
+    /// Those of these records that the state has as open: after a kill, or to try a delivery again. Projections show them
+    /// already, or find them in the log.
+    pub(in crate::router) fn again(state: &State, seqs: impl IntoIterator<Item = u64>) -> Committed {
+        let seqs = seqs.into_iter().filter(|seq| state.open.contains_key(seq)).collect();
+        Committed { seqs, accepted: Vec::new() }
+    }
+
+    /// The numbers of the records.
+    pub(in crate::router) fn seqs(&self) -> &[u64] {
+        &self.seqs
+    }
+
+    pub(super) fn into_inner(self) -> (Vec<u64>, Vec<Accepted>) {
+        (self.seqs, self.accepted)
+    }
+}
+
+impl Commit<'_> {
+    /// Barrier 1, one append, barrier 2. Before barrier 2 nothing has happened; after it everything has.
+    ///
+    /// S3 → S4: committed = +log
+    pub(in crate::router) fn run(mut self, staged: Staged) -> Result<Committed> {
+        let mut entries = staged.into_entries();
+        let mut committed = Committed { seqs: Vec::with_capacity(entries.len()), accepted: Vec::new() };
+        if entries.is_empty() {
+            return Ok(committed);
+        }
+        let lines = match self.prepare(&mut entries) {
+            Ok(lines) => lines,
+            Err(e) => return self.unstage(entries, temporary(e)?),
+        };
+        self.storage.barrier()?;
+        if let Err(e) = self.journal.append(&lines) {
+            return self.unstage(entries, temporary(e)?);
+        }
+        self.journal.commit(self.config.is_durable())?;
+        self.notices.committed();
+        for (n, Entry { mut record, at, message, .. }) in entries.into_iter().enumerate() {
+            if let Some(claim) = record.claim.as_ref().filter(|_| !self.pending.is_empty()) {
+                self.pending.clear(&format!("{}/{claim}", layout::CLAIM));
+            }
+            if !record.settled.is_empty() {
+                self.progress.settled(&record.settled);
+            }
+            if !record.receipts.is_empty() {
+                self.receipts.committed(self.config.dir());
+            }
+            match record.event {
+                Event::Settled => self.progress.registry_settled(),
+                Event::Room | Event::Receipts => {}
+                _ => committed.seqs.push(record.seq),
+            }
+            let (seq, time) = (record.seq, std::mem::take(&mut record.at));
+            self.journal.apply(record, at, message.as_deref(), (&lines, n));
+            committed.accepted.extend(message.map(|message| Accepted { seq, at: time, message }));
+        }
+        Ok(committed)
+    }
+
+    fn prepare(&mut self, entries: &mut [Entry]) -> Result<Lines> {
+        let room = self.journal.check_room(self.config.room())?;
+        let first = entries.first_mut().filter(|entry| entry.record.event == Event::Room);
+        first.into_iter().for_each(|entry| entry.record.room.clone_from(&room));
+        // What the barrier of this batch settles, and what was seen to leave inboxes, is part of the first record, so that
+        // messages have consecutive numbers.
+        if let Some(first) = entries.iter_mut().find(|entry| entry.record.event != Event::Room) {
+            first.record.settled = self.progress.to_settle();
+            first.record.receipts = self.receipts.stage(self.config.dir(), self.storage);
+        }
+        self.journal.lines(entries.iter_mut().map(|entry| &mut entry.record))
+    }
+
+    // Nothing was committed: the copies go, the messages are pending as claims.
+    fn unstage(self, entries: Vec<Entry>, e: Error) -> Result<Committed> {
+        for Entry { record, staged, .. } in entries {
+            self.storage.unstage(&staged);
+            record.claim.iter().for_each(|claim| put_back(self.pending, claim, &e));
+            self.receipts.unstage(record.receipts);
+        }
+        Ok(Committed { seqs: Vec::new(), accepted: Vec::new() })
+    }
+}

@@ -1,0 +1,55 @@
+//! Ids that a batch meets more than once.
+
+use super::letter::{Letter, Rejection, Ruling};
+use crate::base::error::Problem;
+use crate::message::record::Hash;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The ids that a batch has met so far, each with the digest of the message that was accepted under it.
+#[derive(Default)]
+pub(super) struct Ids(HashMap<(Arc<str>, String), Option<Hash>>);
+
+/// What the batch knows of an id.
+pub(super) enum Met {
+    /// Nothing that matters.
+    New,
+    /// It was met, and the file can wait for the next batch.
+    Before,
+    /// It was met by a line, which cannot wait without the other lines of its file: this becomes of the line.
+    Ruled(Ruling),
+}
+
+impl Ids {
+    pub(super) fn meet(&self, letter: &Letter<()>, id: &str, digest: &Hash) -> Met {
+        match (self.0.get(&(letter.agent.clone(), id.to_owned())), &letter.source) {
+            (None, _) | (Some(None), Some(_)) => Met::New,
+            (Some(_), None) => Met::Before,
+            (Some(Some(first)), Some(_)) if first == digest => {
+                Met::Ruled(Ruling::Again { id: id.to_owned(), digest: *digest })
+            }
+            (Some(Some(_)), Some(_)) => {
+                let what =
+                    format!("the id {id:?} was used before, by a message that came with this one, with other content");
+                Met::Ruled(reused(what, id))
+            }
+        }
+    }
+
+    /// Remembers what became of a message.
+    pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
+        let (id, accepted) = match ruling {
+            Ruling::Accept { message, digest, .. } => (message.id(), Some(*digest)),
+            Ruling::Duplicate { id, .. } | Ruling::Reject(Rejection { id: Some(id), .. }) => (id.as_str(), None),
+            _ => return,
+        };
+        let known = self.0.entry((letter.agent.clone(), id.to_owned())).or_default();
+        *known = known.or(accepted);
+    }
+}
+
+/// Rejects a message whose id was used before for other content.
+pub(super) fn reused(what: String, id: &str) -> Ruling {
+    let problem = Problem::new("id_reused", what).at("/id").fix("give each message its own id, or leave it out");
+    Ruling::Reject(Rejection { problems: vec![problem], id: Some(id.to_owned()), ack: false })
+}

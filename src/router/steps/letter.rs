@@ -1,0 +1,71 @@
+//! The form of a message between its pickup and its record: where it came from, and what the last step made of it.
+
+use crate::base::error::Problem;
+use crate::message::Message;
+use crate::message::record::{Act, Group, Hash};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A message and its origin. `T` is what the last step made of it: [`Read`], [`Verdict`], [`Ruling`].
+pub(super) struct Letter<T> {
+    /// Its file in `spool/claim`; `None` for a notice of the router's own.
+    pub(super) claim: Option<String>,
+    /// Whose outbox it was dropped in.
+    pub(super) agent: Arc<str>,
+    /// The name of the dropped file.
+    pub(super) original: String,
+    /// Its line, where the file holds a message a line.
+    pub(super) source: Option<Source>,
+    pub(super) content: T,
+}
+
+/// A line of a file that holds a message a line.
+pub(super) struct Source {
+    pub(super) line: u32,
+    pub(super) text: Vec<u8>,
+    /// Do further lines of the file follow in a later batch?
+    pub(super) more: bool,
+}
+
+/// What a file or a line says: JSON, or why it is none.
+pub(super) type Read = Result<Value, Problem>;
+
+/// What the check found: a message and its digest, or every problem.
+pub(super) type Verdict = Result<(Box<Message>, Hash), Rejection>;
+
+/// Why a message is rejected.
+pub(super) struct Rejection {
+    pub(super) problems: Vec<Problem>,
+    /// The id that the sender gave, if it can be read.
+    pub(super) id: Option<String>,
+    /// Is it an ack? The rejection of an ack has no bounce.
+    pub(super) ack: bool,
+}
+
+/// What is to be done with a message.
+pub(super) enum Ruling {
+    /// Deliver it to these.
+    Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act> },
+    /// The log has it already, as this record.
+    Duplicate { of: u64, id: String, digest: Hash },
+    /// An earlier message of this batch has the same id and content.
+    Again { id: String, digest: Hash },
+    /// Reject it.
+    Reject(Rejection),
+    /// Send it as a notice of the router's own.
+    Notice { about: String, message: Box<Message> },
+}
+
+impl<T> Letter<T> {
+    /// The letter without its content, and the content.
+    pub(super) fn split(self) -> (Letter<()>, T) {
+        let Letter { claim, agent, original, source, content } = self;
+        (Letter { claim, agent, original, source, content: () }, content)
+    }
+
+    /// The letter with this content.
+    pub(super) fn with<U>(self, content: U) -> Letter<U> {
+        let Letter { claim, agent, original, source, .. } = self;
+        Letter { claim, agent, original, source, content }
+    }
+}

@@ -1,0 +1,204 @@
+//! Step 5: is it new, and who gets it?
+
+use super::check::Checked;
+use super::ids::{self, Ids, Met};
+use super::letter::{Letter, Rejection, Ruling, Verdict};
+use super::{ack, compose};
+use crate::base::clock::Stamp;
+use crate::base::error::{Problem, Result};
+use crate::disk::failpoint::{self, Failpoint};
+use crate::disk::layout;
+use crate::log;
+use crate::log::state::State;
+use crate::message::record::{Act, Event, Group, Hash, Record};
+use crate::message::{self, Message, id};
+use crate::room::registry::Status;
+use crate::room::resolve::{self, Recipient, Standing};
+use crate::room::sessions::Calls;
+use crate::router::parts::{Config, Intake, Notice, Notices, Pending};
+use crate::router::projections::roster;
+use crate::router::temporary;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Step 5: what is to be done with each, and who gets it.
+#[must_use]
+pub(in crate::router) struct Addressed(Vec<Letter<Ruling>>);
+
+/// Resolves the recipients, once: an agent that joins later does not get the message. Notices of the router's own join the
+/// batch here.
+pub(in crate::router) fn resolve(
+    config: &Config,
+    intake: &mut Intake,
+    state: &State,
+    notices: &mut Notices,
+    pending: &mut Pending,
+    checked: Checked,
+) -> Result<Addressed> {
+    let mut judge =
+        Judge { config, state, crowd: Crowd { config, state, taken: HashMap::new() }, acks: HashMap::new() };
+    let (mut ruled, mut failed, mut ids) = (Vec::new(), Vec::new(), Ids::default());
+    for letter in checked.into_inner() {
+        let (letter, verdict) = letter.split();
+        match judge.rule(intake, &mut ids, &letter, verdict) {
+            Ok(Some(ruling)) => ruled.push(letter.with(ruling)),
+            // The same id twice in one batch: the second is looked up once the first is in the log.
+            Ok(None) => intake.queue_claims(letter.claim),
+            Err(e) => failed.push((letter.claim, temporary(e)?)),
+        }
+    }
+    ruled.retain(|letter: &Letter<Ruling>| failed.iter().all(|(claim, _)| letter.claim != *claim));
+    for (claim, e) in failed {
+        claim.iter().for_each(|claim| pending.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string()));
+    }
+    ruled.extend(notices.take().into_iter().map(rule_notice));
+    Ok(Addressed(ruled))
+}
+
+impl Addressed {
+    pub(super) fn into_inner(self) -> Vec<Letter<Ruling>> {
+        self.0
+    }
+}
+
+fn rule_notice(notice: Notice) -> Letter<Ruling> {
+    let message = compose::own(notice.kind, &notice.to, &notice.subject, &notice.body, notice.more);
+    let content = Ruling::Notice { about: notice.about, message: Box::new(message) };
+    Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
+}
+
+/// Decides what is to be done with the messages of one batch.
+struct Judge<'a> {
+    config: &'a Config,
+    state: &'a State,
+    crowd: Crowd<'a>,
+    /// The statuses that acks of this batch have set.
+    acks: ack::Claimed,
+}
+
+impl Judge<'_> {
+    /// `None` if the claim has to wait for the next batch.
+    fn rule(
+        &mut self,
+        intake: &mut Intake,
+        ids: &mut Ids,
+        letter: &Letter<()>,
+        verdict: Verdict,
+    ) -> Result<Option<Ruling>> {
+        let (message, digest) = match verdict {
+            Ok(checked) => checked,
+            Err(rejection) => return Ok(Some(Ruling::Reject(rejection))),
+        };
+        let ruling = match ids.meet(letter, message.id(), &digest) {
+            Met::Before => return Ok(None),
+            Met::Ruled(ruling) => ruling,
+            Met::New => match self.seen_before(&letter.agent, message.id(), &digest)? {
+                Some(ruling) => ruling,
+                None => self.accept(intake, &letter.agent, message, digest)?,
+            },
+        };
+        ids.ruled(letter, &ruling);
+        Ok(Some(ruling))
+    }
+
+    // A (sender, id) that the log has is a duplicate if the content is the same, and rejected if not. Archived ids are
+    // forgotten.
+    fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<Ruling>> {
+        if !failpoint::on(Failpoint::DuplicateCheck) {
+            return Ok(None);
+        }
+        for place in self.state.ids.places(agent, id) {
+            let Some(line) = log::read_live(self.config.dir(), place)? else { continue };
+            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+            let is_it = record.event == Event::Accepted
+                && record.from.as_deref() == Some(agent)
+                && record.id.as_deref() == Some(id);
+            if is_it && record.digest == Some(*digest) {
+                return Ok(Some(Ruling::Duplicate { of: record.seq, id: id.to_owned(), digest: *digest }));
+            }
+            if is_it {
+                let what = format!(
+                    "the id {id:?} was used before, by message {} of {}, with other content",
+                    record.seq, record.at
+                );
+                return Ok(Some(ids::reused(what, id)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Who gets it, and what the router has to do for it.
+    fn accept(&mut self, intake: &mut Intake, agent: &Arc<str>, message: Box<Message>, digest: Hash) -> Result<Ruling> {
+        let ack = message.kind() == "ack";
+        let reject = |problems| Ruling::Reject(Rejection { problems, id: Some(message.id().to_owned()), ack });
+        let to = match self.address(agent, &message) {
+            Ok(to) => to,
+            Err(problems) => return Ok(reject(problems)),
+        };
+        let act = match ack {
+            false => compose::act(&message),
+            true => {
+                let room = self.config.dir();
+                match ack::judge(room, self.state, agent, &message, &mut self.acks, intake.searches())? {
+                    Ok(receipts) => Some(Act::Ack(receipts)),
+                    Err(problems) => return Ok(reject(problems)),
+                }
+            }
+        };
+        Ok(Ruling::Accept { message, digest, to, act })
+    }
+
+    fn address(&mut self, agent: &str, message: &Message) -> Result<Vec<Group>, Vec<Problem>> {
+        let (addresses, by_mention) = (message.addresses(), message.by_mention());
+        match resolve::resolve(self.config.registry(), agent, addresses, by_mention, &mut self.crowd) {
+            Err(problems) => Err(problems),
+            Ok(none) if none.is_empty() && by_mention && !message::may_go_to_channel_alone(message.kind()) => {
+                let problem = Problem::new("no_recipient", "nobody that the body mentions is known here");
+                Err(vec![problem.at("/body").fix("name the recipients in `to`; `mailbag agent list` shows them")])
+            }
+            Ok(recipients) => Ok(groups(recipients)),
+        }
+    }
+}
+
+fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for Recipient { agent, via } in recipients {
+        match groups.iter_mut().rev().find(|group| group.via == via.as_str()) {
+            Some(group) => group.agents.push(agent),
+            None => groups.push(Group { via: via.as_str().into(), agents: vec![agent] }),
+        }
+    }
+    groups
+}
+
+/// Who is there and how much each has to read, for `any_<role>`. Most batches never ask.
+struct Crowd<'a> {
+    config: &'a Config,
+    state: &'a State,
+    /// What each was given in this batch.
+    taken: HashMap<String, usize>,
+}
+
+impl Standing for Crowd<'_> {
+    fn unread(&self, agent: &str) -> usize {
+        self.state.mailboxes.count(agent) + self.taken.get(agent).copied().unwrap_or(0)
+    }
+
+    fn online(&self, agent: &str) -> bool {
+        self.config.registry().agent(agent).is_some_and(|agent| agent.status != Status::Offline)
+    }
+
+    fn was_seen(&self, agent: &str) -> bool {
+        let calls = Calls::of(self.config.dir());
+        roster::is_there(agent, (self.state, &calls), Stamp::now())
+    }
+
+    fn last_active(&self, agent: &str) -> Stamp {
+        self.state.active.get(agent).copied().unwrap_or_default()
+    }
+
+    fn taken(&mut self, agent: &str) {
+        *self.taken.entry(agent.to_owned()).or_default() += 1;
+    }
+}

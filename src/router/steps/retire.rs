@@ -1,0 +1,48 @@
+//! Step 10: the original goes to where it is kept.
+
+use super::effects::Effected;
+use crate::log::state::State;
+use crate::room::spool::Kept;
+use crate::router::parts::{Pending, Progress, Storage};
+
+/// Moves the claims to `sent/` or `rejected/`. `false` if there was nothing to route at all.
+///
+/// S5 → S6: retired = -claim +sent
+pub(in crate::router) fn retire(
+    storage: &mut Storage,
+    state: &State,
+    progress: &mut Progress,
+    pending: &mut Pending,
+    effected: Effected,
+) -> bool {
+    let (seqs, mut kept) = (effected.into_seqs(), Kept::default());
+    for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
+        // The claim of a file of lines goes with its last line.
+        if open.claim.as_ref().is_some_and(|claim| state.goes_on_behind(claim).is_some()) {
+            progress.done(open.seq);
+            continue;
+        }
+        let rejected = state.is_all_refused(open);
+        let retired = storage.retire(open, rejected, &mut kept);
+        if retired.is_ok() && pending.is_empty() {
+            progress.done(open.seq);
+            continue;
+        }
+        // The directory of originals belongs to their sender, and so does a failure there.
+        let place = open.retires_to(rejected).map_or_else(String::new, |(place, _)| place.display().to_string());
+        match retired {
+            Ok(()) => {
+                progress.done(open.seq);
+                pending.clear(&place);
+            }
+            Err(e) => {
+                progress.failed(open.seq);
+                pending.failed(&place, e.to_string());
+            }
+        }
+    }
+    if !seqs.is_empty() && progress.has_stuck() {
+        tracing::debug!("records with undelivered copies stay open");
+    }
+    !seqs.is_empty()
+}
