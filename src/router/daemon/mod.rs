@@ -192,7 +192,7 @@ impl Life {
             });
             // Mail may have come while no router ran.
             let agents = self.router.config.registry().agents().iter().filter(|agent| agent.is_woken_by_a_program());
-            agents.for_each(|agent| self.router.progress.to_wake(&agent.id));
+            agents.for_each(|agent| self.router.progress.wake(&agent.id));
         }
         loop {
             while !self.router.is_idle() {

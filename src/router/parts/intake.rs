@@ -137,7 +137,7 @@ impl Intake {
 
     /// The batch is picked up.
     pub(crate) fn batch_is_full(&mut self, batch: &Batch) {
-        self.copies = batch.copies();
+        self.copies = batch.copies_added();
     }
 
     /// The batch is committed, or has failed: the senders of files of lines are queued again, with the rest of the file or

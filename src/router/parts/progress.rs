@@ -81,7 +81,7 @@ impl Progress {
     }
 
     /// An agent that a program wakes got mail.
-    pub(crate) fn to_wake(&mut self, agent: &Arc<str>) {
+    pub(crate) fn wake(&mut self, agent: &Arc<str>) {
         self.to_wake.insert(agent.clone());
     }
 

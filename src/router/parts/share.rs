@@ -97,7 +97,7 @@ impl Batch {
     }
 
     /// How many copies were added.
-    pub(crate) fn copies(&self) -> usize {
+    pub(crate) fn copies_added(&self) -> usize {
         self.added
     }
 }

@@ -50,7 +50,7 @@ pub(in crate::router) fn deliver(
     for ((place, agent), copies) in by_directory(state, &seqs) {
         let what = place.of(&agent).display().to_string();
         if place == Place::Inbox && config.registry().agent(&agent).is_some_and(Agent::is_woken_by_a_program) {
-            progress.to_wake(&agent);
+            progress.wake(&agent);
         }
         let stuck = storage.deliver((place, &agent), copies)?;
         match stuck.first() {
