@@ -2,6 +2,7 @@
 
 mod agents;
 mod completing;
+mod helping;
 mod looking;
 mod reading;
 mod refused;

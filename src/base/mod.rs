@@ -11,3 +11,4 @@ pub mod clock;
 pub mod error;
 pub mod limits;
 pub mod sanitize;
+pub mod text;

@@ -1,37 +1,36 @@
-//! The command line as it is written: the commands, and what all of them take.
+//! The command line: the commands with the options that all of them take, and the page that `--help` shows.
 
 use super::context::Global;
-use super::verbs::{
-    ack, agent, archive, ask, backup, channel, check, completions, demo, doctor, done, exec, explain, follow, helper,
-    hook, inbox, init, install, join, list, log, man, mcp, read, rejected, reply, run, schema, search, send, settings,
-    share, status, take, thread, topic, trace, trust, uninstall, wait, who,
-};
-use super::watch;
-use clap::{Parser, Subcommand};
+use super::verbs::{Command, GROUPS};
+use anstyle::Style;
+use clap::{CommandFactory, FromArgMatches, Parser};
+use std::ffi::OsString;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag init                              make a room in .mailbag
-  mailbag agent add alice bob               register two agents
-  mailbag install claude --agent alice      Claude Code's sessions here are alice
-  mailbag send bob 'hello' --as alice       alice writes to bob
-  mailbag read --as bob                     show the oldest, and mark it as read
-  mailbag ask bob 'which port?' --as alice  alice asks bob, and waits for the answer
-  mailbag run                               route at once, wake who idles, until ended
+  mailbag init                              # create a room in .mailbag
+  mailbag agent add alice bob               # register two agents
+  mailbag install claude --agent alice      # connect Claude Code as alice
+  mailbag send bob 'hello' --as alice       # send a message from alice to bob
+  mailbag read --as bob                     # show bob's oldest unread message
+  mailbag ask bob 'which port?' --as alice  # send a question and wait
+  mailbag run                               # deliver until Ctrl-C
 
-Nothing needs a router: without one, whoever sends, reads or waits routes. Nor
-the program: write {\"to\": \"bob\", \"body\": \"hello\"} into outbox/alice/x.json.
+`mailbag help COMMAND` shows a command's options and examples.
 
-Exit status: 0 done, 1 trouble, 2 usage, 3 not found, 4 timeout, 65 bad data,
-75 try again later.";
+The daemon is optional: commands that send, read or wait also deliver. An agent
+without this program writes {\"to\": \"bob\", \"body\": \"hello\"} to outbox/alice/x.json.
+
+Exit status: 0 success, 1 error, 2 usage, 3 not found, 4 timeout, 65 bad data,
+75 temporary failure: try again later.";
 
 /// Mail for AI agents, in plain files
 ///
-/// An agent drops a JSON file into its outbox; mailbag checks it, works out who it is for, and puts one copy into each
-/// recipient's inbox: once, whole, and even across a crash.
+/// An agent writes a JSON file to its outbox. mailbag validates the file, resolves the recipients, and delivers one copy
+/// to each inbox: exactly once, also across a crash.
 #[derive(Debug, Parser)]
 #[command(name = "mailbag", version, after_help = EXAMPLES, max_term_width = 100)]
-#[command(subcommand_required = true, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 pub(super) struct Cli {
     #[command(flatten)]
     pub(super) global: Global,
@@ -39,50 +38,41 @@ pub(super) struct Cli {
     pub(super) command: Command,
 }
 
-/// What to do.
-#[derive(Debug, Subcommand)]
-pub(super) enum Command {
-    Init(init::Args),
-    Agent(agent::Args),
-    Send(send::Args),
-    Ack(ack::Args),
-    Trace(trace::Args),
-    Inbox(inbox::Args),
-    Read(read::Args),
-    Wait(wait::Args),
-    Ask(ask::Args),
-    Follow(follow::Args),
-    Take(take::Args),
-    Done(done::Args),
-    Reply(reply::Args),
-    Thread(thread::Args),
-    List(list::Args),
-    Search(search::Args),
-    Channel(channel::Args),
-    Topic(topic::Args),
-    Install(install::Args),
-    Uninstall(uninstall::Args),
-    Join(join::Args),
-    Who(who::Args),
-    Explain(explain::Args),
-    Share(share::Args),
-    Exec(exec::Args),
-    Check(check::Args),
-    Watch(watch::Args),
-    Rejected(rejected::Args),
-    Status(status::Args),
-    Trust(trust::Args),
-    Doctor(doctor::Args),
-    Log(log::Args),
-    Archive(archive::Args),
-    Backup(backup::Args),
-    Run(run::Args),
-    Settings(settings::Args),
-    Schema(schema::Args),
-    Helper(helper::Args),
-    Hook(hook::Args),
-    Mcp(mcp::Args),
-    Demo(demo::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+impl Cli {
+    /// Reads the words of a command line.
+    pub(super) fn read(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+        Cli::from_arg_matches(&command().try_get_matches_from(words)?)
+    }
+}
+
+/// The whole command line, for parsing, man pages and completions.
+pub fn command() -> clap::Command {
+    let command = Cli::command();
+    let page = page(&command);
+    command.help_template(page)
+}
+
+/// The commands under the headings of their groups, each with its line of help.
+pub(super) fn groups(command: &clap::Command) -> impl Iterator<Item = (&'static str, Vec<(&'static str, String)>)> {
+    let line = |name: &&'static str| {
+        let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+        (*name, about.map(ToString::to_string).unwrap_or_default())
+    };
+    GROUPS.iter().map(move |(heading, names)| (*heading, names.iter().map(line).collect()))
+}
+
+/// The template of the first page of help: clap has no groups of commands.
+fn page(command: &clap::Command) -> String {
+    let styles = command.get_styles();
+    let paint = |style: &Style, text: &str| format!("{style}{text}{style:#}");
+    let mut page = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or(0);
+    for (heading, lines) in groups(command) {
+        page += &format!("\n{}\n", paint(styles.get_header(), &format!("{heading}:")));
+        for (name, about) in lines {
+            let blanks = " ".repeat(width - name.len());
+            page += &format!("  {}{blanks}  {about}\n", paint(styles.get_literal(), name));
+        }
+    }
+    page + &format!("\n{}\n{{options}}{{after-help}}", paint(styles.get_header(), "Options:"))
 }

@@ -1,4 +1,4 @@
-//! What every command is given: the room, the output, and who is asking.
+//! What every command gets: the room, the output, and the identity of the caller.
 
 use crate::base::error::{Doing, Result};
 use crate::cli::show::output::Output;
@@ -8,28 +8,64 @@ use std::path::PathBuf;
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub(super) struct Global {
-    /// The room; else .mailbag here or in the nearest directory above
+    /// Room directory; default: .mailbag here or in the nearest parent directory
     #[arg(long, global = true, value_name = "DIR", env = "MAILBAG_ROOM", hide_env_values = true)]
     pub(super) room: Option<PathBuf>,
-    /// Data and errors as JSON
+    /// JSON for output and errors
     #[arg(long, global = true)]
     pub(super) json: bool,
-    /// Say more (twice: everything)
+    /// Log of what the command does; twice for every detail
     #[arg(short, long, global = true, action = clap::ArgAction::Count, conflicts_with = "quiet")]
     pub(super) verbose: u8,
-    /// Print only data and errors
+    /// Output without notes and confirmations
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
 }
 
-/// What every command is given.
+/// The option that says for which agent a command runs. Commands for which another default holds say so with `mut_arg`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Identity {
+    /// Agent that runs the command; default: your session's agent, MAILBAG_AGENT, MAOS_AGENT_ID, or the human at a terminal
+    #[arg(long = "as", value_name = "AGENT")]
+    agent: Option<String>,
+}
+
+impl Identity {
+    /// The name after `--as`.
+    pub(super) fn given(&self) -> Option<&str> {
+        self.agent.as_deref()
+    }
+
+    /// The caller. Output to a terminal means that a person runs the command: programs run others with a pipe there.
+    pub(super) fn who(&self, cx: &Context) -> Result<Who> {
+        cx.who(self.given())
+    }
+
+    /// The id of the agent whose mail is meant.
+    pub(super) fn mailbox(&self, cx: &Context, room: &Room) -> Result<String> {
+        let who = self.who(cx)?;
+        mailbox(room, &room.registry()?, &who.name, Some(who.source))
+    }
+
+    /// The id of the agent that looks. Without an identity the caller sees everything, as the human does.
+    pub(super) fn looker(&self, cx: &Context, room: &Room) -> Result<Option<String>> {
+        let who = match self.who(cx) {
+            Ok(who) => who,
+            Err(_) if self.agent.is_none() => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        mailbox(room, &room.registry()?, &who.name, Some(who.source)).map(Some)
+    }
+}
+
+/// What every command gets.
 pub(super) struct Context {
     asked: Option<PathBuf>,
     /// Where everything is printed.
     pub(super) out: Output,
-    /// How often `-v` was given.
+    /// The number of `-v` options.
     pub(super) verbose: u8,
 }
 
@@ -39,7 +75,7 @@ impl Context {
         Context { asked, out: Output::new(global.json, global.quiet), verbose: global.verbose }
     }
 
-    /// The room that was asked for, or the one that stands here or above.
+    /// The room of `--room`, or the one found here or in a parent directory.
     pub(super) fn room(&self) -> Result<Room> {
         Room::open(&room::find(self.asked.as_deref(), &here()?)?)
     }
@@ -49,38 +85,24 @@ impl Context {
         self.asked.clone()
     }
 
-    /// Who is asking. Standard output tells whether a person is: programs run others with a pipe there.
+    /// The caller, by a name that was given or by the session and the environment.
     pub(super) fn who(&self, asked: Option<&str>) -> Result<Who> {
         identity::who(asked, || self.room(), self.out.is_terminal())
     }
 
-    /// What waits is not routed by a command that waits for mail: somebody has to know.
+    /// Warns that a command that waits for mail can't deliver meanwhile.
     pub(super) fn trouble(&self, e: &crate::base::error::Error) {
-        self.out.warn(&format!("what waits is not routed: {e}"));
+        self.out.warn(&format!("cannot deliver pending messages: {e}"));
     }
 
-    /// Who looks, by id: an agent sees its own mail; the human, and who gives no name, sees all.
-    pub(super) fn looker(&self, asked: Option<&str>, room: &Room) -> Result<Option<String>> {
-        let who = match identity::who(asked, || self.room(), self.out.is_terminal()) {
-            Ok(who) => who,
-            Err(_) if asked.is_none() => return Ok(None),
-            Err(e) => return Err(e),
-        };
-        mailbox(room, &room.registry()?, &who.name, Some(who.source)).map(Some)
-    }
-
-    /// As [`Context::route`], but begins no pass if nothing waits.
+    /// As [`Context::route`], but starts no pass if no message is pending.
     pub(super) fn route_waiting(&self, room: &Room) {
-        if let Err(e) = crate::commands::send::route_waiting(room) {
-            self.out.warn(&format!("what waits was not routed: {e}"));
-        }
+        let _ = crate::commands::send::route_waiting(room).inspect_err(|e| self.trouble(e));
     }
 
-    /// Routes what waits, so that what is shown is fresh. That it fails is told, and hinders nobody from reading.
+    /// Delivers pending messages, so that the output is up to date. A failure is a warning: reading goes on.
     pub(super) fn route(&self, room: &Room) {
-        if let Err(e) = crate::commands::send::route(room) {
-            self.out.warn(&format!("what waits was not routed: {e}"));
-        }
+        let _ = crate::commands::send::route(room).inspect_err(|e| self.trouble(e));
     }
 }
 

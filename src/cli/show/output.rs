@@ -96,8 +96,47 @@ impl Output {
         if self.quiet { Ok(()) } else { self.line(text) }
     }
 
+    /// A report: as one JSON document with `--json`, else as `text` prints it.
+    pub(crate) fn show<T: Serialize + ?Sized>(
+        &mut self,
+        report: &T,
+        text: impl FnOnce(&mut Output) -> Result<()>,
+    ) -> Result<()> {
+        if self.json { self.json(report) } else { text(self) }
+    }
+
+    /// A list: as a JSON array with `--json`, else item by item as `row` prints it. An empty list prints `none`, if
+    /// that says something.
+    pub(crate) fn list<T: Serialize>(
+        &mut self,
+        items: impl Iterator<Item = Result<T>>,
+        none: &str,
+        mut row: impl FnMut(&mut Output, T) -> Result<()>,
+    ) -> Result<()> {
+        if self.json {
+            return self.json_list(items);
+        }
+        let mut is_empty = true;
+        for item in items {
+            is_empty = false;
+            row(self, item?)?;
+        }
+        if is_empty && !none.is_empty() {
+            self.note(none);
+        }
+        Ok(())
+    }
+
+    /// An item of a list that may have no end: one line of JSON with `--json`, else as `line` writes it.
+    pub(crate) fn item(&mut self, json: impl FnOnce() -> String, line: impl FnOnce(&Output) -> String) -> Result<()> {
+        match self.json {
+            true => self.json_text(&json()),
+            false => self.line(line(self)),
+        }
+    }
+
     /// Data as one JSON document: indented for a person, short for a program.
-    pub(crate) fn json(&mut self, data: &impl Serialize) -> Result<()> {
+    pub(crate) fn json<T: Serialize + ?Sized>(&mut self, data: &T) -> Result<()> {
         let text = match self.terminal {
             true => serde_json::to_string_pretty(data),
             false => serde_json::to_string(data),

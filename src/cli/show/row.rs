@@ -1,4 +1,4 @@
-//! A message in one line of a terminal: number, local time, who, type and subject, in colour, and no wider than it is.
+//! A message in one line of a terminal: number, local time, sender, type and subject, in colour, cut to the width.
 
 use super::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
 use crate::base::clock::Stamp;
@@ -11,7 +11,7 @@ use chrono::{Datelike, Local};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// What stands in the line.
+/// The cells of the line.
 pub(crate) struct Row {
     seq: Option<u64>,
     at: String,
@@ -23,7 +23,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Of a piece of unread mail.
+    /// The row of an unread message.
     pub(crate) fn of_mail(mail: &Mail) -> Row {
         let about = mail.problem.as_ref().map(|problem| format!("{}: {problem}", mail.file.display()));
         let about = about.or_else(|| mail.subject.clone()).or_else(|| mail.preview.clone()).unwrap_or_default();
@@ -38,7 +38,7 @@ impl Row {
         }
     }
 
-    /// Of a message of the log, with who got it.
+    /// The row of a message of the log, with its recipients.
     pub(crate) fn of_past(past: &Past, to: &str) -> Row {
         Row {
             seq: Some(past.seq),
@@ -51,11 +51,11 @@ impl Row {
         }
     }
 
-    /// Prints it, cut where the terminal ends.
+    /// Prints the row, cut at the width of the terminal.
     pub(crate) fn print(&self, out: &mut Output) -> Result<()> {
         const WHO: usize = 16;
         const KIND: usize = 9;
-        let seq = self.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
+        let seq = self.seq.map_or_else(|| "-".to_owned(), |seq| format!("#{seq}"));
         let kind = format!("{}{}", self.kind, if self.waits { "?" } else { "" });
         let about = match self.priority.as_str() {
             "urgent" => RED,
@@ -83,7 +83,7 @@ impl Row {
     }
 }
 
-/// When it was accepted, where the person is: today's time, this year's day, or the whole date; all of one width.
+/// The accept time in the local zone: a time of today, a day of this year, or a date, all of one width.
 fn local(at: &str) -> String {
     let Some(at) = Stamp::parse(at) else { return format!("{:>12}", "-") };
     let (at, now) = (at.date_time().with_timezone(&Local), Stamp::now().date_time().with_timezone(&Local));
@@ -95,7 +95,7 @@ fn local(at: &str) -> String {
     format!("{:>12}", at.format(form).to_string())
 }
 
-/// The beginning of a text that is no wider than this, by what a reader takes for a letter.
+/// The beginning of a text that is no wider than this, cut between graphemes.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! `mailbag agent …`
+//! `mailbag agent`: registers, shows, changes and removes agents.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
@@ -18,8 +18,8 @@ Examples:
   mailbag agent set alice --status busy
   mailbag agent retire alice
 
-registry.json may be edited by hand as well; a router that runs takes a valid
-change within two seconds.";
+The agents are in registry.json, which you can also edit by hand. A running
+router applies a valid change within two seconds.";
 
 const ADD_EXAMPLES: &str = "\
 Examples:
@@ -27,18 +27,18 @@ Examples:
   mailbag agent add agent_writer_1 --role writer --name Sintra
   mailbag agent add dave --capability has-telegram,web --topic releases
 
-Lists take one value each time, or several with commas.";
+Repeat --capability and --topic for several values, or separate them by commas.";
 
 const SET_EXAMPLES: &str = "\
 Examples:
   mailbag agent set alice --role reviewer --status online
-  mailbag agent set alice --capability ''          no capabilities any more
+  mailbag agent set alice --capability ''   # remove all capabilities
 
-An empty value takes a field away; a list is replaced as a whole.";
+An empty value removes the field. A list is replaced as a whole.";
 
-/// Register agents, change them, look at them
+/// Register, show, change and remove agents
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -46,10 +46,10 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Register agents, and make their outboxes and inboxes
+    /// Register agents and create their outboxes and inboxes
     #[command(after_help = ADD_EXAMPLES)]
     Add {
-        /// Ids: letters, digits and . _ -, at most 64
+        /// New ids: up to 64 letters, digits and . _ -
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
         #[command(flatten)]
@@ -58,82 +58,82 @@ enum Verb {
     /// Show one agent
     #[command(after_help = "Example:\n  mailbag agent show Sintra --json")]
     Show {
-        /// An id or a display name
+        /// Agent, by id or display name
         id: String,
     },
     /// List agents
     #[command(after_help = "Example:\n  mailbag agent list --role engineer --status online")]
     List {
-        /// Only those of this role
+        /// Only agents with this role
         #[arg(long)]
         role: Option<String>,
-        /// Only those that have this capability
+        /// Only agents with this capability
         #[arg(long, value_name = "NAME")]
         capability: Option<String>,
-        /// Only those of this status
+        /// Only agents with this status
         #[arg(long, value_parser = parse_status)]
         status: Option<Status>,
     },
     /// Change an agent's fields
     #[command(after_help = SET_EXAMPLES)]
     Set {
-        /// An id or a display name
+        /// Agent, by id or display name
         id: String,
         #[command(flatten)]
         fields: FieldArgs,
     },
-    /// Let nobody write to an agent any more; its mail stays
+    /// Reject new messages to an agent, and keep its mail
     #[command(
-        after_help = "Example:\n  mailbag agent retire alice\n\n`mailbag agent set alice --status offline` takes it back."
+        after_help = "Example:\n  mailbag agent retire alice\n\n`mailbag agent set alice --status offline` undoes it."
     )]
     Retire {
-        /// An id or a display name
+        /// Agent, by id or display name
         id: String,
     },
-    /// Take an agent out of the registry; its mail stays on disk
+    /// Remove an agent from the registry, and keep its mail
     #[command(after_help = "Example:\n  mailbag agent remove alice --force")]
     Remove {
-        /// An id or a display name
+        /// Agent, by id or display name
         id: String,
-        /// Even if it has unread mail, or mail that was not routed yet
+        /// Removal even if the agent has unread or pending messages
         #[arg(long)]
         force: bool,
     },
-    /// How many agents each role has
+    /// Count the agents of each role
     #[command(after_help = "Example:\n  mailbag agent roles")]
     Roles,
 }
 
 #[derive(Debug, clap::Args)]
 struct FieldArgs {
-    /// What it does, such as engineer
+    /// Role, such as engineer
     #[arg(long)]
     role: Option<String>,
-    /// Its display name, at most 12 letters; auto takes the next free one
+    /// Display name, at most 12 letters; auto picks the next free name
     #[arg(long)]
     name: Option<String>,
-    /// Which of several alike it is
+    /// Instance, to tell several agents of one role apart
     #[arg(long)]
     instance: Option<String>,
-    /// What it is there for
+    /// Purpose of the agent
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// What it can do, for `cap:NAME`
+    /// Capabilities, for the address cap:NAME
     #[arg(long = "capability", value_name = "NAME", value_delimiter = ',')]
     capabilities: Option<Vec<String>>,
-    /// What it follows, for `#NAME`
+    /// Subscribed topics, for the address #NAME
     #[arg(long = "topic", value_name = "NAME", value_delimiter = ',')]
     topics: Option<Vec<String>>,
-    /// The system user that must own what it drops
+    /// System user that must own the files in its outbox
     #[arg(long)]
     uid: Option<u32>,
-    /// Who is told when it is stuck
+    /// Agent that gets a notice when this agent is stale
     #[arg(long, value_name = "AGENT")]
     supervisor: Option<String>,
-    /// How it is woken when mail comes: claude, codex, nobody, or a program as a JSON array
+    /// Wake method for new mail: claude, codex, nobody, or a program as a JSON array
     #[arg(long, value_name = "HOW", value_parser = Wake::parse)]
     wake: Option<Wake>,
-    /// online, idle, busy, offline, retired or unknown
+    /// Status: online, idle, busy, offline, retired or unknown
     #[arg(long, value_parser = parse_status)]
     status: Option<Status>,
 }
@@ -143,33 +143,25 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     match args.verb {
         Verb::Add { ids, fields } => {
             let added = agent::add(&room, &ids, &fields.into())?;
-            if cx.out.json {
-                cx.out.json(&added)?;
-            } else {
-                for agent in &added {
-                    let name = agent.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-                    cx.out.done(format!("added {}{name}", agent.id))?;
-                }
-            }
+            cx.out.list(added.into_iter().map(Ok), "", |out, agent| {
+                let name = agent.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+                out.done(format!("added {}{name}", agent.id))
+            })?;
         }
         Verb::List { role, capability, status } => {
             let agents = agent::list(&room, &Filter { role, capability, status })?;
-            if cx.out.json { cx.out.json(&agents)? } else { list(&agents, cx)? }
+            table::list(&mut cx.out, agents, "no matching agents", row)?;
         }
         Verb::Roles => {
             let roles = agent::roles(&room)?;
-            if cx.out.json {
-                cx.out.json(&roles)?;
-            } else {
-                let rows = roles.into_iter().map(|(role, count)| vec![role, count.to_string()]);
-                table::print(&mut cx.out, &rows.collect::<Vec<_>>())?;
-            }
+            let rows = roles.iter().map(|(role, count)| vec![role.clone(), count.to_string()]);
+            cx.out.show(&roles, |out| table::print(out, &rows.collect::<Vec<_>>()))?;
         }
         Verb::Show { id } => show(&agent::show(&room, &id)?, &room, cx)?,
         Verb::Set { id, fields } => {
             let agent = agent::set(&room, &id, &fields.into())?;
             changed("changed", &agent, cx)?;
-            say_unless_agreed(&agent, &room, cx)?;
+            note_unless_trusted(&agent, &room, cx)?;
         }
         Verb::Retire { id } => changed("retired", &agent::retire(&room, &id)?, cx)?,
         Verb::Remove { id, force } => changed("removed", &agent::remove(&room, &id, force)?, cx)?,
@@ -177,23 +169,20 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn list(agents: &[Agent], cx: &mut Context) -> Result<()> {
-    let row = |agent: &Agent| {
-        let lists = agent.capabilities.iter().map(|c| format!("cap:{c}"));
-        let lists: Vec<String> = lists.chain(agent.topics.iter().map(|t| format!("#{t}"))).collect();
-        let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
-        let status = agent.status.as_str().to_owned();
-        vec![agent.id.to_string(), or_dash(&agent.role), or_dash(&agent.name), status, lists.join(" ")]
-    };
-    table::print(&mut cx.out, &agents.iter().map(row).collect::<Vec<_>>())
+fn row(agent: &Agent) -> Vec<String> {
+    let lists = agent.capabilities.iter().map(|c| format!("cap:{c}"));
+    let lists: Vec<String> = lists.chain(agent.topics.iter().map(|t| format!("#{t}"))).collect();
+    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
+    let status = agent.status.as_str().to_owned();
+    vec![agent.id.to_string(), or_dash(&agent.role), or_dash(&agent.name), status, lists.join(" ")]
 }
 
-/// What an agent's session set was agreed to by nobody.
-fn say_unless_agreed(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
+/// A wake program that an agent's session set still needs a person's consent.
+fn note_unless_trusted(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
     if agent.wake.as_ref().map_or(Ok(true), |wake| room.agrees(wake))? {
         return Ok(());
     }
-    cx.out.note(&format!("{} is not woken before a person agrees to the program: `mailbag trust`", agent.id));
+    cx.out.note(&format!("{} is not woken until a person trusts the program: run `mailbag trust`", agent.id));
     Ok(())
 }
 
@@ -203,33 +192,28 @@ fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
         let agreed = room.agrees(wake).inspect_err(|e| cx.out.warn(&e.to_string()));
         fields.insert("wake_agreed".into(), agreed.unwrap_or(false).into());
     }
-    if cx.out.json {
-        return cx.out.json(&fields);
-    }
-    let rows = fields.into_iter().map(|(key, value)| {
+    let rows = fields.iter().map(|(key, value)| {
         let text = match value {
-            serde_json::Value::String(text) => text,
+            serde_json::Value::String(text) => text.clone(),
             serde_json::Value::Array(items) => {
                 items.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", ")
             }
             other => other.to_string(),
         };
-        vec![sanitize::line(&key).into_owned(), sanitize::line(&text).into_owned()]
+        vec![sanitize::line(key).into_owned(), sanitize::line(&text).into_owned()]
     });
-    table::print(&mut cx.out, &rows.collect::<Vec<_>>())
+    let rows: Vec<Vec<String>> = rows.collect();
+    cx.out.show(&fields, |out| table::print(out, &rows))
 }
 
 fn changed(verb: &str, agent: &Agent, cx: &mut Context) -> Result<()> {
-    match cx.out.json {
-        true => cx.out.json(agent),
-        false => cx.out.done(format!("{verb} {}", agent.id)),
-    }
+    cx.out.show(agent, |out| out.done(format!("{verb} {}", agent.id)))
 }
 
 fn parse_status(word: &str) -> Result<Status, String> {
     let known = Status::parse(word).or_else(|| (word == Status::Unknown.as_str()).then_some(Status::Unknown));
     let words = || Status::ALL.map(Status::as_str).join(", ");
-    known.ok_or_else(|| format!("write one of {}, unknown", words()))
+    known.ok_or_else(|| format!("expected one of {}, unknown", words()))
 }
 
 impl From<FieldArgs> for Fields {

@@ -1,7 +1,8 @@
-//! `mailbag archive`
+//! `mailbag archive`: packs old files of the room and old segments of the log.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
+use crate::base::text::count;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::commands::archive::{self, Kindly, Progress, Report};
@@ -14,25 +15,26 @@ Examples:
   mailbag archive --older-than 7d
   zstdcat .mailbag/archive/2026-11/sent-*.zst | jq -j 'select(.path == \"sent/alice/7~x.json\").content'
 
-Packs old files of sent/, rejected/, inbox/*/seen/ and inbox/*/expired/, and whole
-segments of the log, into archive/YYYY-MM/; large shared texts are compressed where
-they stand, as NAME.zst. Unread mail and mail that somebody
-has taken stay. The router may run, and every command reads what is archived of
-the log as if it stood in log/. Killed at any time, it loses nothing, and the
-next run finishes. Made for cron: silent with --quiet, and exit status 75 when
-another one is at work.";
+Packs old files of sent/, rejected/, inbox/*/seen/ and inbox/*/expired/ and whole
+segments of the log into archive/YYYY-MM/. Compresses large shared text files in
+place, as NAME.zst. Unread and leased messages stay.
 
-/// How long it runs before it tells how far it is, and then between two times that it does.
+The router may run meanwhile. All commands also read the archived part of the
+log. If the command is killed, nothing is lost and the next run completes the
+work. For cron: --quiet prints only errors, and exit status 75 means that another
+`mailbag archive` is running.";
+
+/// Time before the first report of the progress, and four times the time between reports.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Pack old mail and old log segments
+/// Archive old messages and log segments
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Pack what is at least this old: 7d, 12h, 30m, or from before an instant
+    /// Minimum age, such as 7d, 12h or 30m, or an instant
     #[arg(long, value_name = "TIME")]
     older_than: String,
-    /// Say what would be packed, and change nothing
+    /// Report of what would be packed, without changes
     #[arg(long)]
     dry_run: bool,
 }
@@ -63,30 +65,26 @@ fn show(report: &Report, older_than: &str, done: bool, cx: &mut Context) -> Resu
         return Ok(());
     }
     if report.finished > 0 {
-        cx.out.line(format!("removed {} that a run before this one had packed", files(report.finished)))?;
+        cx.out.line(format!("removed {} that an earlier run had packed", count(report.finished, "file")))?;
     }
     for kindly in &report.packed {
         cx.out.line(line(kindly, report.dry_run))?;
     }
     for left in &report.left {
-        cx.out.note(&format!("left alone: {}: {}", sanitize::line(&left.path.to_string_lossy()), left.why));
+        cx.out.note(&format!("skipped: {}: {}", sanitize::line(&left.path.to_string_lossy()), left.why));
     }
     if report.left_more > 0 {
-        cx.out.note(&format!("left alone: {} more", report.left_more));
+        cx.out.note(&format!("skipped: {} more", report.left_more));
     }
     if done && report.packed.is_empty() && report.finished == 0 {
-        cx.out.line(format!("nothing to archive is older than {older_than}"))?;
+        cx.out.line(format!("nothing to archive older than {older_than}"))?;
     }
     Ok(())
 }
 
-fn line(Kindly { kind, files: count, bytes, packed_bytes, packs }: &Kindly, dry_run: bool) -> String {
+fn line(Kindly { kind, files, bytes, packed_bytes, packs }: &Kindly, dry_run: bool) -> String {
     let verb = if dry_run { "would pack" } else { "packed" };
-    let what = match (*kind, count) {
-        ("log", 1) => "1 segment".to_owned(),
-        ("log", n) => format!("{n} segments"),
-        (_, &n) => files(n),
-    };
+    let what = count(*files, if *kind == "log" { "segment" } else { "file" });
     let to = match packs.as_slice() {
         [] => String::new(),
         [one] => format!(", {}", one.display()),
@@ -95,15 +93,11 @@ fn line(Kindly { kind, files: count, bytes, packed_bytes, packs }: &Kindly, dry_
     format!("{verb} {kind}: {what}, {} to {}{to}", size(*bytes), size(*packed_bytes))
 }
 
-fn files(count: u64) -> String {
-    if count == 1 { "1 file".into() } else { format!("{count} files") }
-}
-
 /// Bytes as a person reads them.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
-        return format!("{bytes} bytes");
+        return count(bytes, "byte");
     }
     let mut size = bytes as f64 / 1024.0;
     let mut unit = 0;

@@ -1,10 +1,10 @@
-//! `mailbag ask`
+//! `mailbag ask`: sends a question and waits for the answers.
 
 use super::read;
 use super::send::{Fields, words};
 use crate::base::error::{Error, Result};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Identity};
 use crate::cli::show::waiting;
 use crate::commands::ask::{self, Question, Reply};
 use crate::commands::read as reading;
@@ -22,30 +22,29 @@ Examples:
   mailbag ask any_engineer 'who can review?' --timeout 10m
   mailbag ask all_engineers 'is your branch merged?' --all --timeout 5m
 
-Addresses and body as with `mailbag send`. An answer is mail from somebody who
-was asked that names the question in in_reply_to or refs, or stands in its
-thread; `mailbag reply ID 8080` makes one. It is shown, and
-marked as read. Without --all the first one is enough. Exit status 4 says that
-answers are missing, and standard error whose; those that come later are mail
-like any other.";
+Addresses and body are written as for `mailbag send`. An answer is a message from
+a recipient of the question that names the question in in_reply_to or refs, or
+belongs to its thread; `mailbag reply ID 8080` writes one. Answers are shown and
+marked as read. Without --all, the command ends at the first answer. Exit status
+4 means that answers are missing; standard error names the agents. Later answers
+arrive as ordinary messages.";
 
-/// Ask, and wait for the answer
+/// Send a question and wait for the answer
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = "mailbag ask [OPTIONS] <ADDRESS>... [BODY|-]")]
 pub(crate) struct Args {
     /// Addresses, then the body
     #[arg(required = true, value_name = "ADDRESS... BODY")]
     words: Vec<String>,
-    /// Who asks; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
-    #[arg(long = "as", value_name = "AGENT")]
-    sender: Option<String>,
-    /// How long to wait: 500ms, 30s, 5m, 1h
+    #[command(flatten)]
+    identity: Identity,
+    /// Timeout: 500ms, 30s, 5m, 1h
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = waiting::span)]
     timeout: Duration,
-    /// Wait for an answer of everybody who was asked
+    /// Wait for an answer from every recipient
     #[arg(long)]
     all: bool,
-    /// The conversation it belongs to
+    /// Conversation of the question
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
     #[command(flatten)]
@@ -54,7 +53,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (timeout, all) = (args.timeout, args.all);
-    let who = cx.who(args.sender.as_deref())?;
+    let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let asker = mailbox(&room, &room.registry()?, &who.name, Some(who.source)).unwrap_or_else(|_| who.name.clone());
     let draft = draft(args)?;
@@ -81,7 +80,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Waited::Signal(signal) => waiting::end_by(signal, waiter),
         Waited::TimedOut => {
             let what = format!("no answer to {} from {}", question.sent.id, missing.join(", "));
-            Err(waiting::too_late(&what, timeout, format!("`mailbag wait --as {asker}` waits on")))
+            Err(waiting::too_late(&what, timeout, format!("wait longer with `mailbag wait --as {asker}`")))
         }
         Waited::Found(_) => Ok(Exit::Ok),
     }
@@ -131,6 +130,8 @@ fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Cont
 fn draft(args: Args) -> Result<Draft> {
     let (to, body) = words(args.words);
     let body_is_last_word = body.as_deref().is_some_and(|word| word != "-");
-    let draft = args.fields.draft(body, "write the question after the addresses, or pipe it, or give --subject")?;
+    let draft = args
+        .fields
+        .draft(body, "write the question after the addresses, pipe it to standard input, or give --subject")?;
     Ok(Draft { to, body_is_last_word, thread: args.thread, ..draft })
 }

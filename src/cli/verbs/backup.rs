@@ -1,7 +1,8 @@
-//! `mailbag backup`
+//! `mailbag backup`: copies a room that is in use.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
+use crate::base::text::count;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::commands::backup::{Report, backup};
@@ -12,19 +13,19 @@ Examples:
   mailbag backup /backup/team-2026-11-21
   mailbag --room /srv/team backup /backup/team --json
 
-The room may be in use: a router that runs stands still between two batches
-until the copy is done, and mail dropped meanwhile is routed afterwards. A
-plain `cp -a` of a room in use lacks mail.
+A running router pauses between two batches until the copy is complete, and
+delivers messages that arrive meanwhile afterwards. A plain `cp -a` of a room in
+use can miss messages.
 
-To restore, stop the router, put the copy in the room's place, and run
-`mailbag init --adopt` there. Exit status 75 says that `mailbag archive` is at
-work.";
+To restore, stop the router, move the copy to the room's place, and run
+`mailbag init --adopt` there. Exit status 75 means that `mailbag archive` is
+running.";
 
 /// Copy the room while it is in use
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Directory of the copy, new or empty
+    /// Directory for the copy, new or empty
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     dir: PathBuf,
 }
@@ -37,11 +38,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let Report { room, backup, files, bytes, left } = report;
-    let text = format!("copied {} to {}: {files} files, {bytes} bytes", room.display(), backup.display());
+    let text = format!(
+        "copied {} to {}: {}, {}",
+        room.display(),
+        backup.display(),
+        count(files, "file"),
+        count(bytes, "byte")
+    );
     cx.out.line(sanitize::line(&text))?;
     cx.out.flush()?;
     for one in left {
-        cx.out.warn(&format!("{} was left out: {}", one.path.display(), one.why));
+        cx.out.warn(&format!("skipped {}: {}", one.path.display(), one.why));
     }
     Ok(Exit::Ok)
 }

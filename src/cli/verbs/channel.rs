@@ -1,7 +1,7 @@
-//! `mailbag channel`
+//! `mailbag channel`: lists channels and shows their messages.
 
-use super::inbox::to_the_second;
 use crate::base::error::{Error, Result};
+use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::Context;
@@ -21,14 +21,14 @@ Examples:
   mailbag channel show main --last 20
   mailbag channel watch main
 
-A conversation is a file, channels/NAME/messages.ndjson, one line a message;
-tail -f does as well. With --json, its lines as they stand there.";
+A channel is a file, channels/NAME/messages.ndjson, with one line per message:
+`tail -f` works too. --json prints the lines of the file.";
 
 const LIST_HELP: &str = "\
 Example:
   mailbag channel list --json
 
-Each line: the channel, how many messages it has, and when the last came (UTC).";
+Columns: channel, number of messages, time of the last message (UTC).";
 
 const SHOW_HELP: &str = "\
 Examples:
@@ -40,12 +40,12 @@ Examples:
   mailbag channel watch main
   mailbag channel watch main --last 0 --json | while read -r line; do ...; done
 
-Goes on until Ctrl-C, or until nobody reads its output any more. Without a
-router it routes what is there, too.";
+Runs until Ctrl-C or until the reader of its output ends. If no router runs, this
+command delivers pending messages.";
 
-/// Show conversations
+/// List channels and show their messages
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -56,23 +56,23 @@ enum Verb {
     /// List the channels
     #[command(after_help = LIST_HELP)]
     List,
-    /// Show what was said in a channel
+    /// Show the messages of a channel
     #[command(after_help = SHOW_HELP)]
     Show {
-        /// The channel
+        /// Channel
         #[arg(value_name = "NAME")]
         channel: String,
-        /// Only the last so many messages
+        /// Number of messages, the newest
         #[arg(long, value_name = "N")]
         last: Option<usize>,
     },
-    /// Show what is being said in a channel, as it comes
+    /// Show new messages of a channel as they arrive
     #[command(after_help = WATCH_HELP)]
     Watch {
-        /// The channel
+        /// Channel
         #[arg(value_name = "NAME")]
         channel: String,
-        /// Begin with the last so many messages
+        /// Number of older messages to start with
         #[arg(long, value_name = "N", default_value_t = 10)]
         last: usize,
     },
@@ -96,25 +96,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn list(room: &Room, cx: &mut Context) -> Result<()> {
-    let channels = channel::list(room)?;
-    if cx.out.json {
-        return cx.out.json(&channels);
-    }
-    if channels.is_empty() {
-        cx.out.note("nothing was said yet");
-    }
-    let row = |channel: &channel::Channel| {
+    table::list(&mut cx.out, channel::list(room)?, "no channels yet", |channel| {
         let last = channel.last.as_deref().map(to_the_second).unwrap_or_else(|| "-".into());
         vec![channel.channel.clone(), channel.messages.to_string(), sanitize::line(&last).into_owned()]
-    };
-    table::print(&mut cx.out, &channels.iter().map(row).collect::<Vec<_>>())
+    })
 }
 
 fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()> {
     let (mut conversation, is_there) = channel::follow(room, channel)?;
     let ends = listen_for_the_end()?;
     if !is_there {
-        cx.out.note(&format!("nothing was said in {channel} yet"));
+        cx.out.note(&format!("no messages in {channel} yet"));
     }
     conversation.last(last, &mut |line| show(line, cx))?;
     let mut routed = Instant::now();
@@ -125,7 +117,7 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()
             _ => return Ok(()),
         }
         if routed.elapsed() >= limits::SWEEP_UNTRUSTED {
-            // It was told at the start if this can't be done.
+            // The pass at the start has already reported a failure.
             let _ = send::route(room);
             routed = Instant::now();
         }
@@ -133,7 +125,7 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()
     }
 }
 
-/// A signal that comes when the command is to end.
+/// Gets a message when a signal asks the command to end.
 fn listen_for_the_end() -> Result<Receiver<()>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
@@ -142,7 +134,7 @@ fn listen_for_the_end() -> Result<Receiver<()>> {
     let (end, ends) = channel();
     let listen = move || {
         signals.forever().next();
-        // Whoever listened may have ended by itself.
+        // The receiver is gone if the command has ended by itself.
         let _ = end.send(());
     };
     std::thread::Builder::new().name("signals".into()).spawn(listen).map_err(cannot)?;
@@ -164,7 +156,7 @@ fn show(line: &str, cx: &mut Context) -> Result<()> {
     frame::text(&mut cx.out, text("content"), frame::INDENT)
 }
 
-/// Who said it to whom, and when.
+/// The time, sender, recipients, type and number of a message.
 fn head(said: &Said, cx: &Context) -> String {
     let text = |field: &str| said.value.get(field).and_then(Value::as_str).unwrap_or_default();
     let at = said.accepted_at().map(to_the_second).unwrap_or_default();

@@ -1,38 +1,37 @@
-//! `mailbag check`
+//! `mailbag check`: validates messages without sending them.
 
 use super::send;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::Context;
-use crate::cli::show::output::{BOLD, RED};
+use crate::cli::context::{Context, Identity};
+use crate::cli::show::output::{BOLD, Output, RED};
 use crate::commands::check::{self, Checked, Input};
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag check message.json
-  mailbag check 'drafts/*.json' --as alice       recipients are looked up, too
-  mailbag check turn.ndjson --as alice           each line of it
+  mailbag check 'drafts/*.json' --as alice   # resolve the recipients too
+  mailbag check turn.ndjson --as alice       # one message per line
   echo '{\"to\": \"bob\"}' | mailbag check -
 
-Exit status 65 if anything would be refused.";
+Exit status 65 means that a message would be rejected.";
 
-/// Check messages without sending them
+/// Validate messages without sending them
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("agent", |arg| arg.help("Sender; with it the recipients are resolved too")))]
 pub(crate) struct Args {
-    /// Files, quoted patterns, or - for standard input
+    /// Files, quoted glob patterns, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// Who would send them; then the recipients are resolved as well, if there is a room
-    #[arg(long = "as", value_name = "AGENT")]
-    sender: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = match cx.room() {
         Ok(room) => Some(room),
-        // Without a room the message itself can still be checked; a room that was named must be there.
+        // A message can be checked without a room. A room that --room names must exist.
         Err(Error::NotFound { .. }) if cx.asked().is_none() => None,
         Err(e) => return Err(e),
     };
@@ -43,35 +42,31 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             name => inputs.extend(check::expand(name)?.into_iter().map(Input::File)),
         }
     }
-    let checked = check::check(inputs, room.as_ref(), args.sender.as_deref())?;
+    let checked = check::check(inputs, room.as_ref(), args.identity.given())?;
     let exit = if checked.iter().all(|checked| checked.ok) { Exit::Ok } else { Exit::BadData };
-    if cx.out.json {
-        cx.out.json(&checked)?;
-        return Ok(exit);
-    }
-    checked.iter().try_for_each(|checked| show(checked, cx))?;
-    if room.is_none() && args.sender.is_some() {
-        cx.out.note("there is no room here, so the recipients were not looked up");
+    cx.out.list(checked.into_iter().map(Ok), "", show)?;
+    if room.is_none() && args.identity.given().is_some() && !cx.out.json {
+        cx.out.note("no room here: the recipients were not resolved");
     }
     Ok(exit)
 }
 
-fn show(checked: &Checked, cx: &mut Context) -> Result<()> {
+fn show(out: &mut Output, checked: Checked) -> Result<()> {
     let line = checked.line.map(|line| format!(" line {line}")).unwrap_or_default();
-    let file = cx.out.paint(BOLD, &format!("{}{line}", checked.file));
+    let file = out.paint(BOLD, &format!("{}{line}", checked.file));
     if checked.ok {
         let to = checked.recipients.as_ref().map(|recipients| {
             let names: Vec<&str> = recipients.iter().map(|recipient| &*recipient.agent).collect();
-            format!(", to {}", if names.is_empty() { "nobody".into() } else { names.join(", ") })
+            format!(", to {}", if names.is_empty() { "no recipients".into() } else { names.join(", ") })
         });
-        return cx.out.line(format!("{file}: fine{}", to.unwrap_or_default()));
+        return out.line(format!("{file}: valid{}", to.unwrap_or_default()));
     }
-    let word = cx.out.paint(RED, "refused");
-    cx.out.line(format!("{file}: {word}"))?;
+    let word = out.paint(RED, "rejected");
+    out.line(format!("{file}: {word}"))?;
     for problem in &checked.problems {
-        cx.out.line(format!("  {}", sanitize::line(&problem.to_string())))?;
+        out.line(format!("  {}", sanitize::line(&problem.to_string())))?;
         if let Some(example) = &problem.example {
-            cx.out.line(format!("    for example {}", sanitize::line(&example.to_string())))?;
+            out.line(format!("    for example {}", sanitize::line(&example.to_string())))?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `mailbag completions`
+//! `mailbag completions`: prints the script that connects a shell to the completions.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::cli::context::Context;
@@ -11,14 +11,14 @@ Examples:
   mailbag completions zsh > ~/.zfunc/_mailbag
   mailbag completions fish > ~/.config/fish/completions/mailbag.fish
 
-The shell asks mailbag itself while you type: agents, roles, topics, channels and
-messages of the room are offered as they are at that moment.";
+The shell runs mailbag while you type, so that it can offer the current agents,
+roles, topics, channels and messages of the room.";
 
-/// Print completions for a shell
+/// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Which shell
+    /// Shell
     shell: clap_complete::Shell,
 }
 
@@ -26,8 +26,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let name = args.shell.to_string();
     let shells = Shells::builtins();
     let shell = shells.completer(&name).ok_or_else(|| Error::NotFound {
-        what: format!("there are no completions for {name}"),
-        cure: format!("take one of {}", shells.names().collect::<Vec<_>>().join(", ")),
+        what: format!("no completions for {name}"),
+        cure: format!("choose one of {}", shells.names().collect::<Vec<_>>().join(", ")),
     })?;
     let mut text = Vec::new();
     let written = shell.write_registration(completing::VARIABLE, "mailbag", "mailbag", "mailbag", &mut text);

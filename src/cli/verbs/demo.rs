@@ -1,8 +1,8 @@
-//! `mailbag demo`
+//! `mailbag demo`: sends messages in a temporary room and shows what arrives.
 
-use super::inbox;
 use crate::base::error::{Doing, Result};
 use crate::base::sanitize;
+use crate::base::text::{count_of, to_the_second};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, DIM};
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 const EXAMPLES: &str = "\
 Examples:
   mailbag demo
-  mailbag demo --keep        then look around in the directory that it names";
+  mailbag demo --keep   # keep the room and print its path";
 
-/// Show everything once, in a room to throw away
+/// Run a demonstration in a temporary room
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Keep the room
+    /// No removal of the room at the end
     #[arg(long)]
     keep: bool,
 }
@@ -36,36 +36,35 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         show(&demo, cx)?;
         cx.out.flush()?;
         cx.out.note(&match args.keep {
-            true => format!("\nkept: {path}; try `mailbag status --room {path}`"),
-            false => "\nthe room was removed; --keep keeps it".to_owned(),
+            true => format!("\nkept {path}; try `mailbag status --room {path}`"),
+            false => "\nremoved the room; --keep keeps it".to_owned(),
         });
     }
     Ok(Exit::Ok)
 }
 
 fn show(demo: &Demo, cx: &mut Context) -> Result<()> {
-    title("Five agents, and what they wrote", cx)?;
+    title("Five agents and the messages that they send", cx)?;
     for step in &demo.steps {
         let shows = cx.out.paint(DIM, &format!("# {}", step.shows));
         cx.out.line(format!("  {shows}"))?;
         cx.out.line(format!("  {}", sanitize::line(&step.command)))?;
     }
     cx.out.line("")?;
-    title("The room afterwards", cx)?;
+    title("The files of the room afterwards", cx)?;
     for line in &demo.tree {
         cx.out.line(format!("  {}", sanitize::line(line)))?;
     }
     cx.out.line("")?;
-    title("What each got", cx)?;
+    title("The inboxes", cx)?;
     for got in &demo.inboxes {
-        let count = if got.mail.is_empty() { "nothing".to_owned() } else { got.mail.len().to_string() };
-        cx.out.line(format!("  {}: {count}", got.agent))?;
+        cx.out.line(format!("  {}: {}", got.agent, count_of(got.mail.len(), "message")))?;
         for mail in &got.mail {
             let about = mail.subject.as_ref().or(mail.preview.as_ref()).map(String::as_str).unwrap_or_default();
             let (from, kind, about) = (sanitize::line(&mail.from), sanitize::line(&mail.kind), sanitize::line(about));
-            let at = inbox::to_the_second(&mail.accepted_at);
+            let at = to_the_second(&mail.accepted_at);
             cx.out.line(format!("    {at}  {from}  {kind}  {about}"))?;
-            // What the router writes back is worth reading whole.
+            // A bounce of the router explains the rejection, so it is shown whole.
             let body = mail.content.get("body").and_then(Value::as_str).filter(|_| mail.kind == "error");
             for line in body.unwrap_or_default().lines() {
                 cx.out.line(format!("      {}", sanitize::line(line)))?;

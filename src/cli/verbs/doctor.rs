@@ -1,9 +1,9 @@
-//! `mailbag doctor`
+//! `mailbag doctor`: finds problems with the room and the machine, and fixes some.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
+use crate::cli::context::{Context, Identity, here};
 use crate::cli::show::output::{BOLD, PLAIN, RED, YELLOW};
 use crate::doctor::{self, Asked, Finding, Severity};
 use crate::query::identity;
@@ -12,31 +12,29 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag doctor
   mailbag doctor --fix
-  mailbag doctor --json --as bob      also whether bob's mail waits elsewhere
+  mailbag doctor --json --as bob   # also look for bob's mail in other rooms
 
-Below each finding stands the command that mends it, or that shows more. Looking
-changes nothing. --fix does only what can't lose anything: it makes directories
-that are missing, and a pass, which makes conversations anew, sets an unfinished
-batch of the log aside and routes what waits.
+Each finding names the command that fixes it or shows more. Without --fix nothing
+is changed. --fix makes only changes that cannot lose data: it creates missing
+directories and runs one pass of the router, which rebuilds channels, sets an
+unfinished batch of the log aside and delivers pending messages.
 
-Exit status 0 if all is well, 1 if there is a problem or a warning; notes don't
-count.";
+Exit status 1 means that there is a problem or a warning. Notes do not count.";
 
-/// Say what is wrong with the room, the machine or where mail is looked for, and what mends it
+/// Find and fix problems with the room and the machine
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("agent", |arg| arg.help("Agent whose mail is missing; default: MAILBAG_AGENT or MAOS_AGENT_ID")))]
 pub(crate) struct Args {
-    /// Mend what can be mended without losing anything
+    /// Fixes that cannot lose data
     #[arg(long)]
     fix: bool,
-    /// Whose mail is missed; else MAILBAG_AGENT, else MAOS_AGENT_ID
-    #[arg(long = "as", value_name = "AGENT")]
-    agent: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (asked, from) = (cx.asked(), here()?);
-    let who = identity::who(args.agent.as_deref(), || cx.room(), false).ok();
+    let who = identity::who(args.identity.given(), || cx.room(), false).ok();
     let agent = who.as_ref().map(|who| who.name.as_str());
     let asked = Asked { room: asked.as_deref(), from: &from, agent };
     let report = if args.fix { doctor::mend(&asked)? } else { doctor::examine(&asked)? };
@@ -52,7 +50,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     report.findings.iter().try_for_each(|finding| show(finding, cx))?;
     if let (true, Some(room)) = (report.healthy, &report.room) {
         let room = room.display().to_string();
-        cx.out.line(format!("nothing is wrong with {}", sanitize::line(&room)))?;
+        cx.out.line(format!("no problems with {}", sanitize::line(&room)))?;
     }
     Ok(exit)
 }

@@ -1,4 +1,4 @@
-//! `mailbag exec`
+//! `mailbag exec`: runs a command as an agent.
 
 use crate::base::error::{Doing, Result};
 use crate::cli::Exit;
@@ -14,39 +14,38 @@ Examples:
   mailbag exec --id bob --role reviewer --after alice -- claude -p 'review it'
   mailbag exec --id carol --after alice bob --timeout 1h -- make release
 
-The command finds its room and its name in the environment (MAILBAG_ROOM,
-MAILBAG_AGENT, MAOS_AGENT_ID and so on). Its output goes on as it is, but for
-lines of standard output that are one of these, which become messages:
+The environment of the command has MAILBAG_ROOM, MAILBAG_AGENT, MAOS_AGENT_ID and
+others. Its output is passed on unchanged, except for these lines on standard
+output, which become messages:
   {\"type\":\"status\",\"message\":\"reading\",\"progress\":0.1}
   {\"type\":\"artifact\",\"path\":\"notes.md\",\"description\":\"what I found\"}
   {\"type\":\"dependency\",\"waiting_for\":\"bob\",\"reason\":\"needs the port\"}
   {\"type\":\"complete\",\"result\":\"done\",\"outputs\":[\"notes.md\"]}
-`mailbag who`, `log` and `watch` show them. When it ends the agent has completed,
-or is blocked if the status is not 0, and goes offline. The status is that of
-the command, or 128 and the number of the signal that ended it; 127 and 126 say
-that it could not be started.
+`mailbag who`, `log` and `watch` show them. When the command ends with status 0,
+the agent has completed; with another status it is blocked. Then the agent is
+offline. The exit status is that of the command, 128 plus the number of the
+signal that ended it, or 126 or 127 if it cannot be started.
 
-A wait ends too when somebody decides so: `mailbag reply ID 'go on' --type
-decision`, where ID is the message that says that it waits. Exit status 4 says
-that the time was over first.";
+--after also ends when `mailbag reply ID 'go on' --type decision` answers the
+message that announces the wait. Exit status 4 means a timeout.";
 
 /// Run a command as an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The agent that the command is; it is registered if it isn't
+    /// Agent for the command; registered if unknown
     #[arg(long, value_name = "AGENT")]
     id: String,
-    /// Its role
+    /// Role of the agent
     #[arg(long)]
     role: Option<String>,
-    /// Wait until these agents have completed
+    /// Agents that must complete first
     #[arg(long, value_name = "AGENT", num_args = 1..)]
     after: Vec<String>,
-    /// How long to wait for them: 30s, 5m, 1h; else for ever
+    /// Timeout of --after: 30s, 5m, 1h; default: none
     #[arg(long, value_name = "TIME", requires = "after", value_parser = waiting::span)]
     timeout: Option<Duration>,
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -61,7 +60,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Told::Warning(text) => cx.out.warn(&text),
     };
     match exec(&room, &wish, Box::new(output::Raw), &hear)? {
-        // The command's own, of which there are more than mailbag has.
+        // The command may use statuses that mailbag itself does not have.
         Ended::Status(status) => std::process::exit(status.into()),
         Ended::Signal(signal) => {
             signal_hook::low_level::emulate_default_handler(signal).doing("end by a signal", "this process")?;

@@ -1,4 +1,4 @@
-//! `mailbag explain`
+//! `mailbag explain`: shows the recipients of addresses and the reasons.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
@@ -13,16 +13,16 @@ Examples:
   mailbag explain all_engineers --from alice
   mailbag explain 'engineer_*' '#releases' cap:rust Sintra --json
 
-Exit status 65 if a message to one of them would be refused.";
+Exit status 65 means that a message to one of the addresses would be rejected.";
 
-/// Show who an address reaches, by which rule, and why nobody else
+/// Show the recipients of an address and the reasons
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Addresses, as they would stand in `to`
+    /// Addresses, as in the field `to`
     #[arg(required = true, value_name = "ADDRESS")]
     addresses: Vec<String>,
-    /// Who would send it: groups leave out their sender
+    /// Sender: groups exclude their sender
     #[arg(long, value_name = "AGENT")]
     from: Option<String>,
 }
@@ -39,7 +39,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
         if explanation.addresses.len() > 1 && !refused {
             let all: Vec<&str> = explanation.recipients.iter().map(|recipient| &*recipient.agent).collect();
-            cx.out.line(format!("together: {}", if all.is_empty() { "nobody".into() } else { all.join(", ") }))?;
+            cx.out.line(format!("all recipients: {}", if all.is_empty() { "none".into() } else { all.join(", ") }))?;
         }
     }
     Ok(if refused { Exit::BadData } else { Exit::Ok })
@@ -49,11 +49,11 @@ fn show(explained: &Explained, cx: &mut Context) -> Result<()> {
     let address = cx.out.paint(BOLD, &explained.address);
     cx.out.line(format!("{address}: {}", sanitize::line(&explained.rule)))?;
     for problem in &explained.problems {
-        let refused = cx.out.paint(RED, "refused:");
-        cx.out.line(format!("  {refused} {}", sanitize::line(&problem.to_string())))?;
+        let rejected = cx.out.paint(RED, "rejected:");
+        cx.out.line(format!("  {rejected} {}", sanitize::line(&problem.to_string())))?;
     }
     if explained.problems.is_empty() && explained.reaches.is_empty() {
-        cx.out.line("  reaches nobody, which is fine")?;
+        cx.out.line("  no recipients, which is valid")?;
     }
     for recipient in &explained.reaches {
         cx.out.line(format!("  reaches {} ({})", recipient.agent, recipient.via.as_str()))?;

@@ -1,14 +1,13 @@
-//! `mailbag follow`
+//! `mailbag follow`: shows new messages of an inbox as they arrive.
 
-use super::inbox::to_the_second;
 use crate::base::error::Result;
+use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Identity};
 use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::wait::{Waiter, Wakeup, deadline};
-use crate::query::identity::mailbox;
 use crate::query::inbox::{self, Mail};
 use crate::query::wait::Newcomers;
 use serde_json::{Value, json};
@@ -16,33 +15,31 @@ use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag follow --as bob                one line for each message, as it comes
-  mailbag follow --as bob --idle 0       without an end
+  mailbag follow --as bob            # one line per message
+  mailbag follow --as bob --idle 0   # until Ctrl-C
   mailbag follow --json --idle 1h | while read -r mail; do ...; done
 
-It begins with what is unread, and shows each message once; nothing is marked
-as read. Each line: when it was accepted (UTC), seq, sender, type, priority,
-its subject and its body, folded. With --json a line is a whole message. It
-ends when nothing has come for the time of --idle, when it is asked to by
-SIGINT or SIGTERM, and when nobody reads its output any more. While it waits
-it routes, if no router runs.";
+Starts with the unread messages and shows each message once. No message is marked
+as read. Columns: accept time (UTC), number, sender, type, priority, subject and
+body in one line. With --json, a line is a whole message.
 
-/// Show new mail as it comes, one line each
+The command ends after --idle without a new message, on SIGINT or SIGTERM, or when
+the reader of its output ends. If no router runs, it delivers pending messages.";
+
+/// Show new messages as they arrive
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Whose; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human's
-    #[arg(long = "as", value_name = "AGENT")]
-    reader: Option<String>,
-    /// End when nothing has come for so long; 0 goes on without an end
+    #[command(flatten)]
+    identity: Identity,
+    /// Time without a new message after which the command ends; 0: never
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = waiting::span)]
     idle: Duration,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let who = cx.who(args.reader.as_deref())?;
     let room = cx.room()?;
-    let agent = mailbox(&room, &room.registry()?, &who.name, Some(who.source))?;
+    let agent = args.identity.mailbox(cx, &room)?;
     let mut waiter = Waiter::new(&room, &agent)?;
     cx.route(&room);
     let patience = || if args.idle.is_zero() { None } else { deadline(args.idle) };
@@ -56,7 +53,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             }
             until = patience();
         }
-        // Now and then, so that one that nobody reads any more doesn't stay for good.
+        // Look now and then, so that the command ends if the reader of its output has ended.
         let glance = Instant::now() + limits::TAKE_OVER;
         match waiter.wait(Some(until.map_or(glance, |until| until.min(glance)))) {
             Wakeup::Changed => {}
@@ -71,8 +68,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn print(mail: &Mail, cx: &mut Context) -> Result<()> {
-    let line = if cx.out.json { as_json(mail).to_string() } else { as_line(mail) };
-    cx.out.json_text(&line).and_then(|()| cx.out.flush())
+    cx.out.item(|| as_json(mail).to_string(), |_| as_line(mail)).and_then(|()| cx.out.flush())
 }
 
 fn as_json(mail: &Mail) -> Value {
@@ -88,18 +84,18 @@ fn as_line(mail: &Mail) -> String {
     }
     let body = mail.content.get("body").and_then(Value::as_str).unwrap_or_default();
     let about = match (mail.subject.as_deref(), body.trim().is_empty()) {
-        (Some(subject), true) => state(subject),
-        (Some(subject), false) => state(&format!("{subject} | {body}")),
-        (None, _) => state(body),
+        (Some(subject), true) => folded(subject),
+        (Some(subject), false) => folded(&format!("{subject} | {body}")),
+        (None, _) => folded(body),
     };
-    let seq = mail.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
+    let seq = mail.seq.map_or_else(|| "-".to_owned(), |seq| format!("#{seq}"));
     let at = to_the_second(&mail.accepted_at);
     let cells = [&at, &seq, &mail.from, &mail.kind, &mail.priority, &about];
     cells.map(|cell| sanitize::line(cell)).join("  ")
 }
 
-/// Text on one line, and not too long a one.
-fn state(text: &str) -> String {
+/// A text in one line of limited length.
+fn folded(text: &str) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match folded.char_indices().nth(limits::FOLDED) {
         Some((end, _)) => format!("{}…", &folded[..end]),

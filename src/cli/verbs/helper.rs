@@ -1,4 +1,4 @@
-//! `mailbag helper`
+//! `mailbag helper`: writes the helper library for a language.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
@@ -9,16 +9,16 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag helper python -o mailbag.py         then: import mailbag
-  mailbag helper typescript -o mailbag.ts     then: import { send } from \"./mailbag.ts\"
-  mailbag helper shell -o mailbag.sh          then: . ./mailbag.sh
+  mailbag helper python -o mailbag.py       # import mailbag
+  mailbag helper typescript -o mailbag.ts   # import { send } from \"./mailbag.ts\"
+  mailbag helper shell -o mailbag.sh        # . ./mailbag.sh
 
-One file, without dependencies, for agents that are programs: send, reply,
-inbox, wait, ack, share_artifact, broadcast_to_role, request_from_role. It reads
-and writes plain files and finds the room and the agent as this program does.
-What it needs and how it is used stands at its top.";
+The helper is one file without dependencies, for agents that are programs. Its
+functions: send, reply, inbox, wait, ack, share_artifact, broadcast_to_role,
+request_from_role. It reads and writes plain files, and finds the room and the
+agent as this program does. The comment at its top says how to use it.";
 
-/// Which language.
+/// The languages.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Which {
     /// Python 3.9 or later
@@ -29,13 +29,13 @@ enum Which {
     Shell,
 }
 
-/// Write the helper for a language: functions to send and read mail
+/// Write a helper library for a programming language
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Which language
+    /// Language
     language: Which,
-    /// Where to write it; else to standard output
+    /// Output file; default: standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

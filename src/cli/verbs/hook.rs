@@ -1,9 +1,9 @@
-//! `mailbag hook`
+//! `mailbag hook`: answers a hook of an agent client.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
+use crate::cli::context::{Context, Identity, here};
 use crate::clients::events::{self, Event};
 use crate::clients::install::TRIED;
 use crate::clients::kind::Client;
@@ -13,44 +13,45 @@ use std::io::{IsTerminal, Read};
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag hook claude                what Claude Code runs at each event
-  mailbag hook codex --as alice      where the session is always alice
+  mailbag hook claude             # what Claude Code runs at each event
+  mailbag hook codex --as alice   # for sessions that are always alice
   echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"s1\"}' | mailbag hook claude
 
-`mailbag install` puts it into the client's settings. It reads the event on
-standard input and answers in the client's form: which unread mail the agent was
-not told of yet, as facts, never more than 1,500 characters. Nothing is marked
-as read. Whatever goes wrong, the exit status is 0, and the client goes on;
-`mailbag doctor` tells when each hook last ran, and what it complained of.";
+`mailbag install` adds this command to the client's settings. It reads the event
+from standard input and answers in the format of the client: the unread messages
+that the agent has not been told of, in at most 1,500 characters. No message is
+marked as read. The exit status is always 0, so that the client continues;
+`mailbag doctor` shows when each hook last ran and its last error.";
 
-/// Answer a client's hook: tell its agent of new mail
+const AGENT: &str = "Agent of a session that has not joined as another; default: MAILBAG_AGENT or MAOS_AGENT_ID";
+
+/// Answer a hook of an agent client
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("agent", |arg| arg.help(AGENT)))]
 pub(crate) struct Args {
-    /// Which client asks
+    /// Client that runs the hook
     #[arg(value_name = "CLIENT", value_parser = Client::parse)]
     client: Client,
-    /// Agent of a session that has not joined as another; else MAILBAG_AGENT, else MAOS_AGENT_ID
-    #[arg(long = "as", value_name = "AGENT")]
-    agent: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if std::io::stdin().is_terminal() {
-        cx.out.note("this reads what a client's hook says on standard input; see `mailbag hook --help`");
+        cx.out.note("this command reads the event of a client from standard input: see `mailbag hook --help`");
         return Ok(Exit::Ok);
     }
-    // A client takes another status for a command to stop, or shows it to its user at every event.
+    // A client stops at another status, or shows an error to its user at every event.
     let Err(e) = answer(&args, cx) else { return Ok(Exit::Ok) };
     cx.out.warn(&e.to_string());
-    // Who only tries it wants to know.
+    // `mailbag install` tries the hook, and has to see the failure.
     Ok(if std::env::var_os(TRIED).is_some() { Exit::of(&e) } else { Exit::Ok })
 }
 
 fn answer(args: &Args, cx: &mut Context) -> Result<()> {
     let event = read(args.client)?;
     let Some(room) = room(cx, &event) else { return print(args.client, &event, None, cx) };
-    let named = identity::named(args.agent.as_deref());
+    let named = identity::named(args.identity.given());
     if std::env::var_os(TRIED).is_some() {
         let text = events::tried(&room, named.as_ref())?;
         return print(args.client, &event, Some(&text), cx);
@@ -63,17 +64,17 @@ fn answer(args: &Args, cx: &mut Context) -> Result<()> {
     reply.said(&room, args.client.as_str(), &event)
 }
 
-/// What a client says on standard input.
+/// The event that a client writes to standard input.
 pub(crate) fn read(client: Client) -> Result<Event> {
     let mut input = Vec::new();
     std::io::stdin().take(limits::HOOK_BYTES).read_to_end(&mut input).doing("read", "standard input")?;
     client.read(&input).map_err(|what| Error::Usage {
         what,
-        cure: format!("let {} run this as a hook; `mailbag install` does so", client.as_str()),
+        cure: format!("run `mailbag install {}`, which adds the hook to the client", client.as_str()),
     })
 }
 
-/// The room that was asked for, or the one where the session works. Most projects have none, and that is fine.
+/// The room of `--room`, or the one where the session works. Most projects have none.
 pub(crate) fn room(cx: &Context, event: &Event) -> Option<Room> {
     let from = event.directory.clone().filter(|directory| directory.is_dir()).map_or_else(here, Ok).ok()?;
     Room::open(&room::find(cx.asked().as_deref(), &from).ok()?).ok()

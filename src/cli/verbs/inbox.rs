@@ -1,6 +1,7 @@
-//! `mailbag inbox`
+//! `mailbag inbox`: lists the unread messages of an agent.
 
 use crate::base::error::Result;
+use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::Context;
@@ -8,29 +9,28 @@ use crate::cli::show::row::Row;
 use crate::cli::show::table;
 use crate::query::identity::mailbox;
 use crate::query::inbox::{self, Mail};
-use crate::room::inbox as inboxes;
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag inbox bob
-  mailbag inbox bob --limit 5           the five newest
+  mailbag inbox bob --limit 5   # the five newest messages
   MAILBAG_AGENT=bob mailbag inbox --json
 
-The oldest first, and of many the newest 50. At a terminal, each line is the
-message's number, the local time, who it is from, its type, and its subject or
-the first line of its body. In a pipe: when it was accepted (UTC), seq, id,
-sender, type, priority, subject. JSON has all. Nothing is marked as read.";
+Shows at most the newest 50 messages, oldest first. No message is marked as read.
+Columns at a terminal: number, local time, sender, type, subject or first line of
+the body. Columns in a pipe: accept time (UTC), number, id, sender, type,
+priority, subject. --json has all messages and fields.";
 
-/// List unread mail
+/// List unread messages
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Whose; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human's
+    /// Agent; default: your session's agent, MAILBAG_AGENT, MAOS_AGENT_ID, or the human at a terminal
     agent: Option<String>,
-    /// Show at most N messages, the newest
+    /// Number of messages, the newest
     #[arg(long, value_name = "N", conflicts_with = "all")]
     limit: Option<usize>,
-    /// Show all messages
+    /// All messages
     #[arg(long)]
     all: bool,
 }
@@ -42,25 +42,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let agent = mailbox(&room, &registry, &who.name, args.agent.is_none().then_some(who.source))?;
     cx.route(&room);
     let usual = if args.all || cx.out.json { usize::MAX } else { limits::INBOX_SHOWN };
-    let (names, unread) = inboxes::newest(&room.dir, &agent, args.limit.unwrap_or(usual))?;
-    let mails = inbox::heads(&room, &agent, &names)?;
-    if cx.out.json {
-        cx.out.json_list(mails.map(Ok))?;
-        return Ok(Exit::Ok);
-    }
-    let mails: Vec<Mail> = mails.collect();
-    if mails.is_empty() && unread == 0 {
-        cx.out.note(&format!("{agent} has no unread mail"));
-    }
+    let (mails, shown, unread) = inbox::newest(&room, &agent, args.limit.unwrap_or(usual))?;
+    let none = if unread == 0 { format!("{agent} has no unread messages") } else { String::new() };
     if cx.out.is_terminal() {
-        mails.iter().try_for_each(|mail| Row::of_mail(mail).print(&mut cx.out))?;
+        cx.out.list(mails.map(Ok), &none, |out, mail| Row::of_mail(&mail).print(out))?;
     } else {
-        table::print(&mut cx.out, &mails.iter().map(row).collect::<Vec<_>>())?;
+        table::list(&mut cx.out, mails, &none, row)?;
     }
-    if names.len() < unread {
-        // What is talk comes after the data, also where both go to one place.
+    if shown < unread && !cx.out.json {
+        // Notes come after the data, also where both go to one place.
         cx.out.flush()?;
-        cx.out.note(&format!("showing the newest {} of {unread} unread messages; --all shows all", names.len()));
+        cx.out.note(&format!("showing the newest {shown} of {unread} unread messages; --all shows all"));
     }
     Ok(Exit::Ok)
 }
@@ -71,17 +63,9 @@ pub(crate) fn row(mail: &Mail) -> Vec<String> {
         let file = mail.file.to_string_lossy();
         return vec![sanitize::line(&file).into_owned(), sanitize::line(problem).into_owned()];
     }
-    let seq = mail.seq.map(|seq| seq.to_string()).unwrap_or_else(|| "-".into());
+    let seq = mail.seq.map(|seq| format!("#{seq}")).unwrap_or_else(|| "-".into());
     let about = mail.subject.as_ref().or(mail.preview.as_ref()).map(String::as_str).unwrap_or_default();
     let at = to_the_second(&mail.accepted_at);
     let cells = [&at, &seq, &mail.id, &mail.from, &mail.kind, &mail.priority, about];
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
-}
-
-/// `2026-11-21T10:30:00Z`: the log's microseconds are of no use to a reader.
-pub(crate) fn to_the_second(time: &str) -> String {
-    match time.split_once('.') {
-        Some((second, fraction)) if fraction.ends_with('Z') => format!("{second}Z"),
-        _ => time.to_owned(),
-    }
 }

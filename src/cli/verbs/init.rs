@@ -1,4 +1,4 @@
-//! `mailbag init`
+//! `mailbag init`: creates or adopts a room.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
@@ -11,24 +11,24 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag init                  a room in .mailbag
-  mailbag init /srv/team        a room in that very directory
-  mailbag init --group          a room that the directory's group may read
-  mailbag init --adopt          a copied room here is a room of its own
+  mailbag init             # create a room in .mailbag
+  mailbag init /srv/team   # create a room in this directory itself
+  mailbag init --group     # let the directory's group read the room
+  mailbag init --adopt     # make a copied room independent of its original
 
-A room that is there already is not changed, and no file that stands in the
-directory is: a harness that made DIR/inbox and DIR/outbox makes DIR the room.";
+An existing room and existing files in the directory are not changed: in a
+directory with DIR/inbox and DIR/outbox, the room is DIR.";
 
-/// Make a room
+/// Create a room
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The room's own directory; else .mailbag here, or beside the main files in a linked git worktree
+    /// Room directory; default: .mailbag here, or in the main worktree of a linked git worktree
     dir: Option<PathBuf>,
-    /// Let the group of the directory read the room
+    /// Read access for the directory's group
     #[arg(long)]
     group: bool,
-    /// Take a copied or restored room for a room of its own
+    /// Adoption of a copied or restored room, which gets its own identity
     #[arg(long, conflicts_with = "group")]
     adopt: bool,
 }
@@ -40,19 +40,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     let asked = args.dir.or_else(|| cx.asked());
     let (_, init) = init::init(asked.as_deref(), &here()?, readers)?;
-    if cx.out.json {
-        cx.out.json(&init)?;
-        return Ok(Exit::Ok);
-    }
-    let place = init.room.display().to_string();
-    let place = sanitize::line(&place);
-    if !init.made {
-        cx.out.done(format!("already there: {place}"))?;
-        return Ok(Exit::Ok);
-    }
-    cx.out.done(format!("made the room {place}"))?;
-    cx.out.flush()?;
-    cx.out.note("next: `mailbag agent add alice bob`, then `mailbag send bob 'hello' --as alice`");
+    cx.out.show(&init, |out| {
+        let place = init.room.display().to_string();
+        let place = sanitize::line(&place);
+        if !init.made {
+            return out.done(format!("already a room: {place}"));
+        }
+        out.done(format!("created the room {place}"))?;
+        out.flush()?;
+        out.note("next: `mailbag agent add alice bob`, then `mailbag send bob 'hello' --as alice`");
+        Ok(())
+    })?;
     Ok(Exit::Ok)
 }
 
@@ -63,11 +61,7 @@ fn adopt(dir: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
     };
     room.adopt()?;
     let init = Init { room: room.dir.path().to_path_buf(), made: false };
-    if cx.out.json {
-        cx.out.json(&init)?;
-        return Ok(Exit::Ok);
-    }
     let place = init.room.display().to_string();
-    cx.out.line(format!("adopted the room {}", sanitize::line(&place)))?;
+    cx.out.show(&init, |out| out.line(format!("adopted the room {}", sanitize::line(&place))))?;
     Ok(Exit::Ok)
 }

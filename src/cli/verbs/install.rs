@@ -1,4 +1,4 @@
-//! `mailbag install`
+//! `mailbag install`: adds mailbag to an agent client, and shows where it is installed.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
@@ -13,19 +13,19 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag install claude                    for whoever works in this project
-  mailbag install claude --agent planner    its sessions here are the agent planner
-  mailbag install codex --user              for you, in every project
-  mailbag install gemini --dry-run          show the change, and make none
-  mailbag install --status                  what is plugged in, and whether it runs
+  mailbag install claude                   # for everybody in this project
+  mailbag install claude --agent planner   # sessions here are the agent planner
+  mailbag install codex --user             # for you, in all projects
+  mailbag install gemini --dry-run         # show the change only
+  mailbag install --status                 # show what is installed
 
-It puts three things into the client's own files: hooks, by which an agent hears
-of its mail; the MCP server, by which it reads and sends; and a section in
-AGENTS.md. What else stands in these files stays as it is, to the byte. The change
-is shown, a copy of each file is kept beside it, and the hook is run once to see
-that it works. A second run changes nothing. `mailbag uninstall` takes it all out.";
+Adds three things to the client's configuration: hooks, which tell the agent of
+new messages; the MCP server, with which it reads and sends; and a section in
+AGENTS.md. The rest of these files stays unchanged, to the byte. The command shows
+the change, keeps a copy of each file beside it, and runs the hook once as a test.
+A second run changes nothing. `mailbag uninstall` removes everything again.";
 
-/// Which client.
+/// The clients.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum Which {
     /// Claude Code
@@ -36,41 +36,41 @@ pub(crate) enum Which {
     Gemini,
 }
 
-/// Plug mailbag into an agent client: hooks, MCP server, instructions
+/// Add mailbag to an agent client
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Which client
+    /// Client
     #[arg(required_unless_present = "status")]
     client: Option<Which>,
     #[command(flatten)]
     place: Place,
-    /// The agent that the client's sessions are; else each session joins
+    /// Agent of all sessions of the client; default: each session joins as an agent
     #[arg(long, value_name = "ID", conflicts_with = "status")]
     agent: Option<String>,
-    /// Show the change, and make none
+    /// Preview of the change, without writing
     #[arg(long, conflicts_with = "status")]
     dry_run: bool,
-    /// Show what is plugged in, and whether it runs
+    /// Report of what is installed and whether it works
     #[arg(long)]
     status: bool,
-    /// The program to call instead of this one
+    /// Program in the configuration; default: this one
     #[arg(long, value_name = "PATH", hide = true)]
     command: Option<PathBuf>,
 }
 
-/// For whom.
+/// The scope of an installation.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Place {
-    /// For whoever works in this project (the default)
+    /// Project scope, for everybody in this project (default)
     #[arg(long, conflicts_with = "user")]
     project: bool,
-    /// For you, in every project
+    /// User scope, for you in all projects
     #[arg(long)]
     user: bool,
 }
 
-/// What was done, or with `--dry-run` would be.
+/// What was changed, or would be with `--dry-run`.
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
@@ -125,7 +125,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     report(&plan, false, Some(&proof), cx)
 }
 
-/// Shows what will change, before anything does.
+/// Prints the change before it is made.
 pub(crate) fn show(plan: &Plan, cx: &mut Context) -> Result<()> {
     if cx.out.json {
         return Ok(());
@@ -138,7 +138,7 @@ pub(crate) fn show(plan: &Plan, cx: &mut Context) -> Result<()> {
             Some(b'@') => DIM,
             _ => PLAIN,
         };
-        // A tab is how the file is written.
+        // Tabs of the file stay tabs.
         let line = line.trim_end_matches('\r');
         let painted = line.split('\t').map(|part| cx.out.paint(style, part));
         cx.out.line(painted.reduce(|line, part| line + "\t" + &part).unwrap_or_default())?;
@@ -149,26 +149,26 @@ pub(crate) fn show(plan: &Plan, cx: &mut Context) -> Result<()> {
     cx.out.flush()
 }
 
-/// Says what was changed.
+/// Prints what was changed.
 pub(crate) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
     if cx.out.json {
         return Ok(());
     }
     for file in &plan.files {
         let word = match file.change {
-            Change::Made => "made",
+            Change::Made => "created",
             Change::Changed => "changed",
             Change::Removed => "removed",
             Change::Kept => "kept",
         };
         let path = file.path.display().to_string();
-        let kept = file.backup.as_ref().map(|backup| format!(" (as it was: {})", backup.display()));
+        let kept = file.backup.as_ref().map(|backup| format!(" (backup: {})", backup.display()));
         cx.out.line(sanitize::line(&format!("{word} {path}{}", kept.unwrap_or_default())))?;
     }
     cx.out.flush()
 }
 
-/// Says how it ended, and what is left to do.
+/// Prints the result and what is left to do.
 pub(crate) fn report(plan: &Plan, dry_run: bool, proof: Option<&Proof>, cx: &mut Context) -> Result<Exit> {
     let exit = if proof.is_none_or(|proof| proof.ok) { Exit::Ok } else { Exit::Error };
     if cx.out.json {
@@ -177,21 +177,21 @@ pub(crate) fn report(plan: &Plan, dry_run: bool, proof: Option<&Proof>, cx: &mut
     }
     if plan.files.is_empty() {
         let directory = plan.directory.display().to_string();
-        cx.out.line(sanitize::line(&format!("nothing to do for {} in {directory}", plan.client.name())))?;
+        cx.out.line(sanitize::line(&format!("no changes for {} in {directory}", plan.client.name())))?;
     }
     if let Some(proof) = proof {
         let command = sanitize::line(&proof.command).into_owned();
         match &proof.trouble {
             None => {
-                let said = if proof.said.trim().is_empty() { "nothing" } else { proof.said.trim() };
+                let said = if proof.said.trim().is_empty() { "no output" } else { proof.said.trim() };
                 cx.out.line(format!(
-                    "tried `{command}`: well after {} ms, said {}",
+                    "tested `{command}`: passed in {} ms, output: {}",
                     proof.millis,
                     sanitize::line(said)
                 ))?;
             }
             Some(trouble) => {
-                cx.out.line(format!("tried `{command}`: {}", cx.out.paint(RED, trouble)))?;
+                cx.out.line(format!("tested `{command}`: {}", cx.out.paint(RED, trouble)))?;
             }
         }
     }

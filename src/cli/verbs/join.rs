@@ -1,7 +1,8 @@
-//! `mailbag join`
+//! `mailbag join`: binds a client's session to an agent.
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
+use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::commands::join;
@@ -10,35 +11,35 @@ use crate::room::sessions::{Caller, Claim, VARIABLES};
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag join alice                           this session is alice from now on
-  mailbag join alice --role engineer           and is registered, if she isn't yet
-  mailbag join alice --session 0199a2b3-…      where the client doesn't name it
-  mailbag join alice --take-over               although another session has her
+  mailbag join alice                      # this session is alice
+  mailbag join alice --role engineer      # register alice if she is unknown
+  mailbag join alice --session 0199a2b3   # if the client sets no variable
+  mailbag join alice --take-over          # replace another session
 
 For agents that run in a client such as Claude Code, Codex or Gemini CLI. Hooks,
-tools and commands of the session then know who it is without --as. The hold is
-a lease: every call renews it, and another session is refused while it lives
-(session_lease in settings.toml, 30 minutes after the last call, and as long as
-a waiter, a tool server or a view of the session runs). It counts before
-MAILBAG_AGENT and before the name that `mailbag install --agent` gave.";
+tools and commands of the session then need no --as. The name is leased to the
+session: every call renews the lease, and another session cannot join as the agent
+until the lease expires. That is session_lease (30 minutes, in settings.toml) after
+the last call, and not while a wait, MCP server or watch of the session runs. The
+joined name takes precedence over MAILBAG_AGENT and `mailbag install --agent`.";
 
-/// Say which agent this client's session speaks for
+/// Bind this client session to an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Who it is: an agent's id or display name
+    /// Agent, by id or display name
     #[arg(value_name = "NAME")]
     name: String,
-    /// What it does; registers an agent that isn't yet
+    /// Role; registers an unknown agent
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
-    /// The client's id of the session; else what its environment says
+    /// Session id of the client; default: from the environment
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Which client it is
+    /// Name of the client
     #[arg(long, value_name = "CLIENT", requires = "session")]
     client: Option<String>,
-    /// Take the agent from another session that lives
+    /// Replacement of another live session
     #[arg(long)]
     take_over: bool,
 }
@@ -48,7 +49,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         (Some(id), there) => {
             let known = there.filter(|there| there.session.as_deref() == Some(&id)).map(|there| there.client);
             let client = args.client.or(known).unwrap_or_else(|| "client".into());
-            // The hook of that session adds its process; what runs this command may be no client at all.
+            // The hook of that session adds its process. The parent of this command may not be the client.
             Caller { process: None, ..Caller::here(&client, Some(id))? }
         }
         (None, Some(caller)) => caller,
@@ -63,19 +64,19 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if let Some(who) = identity::named(None).filter(|who| who.name != joined.agent) {
         let name = sanitize::line(&who.name);
         cx.out.note(&format!(
-            "{} says {name}; commands, hooks and tools of this session are {} all the same",
+            "{} names {name}, but commands, hooks and tools of this session act as {}",
             who.source, joined.agent
         ));
     }
-    let new = if joined.registered { ", registered just now" } else { "" };
-    cx.out.done(format!("this session is {}{new}; {} unread", joined.agent, joined.unread))?;
+    let new = if joined.registered { ", newly registered" } else { "" };
+    cx.out.done(format!("this session is {}{new}; {}", joined.agent, count_of(joined.unread, "unread message")))?;
     Ok(Exit::Ok)
 }
 
 fn no_session() -> Error {
     let variables = VARIABLES.map(|(name, _)| name).join(", ");
     Error::Usage {
-        what: format!("nothing says which session this is: none of {variables} is set"),
-        cure: "give --session ID (a hook says it at the session's start), or set MAILBAG_AGENT instead".into(),
+        what: format!("cannot identify this session: none of {variables} is set"),
+        cure: "give --session ID (the hook prints it at the start of the session), or set MAILBAG_AGENT".into(),
     }
 }

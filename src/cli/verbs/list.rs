@@ -1,10 +1,10 @@
-//! `mailbag list`, and the filters that it shares with `search`
+//! `mailbag list`: lists messages of the log. Also the filters that `mailbag search` has too.
 
-use super::inbox::to_the_second;
 use crate::base::error::Result;
 use crate::base::sanitize;
+use crate::base::text::to_the_second;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Identity};
 use crate::cli::show::row::Row;
 use crate::message::{ROUTER_TYPES, id};
 use crate::query::history::{Asked, Filter, Past};
@@ -13,70 +13,69 @@ use crate::room::Room;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag list --since 1h --as bob          what bob sent or got in the last hour
+  mailbag list --since 1h --as bob   # bob's messages of the last hour
   mailbag list --since yesterday --until 12:00
   mailbag list --from alice --type question --last 10
   mailbag list --unread --to bob --json
 
-At a terminal, each line is the message's number, the local time, who wrote to
-whom, the type, and the subject or the first line of the body. In a pipe: seq,
-when it was accepted (UTC), sender and recipients, type, id, subject. The oldest
-first. A ? behind the type says that the sender waits for an answer.
+Shows the oldest message first. No message is marked as read. Columns at a
+terminal: number, local time, sender and recipients, type, subject or first line
+of the body. Columns in a pipe: number, accept time (UTC), sender and recipients,
+type, id, subject. A type with ? means that the sender expects an answer.
 
 A time is 1h, 7d, today, yesterday, a weekday, a date, 14:30, or an instant.
 
-An agent sees what it sent and what it got. The human, and whoever looks
-without a name, sees all. Nothing is marked as read.";
+An agent sees the messages that it sent or received. The human, and a caller
+without an identity, sees all messages.";
 
-/// List messages: new and old, sent and received
+/// List messages, old and new, sent and received
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     filters: Filters,
-    /// Only so many of the newest
+    /// Number of messages, the newest
     #[arg(long, value_name = "N")]
     last: Option<usize>,
 }
 
-/// Which messages.
+/// The messages to show.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Filters {
-    /// From this sender
+    /// Sender
     #[arg(long, value_name = "AGENT")]
     from: Option<String>,
-    /// To this recipient
+    /// Recipient
     #[arg(long, value_name = "AGENT")]
     to: Option<String>,
-    /// Of this type
+    /// Type
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// In this channel
+    /// Channel
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
-    /// Accepted since: 1h, yesterday, a date, a time or an instant
+    /// Earliest accept time: 1h, yesterday, a date, a time or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Accepted before: 1h, yesterday, a date, a time or an instant
+    /// Accept time to stop before, as for --since
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Still in the inbox of --to, or of whoever looks
+    /// Only unread messages of --to or of the caller
     #[arg(long)]
     unread: bool,
-    /// The sender waits for an answer
+    /// Only messages that require a response
     #[arg(long)]
     requires_response: bool,
-    /// Who looks; else MAILBAG_AGENT, else MAOS_AGENT_ID
-    #[arg(long = "as", value_name = "AGENT")]
-    looker: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
 impl Filters {
-    /// The filter, with times and names understood.
+    /// The filter, with times and names resolved.
     pub(crate) fn filter(self, room: &Room, cx: &Context) -> Result<Filter> {
         let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
         let asked = Asked {
-            asker: cx.looker(self.looker.as_deref(), room)?,
+            asker: self.identity.looker(cx, room)?,
             from: self.from,
             to: self.to,
             kind: self.kind,
@@ -94,23 +93,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     cx.route_waiting(&room);
     let filter = args.filters.filter(&room, cx)?;
-    let mut messages = list::list(&room, filter, args.last)?;
-    if cx.out.json {
-        cx.out.json_list(messages)?;
-        return Ok(Exit::Ok);
-    }
-    let mut any = false;
-    messages.try_for_each(|past| {
-        any = true;
-        let past = past?;
-        match cx.out.is_terminal() {
-            true => Row::of_past(&past, &to(&past)).print(&mut cx.out),
-            false => cx.out.line(line(&past)),
-        }
+    let messages = list::list(&room, filter, args.last)?;
+    cx.out.list(messages, "no matching messages", |out, past| match out.is_terminal() {
+        true => Row::of_past(&past, &to(&past)).print(out),
+        false => out.line(line(&past)),
     })?;
-    if !any {
-        cx.out.note("no message fits");
-    }
     Ok(Exit::Ok)
 }
 
@@ -121,13 +108,14 @@ fn line(past: &Past) -> String {
     format!("{}  {}{waits}  {}  {}", head(past), sanitize::line(&past.kind), past.id, sanitize::line(about))
 }
 
-/// Which message it is, when, from whom and to whom.
+/// The number, accept time, sender and recipients of a message.
 pub(crate) fn head(past: &Past) -> String {
-    let text = format!("{:>6}  {}  {} → {}", past.seq, to_the_second(&past.accepted_at), past.from, to(past));
+    let text =
+        format!("{:>6}  {}  {} → {}", format!("#{}", past.seq), to_the_second(&past.accepted_at), past.from, to(past));
     sanitize::line(&text).into_owned()
 }
 
-/// Who got it, the first few.
+/// The first few recipients.
 fn to(past: &Past) -> String {
     let to = past.recipients.iter().take(3).map(|agent| &**agent).collect::<Vec<_>>().join(", ");
     match past.recipients.len() {

@@ -1,8 +1,8 @@
-//! `mailbag log`
+//! `mailbag log`: shows the log, verifies it, and prints its head.
 
-use super::inbox::to_the_second;
 use crate::base::error::Result;
 use crate::base::sanitize;
+use crate::base::text::{count, count_of, to_the_second};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::message::record::{Event, Record};
@@ -14,9 +14,9 @@ use crate::room::Room;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
-/// How long it takes before a word is said of how far it is.
+/// Time before the first report of the progress.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// And how often then.
+/// Time between reports.
 const OFTEN: Duration = Duration::from_millis(200);
 
 const EXAMPLES: &str = "\
@@ -25,52 +25,51 @@ Examples:
   mailbag log --event refused --json
   mailbag log verify
 
-With --json, the lines of log/*.ndjson as they stand there, and of segments that
-`mailbag archive` packed.";
+--json prints the lines of log/*.ndjson unchanged, and those of archived segments.";
 
 const VERIFY_HELP: &str = "\
 Examples:
   mailbag log verify
   mailbag log verify --head \"$(cat kept-head)\"
 
-Every line carries the SHA-256 of the line before: `sha256sum` over line 5 of a
-segment gives the \"prev\" of its line 6. With exit status 65 the first bad line
-is named. Archived segments are read where they stand. A log that is shorter than
-it was is refused too: spool/checkpoint, sent/ and rejected/ say what it held, and
-a head that you kept elsewhere says so even if all of the room was replaced.";
+Each line contains the SHA-256 of the line before: `sha256sum` of line 5 of a
+segment is the \"prev\" of line 6. Exit status 65 means that the log is damaged;
+the error names the first bad line. Archived segments are verified too. The command
+also detects a truncated log from spool/checkpoint, sent/ and rejected/. With a
+head that you keep elsewhere, it detects a room that was replaced completely.";
 
 const HEAD_HELP: &str = "\
 Examples:
   mailbag log head > ~/kept-head
   mailbag log verify --head \"$(cat ~/kept-head)\"
 
-Keep the line where nobody who writes to the room can change it. Since each record
-carries the hash of the one before, it stands for the whole log up to this record.";
+Keep the line where no agent of the room can change it. Each record contains the
+hash of the record before, so the head identifies the whole log up to this record.";
 
-/// Show the log, or verify it
+/// Show or verify the log
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
-    /// Only what was accepted since: 1h, 7d or an instant
+    /// Earliest accept time: 1h, 7d or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only this event: room, accepted, refused, duplicate, notice, rungs or settled
+    /// Event: room, accepted, refused, duplicate, notice, rungs or settled
     #[arg(long, value_parser = parse_event)]
     event: Option<Event>,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Check the log against itself, the room and a kept head
+    /// Verify the log against itself, the room and a kept head
     #[command(after_help = VERIFY_HELP)]
     Verify {
-        /// Head of the log as `mailbag log head` printed it
+        /// Head of the log that `mailbag log head` printed
         #[arg(long, value_name = "HEAD")]
         head: Option<String>,
     },
-    /// Print the last record's number, its hash and the room id
+    /// Print the last record's number and hash, and the room id
     #[command(after_help = HEAD_HELP)]
     Head,
 }
@@ -79,34 +78,20 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     if let Some(Verb::Head) = args.verb {
         let head = head::head(&room)?;
-        match cx.out.json {
-            true => cx.out.json(&head)?,
-            false => cx.out.line(head.to_string())?,
-        }
+        cx.out.show(&head, |out| out.line(head.to_string()))?;
         return Ok(Exit::Ok);
     }
     if let Some(Verb::Verify { head }) = &args.verb {
         let head = head.as_deref().map(Head::parse).transpose()?;
         let verified = verified(&room, head.as_ref(), cx)?;
-        if cx.out.json {
-            cx.out.json(&verified)?;
-            return Ok(Exit::Ok);
-        }
-        let verify::Verified { records, segments, archived, batches, messages, .. } = verified;
-        let archived = if archived > 0 { format!(" ({archived} of them archived)") } else { String::new() };
-        let rest = if verified.unfinished { "; a batch is being written" } else { "" };
-        cx.out.line(format!(
-            "the log is whole: {records} records in {batches} batches and {segments} segments{archived}, {messages} messages{rest}"
-        ))?;
+        cx.out.show(&verified, |out| out.line(intact(&verified)))?;
         return Ok(Exit::Ok);
     }
     let since = args.since.as_deref().map(time::past).transpose()?;
     for entry in records::entries(&room, Filter { since, event: args.event })? {
         let entry = entry?;
-        match cx.out.json {
-            true => cx.out.json_text(String::from_utf8_lossy(&entry.line.bytes).trim_end_matches('\n'))?,
-            false => cx.out.line(line(&entry.record))?,
-        }
+        let json = || String::from_utf8_lossy(&entry.line.bytes).trim_end_matches('\n').to_owned();
+        cx.out.item(json, |_| line(&entry.record))?;
     }
     Ok(Exit::Ok)
 }
@@ -122,6 +107,20 @@ fn verified(room: &Room, head: Option<&Head>, cx: &Context) -> Result<verify::Ve
     });
     cx.out.progress("");
     verified
+}
+
+/// The result of a verification without findings.
+fn intact(verified: &verify::Verified) -> String {
+    let verify::Verified { records, segments, archived, batches, messages, .. } = verified;
+    let archived = if *archived > 0 { format!(" ({archived} archived)") } else { String::new() };
+    let rest = if verified.unfinished { "; a batch is being written" } else { "" };
+    format!(
+        "the log is intact: {} in {} and {}{archived}, {}{rest}",
+        count(*records, "record"),
+        count(*batches, "batch"),
+        count_of(*segments, "segment"),
+        count(*messages, "message")
+    )
 }
 
 /// A record in one line.
@@ -171,5 +170,5 @@ fn climbs(climbs: &[Receipt]) -> String {
 }
 
 fn parse_event(word: &str) -> Result<Event, String> {
-    records::event(word).ok_or_else(|| format!("write one of {}", EVENTS.map(Event::as_str).join(", ")))
+    records::event(word).ok_or_else(|| format!("expected one of {}", EVENTS.map(Event::as_str).join(", ")))
 }

@@ -1,17 +1,17 @@
-//! `mailbag man`: the man pages, made from the same words as `--help`.
+//! `mailbag man`: writes the man pages, from the same texts as `--help`.
 
 use crate::base::error::{Doing, Result};
-use crate::cli::Exit;
 use crate::cli::context::Context;
+use crate::cli::{self, Exit};
 use crate::disk::Dir;
 use clap_mangen::Man;
 use std::path::PathBuf;
 
-/// Write the man pages into a directory
+/// Write the man pages to a directory
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  mailbag man ~/.local/share/man/man1")]
 pub(crate) struct Args {
-    /// Where; it is made if there is none
+    /// Directory; created if missing
     dir: PathBuf,
 }
 
@@ -25,74 +25,74 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What the first page says beside `--help`.
+/// The sections of the first page that `--help` does not have.
 const MORE: &str = r#".SH ENVIRONMENT
 .TP
 \fBMAILBAG_ROOM\fR
-The room, where \fB\-\-room\fR is not given.
+Room directory, if \fB\-\-room\fR is not given.
 .TP
 \fBMAILBAG_AGENT\fR, \fBMAOS_AGENT_ID\fR
-Who sends or reads, where \fB\-\-as\fR is not given.
+Agent that sends or reads, if \fB\-\-as\fR is not given.
 .TP
 \fBMAILBAG_HOLDER\fR
-Who takes a message of a shared inbox, where \fB\-\-holder\fR is not given.
+Holder of a leased message, if \fB\-\-holder\fR is not given.
 .TP
 \fBNO_COLOR\fR
-Set to anything: no colours.
+Any value: output without colours.
 .TP
 \fBNOTIFY_SOCKET\fR
-Where \fBmailbag run\fR tells systemd that it is ready.
+Socket on which \fBmailbag run\fR tells systemd that it is ready.
 .SH FILES
-All below the room, which is \fI.mailbag\fR in the project.
+All paths are relative to the room, which is \fI.mailbag\fR in the project.
 .TP
 \fIoutbox/<agent>/*.json\fR
-Where an agent drops its messages. Names that start with a dot are left alone. A file whose name ends in \fI.ndjson\fR
-holds a message a line.
+Outbox: an agent writes its messages here. Files whose names start with a dot are ignored. A file whose name ends in
+\fI.ndjson\fR contains one message per line.
 .TP
 \fIinbox/<agent>/*.json\fR
-What it has not read yet; \fIseen/\fR beside it holds what it has.
+Inbox: unread messages. \fIseen/\fR beside them contains the messages that were read.
 .TP
 \fIregistry.json\fR, \fIsettings.toml\fR
-Who may send and be written to, and how the room behaves. Both may be edited by hand.
+The agents and the settings. You can edit both by hand.
 .TP
 \fIsent/<agent>/\fR, \fIrejected/<agent>/\fR
-The originals of what was routed and of what was refused, the latter with the reasons beside them.
+The original files of delivered and of rejected messages; each rejected file has its explanation beside it.
 .TP
 \fIchannels/<name>/messages.ndjson\fR
-Each conversation, one line a message.
+The channels, one line per message.
 .TP
 \fIlog/NNNNNNNN.ndjson\fR
-Everything that was accepted or refused, one record a line, each with the SHA\-256 of the line before.
+The log: one record per line, each with the SHA\-256 of the line before.
 .TP
 \fIspool/\fR
-The router's own.
+Work files of the router.
 .SH "EXIT STATUS"
 .TP
 \fB0\fR
-Done. A closed pipe is no failure.
+Success. A closed output pipe is no error.
 .TP
 \fB1\fR
-The program or the room is in trouble.
+Error of the program, the room or the machine.
 .TP
 \fB2\fR
-The command line makes no sense.
+Wrong use of the command line.
 .TP
 \fB3\fR
-What was named does not exist.
+Not found: an agent, a message or a room does not exist.
 .TP
 \fB4\fR
-The time was over first.
+Timeout.
 .TP
 \fB65\fR
-A message, an address, a registry or the log is wrong; trying again changes nothing.
+Bad data: a message, an address, a registry or the log is invalid. Trying again does not help.
 .TP
 \fB75\fR
-It did not work for a passing reason; try again later.
+Temporary failure. Try again later.
 "#;
 
-/// Every page: its file name, and its text.
+/// Every page: its file name and its text.
 fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
-    let mut command = crate::cli::command();
+    let mut command = without_help(cli::command());
     command.build();
     let mut pages = vec![page(&command, MORE)?];
     let mut left: Vec<clap::Command> = command.get_subcommands().cloned().collect();
@@ -104,6 +104,11 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     Ok(pages)
 }
 
+/// Without the command `help`, for which no page is needed.
+fn without_help(command: clap::Command) -> clap::Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
+}
+
 fn page(command: &clap::Command, more: &str) -> std::io::Result<(String, Vec<u8>)> {
     let man = Man::new(command.clone()).manual("mailbag").source("mailbag");
     let mut text = Vec::new();
@@ -112,13 +117,15 @@ fn page(command: &clap::Command, more: &str) -> std::io::Result<(String, Vec<u8>
     man.render_synopsis_section(&mut text)?;
     man.render_description_section(&mut text)?;
     man.render_options_section(&mut text)?;
-    if command.has_subcommands() {
-        man.render_subcommands_section(&mut text)?;
+    match more.is_empty() {
+        true if command.has_subcommands() => man.render_subcommands_section(&mut text)?,
+        true => {}
+        false => text.extend(commands(command).into_bytes()),
     }
     if let Some(help) = command.get_after_help() {
         text.extend(b".SH EXAMPLES\n.nf\n");
         let help = help.to_string();
-        // The heading says it already, and the sections below say the rest.
+        // The page has a heading of its own, and the sections below have the exit statuses.
         let lines = help.lines().skip(1).take_while(|line| !line.starts_with("Exit status: "));
         lines.for_each(|line| text.extend(verbatim(line).into_bytes()));
         text.extend(b".fi\n");
@@ -127,7 +134,16 @@ fn page(command: &clap::Command, more: &str) -> std::io::Result<(String, Vec<u8>
     Ok((man.get_filename(), text))
 }
 
-/// A line as it stands, in roff.
+/// The commands in the groups of `--help`.
+fn commands(command: &clap::Command) -> String {
+    let line = |(name, about): (&str, String)| format!(".TP\nmailbag\\-{name}(1)\n{}", verbatim(&about));
+    let group = |(heading, lines): (&str, Vec<(&'static str, String)>)| {
+        format!(".SS {heading}\n{}", lines.into_iter().map(line).collect::<String>())
+    };
+    format!(".SH COMMANDS\n{}", cli::groups(command).map(group).collect::<String>())
+}
+
+/// A line of roff that shows this text unchanged.
 fn verbatim(line: &str) -> String {
     let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");
     let guard = if escaped.starts_with('.') { "\\&" } else { "" };

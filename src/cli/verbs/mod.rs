@@ -1,45 +1,87 @@
 //! The commands of the command line, one file each: its options, the call, and how the answer is shown.
+//!
+//! The list at the end is the only list of commands. Parsing, dispatch, help, man pages and completions come from it.
 
-pub(super) mod ack;
-pub(super) mod agent;
-pub(super) mod archive;
-pub(super) mod ask;
-pub(super) mod backup;
-pub(super) mod channel;
-pub(super) mod check;
-pub(super) mod completions;
-pub(super) mod demo;
-pub(super) mod doctor;
-pub(super) mod done;
-pub(super) mod exec;
-pub(super) mod explain;
-pub(super) mod follow;
-pub(super) mod helper;
-pub(super) mod hook;
-pub(super) mod inbox;
-pub(super) mod init;
-pub(super) mod install;
-pub(super) mod join;
-pub(super) mod list;
-pub(super) mod log;
-pub(super) mod man;
-pub(super) mod mcp;
-pub(super) mod read;
-pub(super) mod rejected;
-pub(super) mod reply;
-pub(super) mod rewake;
+use super::Exit;
+use super::context::Context;
+use super::watch;
+use crate::base::error::Result;
+
+mod ack;
+mod agent;
+mod archive;
+mod ask;
+mod backup;
+mod channel;
+mod check;
+mod completions;
+mod demo;
+mod doctor;
+mod done;
+mod exec;
+mod explain;
+mod follow;
+mod helper;
+mod hook;
+mod inbox;
+mod init;
+mod install;
+mod join;
+mod list;
+mod log;
+mod man;
+mod mcp;
+mod read;
+mod rejected;
+mod reply;
+mod rewake;
 pub(super) mod run;
-pub(super) mod schema;
-pub(super) mod search;
-pub(super) mod send;
-pub(super) mod settings;
-pub(super) mod share;
-pub(super) mod status;
-pub(super) mod take;
-pub(super) mod thread;
-pub(super) mod topic;
-pub(super) mod trace;
-pub(super) mod trust;
-pub(super) mod uninstall;
-pub(super) mod wait;
-pub(super) mod who;
+mod schema;
+mod search;
+mod send;
+mod settings;
+mod share;
+mod status;
+mod take;
+mod thread;
+mod topic;
+mod trace;
+mod trust;
+mod uninstall;
+mod wait;
+mod who;
+
+/// Declares the commands, in groups: the heading in `--help`, and each command's name and module.
+macro_rules! commands {
+    ($($heading:literal: $($name:ident($module:ident)),+;)+) => {
+        /// What to do.
+        #[derive(Debug, clap::Subcommand)]
+        pub(super) enum Command {
+            $($($name($module::Args),)+)+
+        }
+
+        impl Command {
+            /// Runs the command.
+            pub(super) fn run(self, cx: &mut Context) -> Result<Exit> {
+                match self {
+                    $($(Command::$name(args) => $module::run(args, cx),)+)+
+                }
+            }
+        }
+
+        /// The commands by what people do with them.
+        pub(super) const GROUPS: &[(&str, &[&str])] = &[$(($heading, &[$(stringify!($module)),+])),+];
+    };
+}
+
+commands! {
+    "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Follow(follow), Ack(ack), List(list), Search(search),
+        Trace(trace), Check(check), Rejected(rejected);
+    "Conversation": Reply(reply), Ask(ask), Thread(thread), Channel(channel), Topic(topic), Watch(watch);
+    "Work": Take(take), Done(done), Share(share), Exec(exec);
+    "People": Agent(agent), Who(who), Join(join), Explain(explain);
+    "Setup": Init(init), Install(install), Uninstall(uninstall), Trust(trust), Settings(settings), Helper(helper),
+        Schema(schema), Completions(completions), Man(man), Demo(demo);
+    "Service": Run(run), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
+        Mcp(mcp);
+}

@@ -1,49 +1,44 @@
-//! `mailbag read`
+//! `mailbag read`: shows messages and marks them as read.
 
-use super::inbox::to_the_second;
 use crate::base::error::Result;
 use crate::base::sanitize;
+use crate::base::text::to_the_second;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Identity};
 use crate::cli::show::frame;
 use crate::cli::show::output::DIM;
 use crate::commands::read::{self, Wanted};
 use crate::message::{FIELDS, unknown};
-use crate::query::identity::mailbox;
 use crate::query::inbox::Mail;
 use serde_json::{Map, Value};
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag read --as bob                 the oldest unread message
-  mailbag read 42 0192f3 --as bob       by number, by the beginning of an id
-  mailbag read --all --json             all of it, as a JSON array
+  mailbag read --as bob             # the oldest unread message
+  mailbag read 42 0192f3 --as bob   # by number, by the beginning of an id
+  mailbag read --all --json         # all unread messages
 
-What was shown is moved to inbox/AGENT/seen/ once the output is written; if it
-can't be written, nothing is moved. A message that was read before can be read
-again by its name, also once it is archived. In a shell #12 is written '#12',
-or 12.";
+The messages move to inbox/AGENT/seen/ after the output is written. If writing the
+output fails, nothing moves. You can read a message again by its number or id, also
+after it is archived. In a shell, write '#12' or 12: an unquoted # starts a comment.";
 
-/// Show messages, and mark them as read
+/// Show messages and mark them as read
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Message, as #12, 12, ID or SENDER/ID; else the oldest unread
+    /// Message, as #12, 12, ID or SENDER/ID; default: the oldest unread
     #[arg(value_name = "ID", conflicts_with = "all")]
     ids: Vec<String>,
-    /// Everything that is unread
+    /// All unread messages
     #[arg(long)]
     all: bool,
-    /// Who reads; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
-    #[arg(long = "as", value_name = "AGENT")]
-    reader: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let who = cx.who(args.reader.as_deref())?;
     let room = cx.room()?;
-    let registry = room.registry()?;
-    let agent = mailbox(&room, &registry, &who.name, Some(who.source))?;
+    let agent = args.identity.mailbox(cx, &room)?;
     cx.route(&room);
     let wanted = match (args.all, args.ids.is_empty()) {
         (true, _) => Wanted::All,
@@ -52,7 +47,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     };
     let found = read::find(&room, &agent, &wanted)?;
     if found.shown_elsewhere && found.mails.is_empty() && !cx.out.json {
-        cx.out.note(&format!("another process is showing the unread mail of {agent}"));
+        cx.out.note(&format!("another process is reading the unread messages of {agent}"));
         return Ok(Exit::Ok);
     }
     print(&agent, &found.mails, cx)?;
@@ -65,7 +60,7 @@ pub(crate) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()>
     if cx.out.json {
         cx.out.json(&mails.iter().map(|mail| &mail.content).collect::<Vec<_>>())?;
     } else if mails.is_empty() {
-        cx.out.note(&format!("{agent} has no unread mail"));
+        cx.out.note(&format!("{agent} has no unread messages"));
     } else {
         show_each(mails, cx)?;
     }

@@ -1,8 +1,8 @@
-//! `mailbag rejected`
+//! `mailbag rejected`: lists, shows, retries and drops rejected files.
 
-use super::inbox::to_the_second;
 use crate::base::error::{Doing, Error, Problem, Result};
 use crate::base::sanitize;
+use crate::base::text::{count_of, to_the_second};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::RED;
@@ -14,21 +14,21 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag rejected                       what was refused and still stands there
-  mailbag rejected show 12               one file, all that is wrong with it, and how to mend it
-  mailbag rejected retry 12              judge it anew, say after `agent add`
-  mailbag rejected retry 12 mended.json  send this in its place
-  mailbag rejected drop 12               remove it and its explanation
+  mailbag rejected                        # list the rejected files
+  mailbag rejected show 12                # show a file and its problems
+  mailbag rejected retry 12               # try again, for example after `agent add`
+  mailbag rejected retry 12 fixed.json    # send a corrected file instead
+  mailbag rejected drop 12                # remove the file
 
-A refused file is named by its number, or by the name under which it was
-dropped. Its sender was told in its own inbox when it was refused.";
+Name a rejected file by its number or by its file name in the outbox. The router
+also sends the explanation to the inbox of the sender.";
 
 const LIST_HELP: &str = "\
 Example:
   mailbag rejected list --agent alice --json
 
-Each line: number, when (UTC), sender, file, code, and the first thing that is
-wrong; the newest first.";
+Columns: number, time (UTC), sender, file, error code, first problem. The newest
+file comes first.";
 
 const SHOW_HELP: &str = "\
 Example:
@@ -37,24 +37,24 @@ Example:
 const RETRY_HELP: &str = "\
 Examples:
   mailbag rejected retry 12
-  mailbag rejected retry 12 mended.json
+  mailbag rejected retry 12 fixed.json
   mailbag rejected retry --agent alice
 
-The file goes back into its sender's outbox under a new name, and its
-explanation goes. With FILE, that file's content goes there, and the refused
-file goes as well. Exit status 65 if anything was refused again, 75 if anything
-waits still.";
+Moves the file back to the sender's outbox under a new name and removes the
+explanation. With FILE, sends the content of FILE instead and removes the rejected
+file. Exit status 65 means that a file was rejected again, 75 that a file is still
+pending.";
 
 const DROP_HELP: &str = "\
 Examples:
   mailbag rejected drop 12 13
   mailbag rejected drop --agent alice --yes
 
-The log keeps that and why they were refused, but not the files.";
+The log keeps the rejection and its reasons, but not the files.";
 
-/// Look at refused files, send them again, or drop them
+/// List, retry or drop rejected files
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -62,43 +62,43 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// List what was refused and still stands there
+    /// List the rejected files
     #[command(after_help = LIST_HELP)]
     List {
-        /// Only of this agent
+        /// Sender
         #[arg(long, value_name = "AGENT")]
         agent: Option<String>,
     },
-    /// Show a refused file, and everything that is wrong with it
+    /// Show a rejected file and its problems
     #[command(after_help = SHOW_HELP)]
     Show {
-        /// Its number, or the name under which it was dropped
+        /// Rejected file, by number or file name
         #[arg(value_name = "SEQ|NAME")]
         name: String,
     },
-    /// Put refused files back into the outboxes they came from, to be judged anew
+    /// Return rejected files to their outboxes
     #[command(after_help = RETRY_HELP)]
     Retry {
-        /// Its number, or the name under which it was dropped
+        /// Rejected file, by number or file name
         #[arg(value_name = "SEQ|NAME", required_unless_present_any = ["all", "agent"])]
         #[arg(conflicts_with_all = ["all", "agent"])]
         name: Option<String>,
-        /// The mended file to be sent in its place
+        /// Corrected file to send instead
         #[arg(value_name = "FILE", requires = "name")]
         mended: Option<PathBuf>,
         #[command(flatten)]
         many: Many,
     },
-    /// Remove refused files and their explanations
+    /// Remove rejected files and their explanations
     #[command(after_help = DROP_HELP)]
     Drop {
-        /// Their numbers, or the names under which they were dropped
+        /// Rejected files, by number or file name
         #[arg(value_name = "SEQ|NAME", required_unless_present_any = ["all", "agent"])]
         #[arg(conflicts_with_all = ["all", "agent"])]
         names: Vec<String>,
         #[command(flatten)]
         many: Many,
-        /// Don't ask
+        /// No confirmation
         #[arg(long, short)]
         yes: bool,
     },
@@ -106,10 +106,10 @@ enum Verb {
 
 #[derive(Debug, clap::Args)]
 struct Many {
-    /// All that stand there
+    /// All rejected files
     #[arg(long, conflicts_with = "agent")]
     all: bool,
-    /// All of this agent
+    /// All rejected files of one sender
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 }
@@ -133,29 +133,26 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
 }
 
+/// The note of an empty list.
+const NONE: &str = "no rejected files";
+
 fn list(which: Which, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     cx.route(&room);
     let all = rejected::list(&room, &which)?;
-    if cx.out.json {
-        cx.out.json(&all)?;
-        return Ok(Exit::Ok);
-    }
-    if all.is_empty() {
-        cx.out.note("no refused file stands there");
-    }
-    table::print(&mut cx.out, &all.iter().map(row).collect::<Vec<_>>())?;
-    // What is talk comes after the data, also where both go to one place.
+    let newest = all.first().map(|newest| newest.seq).filter(|_| !cx.out.json);
+    table::list(&mut cx.out, all, NONE, row)?;
+    // Notes come after the data, also where both go to one place.
     cx.out.flush()?;
-    if let Some(newest) = all.first() {
-        cx.out.note(&format!("`mailbag rejected show {}` says more", newest.seq));
+    if let Some(newest) = newest {
+        cx.out.note(&format!("details: `mailbag rejected show {newest}`"));
     }
     Ok(Exit::Ok)
 }
 
 fn row(one: &Rejected) -> Vec<String> {
     let at = to_the_second(&one.refused_at);
-    let cells = [&one.seq.to_string(), &at, &one.agent, &one.name, &one.code, &one.what];
+    let cells = [&format!("#{}", one.seq), &at, &one.agent, &one.name, &one.code, &one.what];
     cells.map(|cell| sanitize::line(if cell.is_empty() { "-" } else { cell }).into_owned()).to_vec()
 }
 
@@ -168,10 +165,10 @@ fn show(name: &str, cx: &mut Context) -> Result<Exit> {
     let one = &shown.refused;
     let place = one.file.as_ref().or(one.explanation.as_ref()).map(|path| path.display().to_string());
     let heads = [
-        ("number", one.seq.to_string()),
+        ("number", format!("#{}", one.seq)),
         ("from", one.agent.clone()),
         ("file", one.line.map_or(one.name.clone(), |line| format!("{}, line {line}", one.name))),
-        ("refused", to_the_second(&one.refused_at)),
+        ("rejected", to_the_second(&one.refused_at)),
         ("kept as", place.unwrap_or_default()),
     ];
     for (name, value) in heads {
@@ -184,14 +181,14 @@ fn show(name: &str, cx: &mut Context) -> Result<Exit> {
     problems(&shown.problems, cx)?;
     match &shown.text {
         Some(text) => frame::titled(&mut cx.out, "the file", text)?,
-        None if one.file.is_some() => cx.out.line("\n(it can't be shown: it is no text, or no file)")?,
-        None => cx.out.line("\n(it was taken away)")?,
+        None if one.file.is_some() => cx.out.line("\n(cannot show the file: not a text)")?,
+        None => cx.out.line("\n(the file was removed)")?,
     }
     let seq = one.seq;
     cx.out.flush()?;
     cx.out.note(&format!(
-        "mend and send it: `mailbag rejected retry {seq} FILE`; as it stands: `mailbag rejected retry {seq}`; \
-         away with it: `mailbag rejected drop {seq}`"
+        "send a corrected file: `mailbag rejected retry {seq} FILE`; try again: `mailbag rejected retry {seq}`; \
+         remove it: `mailbag rejected drop {seq}`"
     ));
     Ok(Exit::Ok)
 }
@@ -214,7 +211,7 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
         let names: Vec<String> = retried.iter().map(|one| one.file.display().to_string()).collect();
         cx.out.did(
             format!("put back as {}", names.join(", ")),
-            "don't retry it; `mailbag status` and `mailbag rejected` show what became of it",
+            "don't retry it; `mailbag status` and `mailbag rejected` show the result",
         );
     }
     let exit = match () {
@@ -227,7 +224,7 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
         return Ok(exit);
     }
     if retried.is_empty() {
-        cx.out.note("no refused file stands there");
+        cx.out.note(NONE);
     }
     for one in &retried {
         cx.out.line(sanitize::line(&became(one)))?;
@@ -239,14 +236,16 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
 }
 
 fn became(one: &Retried) -> String {
-    let head = format!("{} of {}", one.seq, one.agent);
+    let head = format!("#{} of {}", one.seq, one.agent);
     let record = one.record.unwrap_or_default();
     match one.became {
-        Some(Event::Accepted) if one.recipients.is_empty() => format!("{head}: accepted as {record}, for nobody"),
-        Some(Event::Accepted) => format!("{head}: accepted as {record}, for {}", one.recipients.join(", ")),
-        Some(Event::Rejected) => format!("{head}: refused again, as {record}: `mailbag rejected show {record}`"),
-        Some(_) => format!("{head}: it had been accepted before, and is not delivered again"),
-        None => format!("{head}: waits in {}; `mailbag status` says why", one.file.display()),
+        Some(Event::Accepted) if one.recipients.is_empty() => {
+            format!("{head}: accepted as #{record}, without recipients")
+        }
+        Some(Event::Accepted) => format!("{head}: accepted as #{record}, for {}", one.recipients.join(", ")),
+        Some(Event::Rejected) => format!("{head}: rejected again, as #{record}: `mailbag rejected show {record}`"),
+        Some(_) => format!("{head}: duplicate of an accepted message, not delivered again"),
+        None => format!("{head}: pending in {}; `mailbag status` shows the reason", one.file.display()),
     }
 }
 
@@ -254,7 +253,7 @@ fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let meant = rejected::list(&room, which)?;
     if !yes && !meant.is_empty() && !confirmed(&meant, cx)? {
-        cx.out.note("nothing was removed");
+        cx.out.note("no file removed");
         return Ok(Exit::Ok);
     }
     rejected::remove_all(&room, &meant)?;
@@ -263,18 +262,17 @@ fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     match meant.len() {
-        0 => cx.out.note("no refused file stands there"),
-        1 => cx.out.done("removed 1 refused file")?,
-        many => cx.out.done(format!("removed {many} refused files"))?,
+        0 => cx.out.note(NONE),
+        many => cx.out.done(format!("removed {}", count_of(many, "rejected file")))?,
     }
     Ok(Exit::Ok)
 }
 
-/// Asks the person; where there is none, nothing is removed unasked.
+/// Asks the person. Without a terminal nothing is removed unless `--yes` is given.
 fn confirmed(meant: &[Rejected], cx: &mut Context) -> Result<bool> {
     if cx.out.json || !std::io::stdin().is_terminal() || !cx.out.is_terminal() {
         return Err(Error::Usage {
-            what: "what is dropped can't be had back, and nobody is here to be asked".into(),
+            what: "cannot ask for confirmation without a terminal, and dropped files cannot be restored".into(),
             cure: "add --yes".into(),
         });
     }

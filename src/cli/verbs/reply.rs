@@ -1,53 +1,51 @@
-//! `mailbag reply`
+//! `mailbag reply`: replies to a message.
 
 use super::send::{self, Fields};
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Identity};
 use crate::commands::reply::{Reply, reply};
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag reply 42 'the port is 8080' --as bob
-  mailbag reply 0192f3-… --all 'agreed' --as bob
+  mailbag reply 0192f3 --all 'agreed' --as bob
   make test 2>&1 | mailbag reply 42 - --type error --as bob
 
-A message that you got or sent is named by its number, its id, the beginning
-of its id, or SENDER/ID. The reply goes to its sender, with --all to its other recipients too; to its
-recipients if you sent it yourself. It belongs to the same conversation and
-channel, and has the same subject with \"Re: \" before it. Its type is answer
-if the message is a question or waits for a response, else message.
+The reply goes to the sender of the message, and with --all to its other recipients
+too. A reply to your own message goes to its recipients. The reply has the thread
+and channel of the message, and its subject after \"Re: \". Its type is answer if the
+message is a question or requires a response, otherwise message.
 
-Without BODY, or for -, the body is read from standard input. The id of the
-reply is printed.";
+Without BODY, or with -, the body is read from standard input. The command prints
+the id of the reply.";
 
-/// Answer a message
+/// Reply to a message
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Message to answer, as #12, 12, ID or SENDER/ID
     id: String,
-    /// The text
+    /// Body; - for standard input
     #[arg(value_name = "BODY|-")]
     body: Option<String>,
-    /// To its sender and all its other recipients
+    /// Copies to all recipients of the message
     #[arg(long)]
     all: bool,
-    /// Who replies; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
-    #[arg(long = "as", value_name = "AGENT")]
-    sender: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
     #[command(flatten)]
     fields: Fields,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let who = cx.who(args.sender.as_deref())?;
+    let who = args.identity.who(cx)?;
     let room = cx.room()?;
-    let draft = args.fields.draft(args.body, "write the body behind the id, or pipe it")?;
+    let draft = args.fields.draft(args.body, "write the body after the id, or pipe it to standard input")?;
     cx.route_waiting(&room);
     let Reply { draft, left_out, .. } = reply(&room, &who, &args.id, args.all, draft)?;
     if !left_out.is_empty() {
-        cx.out.warn(&format!("not to {}, who can't be written to any more", left_out.join(", ")));
+        cx.out.warn(&format!("not sent to {}: retired or no longer registered", left_out.join(", ")));
     }
     send::send(&room, &who, draft, cx)
 }

@@ -1,4 +1,4 @@
-//! `mailbag wait --rewake`: the background hook of Claude Code that wakes a session that has stopped.
+//! `mailbag wait --rewake`: the background hook of Claude Code that wakes an idle session.
 
 use super::hook;
 use crate::base::error::Result;
@@ -14,7 +14,7 @@ const ATTENDED: &str = "CLAUDE_CODE_SESSION_ATTENDED";
 /// How Claude Code was started: `cli` in a terminal, `sdk-cli` and so on for programs. Older versions set nothing else.
 const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 
-/// Waits until there is mail for the session whose event stands on standard input. Whatever else happens, nobody is
+/// Waits until there is mail for the session whose event is on standard input. In all other cases the session is not
 /// woken, and the status is 0.
 pub(crate) fn run(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
     let outcome = watch(asked, cx);
@@ -40,7 +40,7 @@ fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
         Ended::Mail(briefing) => {
             cx.out.tell(&briefing.text).inspect_err(|_| vigil.untold(&briefing))?;
             vigil.told(&briefing)?;
-            // What Claude Code takes for a word to go on.
+            // Claude Code wakes the session at this status.
             Ok(Exit::Usage)
         }
     }

@@ -1,7 +1,8 @@
-//! `mailbag run`
+//! `mailbag run`: the daemon, which delivers messages and wakes agents. Also the logging of the router.
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
+use crate::base::text::{count, count_of};
 use crate::cli::Exit;
 use crate::cli::context::{Context, here};
 use crate::clients::wake::Waker;
@@ -18,36 +19,37 @@ use tracing::level_filters::LevelFilter;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag run                        until Ctrl-C
-  mailbag run --once                 route what is there, and end
-  mailbag run --log-format json -v   for a service; systemd hears when it is ready
-  mailbag run --poll                 where file events don't arrive, as on NFS
+  mailbag run                        # deliver until Ctrl-C
+  mailbag run --once                 # deliver pending messages and exit
+  mailbag run --log-format json -v   # for a service; notifies systemd when ready
+  mailbag run --poll                 # for file systems without events, such as NFS
 
-Nothing needs it: without it, whoever sends or reads routes. With it, mail
-arrives at once. SIGHUP reads registry.json and settings.toml again; SIGINT and
-SIGTERM end it, a second one at once. SIGINT or SIGHUP that it was started to
-ignore, as in the background of a script or by nohup, stays ignored.";
+The daemon is optional: commands that send or read also deliver. With the daemon,
+messages arrive immediately and idle agents are woken. SIGHUP reloads registry.json
+and settings.toml. SIGINT and SIGTERM end it after the current batch, a second one
+immediately. SIGINT or SIGHUP that was ignored at the start stays ignored, as in
+the background of a script or with nohup.";
 
-/// How the router logs.
+/// The formats of the log.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum Format {
     /// For people
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
-/// Route mail as it comes, until ended
+/// Deliver messages immediately and wake idle agents
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Route what is there, and end
+    /// One pass over the pending messages
     #[arg(long)]
     once: bool,
-    /// Use no file events: look every two seconds
+    /// A look at the outboxes every two seconds instead of file events
     #[arg(long)]
     poll: bool,
-    /// How to log, to standard error
+    /// Format of the log on standard error
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     log_format: Format,
 }
@@ -61,24 +63,23 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     drop(company);
     if !args.once {
         tracing::info!(accepted = tally.accepted, copies = tally.copies, refused = tally.refused, "ended");
-    } else if cx.out.json {
-        cx.out.json(&json!({
+    } else {
+        let report = json!({
             "accepted": tally.accepted,
             "copies": tally.copies,
             "refused": tally.refused,
             "duplicates": tally.duplicates,
             "waiting": tally.waiting,
-        }))?;
-    } else {
-        cx.out.done(format!(
-            "{} accepted, {} copies, {} refused, {} duplicates, {} waiting",
-            tally.accepted, tally.copies, tally.refused, tally.duplicates, tally.waiting
-        ))?;
+        });
+        let (copies, duplicates) = (count(tally.copies, "copy"), count(tally.duplicates, "duplicate"));
+        let (accepted, rejected, pending) = (tally.accepted, tally.refused, tally.waiting);
+        let text = format!("{accepted} accepted, {copies}, {rejected} rejected, {duplicates}, {pending} pending");
+        cx.out.show(&report, |out| out.done(text))?;
     }
     Ok(Exit::Ok)
 }
 
-/// Who is told what the router does: the log, the service manager, and whoever wakes agents.
+/// The observer of the router: writes to the log, notifies the service manager and wakes agents.
 struct Company {
     /// `None` for a single pass, which starts no programs.
     waker: Option<Waker>,
@@ -102,28 +103,28 @@ fn open_or_make(cx: &Context) -> Result<Room> {
             let from = here()?;
             let asked = cx.asked().unwrap_or_else(|| room::default_place(&from));
             let (room, init) = init::init(Some(&asked), &from, Readers::Owner)?;
-            tracing::info!(room = %init.room.display(), "made the room");
+            tracing::info!(room = %init.room.display(), "created the room");
             Ok(room)
         }
         opened => opened,
     }
 }
 
-/// One line: where the room is and what is watched. And a word to the service manager, if one asks for it.
+/// Logs the room and what is watched, and notifies the service manager if there is one.
 fn say_ready(ready: &Ready) {
-    let how = if ready.events { "by file events" } else { "by looking every two seconds" };
+    let how = if ready.events { "by file events" } else { "every two seconds" };
     tracing::info!(
-        "routing in {}: {} agents, watching {} outboxes {how}",
+        "delivering in {}: {}, watching {} {how}",
         ready.room.display(),
-        ready.agents,
-        ready.outboxes
+        count_of(ready.agents, "agent"),
+        count_of(ready.outboxes, "outbox")
     );
     if let Err(e) = sd_notify::notify(&[sd_notify::NotifyState::Ready]) {
-        tracing::warn!("can't tell the service manager: {e}");
+        tracing::warn!("cannot notify the service manager: {e}");
     }
 }
 
-/// Sends what is logged to standard error.
+/// Starts logging to standard error.
 pub(crate) fn start_logging(format: Format, cx: &Context) {
     let level = match (cx.out.quiet, cx.verbose) {
         (true, _) => LevelFilter::WARN,
@@ -134,7 +135,7 @@ pub(crate) fn start_logging(format: Format, cx: &Context) {
     log_from(level, format, cx);
 }
 
-/// Standard error, for lines in which words of agents may stand: file names, reasons, what programs printed.
+/// Standard error for lines that may contain text of agents: file names, reasons, output of programs.
 struct Tame(Format);
 
 impl Write for Tame {

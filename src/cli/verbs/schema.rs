@@ -1,4 +1,4 @@
-//! `mailbag schema`
+//! `mailbag schema`: prints JSON Schemas.
 
 use crate::base::error::{Error, Result, nearest};
 use crate::cli::Exit;
@@ -13,31 +13,31 @@ Examples:
   mailbag schema --output agent list
   mailbag schema --list
 
-With --output, of what a command prints with --json. Where that is a line for
-each thing (log, follow, watch, channel show), the schema is that of a line;
-`error` is what any command says on standard error. Within a version, the number
-at the end of \"$id\", fields are only added.";
+--output prints the schema of the --json output of a command. For log, follow,
+watch and channel show it is the schema of one line. `error` is the schema of the
+error that any command prints to standard error. Within a version, which is the
+number at the end of \"$id\", fields are only added.";
 
-/// Which schema.
+/// The schemas of the files of a room.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Which {
-    /// Of a message
+    /// Schema of a message
     Message,
-    /// Of registry.json
+    /// Schema of registry.json
     Registry,
 }
 
-/// Print the JSON Schema of a message, of the registry or of a command's output
+/// Print a JSON Schema
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Which one
+    /// Schema
     #[arg(default_value = "message")]
     which: Which,
-    /// Of what this command prints with --json
+    /// Schema of the --json output of this command
     #[arg(long, value_name = "COMMAND", num_args = 1..=2, conflicts_with_all = ["which", "list"])]
     output: Option<Vec<String>>,
-    /// The commands that have one
+    /// List of the commands that have a schema
     #[arg(long, conflicts_with = "which")]
     list: bool,
 }
@@ -60,7 +60,7 @@ fn of_output(command: &str) -> Result<&'static str> {
     schema::output(command).ok_or_else(|| {
         let near = nearest(command, OUTPUTS.iter().map(|(name, _)| *name));
         let cure = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(", ")) };
-        let what = format!("no command `{command}` has an output with a schema");
-        Error::NotFound { what, cure: format!("{cure}`mailbag schema --list` shows all") }
+        let what = format!("no schema for the output of `{command}`");
+        Error::NotFound { what, cure: format!("{cure}run `mailbag schema --list` to see all") }
     })
 }

@@ -1,4 +1,4 @@
-//! `mailbag search`
+//! `mailbag search`: finds messages by a regular expression.
 
 use super::list::{Filters, head};
 use crate::base::error::Result;
@@ -16,30 +16,30 @@ Examples:
   mailbag search -i deadlock --since 7d --from alice
   mailbag search parser.rs --field metadata.file --json
 
-PATTERN is a regular expression, sought in every text of each message: subject,
-body, from, to, id, the names and contents of attachments, all of metadata.
-Each line: seq, when it was accepted (UTC), sender and recipients, the field,
-and the match with the text around it.
+PATTERN is a regular expression. The command searches all text of a message:
+subject, body, from, to, id, names and contents of attachments, and metadata.
+Columns: number, accept time (UTC), sender and recipients, field, match with the
+text around it.
 
-An agent finds what it sent and what it got. The human, and whoever looks
-without a name, finds all.";
+An agent finds the messages that it sent or received. The human, and a caller
+without an identity, finds all messages.";
 
-/// How long a search may take before it says how far it is.
+/// Time before the first report of the progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often it says so from then on.
+/// Time between reports.
 const OFTEN: Duration = Duration::from_millis(100);
 
-/// Find messages by what they say
+/// Search messages by regular expression
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A regular expression
+    /// Regular expression
     pattern: String,
-    /// Capital and small letters are the same
+    /// Match of upper and lower case letters alike
     #[arg(short, long)]
     ignore_case: bool,
-    /// Only in this field, such as subject or metadata.file
+    /// Field to search, such as subject or metadata.file
     #[arg(long, value_name = "NAME")]
     field: Option<String>,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let scan = search(&room, pattern, filter)?;
     let mut progress = Progress { started: Instant::now(), done: 0, total: scan.total(), said: None };
     if cx.out.json {
-        // Not between the pieces of what stands on the same terminal.
+        // Progress must not mix with JSON on the same terminal.
         let stderr = if cx.out.is_terminal() { None } else { Some(cx.out.talk()) };
         let blocks = scan.map(|block| block.map(|block| progress.take(block, stderr.as_ref())));
         let hits = blocks.flat_map(|found| match found {
@@ -73,26 +73,26 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             let line = line(hit, cx);
             cx.out.line(line)?;
         }
-        // Whole lines only: what is said of the progress may come next.
+        // Only whole lines, because a report of the progress may follow.
         if !found.is_empty() && cx.out.is_terminal() {
             cx.out.flush()?;
         }
     }
     cx.out.talk().progress("");
     if !any {
-        cx.out.note("nothing was found");
+        cx.out.note("no matching messages");
     }
     Ok(Exit::Ok)
 }
 
-/// A message in one line, with the first thing that was found in it.
+/// A message in one line, with its first match.
 fn line(hit: &Hit, cx: &Context) -> String {
     let Some(Match { field, before, text, after }) = hit.matches.first() else { return head(&hit.past) };
     let [field, before, text, after] = sanitize::pieces([&format!("{field}: "), before, text, after]);
     format!("{}  {field}{before}{}{after}", head(&hit.past), cx.out.paint(FOUND, &text))
 }
 
-/// How far the search has come.
+/// The progress of the search.
 struct Progress {
     started: Instant,
     done: u64,
@@ -101,7 +101,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Takes what was found from a block, and says how far it is if it has taken long and there is nothing to show.
+    /// Takes the hits of a block. Reports the progress if the search takes long and has no hits to show.
     fn take(&mut self, block: Block<Hit>, talk: Option<&Talk>) -> Vec<Hit> {
         self.done += block.bytes;
         let Some(talk) = talk else { return block.found };

@@ -1,10 +1,10 @@
-//! `mailbag share`
+//! `mailbag share`: copies a file into the shared context and announces it.
 
 use super::send;
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Identity};
 use crate::commands::send as sending;
 use crate::commands::share::{Wish, share};
 use serde_json::json;
@@ -16,46 +16,44 @@ Examples:
   mailbag share plan.md --category decisions --to bob --to all_engineers
   mailbag share trace.bin --category logs --note 'the crash of this morning'
 
-The file is copied whole into context/CATEGORY/ of the room, and an
-announcement with its path and its SHA-256 goes to all, or to whom --to names.
-Another file of that name is never replaced: the copy gets a number, and you
-are told. The same content under the same name stays as it is.
+Copies the file to context/CATEGORY/ of the room, and sends an announcement with the
+path and SHA-256 to all agents, or to the addresses of --to. An existing file is
+never replaced: if it has other content, the copy gets a number.
 
-The path and the id of the announcement are printed.";
+The command prints the path and the id of the announcement.";
 
-/// Put a file where all find it, and announce it
+/// Copy a file into the shared context and announce it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The file: a regular one, of any size
+    /// Regular file of any size
     file: PathBuf,
-    /// The directory of the context that it goes to, such as research
+    /// Directory below the context, such as research
     #[arg(long, value_name = "NAME")]
     category: String,
-    /// Who is told; may be repeated; else all
+    /// Recipients of the announcement; repeatable; default: all
     #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     to: Vec<String>,
-    /// A word about it
+    /// Text of the announcement
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// What kind of file it is, where its name doesn't tell
+    /// Media type; default: from the file name
     #[arg(long, value_name = "TYPE")]
     media_type: Option<String>,
-    /// Who shares it; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
-    #[arg(long = "as", value_name = "AGENT")]
-    sender: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let who = cx.who(args.sender.as_deref())?;
+    let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let Args { file, category, to, note, media_type, .. } = args;
     let (artifact, sent) = share(&room, &who, Wish { file, category, to, note, media_type })?;
     cx.out.did(format!("{} is shared, and {}", artifact.file.display(), sent.stands()), "don't share it again");
     if artifact.renamed {
-        cx.out.note(&format!("another file has that name; this one is kept as {}", artifact.path));
+        cx.out.note(&format!("another file has this name; the copy is {}", artifact.path));
     } else if artifact.already {
-        cx.out.note("the same file stands there already; it was announced again");
+        cx.out.note("the context already has this file; announced it again");
     }
     if !cx.out.json {
         cx.out.line(sanitize::line(&artifact.file.display().to_string()))?;

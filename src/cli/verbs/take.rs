@@ -1,53 +1,50 @@
-//! `mailbag take`
+//! `mailbag take`: leases the next message of a shared inbox.
 
-use super::inbox::to_the_second;
 use super::read;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
+use crate::base::text::to_the_second;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Identity};
 use crate::cli::show::waiting;
 use crate::commands::take::{self, Consumer, Handed, Lapsed};
 use crate::commands::wait::{Waiter, Wakeup, deadline};
-use crate::query::identity::mailbox;
 use crate::room::Room;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag take --as builders                   the next message, mine for 10 minutes
+  mailbag take --as builders      # lease the next message for 10 minutes
   mailbag take --as builders --wait 5m --lease 1h --holder builder-3
-  mailbag done 42 --as builders                and it is done with
+  mailbag done 42 --as builders   # complete it
 
-For several processes that share an inbox: each message is handed to one of
-them, the most urgent first, then the oldest. It moves to inbox/AGENT/taken/.
-When the lease is over and nothing was heard of it, the next take gives it back
-and says so on standard error; `mailbag done --renew` makes a lease longer.
-Exit status 3 says that there is nothing to take, 4 that nothing came in time.";
+For several processes that share an inbox: each message goes to one process, the
+most urgent first, then the oldest. The file moves to inbox/AGENT/taken/. When a
+lease expires, the next `mailbag take` returns the message to the inbox and reports
+that on standard error. `mailbag done --renew` extends a lease. Exit status 3 means
+that there is no message to lease, 4 a timeout of --wait.";
 
-/// Take the next message of a shared inbox
+/// Lease the next message of a shared inbox
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Whose inbox; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human's
-    #[arg(long = "as", value_name = "AGENT")]
-    reader: Option<String>,
-    /// How long it is mine, unless I say that it is done
+    #[command(flatten)]
+    identity: Identity,
+    /// Lease duration
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = waiting::span)]
     lease: Duration,
-    /// Who takes it; else the process that runs this command
+    /// Holder of the lease; default: the parent process
     #[arg(long, value_name = "NAME", env = "MAILBAG_HOLDER", hide_env_values = true)]
     holder: Option<String>,
-    /// Wait so long for a message
+    /// Timeout to wait for a message; default: no wait
     #[arg(long, value_name = "TIME", value_parser = waiting::span)]
     wait: Option<Duration>,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let who = cx.who(args.reader.as_deref())?;
     let room = cx.room()?;
-    let agent = mailbox(&room, &room.registry()?, &who.name, Some(who.source))?;
+    let agent = args.identity.mailbox(cx, &room)?;
     let consumer = Consumer::new(args.holder);
     let until = args.wait.map(|wait| (wait, deadline(wait)));
     let mut waiter = until.map(|_| Waiter::new(&room, &agent)).transpose()?;
@@ -61,17 +58,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             return hand(&room, &agent, &handed, &given_back, cx);
         }
         let (Some((wait, until)), Some(waiting_for_mail)) = (until, &mut waiter) else {
-            let cure = "wait for it with --wait TIME".to_owned();
-            return Err(Error::NotFound { what: format!("there is nothing to take from {agent}"), cure });
+            let cure = "wait for a message with --wait TIME".to_owned();
+            return Err(Error::NotFound { what: format!("no message to lease in the inbox of {agent}"), cure });
         };
-        // A message whose lease lapses meanwhile is one that can be taken.
+        // A message whose lease expires meanwhile can be leased again.
         let next = taking.next.and_then(|next| Instant::now().checked_add(next));
         match waiting_for_mail.wait([until, next].into_iter().flatten().min()) {
             Wakeup::Changed => {}
             Wakeup::Trouble(e) => cx.trouble(&e),
             Wakeup::Signal(signal) => return waiter.map_or(Ok(Exit::Ok), |waiter| waiting::end_by(signal, waiter)),
             Wakeup::TimedOut if until.is_some_and(|until| until <= Instant::now()) => {
-                let what = format!("there was nothing to take from {agent}");
+                let what = format!("no message to lease in the inbox of {agent}");
                 return Err(waiting::too_late(&what, wait, "wait again, or longer with --wait"));
             }
             Wakeup::TimedOut => {}
@@ -80,12 +77,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn tell(lapsed: &Lapsed, cx: &Context) {
-    let holder = sanitize::line(lapsed.holder.as_deref().unwrap_or("somebody"));
+    let holder = sanitize::line(lapsed.holder.as_deref().unwrap_or("an unknown process"));
     let (file, until) = (sanitize::line(&lapsed.file), to_the_second(&lapsed.until));
-    cx.out.warn(&format!("given back: the lease of {holder} on {file} lapsed at {until}"));
+    cx.out.warn(&format!("returned {file} to the inbox: the lease of {holder} expired at {until}"));
 }
 
-/// Shows what was taken. What can't be shown is not handed out.
+/// Shows the leased message. If it cannot be shown, it returns to the inbox.
 fn hand(room: &Room, agent: &str, handed: &Handed, given_back: &[Lapsed], cx: &mut Context) -> Result<Exit> {
     let shown = show(handed, given_back, cx);
     if shown.is_err() {
@@ -93,7 +90,7 @@ fn hand(room: &Room, agent: &str, handed: &Handed, given_back: &[Lapsed], cx: &m
     }
     shown?;
     let until = to_the_second(&handed.lease.until);
-    cx.out.note(&format!("taken by {} until {until}", handed.lease.holder));
+    cx.out.note(&format!("leased by {} until {until}", handed.lease.holder));
     Ok(Exit::Ok)
 }
 

@@ -1,10 +1,10 @@
-//! `mailbag thread`
+//! `mailbag thread`: shows a conversation.
 
 use super::list::head;
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Identity};
 use crate::cli::show::frame;
 use crate::cli::show::output::BOLD;
 use crate::message::id;
@@ -15,30 +15,29 @@ use serde_json::{Map, Value};
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag thread 42 --as bob            the conversation of that message
-  mailbag thread ports --last 5         the newest of the thread of that name
+  mailbag thread 42 --as bob      # the conversation of a message
+  mailbag thread ports --last 5   # the newest messages of the thread `ports`
   mailbag thread alice/m-7 --json
 
-The conversation of a message is all that has its thread_id, and all that
-answers it or is answered by it, and so on, in the order of acceptance. An
-agent sees what it sent and what it got. Nothing is marked as read.";
+The conversation of a message contains all messages with its thread_id, all answers
+to it, the message that it answers, and so on, in the order of acceptance. An agent
+sees the messages that it sent or received. No message is marked as read.";
 
-/// Show a whole conversation
+/// Show a conversation
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Message, as #12, 12, ID or SENDER/ID, or name of a thread
+    /// Message, as #12, 12, ID or SENDER/ID, or thread
     #[arg(value_name = "ID|THREAD")]
     name: String,
-    /// Only so many of the newest
+    /// Number of messages, the newest
     #[arg(long, value_name = "N")]
     last: Option<usize>,
-    /// Who looks; else MAILBAG_AGENT, else MAOS_AGENT_ID
-    #[arg(long = "as", value_name = "AGENT")]
-    looker: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
-/// How far what is said stands from the numbers.
+/// The indent of the text below the numbers.
 const INDENT: &str = "        ";
 
 /// A message with all its fields.
@@ -51,7 +50,7 @@ struct Whole<'a> {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
-    let looker = cx.looker(args.looker.as_deref(), &room)?;
+    let looker = args.identity.looker(cx, &room)?;
     cx.route_waiting(&room);
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
     let messages = thread(&room, &Eyes::of(asker), &args.name, args.last)?;
@@ -71,14 +70,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn show(past: &Past, all: &[Past], cx: &mut Context) -> Result<()> {
     let head = cx.out.paint(BOLD, &head(past));
     cx.out.line(head)?;
-    let waits = if past.requires_response { "  waits for an answer" } else { "" };
+    let waits = if past.requires_response { "  requires a response" } else { "" };
     let mut facts = format!("{INDENT}{}  {}{waits}", past.kind, past.id);
     if let Some(reference) = &past.in_reply_to {
         facts += &format!("  answers {reference}");
         let is_here =
             |other: &Past| other.name() == *reference || other.id == *reference || other.seq.to_string() == *reference;
         if !all.iter().any(is_here) {
-            facts += " (not shown here)";
+            facts += " (not in this list)";
         }
     }
     frame::dim(&mut cx.out, &facts, INDENT)?;

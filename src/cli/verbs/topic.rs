@@ -1,9 +1,9 @@
-//! `mailbag topic`
+//! `mailbag topic`: lists topics, and subscribes agents to them.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Identity};
 use crate::cli::show::table;
 use crate::commands::{send, topic};
 
@@ -14,15 +14,15 @@ Examples:
   mailbag topic unsubscribe ports --as bob
   mailbag send '#releases' '1.2 is out' --as alice
 
-An agent without this program drops {\"type\": \"subscribe\", \"topic\": \"releases\"}
-into its outbox, or unsubscribe; that is what these commands do. The registry has
-who follows what, and may be edited: mailbag agent set bob --topic releases.";
+An agent without this program writes {\"type\": \"subscribe\", \"topic\": \"releases\"} or
+the type unsubscribe to its outbox, as these commands do. The subscriptions are in
+the registry; `mailbag agent set bob --topic releases` sets them too.";
 
 const LIST_HELP: &str = "\
 Example:
   mailbag topic list --json
 
-Each line: the topic, and who gets what is written to it.";
+Columns: topic, subscribers.";
 
 const SUBSCRIBE_HELP: &str = "\
 Examples:
@@ -33,9 +33,9 @@ const UNSUBSCRIBE_HELP: &str = "\
 Example:
   mailbag topic unsubscribe releases --as bob";
 
-/// Show who follows which topic, follow one, or no longer
+/// List topics, subscribe or unsubscribe
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -43,25 +43,24 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// List the topics that somebody follows
+    /// List the topics and their subscribers
     #[command(after_help = LIST_HELP)]
     List,
-    /// Get what is written to these topics from now on
+    /// Subscribe to topics
     #[command(after_help = SUBSCRIBE_HELP)]
     Subscribe(Change),
-    /// No longer get what is written to these topics
+    /// Unsubscribe from topics
     #[command(after_help = UNSUBSCRIBE_HELP)]
     Unsubscribe(Change),
 }
 
 #[derive(Debug, clap::Args)]
 struct Change {
-    /// The topics, with or without a # in front
+    /// Topics, with or without # in front
     #[arg(required = true, value_name = "TOPIC")]
     topics: Vec<String>,
-    /// Who follows; else MAILBAG_AGENT, else MAOS_AGENT_ID
-    #[arg(long = "as", value_name = "AGENT")]
-    follower: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
@@ -76,34 +75,22 @@ fn list(cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     cx.route(&room);
     let topics = topic::list(&room.registry()?);
-    if cx.out.json {
-        cx.out.json(&topics)?;
-        return Ok(Exit::Ok);
-    }
-    if topics.is_empty() {
-        cx.out.note("nobody follows a topic");
-    }
-    let row = |topic: &topic::Topic| {
+    table::list(&mut cx.out, topics, "no topics with subscribers", |topic| {
         let followers = sanitize::line(&topic.followers.join(", ")).into_owned();
         vec![sanitize::line(&format!("#{}", topic.topic)).into_owned(), followers]
-    };
-    table::print(&mut cx.out, &topics.iter().map(row).collect::<Vec<_>>())?;
+    })?;
     Ok(Exit::Ok)
 }
 
 fn follow(change: Change, follow: bool, cx: &mut Context) -> Result<Exit> {
-    let who = cx.who(change.follower.as_deref())?;
+    let who = change.identity.who(cx)?;
     let room = cx.room()?;
     let sent = topic::change(&room, &who, follow, &change.topics)?;
     let stand: Vec<String> = sent.iter().map(|sent| sent.stands()).collect();
     cx.out.did(stand.join(", "), send::STANDS);
     if let Err(e) = send::route(&room) {
-        cx.out.warn(&format!("it was sent, and waits to be routed; don't send it again: {e}"));
+        cx.out.warn(&format!("the change is sent but pending; don't send it again: {e}"));
     }
-    if cx.out.json {
-        cx.out.json(&sent)?;
-        return Ok(Exit::Ok);
-    }
-    sent.iter().try_for_each(|sent| cx.out.line(&sent.id))?;
+    cx.out.list(sent.into_iter().map(Ok), "", |out, sent| out.line(&sent.id))?;
     Ok(Exit::Ok)
 }

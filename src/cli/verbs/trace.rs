@@ -1,85 +1,76 @@
-//! `mailbag trace`
+//! `mailbag trace`: shows the delivery status of a message.
 
-use super::inbox::to_the_second;
 use crate::base::error::Result;
 use crate::base::sanitize;
+use crate::base::text::to_the_second;
 use crate::cli::Exit;
-use crate::cli::context::Context;
-use crate::cli::show::output::{BOLD, DIM};
+use crate::cli::context::{Context, Identity};
+use crate::cli::show::output::{BOLD, DIM, Output};
 use crate::message::id;
 use crate::query::trace::{self, Recipient, Step, Trace};
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag trace msg_7 --as alice          how far alice's message has come
-  mailbag trace 42 --json                 the same for a program
+  mailbag trace msg_7 --as alice
+  mailbag trace 42 --json
 
-For each recipient: accepted, delivered, announced, seen, acknowledged, actioned,
-and closed as resolved, superseded, withdrawn, abandoned or expired. A status is
-shown when it was observed: `seen` means that the file left the inbox.";
+Status per recipient: accepted, delivered, announced, seen, acknowledged, actioned,
+closed as resolved, superseded, withdrawn, abandoned or expired. The time is that
+of the observation: `seen` means that the file has left the inbox.";
 
-/// Show how far each copy of a message has come
+/// Show the delivery status of a message
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Message, as #12, 12, ID or SENDER/ID
     #[arg(value_name = "ID")]
     id: String,
-    /// Who asks; else MAILBAG_AGENT, else MAOS_AGENT_ID. The human, and who is nobody, may ask for every message
-    #[arg(long = "as", value_name = "AGENT")]
-    agent: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
-    let asker = match cx.who(args.agent.as_deref()) {
-        Ok(who) => Some(who.in_registry(&room.registry()?)?.id.to_string()).filter(|asker| asker != id::HUMAN),
-        Err(e) if args.agent.is_some() => return Err(e),
-        Err(_) => None,
-    };
+    let asker = args.identity.looker(cx, &room)?.filter(|asker| asker != id::HUMAN);
     cx.route(&room);
     let trace = trace::trace(&room, asker.as_deref(), &args.id)?;
-    if cx.out.json {
-        cx.out.json(&trace)?;
-    } else {
-        show(&trace, cx)?;
-    }
+    cx.out.show(&trace, |out| show(&trace, out))?;
     Ok(Exit::Ok)
 }
 
-fn show(trace: &Trace, cx: &mut Context) -> Result<()> {
+fn show(trace: &Trace, out: &mut Output) -> Result<()> {
     let about = trace.subject.as_deref().unwrap_or_default();
-    let name = cx.out.paint(BOLD, &format!("{}/{}", trace.from, trace.id));
+    let name = out.paint(BOLD, &format!("{}/{}", trace.from, trace.id));
     let at = to_the_second(&trace.accepted_at);
     let head = format!("{name}  #{}  {}  {at}  {}", trace.seq, sanitize::line(&trace.kind), sanitize::line(about));
-    cx.out.line(head)?;
+    out.line(head)?;
     if let Some(sent) = &trace.sent {
-        cx.out.line(format!("kept as {}", sanitize::line(&sent.to_string_lossy())))?;
+        out.line(format!("original: {}", sanitize::line(&sent.to_string_lossy())))?;
     }
     for recipient in &trace.recipients {
-        show_recipient(recipient, cx)?;
+        show_recipient(recipient, out)?;
     }
     for answer in &trace.answers {
         let text = format!("answered by {}/{}  #{}", answer.from, answer.id, answer.seq);
-        cx.out.line(format!("{}  {}", to_the_second(&answer.at), sanitize::line(&text)))?;
+        out.line(format!("{}  {}", to_the_second(&answer.at), sanitize::line(&text)))?;
     }
     for told in &trace.told {
-        cx.out.line(format!("{}  {} was told that it is {}", to_the_second(&told.at), told.agent, told.what))?;
+        out.line(format!("{}  notice to {}: {}", to_the_second(&told.at), told.agent, told.what))?;
     }
     if trace.recipients.is_empty() {
-        cx.out.note("nobody got a copy: it stands in its channel");
+        out.note("no recipients: the message is only in its channel");
     }
     Ok(())
 }
 
-fn show_recipient(recipient: &Recipient, cx: &mut Context) -> Result<()> {
-    let name = cx.out.paint(BOLD, &recipient.agent);
+fn show_recipient(recipient: &Recipient, out: &mut Output) -> Result<()> {
+    let name = out.paint(BOLD, &recipient.agent);
     let via = if recipient.via == "direct" { String::new() } else { format!(" (via {})", recipient.via) };
-    cx.out.line(format!("{name}{via}: {}", recipient.status.as_str()))?;
+    out.line(format!("{name}{via}: {}", recipient.status.as_str()))?;
     for step in &recipient.statuses {
         let at = step.at.as_deref().map(to_the_second).unwrap_or_else(|| "just now".into());
-        let at = cx.out.paint(DIM, &format!("{at:<20}"));
-        cx.out.line(format!("  {at}  {}", said(step, &recipient.agent)))?;
+        let at = out.paint(DIM, &format!("{at:<20}"));
+        out.line(format!("  {at}  {}", said(step, &recipient.agent)))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `mailbag trust`
+//! `mailbag trust`: records the person's consent to use a room and to start its programs.
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
@@ -14,35 +14,35 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag trust                   show the room found here, and ask
-  mailbag trust /srv/team --yes   agree without being asked, in a script
-  mailbag trust --list            show everything you agreed to
-  mailbag trust --revoke          take it back for the room found here
+  mailbag trust                   # show the room found here and ask
+  mailbag trust /srv/team --yes   # trust without a question, in a script
+  mailbag trust --list            # show everything that you trust
+  mailbag trust --revoke          # stop trusting the room found here
 
-A room that belongs to another user is used only after you agreed. In any room,
-your own too, a program that `wake` names is started only if you agreed to
-exactly that program: by this command, or by setting it yourself with
-`mailbag agent set ID --wake`.
+A room of another user is used only after you trust it. In every room, including
+your own, a `wake` program is started only if you trust exactly this program: with
+this command, or by setting it yourself with `mailbag agent set ID --wake`.
 
-What you agree to is recorded outside the room, in ~/.local/share/mailbag, or
-below XDG_DATA_HOME. A sandbox or container with another home directory needs
-its own consent, or MAILBAG_TRUST_DIR set to a directory that it can read.
+The consent is recorded outside the room, in ~/.local/share/mailbag or below
+XDG_DATA_HOME. A sandbox or container with another home directory needs its own
+consent, or MAILBAG_TRUST_DIR set to a directory that it can read.
 
-Exit status 1 if you did not agree, 3 if there is no room or nothing to take back.";
+Exit status 1 means that you did not agree, 3 that there is no room or no consent to
+revoke.";
 
-/// Agree to use a room and to start its programs
+/// Trust a room and the programs that it starts
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A room, or a directory with one; else the room that commands find here
+    /// Room, or directory with a room; default: the room found here
     dir: Option<PathBuf>,
-    /// Agree to everything shown, without asking
+    /// Consent to everything shown, without a question
     #[arg(long, conflicts_with_all = ["revoke", "list"])]
     yes: bool,
-    /// Take back everything agreed to for the room
+    /// Removal of all consent for the room
     #[arg(long, conflicts_with = "list")]
     revoke: bool,
-    /// Show everything agreed to, for all rooms
+    /// List of everything you trust, for all rooms
     #[arg(long, conflicts_with = "dir")]
     list: bool,
 }
@@ -66,7 +66,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if before.trusted && before.open().next().is_none() {
         show(&before, cx)?;
         if !cx.out.json {
-            cx.out.line("nothing to agree to")?;
+            cx.out.line("nothing to decide")?;
         }
         return Ok(Exit::Ok);
     }
@@ -82,26 +82,26 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         show(&trust::look(asked.as_deref(), &from)?, cx)?;
     } else {
         cx.out.line(match &agreed {
-            None => "nothing was agreed to",
-            Some(_) => "agreed",
+            None => "not trusted",
+            Some(_) => "trusted",
         })?;
     }
     Ok(if agreed.is_some() { Exit::Ok } else { Exit::Error })
 }
 
-/// What the person agrees to: the programs to start, in a room to use; `None` if nothing.
+/// The programs that the person trusts, in a room to use; `None` without consent.
 fn ask(standing: &Standing, cx: &mut Context) -> Result<Option<Vec<Startable>>> {
     trust::refuse_in_session()?;
     let nobody = || Error::Usage {
-        what: "there is no terminal to ask at, and nothing was agreed to".into(),
-        cure: "run it at a terminal, or give --yes to agree to what is shown".into(),
+        what: "cannot ask for consent without a terminal".into(),
+        cure: "run `mailbag trust` at a terminal, or give --yes to trust what is shown".into(),
     };
     if !standing.trusted && !cx.out.ask("Use this room?")?.ok_or_else(nobody)? {
         return Ok(None);
     }
     let open: Vec<Startable> = standing.open().cloned().collect();
     if !open.is_empty()
-        && cx.out.ask("Let `mailbag run` start the programs that are not agreed to?")?.ok_or_else(nobody)?
+        && cx.out.ask("Let `mailbag run` start the programs that are not trusted yet?")?.ok_or_else(nobody)?
     {
         return Ok(Some(open));
     }
@@ -115,7 +115,7 @@ fn show(standing: &Standing, cx: &mut Context) -> Result<()> {
     let Standing { identity, owner_name, own, trusted, .. } = standing;
     let whose = match (own, trusted) {
         (true, _) => "you".to_owned(),
-        (false, true) => format!("{owner_name}; you agreed to use the room"),
+        (false, true) => format!("{owner_name}; you trust the room"),
         (false, false) => format!("{owner_name}, not you"),
     };
     for (name, value) in [("room", identity.path.as_str()), ("owner", &whose)] {
@@ -123,7 +123,7 @@ fn show(standing: &Standing, cx: &mut Context) -> Result<()> {
         cx.out.line(format!("{name} {}", sanitize::line(value)))?;
     }
     for startable in &standing.programs {
-        let (style, word) = if startable.agreed { (BOLD, "agreed") } else { (YELLOW, "not agreed") };
+        let (style, word) = if startable.agreed { (BOLD, "trusted") } else { (YELLOW, "not trusted") };
         let (name, word) = (cx.out.paint(BOLD, &format!("{:<8}", "program")), cx.out.paint(style, word));
         let program = startable.program.to_string();
         cx.out.line(format!("{name} {} for {}: {word}", sanitize::line(&program), sanitize::line(&startable.agent)))?;

@@ -1,4 +1,4 @@
-//! `mailbag uninstall`
+//! `mailbag uninstall`: removes mailbag from an agent client.
 
 use super::install::{Place, Which, done, report, show};
 use crate::base::error::Result;
@@ -10,21 +10,21 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag uninstall claude
   mailbag uninstall codex --user
-  mailbag uninstall gemini --dry-run    show the change, and make none
+  mailbag uninstall gemini --dry-run   # show the change only
 
-It takes out what `mailbag install` put into the client's files and nothing else. A
-file that nobody changed meanwhile is what it was before, to the byte; one that
-holds nothing but what was put there goes. The room and its mail stay.";
+Removes only what `mailbag install` added. A file without other changes is restored
+to the byte; a file that contains nothing else is removed. The room and its messages
+stay.";
 
-/// Take mailbag out of an agent client again
+/// Remove mailbag from an agent client
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Which client
+    /// Client
     client: Which,
     #[command(flatten)]
     place: Place,
-    /// Show the change, and make none
+    /// Preview of the change, without writing
     #[arg(long)]
     dry_run: bool,
 }

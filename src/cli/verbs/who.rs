@@ -1,4 +1,4 @@
-//! `mailbag who`
+//! `mailbag who`: shows the agents, their presence and their unread messages.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -14,26 +14,25 @@ Examples:
   mailbag who
   mailbag who --json | jq -r '.agents[] | select(.presence == \"online\").id'
 
-Each line: presence, id, display name or role, when it was last seen, how many
-messages it has not read and since when, and what it last said that it does.
+Columns: presence (status in the registry), id, display name or role, last sign of
+life, unread messages and the age of the oldest, last reported activity.
 
-online   seen within 5 minutes, or waiting or watching now
-idle     seen within the hour, or the registry says idle
-offline  not seen for longer, or the registry says offline
-stale    nothing for 6 hours (stale_after in settings.toml), although it has
-         unread mail or the registry says online
+online   a sign of life within 5 minutes, or waiting or watching now
+idle     a sign of life within an hour, or idle in the registry
+offline  no sign of life for longer, or offline in the registry
+stale    no sign of life for 6 hours (stale_after in settings.toml), although it
+         has unread messages or is online in the registry
 
-An agent is seen when it sends something, when mail leaves its inbox, when a
-hook or tool of its session calls, and as long as `mailbag watch`, `follow` or
-`wait` runs for it. What the registry says of it stands in brackets. It says
-what it does by messages of type status, progress, blocked, completed or
-agent_complete. The same stands in roster.json in the room.";
+Signs of life: the agent sends a message, mail leaves its inbox, a hook or tool of
+its session runs, or `mailbag watch`, `follow` or `wait` runs for it. An agent
+reports its activity with messages of type status, progress, blocked, completed or
+agent_complete. roster.json in the room has the same data.";
 
-/// Show who is there, what each does, and how much it has not read
+/// Show agents, their presence and unread messages
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A channel, whose roster is the room's: what `mailbag channel roster NAME` is read as
+    /// Channel, for `mailbag channel roster NAME`: its roster is that of the room
     #[arg(long, value_name = "CHANNEL", hide = true)]
     channel: Option<String>,
 }
@@ -45,13 +44,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         channel::find(&room, name)?;
     }
     let roster = who::who(&room)?;
-    if cx.out.json {
-        cx.out.json(&roster)?;
-        return Ok(Exit::Ok);
-    }
     let now = Stamp::parse(&roster.at).unwrap_or_default();
     let rows: Vec<Vec<String>> = roster.agents.iter().map(|agent| row(agent, now)).collect();
-    table::print(&mut cx.out, &rows)?;
+    cx.out.show(&roster, |out| table::print(out, &rows))?;
     Ok(Exit::Ok)
 }
 
@@ -75,7 +70,7 @@ fn told(doing: &Doing, now: Stamp) -> String {
     format!("{}{progress}{text} ({})", doing.kind, ago(&doing.at, now))
 }
 
-/// How long ago, in the largest unit of which it is a whole one.
+/// The age of a time in its largest whole unit.
 fn ago(time: &str, now: Stamp) -> String {
     let Some(then) = Stamp::parse(time) else { return time.to_owned() };
     let seconds = ((now.micros() - then.micros()) / 1_000_000).max(0);

@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::sanitize;
-use crate::cli::verbs::inbox::to_the_second;
+use crate::base::text::to_the_second;
 use crate::message::record::Event;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
 use crate::query::timeline::{Entry, shade};

@@ -1,4 +1,4 @@
-//! `mailbag watch`
+//! `mailbag watch`: shows all messages live and sends what a person writes.
 
 mod keeper;
 mod lines;
@@ -8,7 +8,7 @@ mod view;
 
 use self::keeper::{Keeper, Poke};
 use super::Exit;
-use super::context::Context;
+use super::context::{Context, Identity};
 use crate::base::error::{Error, Result};
 use crate::disk::machine;
 use crate::message::id;
@@ -24,35 +24,34 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag watch                    everything, as it comes
-  mailbag watch auth               one channel; what you write without a name goes to it
+  mailbag watch                   # all channels
+  mailbag watch auth              # one channel; text without @name goes to it
   mailbag watch --plain | grep -w planner
-  mailbag watch --json --last 0    one JSON object a line, from now on
+  mailbag watch --json --last 0   # one JSON object per line, new messages only
 
-At a terminal, write below: `@planner please review` goes to planner, `@all ...`
-to everybody. Up and down bring back what you sent, page up and page down turn
-the pages, ctrl-u clears the line, ctrl-c ends.
+At a terminal, write a message at the bottom: `@planner please review` goes to
+planner, `@all ...` to all agents. Up and down: sent messages. Page up and page down:
+scroll. Ctrl-u: clear the line. Ctrl-c: quit.
 
-Refused files and notices are shown too, in the channel main. Your mail stays
-unread until you read it. While no router runs, this routes. Times are local on
-the screen, and UTC in a pipe.";
+The channel main also shows rejected files and notices. Your messages stay unread
+until you read them. If no router runs, this command delivers messages. Times are
+local on the screen and UTC in a pipe.";
 
-/// Watch the timeline, and write
+/// Watch all messages live and write new ones
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Only these channels
+    /// Channels; default: all
     #[arg(value_name = "CHANNEL")]
     channels: Vec<String>,
-    /// One line a message, as where standard output is no terminal
+    /// One line per message, as in a pipe
     #[arg(long)]
     plain: bool,
-    /// How much of what was before is shown
+    /// Number of older messages to start with
     #[arg(long, value_name = "N", default_value_t = 50)]
     last: usize,
-    /// Who writes; else MAILBAG_AGENT, else MAOS_AGENT_ID, else, at a terminal, the human
-    #[arg(long = "as", value_name = "AGENT")]
-    writer: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
 }
 
 /// What wakes whoever watches.
@@ -75,13 +74,13 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (wakes, woken) = channel();
     if plain {
         // A pipe is read by nobody in particular, but for the session that runs this.
-        let viewer = if cx.out.is_terminal() { cx.looker(args.writer.as_deref(), &room)? } else { None };
+        let viewer = if cx.out.is_terminal() { args.identity.looker(cx, &room)? } else { None };
         let _hold = viewer.map_or_else(|| Hold::of_this_session(&room), |viewer| Hold::of_waiting(&room, &viewer));
         let keeper = keep_awake(&room, id::HUMAN, &wakes, cx)?;
         let timeline = Timeline::open(&room, channels, args.last)?;
         return follow(timeline, &woken, &keeper, cx);
     }
-    let who = cx.who(args.writer.as_deref())?;
+    let who = args.identity.who(cx)?;
     let reader = who.in_registry(&room.registry()?)?.id.to_string();
     // Who looks on is there, however long nothing else is heard of it.
     let _hold = Hold::of_waiting(&room, &reader);

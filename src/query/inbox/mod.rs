@@ -98,18 +98,17 @@ pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bo
     Ok(names.iter().filter_map(|name| load(&dir, &layout::inbox(agent), name, false)).collect())
 }
 
-/// The newest unread mail of an agent, oldest first, and the total number of unread messages. Only the head of each file
-/// is read: the body may be truncated, and fields after the body are missing.
-pub fn newest(room: &Room, agent: &str, most: usize) -> Result<(Vec<Mail>, usize)> {
+/// The newest unread messages of an agent, oldest first, then how many these are, and how many are unread in all. Only
+/// the head of each message is read: the body ends early, and the fields after it are missing.
+pub fn newest(room: &Room, agent: &str, most: usize) -> Result<(impl Iterator<Item = Mail> + use<>, usize, usize)> {
     let (names, unread) = inbox::newest(&room.dir, agent, most)?;
-    Ok((heads(room, agent, &names)?.collect(), unread))
+    Ok((heads(room, agent, &names)?, names.len(), unread))
 }
 
 /// The heads of the unread messages with these file names. Files that no longer exist are skipped.
-pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<impl Iterator<Item = Mail>> {
-    let dir = open(room, layout::inbox(agent))?;
-    let heads = move |name: &OsString| head(dir.as_ref()?, &layout::inbox(agent), name);
-    Ok(names.iter().filter_map(heads))
+pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<impl Iterator<Item = Mail> + use<>> {
+    let (dir, place, names) = (open(room, layout::inbox(agent))?, layout::inbox(agent), names.to_vec());
+    Ok(names.into_iter().filter_map(move |name| head(dir.as_ref()?, &place, &name)))
 }
 
 /// Reads the complete messages for these heads. Files that no longer exist are skipped.

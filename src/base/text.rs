@@ -1,0 +1,49 @@
+//! Texts that all output writes the same way: counts and times.
+
+/// A count with its noun: `1 copy`, `2 copies`. The noun is given in the singular.
+pub fn count(n: impl Into<u128>, noun: &str) -> String {
+    let n = n.into();
+    if n == 1 {
+        return format!("1 {noun}");
+    }
+    let before_y = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    match before_y {
+        Some(stem) => format!("{n} {stem}ies"),
+        None if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{n} {noun}es"),
+        None => format!("{n} {noun}s"),
+    }
+}
+
+/// As [`count`], for what is counted in memory.
+pub fn count_of(n: usize, noun: &str) -> String {
+    count(n as u64, noun)
+}
+
+/// `2026-11-21T10:30:00Z`: a time of the log without its microseconds, which a reader does not need.
+pub fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((second, fraction)) if fraction.ends_with('Z') => format!("{second}Z"),
+        _ => time.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_has_the_right_plural() {
+        let counts = [count(0_u64, "file"), count(1_u64, "copy"), count_of(2, "copy"), count_of(3, "day")];
+        assert_eq!(counts, ["0 files", "1 copy", "2 copies", "3 days"]);
+        assert_eq!(
+            [count_of(2, "batch"), count_of(1, "inbox"), count_of(2, "inbox")],
+            ["2 batches", "1 inbox", "2 inboxes"]
+        );
+    }
+
+    #[test]
+    fn only_the_fraction_of_a_time_goes() {
+        assert_eq!(to_the_second("2026-11-21T10:30:00.123456Z"), "2026-11-21T10:30:00Z");
+        assert_eq!([to_the_second("2026-11-21T10:30:00Z"), to_the_second("soon")], ["2026-11-21T10:30:00Z", "soon"]);
+    }
+}
