@@ -18,10 +18,10 @@ fn init_makes_a_room_and_again_changes_nothing() {
     let world = World::empty();
     let first = world.run(&["init"]);
     assert_eq!(first.code, 0);
-    assert!(first.out.contains("made the room") && first.err.contains("mailbag agent add"), "{first:?}");
+    assert!(first.out.contains("created the room") && first.err.contains("mailbag agent add"), "{first:?}");
     assert_eq!(std::fs::read_to_string(world.room(".gitignore")).expect("a .gitignore"), "*\n");
     let before = world.everything();
-    assert!(world.ok(&["init"]).contains("already there"));
+    assert!(world.ok(&["init"]).contains("already a room"));
     assert_eq!(world.json(&["init"])["made"], false);
     assert_eq!(world.everything(), before);
 }

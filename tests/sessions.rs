@@ -107,7 +107,7 @@ fn a_new_agent_is_registered_only_with_its_role() {
     assert_eq!(code, 3, "a typing error makes no agent: {err}");
     assert!(err.contains("alice"), "{err}");
     let (code, out, _) = in_session(&world, "s1", &["join", "carol", "--role", "tester"]);
-    assert_eq!((code, out.as_str()), (0, "this session is carol, registered just now; 0 unread\n"));
+    assert_eq!((code, out.as_str()), (0, "this session is carol, newly registered; 0 unread messages\n"));
     assert_eq!(world.json(&["agent", "show", "carol"])["role"], "tester");
     assert_eq!(in_session(&world, "s2", &["join", "carol", "--role", "baker"]).0, 2, "carol is no baker");
 }

@@ -219,7 +219,7 @@ impl World {
             if let Ok(Some(status)) = router.child.try_wait() {
                 panic!("the router ended with {status}: {}", router.log());
             }
-            router.log().contains("routing in")
+            router.log().contains("delivering in")
         });
         router
     }

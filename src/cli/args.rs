@@ -18,6 +18,8 @@ Examples:
 
 `mailbag help COMMAND` shows a command's options and examples.
 
+An agent writes a JSON file to its outbox. mailbag validates the file, resolves the
+recipients, and delivers one copy to each inbox: exactly once, also across a crash.
 The daemon is optional: commands that send, read or wait also deliver. An agent
 without this program writes {\"to\": \"bob\", \"body\": \"hello\"} to outbox/alice/x.json.
 
@@ -25,9 +27,6 @@ Exit status: 0 success, 1 error, 2 usage, 3 not found, 4 timeout, 65 bad data,
 75 temporary failure: try again later.";
 
 /// Mail for AI agents, in plain files
-///
-/// An agent writes a JSON file to its outbox. mailbag validates the file, resolves the recipients, and delivers one copy
-/// to each inbox: exactly once, also across a crash.
 #[derive(Debug, Parser)]
 #[command(name = "mailbag", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(subcommand_required = true, arg_required_else_help = true)]

@@ -54,7 +54,7 @@ fn what_is_younger_stays() {
     let world = room();
     let before = world.everything();
     let said = world.ok(&["archive", "--older-than", "7d"]);
-    assert_eq!(said, "nothing to archive is older than 7d\n");
+    assert_eq!(said, "nothing to archive older than 7d\n");
     let after: Vec<_> = world.everything().into_iter().filter(|(path, _)| !path.ends_with("archive.lock")).collect();
     assert_eq!(after, before);
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);

@@ -243,7 +243,7 @@ fn check_and_status_know_such_files() {
     let ran = world.run(&["check", "draft.ndjson", "--as", "alice"]);
     assert_eq!(ran.code, 65);
     assert!(
-        ran.out.contains("draft.ndjson line 1: fine, to bob") && ran.out.contains("draft.ndjson line 3: refused"),
+        ran.out.contains("draft.ndjson line 1: valid, to bob") && ran.out.contains("draft.ndjson line 3: rejected"),
         "{ran:?}"
     );
     let checked: serde_json::Value =

@@ -22,7 +22,7 @@ fn channels_are_listed_with_how_much_was_said_and_when() {
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!((rows[0][..2].to_vec(), rows[1][..2].to_vec()), (vec!["design", "1"], vec!["main", "2"]));
     assert!(rows[1][2].ends_with('Z'), "{text}");
-    assert!(World::new().run(&["channel", "list"]).err.contains("nothing was said"));
+    assert!(World::new().run(&["channel", "list"]).err.contains("no channels yet"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn status_names_what_is_unread_refused_and_unregistered() {
     assert_eq!(status["unregistered"][0]["cure"], "mailbag agent add stranger");
     assert_eq!((&status["counts"]["refused"], &status["undelivered"]), (&json!(1), &json!([])));
     let text = world.ok(&["status"]);
-    assert!(text.contains("none runs") && text.contains("mailbag agent add stranger"), "{text}");
+    assert!(text.contains("not running") && text.contains("mailbag agent add stranger"), "{text}");
     assert_eq!(world.everything(), before, "looking changes nothing");
 }
 

@@ -21,7 +21,7 @@ fn mail_is_listed_read_oldest_first_and_then_seen() {
     assert_eq!((rest.as_array().map(Vec::len), rest[0]["subject"].as_str()), (Some(1), Some("second")));
     let none = world.run(&["read", "--as", "bob"]);
     assert_eq!((none.code, none.out.as_str()), (0, ""));
-    assert!(none.err.contains("no unread mail"));
+    assert!(none.err.contains("no unread messages"));
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_reader_that_does_not_end_keeps_its_message_and_no_other() {
     let mut slow = slow.stdout(Stdio::piped()).spawn().expect("the program starts");
     slow.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("it begins to show it");
     let second = world.run(&["read", "--as", "bob"]);
-    assert!(second.out.is_empty() && second.err.contains("another process is showing"), "{second:?}");
+    assert!(second.out.is_empty() && second.err.contains("another process is reading"), "{second:?}");
     world.send("alice", "bob", "short");
     assert!(world.ok(&["read", "--as", "bob"]).contains("short"));
     slow.kill().expect("it can be killed");

@@ -48,7 +48,7 @@ fn a_refused_file_is_judged_anew_once_what_it_lacked_is_there() {
     let world = world();
     let number = seq(&world, "one.json");
     let ran = world.run(&["rejected", "retry", &number]);
-    assert!(ran.code == 65 && ran.out.contains("refused again") && ran.out.contains("did you mean bob"), "{ran:?}");
+    assert!(ran.code == 65 && ran.out.contains("rejected again") && ran.out.contains("did you mean bob"), "{ran:?}");
     assert_eq!(listed(&world)[0], ("alice".into(), format!("retry-{number}-one.json")));
     world.ok(&["agent", "add", "bbo"]);
     let retried = world.json(&["rejected", "retry", &format!("retry-{number}-one.json")]);
@@ -67,7 +67,7 @@ fn a_mended_file_goes_in_the_place_of_the_refused_one() {
     let path = mended.to_string_lossy();
     let _router = world.router(&[]);
     let text = world.ok(&["rejected", "retry", "one.json", &path]);
-    assert!(text.contains("of alice: accepted as ") && text.contains("for bob"), "{text}");
+    assert!(text.contains("of alice: accepted as #") && text.contains("for bob"), "{text}");
     world.wait("bob has it", || world.bodies("bob").contains(&"mended".to_owned()));
     assert!(mended.exists() && !listed(&world).iter().any(|(_, name)| name == "one.json"));
     assert!(world.fails(2, &["rejected", "retry", "--agent", "alice", &path]).contains("--agent"));
@@ -96,7 +96,7 @@ fn what_is_dropped_is_gone_and_nothing_is_dropped_unasked() {
     assert!(world.fails(2, &["rejected", "drop", "--all"]).contains("--yes"));
     assert!(world.fails(2, &["rejected", "drop"]).contains("SEQ|NAME"));
     assert_eq!(world.everything(), before);
-    assert_eq!(world.ok(&["rejected", "drop", "one.json", "one.json", "--yes"]).trim(), "removed 1 refused file");
+    assert_eq!(world.ok(&["rejected", "drop", "one.json", "one.json", "--yes"]).trim(), "removed 1 rejected file");
     assert_eq!(listed(&world).len(), 2);
     assert_eq!(world.json(&["rejected", "drop", "--all", "--yes"]).as_array().map(Vec::len), Some(2));
     assert_eq!((listed(&world).len(), world.names("rejected/alice")), (0, Vec::new()));
@@ -136,14 +136,14 @@ fn status_names_the_command_that_mends_each() {
     world.drop_file("alice", "waits.json", r#"{"to": "bob", "body": "x"}"#);
     let text = world.ok(&["status"]);
     for said in [
-        "1 waiting, 1 of nobody registered, 3 rejected",
+        "1 in outboxes, 1 in unregistered outboxes, 3 rejected",
         "-> mailbag agent add stranger",
         &format!("-> mailbag rejected show {}", seq(&world, "two.json")),
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
     let calm = World::with(&["alice"]);
-    assert!(calm.ok(&["status"]).contains("held up     nothing"));
+    assert!(calm.ok(&["status"]).contains("pending     none"));
 }
 
 #[test]

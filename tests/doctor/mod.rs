@@ -80,6 +80,6 @@ fn a_room_without_a_fault_is_healthy_and_looking_changes_nothing() {
     let before = world.everything();
     let report = examined(&world, &[]);
     assert_eq!((&report["healthy"], codes(&report)), (&Value::Bool(true), Vec::new()), "{report:#}");
-    assert!(world.ok(&["doctor"]).starts_with("nothing is wrong with "));
+    assert!(world.ok(&["doctor"]).starts_with("no problems with "));
     assert_eq!(world.everything(), before, "looking changes nothing");
 }

@@ -83,7 +83,7 @@ fn a_listing_is_a_line_a_message_whatever_it_says() {
     assert!(shown.contains("alice → bob  question  m1  Grüße\n") && shown.contains("Порт 8080"), "{shown}");
     assert!(shown.contains("carol → alice, bob  message?  m3") && shown.contains("alice → #main"), "{shown}");
     let none = world.run(&["list", "--from", "carol", "--type", "question"]);
-    assert!(none.code == 0 && none.out.is_empty() && none.err.contains("no message fits"), "{none:?}");
+    assert!(none.code == 0 && none.out.is_empty() && none.err.contains("no matching messages"), "{none:?}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn a_match_is_shown_in_one_line_with_what_stands_around_it() {
     let shown = world.ok(&["search", "needle", "--from", "alice"]);
     assert!(shown.contains(&format!("body: …{}needle{}…\n", "ä".repeat(40), "ö".repeat(40))), "{shown}");
     let none = world.run(&["search", "nowhere"]);
-    assert!(none.code == 0 && none.out.is_empty() && none.err.contains("nothing was found"), "{none:?}");
+    assert!(none.code == 0 && none.out.is_empty() && none.err.contains("no matching messages"), "{none:?}");
 }
 
 #[test]

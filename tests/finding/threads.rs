@@ -59,7 +59,7 @@ fn a_thread_is_shown_as_a_conversation() {
     let one = world.json(&["thread", "p1", "--last", "1"]);
     assert_eq!((&one[0]["message"]["body"], &one[0]["recipients"]), (&json!("since today"), &json!(["carol"])));
     let shown = world.ok(&["thread", "p3", "--as", "carol"]);
-    assert!(shown.contains("answers bob/p2 (not shown here)"), "{shown}");
+    assert!(shown.contains("answers bob/p2 (not in this list)"), "{shown}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn what_answers_a_message_that_the_log_does_not_have_is_shown_all_the_same() {
         ],
     );
     assert_eq!(each(&world.json(&["thread", "m4", "--as", "bob"]), "id"), ["m2", "m4"]);
-    assert!(world.ok(&["thread", "m2"]).contains("answers bob/lost (not shown here)"));
+    assert!(world.ok(&["thread", "m2"]).contains("answers bob/lost (not in this list)"));
     assert_eq!(each(&world.json(&["thread", "m3"]), "id"), ["m3"]);
     world.ok(&["reply", "m2", "go on", "--as", "bob"]);
     assert_eq!(each(&world.json(&["thread", "m2"]), "from"), ["alice", "bob", "bob"]);

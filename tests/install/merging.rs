@@ -116,7 +116,7 @@ fn a_second_run_says_that_there_is_nothing_to_do_and_writes_nothing() {
         desk.ok(&["install", client(&fixture)]);
         let before = desk.files();
         let said = desk.ok(&["install", client(&fixture)]);
-        assert!(said.starts_with("nothing to do for "), "{fixture}: {said}");
+        assert!(said.starts_with("no changes for "), "{fixture}: {said}");
         assert!(desk.files() == before, "{fixture}");
         assert_eq!(desk.json(&["install", client(&fixture)])["files"], serde_json::json!([]));
     }

@@ -24,7 +24,7 @@ fn the_hook_gets_the_start_of_a_session_and_is_told_that_it_is_tried() {
 fn what_it_said_is_shown() {
     let desk = Desk::new();
     let said = desk.ok(&["install", "claude"]);
-    assert!(said.contains("hook claude`: well after ") && said.contains("2 unread"), "{said}");
+    assert!(said.contains("hook claude`: passed in ") && said.contains("2 unread"), "{said}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn a_program_of_a_registry_that_arrived_is_not_started_before_the_person_agreed(
     town.wait("the router says why it starts nothing", || town.words().contains(TOLD));
     assert_eq!(rung(&town), [""; 0]);
     let shown = town.ok(&["trust", "--yes"]);
-    assert!(shown.contains("for bob: not agreed") && shown.contains("echo"), "{shown}");
+    assert!(shown.contains("for bob: not trusted") && shown.contains("echo"), "{shown}");
     mail(&town, "two");
     town.wait("it is started once that is agreed", || rung(&town) == ["first"]);
 }
@@ -82,7 +82,7 @@ fn an_agent_can_not_agree_in_place_of_the_person() {
     let refused = in_session(&["trust", "--yes"]).fails(2, &["trust"]);
     assert!(refused.contains("only a person can agree"), "{refused}");
     let set = in_session(&["agent", "set", "bob", "--wake", &bell("second").to_string()]);
-    assert!(set.code == 0 && set.err.contains("before a person agrees"), "{set:?}");
+    assert!(set.code == 0 && set.err.contains("until a person trusts"), "{set:?}");
     assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
 }
 
@@ -109,11 +109,11 @@ fn at_a_terminal_it_asks_and_only_a_yes_agrees() {
     };
     for no in ["n\n", "\n", "yess\n"] {
         let (code, said) = ask(no);
-        assert!(code == Some(1) && said.contains("[y/N]") && said.contains("nothing was agreed to"), "{said}");
+        assert!(code == Some(1) && said.contains("[y/N]") && said.contains("not trusted"), "{said}");
         assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}), "{no:?}");
     }
     let (code, said) = ask("y\n");
-    assert!(code == Some(0) && said.contains("agreed"), "{said}");
+    assert!(code == Some(0) && said.contains("trusted"), "{said}");
     assert_eq!(town.json(&["trust"])["programs"][0]["agreed"], true);
 }
 

@@ -95,7 +95,7 @@ fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
     std::fs::write(&log, text.replacen("\"seq\":1,", "\"seq\":7,", 1)).expect("it can be written");
     std::fs::remove_file(world.room("spool/checkpoint")).ok();
     let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
-    world.wait("it says so", || waiting.err().contains("not routed"));
+    world.wait("it says so", || waiting.err().contains("cannot deliver"));
     world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "by hand"}"#);
     assert!(waiting.ends(&world, 0).ends_with("by hand\n"));
 }

@@ -30,7 +30,7 @@ fn the_most_urgent_comes_first_and_then_the_oldest() {
         let file = taken["file"].as_str().expect("a path");
         assert!(file.starts_with("inbox/builders/taken/") && world.room(file).exists(), "{taken}");
     }
-    assert!(world.fails(3, &["take", "--as", "builders"]).contains("nothing to take"));
+    assert!(world.fails(3, &["take", "--as", "builders"]).contains("no message to lease"));
     assert!(world.fails(4, &["take", "--as", "builders", "--wait", "50ms"]).contains("50ms"));
     assert_eq!((world.names("inbox/builders").len(), world.names("inbox/builders/taken").len()), (0, 5));
 }
@@ -41,10 +41,10 @@ fn done_moves_it_to_seen_and_give_back_to_the_inbox() {
     let world = shop();
     world.send("alice", "builders", "one");
     let shown = world.run(&["take", "--as", "builders"]);
-    assert!(shown.out.ends_with("one\n") && shown.err.contains("taken by process"), "{shown:?}");
+    assert!(shown.out.ends_with("one\n") && shown.err.contains("leased by process"), "{shown:?}");
     let id = world.read(&format!("inbox/builders/taken/{}", world.names("inbox/builders/taken")[0]))["id"].clone();
     let id = id.as_str().expect("an id");
-    assert!(world.ok(&["done", id, "--give-back", "--as", "builders"]).contains("given back"));
+    assert!(world.ok(&["done", id, "--give-back", "--as", "builders"]).contains("released"));
     assert_eq!(world.names("inbox/builders").len(), 1);
     let again = take(&world, &[]);
     assert_eq!(again["lease"]["times"], 2);
@@ -75,7 +75,7 @@ fn what_is_not_heard_of_comes_back_and_a_late_done_hears_who_has_it() {
         second.as_ref().is_some_and(|ran| ran.code == 0)
     });
     let second = second.expect("it was taken again");
-    assert!(second.err.contains("given back") && second.err.contains("first"), "{second:?}");
+    assert!(second.err.contains("returned ") && second.err.contains("first"), "{second:?}");
     for args in [&["done", &seq][..], &["done", &seq, "--holder", "first"], &["done", &seq, "--renew"]] {
         let said = world.fails(65, &[args, &["--as", "builders"]].concat());
         assert!(said.contains("second has ") && said.contains("until"), "{said}");

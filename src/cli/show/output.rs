@@ -1,10 +1,11 @@
-//! The only printer: data to standard output, talk to standard error.
+//! The only printer: data to standard output, notes and errors to standard error.
 //!
 //! Everything that was written by somebody else goes through [`crate::base::sanitize`] on its way to a line; JSON goes out as
 //! it is. A closed pipe is told from other failures, because it is none.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::sanitize;
+use crate::base::text::count_of;
 use crate::cli::exit::Exit;
 use anstyle::{AnsiColor, Style};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,18 +14,18 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 
-/// Of what is said as it is.
+/// The style of plain text.
 pub(crate) const PLAIN: Style = Style::new();
-/// Of what marks a heading or a name.
+/// The style of headings and names.
 pub(crate) const BOLD: Style = Style::new().bold();
-/// Of what matters less.
+/// The style of minor details.
 pub(crate) const DIM: Style = Style::new().dimmed();
-/// Of what is wrong.
+/// The style of errors.
 pub(crate) const RED: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
-/// Of what wants to be looked at.
+/// The style of warnings.
 pub(crate) const YELLOW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
 
-/// Of what was sought.
+/// The style of search matches.
 pub(crate) const FOUND: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
 
 /// How standard output is called in errors.
@@ -37,9 +38,9 @@ pub(crate) struct Output {
     terminal: bool,
     /// Is data to be JSON?
     pub(crate) json: bool,
-    /// Is talk to be left out, but for errors?
+    /// Are notes left out?
     pub(crate) quiet: bool,
-    /// What was done, and what not to do after an error that comes behind it.
+    /// What was done, and the advice for an error that follows.
     did: Option<(String, &'static str)>,
 }
 
@@ -51,12 +52,12 @@ impl Output {
         Output { stdout: BufWriter::with_capacity(1 << 16, stdout), colour, terminal, json, quiet, did: None }
     }
 
-    /// What was asked for is done: an error from here on must not be taken for a reason to do it again.
+    /// Records that the main work is done, so that a later error does not make the caller repeat it.
     pub(crate) fn did(&mut self, what: impl Into<String>, cure: &'static str) {
         self.did = Some((what.into(), cure));
     }
 
-    /// The error as it is to be shown, with what was done before it.
+    /// The error to show, with what was done before it.
     pub(crate) fn behind(&mut self, error: Error) -> Error {
         let is_trouble = matches!(
             error,
@@ -91,7 +92,7 @@ impl Output {
         self.bytes(text.as_bytes()).and_then(|()| self.bytes(b"\n"))
     }
 
-    /// That something was done, which whoever asked for quiet takes for granted.
+    /// A confirmation, which --quiet leaves out.
     pub(crate) fn done(&mut self, text: impl AsRef<str>) -> Result<()> {
         if self.quiet { Ok(()) } else { self.line(text) }
     }
@@ -144,7 +145,7 @@ impl Output {
         self.json_text(&text.expect("what commands return has only text keys"))
     }
 
-    /// JSON as it stands, a line of it or more.
+    /// JSON text, unchanged.
     pub(crate) fn json_text(&mut self, text: &str) -> Result<()> {
         match self.terminal {
             true => self.line(sanitize::json(text)),
@@ -173,12 +174,12 @@ impl Output {
         self.stdout.write_all(bytes).doing("write to", STDOUT)
     }
 
-    /// Hands everything on. Only what was flushed was said.
+    /// Writes out what is buffered. Only a flush shows whether writing works.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.stdout.flush().doing("write to", STDOUT)
     }
 
-    /// Is nobody there any more to read standard output? Only a write tells otherwise, and there may be nothing to say.
+    /// Has the reader of standard output ended? Otherwise only a write would show it, and there may be nothing to write.
     pub(crate) fn is_unread(&self) -> bool {
         let stdout = self.stdout.get_ref();
         let mut asked = [PollFd::new(stdout, PollFlags::empty())];
@@ -192,24 +193,24 @@ impl Output {
         if self.colour { format!("{style}{text}{style:#}") } else { text.into_owned() }
     }
 
-    /// Talk: what a person may want to know beside the data.
+    /// A note for a person, besides the data.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             let _ = writeln!(anstream::stderr(), "{}", sanitize::block(text));
         }
     }
 
-    /// A word to the program that runs this one and reads its standard error.
+    /// A line for the program that reads the standard error of this one.
     pub(crate) fn tell(&self, text: &str) -> Result<()> {
         writeln!(std::io::stderr(), "{text}").doing("write to", "standard error")
     }
 
-    /// Where talk may go while data is being written.
+    /// Notes while data is being written.
     pub(crate) fn talk(&self) -> Talk {
         Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
     }
 
-    /// Asks the person at the terminal; `None` where nobody can be asked. Everything but a clear yes is a no.
+    /// Asks the person at the terminal; `None` without a terminal. Any answer but yes means no.
     pub(crate) fn ask(&self, question: &str) -> Result<Option<bool>> {
         let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
         if !stdin.is_terminal() || !stderr.is_terminal() {
@@ -221,7 +222,7 @@ impl Output {
         Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes" | "YES")))
     }
 
-    /// How far a long command is: a line on a terminal that the next one writes over, and an empty one clears.
+    /// The progress of a long command: a line on a terminal that the next line replaces. An empty text removes it.
     pub(crate) fn progress(&self, text: &str) {
         let mut stderr = std::io::stderr();
         if !self.quiet && !self.json && stderr.is_terminal() {
@@ -229,7 +230,7 @@ impl Output {
         }
     }
 
-    /// Something went wrong that the command can live with.
+    /// A problem after which the command continues.
     pub(crate) fn warn(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{YELLOW}warning:{YELLOW:#} {}", sanitize::block(text));
     }
@@ -244,12 +245,8 @@ impl Output {
         let _ = match error {
             Error::Rejected(problems) if problems.len() > 1 => {
                 let lines = problems.iter().map(|problem| format!("\n  {}", sanitize::line(&problem.to_string())));
-                writeln!(
-                    stderr,
-                    "{RED}error:{RED:#} refused, for {} reasons{}",
-                    problems.len(),
-                    lines.collect::<String>()
-                )
+                let count = count_of(problems.len(), "problem");
+                writeln!(stderr, "{RED}error:{RED:#} rejected, {count}:{}", lines.collect::<String>())
             }
             error => writeln!(stderr, "{RED}error:{RED:#} {}", sanitize::block(&error.to_string())),
         };
@@ -261,7 +258,7 @@ pub(crate) fn canvas() -> Stdout {
     std::io::stdout()
 }
 
-/// Standard output for what another program wrote: at once, byte for byte, whatever it is.
+/// Standard output for the output of another program: immediately and byte for byte.
 pub(crate) struct Raw;
 
 impl Write for Raw {
@@ -269,7 +266,7 @@ impl Write for Raw {
         let stdout = std::io::stdout();
         loop {
             match rustix::io::write(&stdout, bytes) {
-                // Somebody who shares it made it so that nobody waits.
+                // Another program that shares the pipe has made it non-blocking.
                 Err(rustix::io::Errno::AGAIN) => drop(poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None)),
                 Err(rustix::io::Errno::INTR) => {}
                 written => return Ok(written?),
@@ -282,14 +279,13 @@ impl Write for Raw {
     }
 }
 
-/// Standard error, for what is only of use while it happens.
+/// Standard error, for the progress of a command.
 pub(crate) struct Talk {
     terminal: bool,
 }
 
 impl Talk {
-    /// How far something long has come, in a line that the next one replaces; an empty one removes it. Only at a
-    /// terminal.
+    /// The progress in a line that the next line replaces; an empty text removes it. Only at a terminal.
     pub(crate) fn progress(&self, text: &str) {
         if self.terminal {
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", sanitize::line(text));
@@ -297,7 +293,7 @@ impl Talk {
     }
 }
 
-/// A closed pipe: its reader has enough.
+/// Is it a closed pipe, whose reader needs no more?
 pub(crate) fn is_closed_pipe(error: &Error) -> bool {
     matches!(error, Error::Io { path, .. } if path.as_os_str() == STDOUT) && error.errno() == Some(libc::EPIPE)
 }
