@@ -43,7 +43,7 @@ fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
     // Alice adds something; who is gone meanwhile is left out, and told.
     world.ok(&["agent", "set", "dave", "--status", "retired"]);
     let ran = world.run(&["reply", "m", "one more thing", "--as", "alice"]);
-    assert!(ran.code == 0 && ran.err.contains("not to dave"), "{ran:?}");
+    assert!(ran.code == 0 && ran.err.contains("not sent to dave"), "{ran:?}");
     assert_eq!(of("bob"), Some(json!(["bob", "carol"])));
 }
 
