@@ -128,7 +128,7 @@ fn a_project_without_settings_gets_them_and_is_left_without_them() {
         let desk = Desk::new();
         let before = desk.files();
         let said = desk.ok(&["install", client]);
-        assert!(said.contains("made ") && !said.contains("changed "), "{said}");
+        assert!(said.contains("created ") && !said.contains("changed "), "{said}");
         assert!(!desk.files().iter().any(|(path, _)| path.to_string_lossy().ends_with(".before-mailbag")));
         let said = desk.ok(&["uninstall", client]);
         assert!(said.contains("removed "), "{said}");
