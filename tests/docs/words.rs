@@ -9,6 +9,7 @@ const PAGES: &[&str] = &[
     "docs/CONTRIBUTING.md",
     "docs/archive.md",
     "docs/backup.md",
+    "docs/changelog.md",
     "docs/decisions/README.md",
     "docs/glossary.md",
     "docs/json.md",
