@@ -15,7 +15,7 @@ mod lock;
 mod near;
 mod open;
 pub mod outbox;
-mod owners;
+pub mod owners;
 mod place;
 pub mod registry;
 pub mod resolve;

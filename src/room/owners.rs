@@ -7,7 +7,9 @@ use super::Room;
 use crate::base::error::Result;
 use crate::disk::{Barrier, layout, may_give};
 use crate::room::registry::{Agent, Registry};
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The permissions that other users need to enter a directory, and to list it.
 const PASS: u32 = 0o011;
@@ -58,13 +60,26 @@ impl Room {
         }
     }
 
-    /// The user who should own a copy for this agent, if this process can change the owner: the user in the registry,
-    /// otherwise the owner of the inbox.
-    pub fn reader(&self, agent: &Agent) -> Option<u32> {
+    // The user in the registry, otherwise the owner of the inbox.
+    fn reader(&self, agent: &Agent) -> Option<u32> {
+        let inbox = || self.dir.stat(layout::inbox(&agent.id)).ok().flatten();
+        agent.uid.or_else(|| inbox().map(|inbox| inbox.uid))
+    }
+}
+
+/// The owners of the copies in one batch. Each agent is looked up once.
+#[derive(Default)]
+pub struct Readers(HashMap<Arc<str>, Option<u32>>);
+
+impl Readers {
+    /// The user who should own a copy for this agent, if this process can change the owner.
+    pub fn of(&mut self, room: &Room, agent: &Agent) -> Option<u32> {
         if !may_give() {
             return None;
         }
-        let inbox = || self.dir.stat(layout::inbox(&agent.id)).ok().flatten();
-        agent.uid.or_else(|| inbox().map(|inbox| inbox.uid))
+        match self.0.get(&agent.id) {
+            Some(known) => *known,
+            None => *self.0.entry(agent.id.clone()).or_insert(room.reader(agent)),
+        }
     }
 }

@@ -76,6 +76,9 @@ pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, us
             continue;
         }
         count += 1;
+        if newest.len() == most && newest.peek().is_some_and(|Reverse(oldest)| entry.name <= *oldest) {
+            continue;
+        }
         newest.push(Reverse(entry.name));
         if newest.len() > most {
             newest.pop();
@@ -187,9 +190,17 @@ pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(HashSet::new()),
         markers => markers?,
     };
+    let asked: HashSet<&OsString> = names.iter().collect();
     let mut told = HashSet::new();
-    for name in names {
-        told.extend(markers.stat(name)?.map(|_| name.clone()));
+    // One listing costs less than a look at each marker, unless most markers are those of other messages.
+    let mut entries = markers.list()?;
+    for entry in entries.by_ref().take(names.len().saturating_mul(4)) {
+        told.extend(asked.get(&entry?.name).map(|name| (*name).clone()));
+    }
+    if told.len() < names.len() && entries.next().is_some() {
+        for name in names.iter().filter(|name| !told.contains(*name)).collect::<Vec<_>>() {
+            told.extend(markers.stat(name)?.map(|_| name.clone()));
+        }
     }
     Ok(told)
 }

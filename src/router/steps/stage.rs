@@ -9,6 +9,7 @@ use crate::disk::layout;
 use crate::log::state::State;
 use crate::message::record::{Event, Group, Record};
 use crate::message::{Message, id};
+use crate::room::owners::Readers;
 use crate::room::resolve::Via;
 use crate::router::parts::{Config, Pending, Progress, Storage};
 use std::collections::HashSet;
@@ -57,7 +58,7 @@ impl Stage<'_> {
         let room = (self.state.seq == 0).then_some(Event::Room);
         let settled = self.progress.has_open_changes().then_some(Event::Settled);
         let mut entries = self.numbered(room.into_iter().chain(settled));
-        let mut left = HashSet::new();
+        let (mut left, mut readers) = (HashSet::new(), Readers::default());
         for mut letter in letters {
             // The lines of a file are staged together or not at all.
             if letter.claim.as_ref().is_some_and(|claim| left.contains(claim)) {
@@ -65,7 +66,8 @@ impl Stage<'_> {
             }
             let (seq, at) = entries.last().map_or((self.state.seq, self.state.at), |last| (last.record.seq, last.at));
             let claim = letter.claim.clone();
-            let staged = find_first(&mut letter, &entries).and_then(|()| self.stage_one(letter, seq + 1, at.next()));
+            let staged = find_first(&mut letter, &entries);
+            let staged = staged.and_then(|()| self.stage_one(letter, seq + 1, at.next(), &mut readers));
             match staged {
                 Ok(entry) => entries.push(entry),
                 Err(e) => {
@@ -94,7 +96,7 @@ impl Stage<'_> {
         events.into_iter().map(entry).collect()
     }
 
-    fn stage_one(&mut self, letter: Letter<Ruling>, seq: u64, at: Stamp) -> Result<Entry> {
+    fn stage_one(&mut self, letter: Letter<Ruling>, seq: u64, at: Stamp, readers: &mut Readers) -> Result<Entry> {
         let (letter, ruling) = letter.split();
         let mut entry = Entry { record: Record::new(Event::Accepted), at, message: None, staged: Vec::new() };
         let record = &mut entry.record;
@@ -116,7 +118,7 @@ impl Stage<'_> {
                 compose::put(record, &message, digest);
                 let copies = Copies::new(&message, &compose::addressed_to(&message), seq, &record.at);
                 entry.message = Some(message);
-                self.stage_copies(&mut entry, &copies)
+                self.stage_copies(&mut entry, &copies, readers)
             }
             Ruling::Notice { about, message } => {
                 (record.event, record.about) = (Event::Notice, Some(about));
@@ -124,9 +126,9 @@ impl Stage<'_> {
                 record.to = from_router(to.clone());
                 compose::put(record, &message, message.digest());
                 let copies = Copies::new(&message, &(*to).into(), seq, &record.at);
-                self.stage_copies(&mut entry, &copies)
+                self.stage_copies(&mut entry, &copies, readers)
             }
-            Ruling::Reject(rejection) => self.stage_rejection(&mut entry, &letter, rejection),
+            Ruling::Reject(rejection) => self.stage_rejection(&mut entry, &letter, rejection, readers),
         };
         if let Err(e) = written {
             self.storage.unstage(&entry.staged);
@@ -152,7 +154,13 @@ impl Stage<'_> {
         }
     }
 
-    fn stage_rejection(&mut self, entry: &mut Entry, letter: &Letter<()>, rejection: Rejection) -> Result<()> {
+    fn stage_rejection(
+        &mut self,
+        entry: &mut Entry,
+        letter: &Letter<()>,
+        rejection: Rejection,
+        readers: &mut Readers,
+    ) -> Result<()> {
         let Letter { agent, original, source, .. } = letter;
         let record = &mut entry.record;
         record.event = Event::Rejected;
@@ -173,14 +181,14 @@ impl Stage<'_> {
         record.problems = rejection.problems;
         let known = self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired());
         record.to = if known && !rejection.ack { from_router(agent.clone()) } else { Vec::new() };
-        self.stage_copies(entry, &copies)
+        self.stage_copies(entry, &copies, readers)
     }
 
-    fn stage_copies(&mut self, entry: &mut Entry, copies: &Copies) -> Result<()> {
+    fn stage_copies(&mut self, entry: &mut Entry, copies: &Copies, readers: &mut Readers) -> Result<()> {
         let claim = entry.record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
         for (agent, via) in entry.record.recipients() {
             let staged = layout::staged(entry.record.seq, claim, agent);
-            let reader = self.config.registry().agent(agent).and_then(|agent| self.config.room().reader(agent));
+            let reader = self.config.registry().agent(agent).and_then(|agent| readers.of(self.config.room(), agent));
             self.storage.stage(&staged, &copies.copy(agent, via), reader)?;
             entry.staged.push(staged);
         }
