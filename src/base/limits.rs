@@ -225,8 +225,7 @@ pub const BRIEFING_SENDERS: usize = 5;
 /// How many of the newest unread messages a hook reads.
 pub const BRIEFING_LOOK: usize = 500;
 /// If an inbox has more unread messages than this, hooks read it again only after it has changed.
-pub const LISTED_AGAIN: usize = 1000;
-const _: () = assert!(BRIEFING_LOOK <= LISTED_AGAIN);
+pub const LISTED_AGAIN: usize = 100;
 /// The largest input of a hook. It contains the output of a client's tools.
 pub const HOOK_BYTES: u64 = 64 << 20;
 /// How often a background waiter checks whether its session is still alive.
