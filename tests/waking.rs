@@ -106,7 +106,7 @@ fn a_program_that_fails_leaves_its_mail_untold_and_the_trouble_in_the_log() {
     // P87
     let town = town(json!({"argv": ["sh", "-c", "echo no such bell; exit 3", "sh", "{text}"]}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
-    town.wait("the log tells", || town.words().contains("can't wake bob") && town.words().contains("no such bell"));
+    town.wait("the log tells", || town.words().contains("cannot wake bob") && town.words().contains("no such bell"));
     town.wait("nobody was told", || town.names("inbox/bob/.announced").is_empty());
 }
 
@@ -125,7 +125,7 @@ fn a_program_that_hangs_is_ended_with_what_it_started() {
 fn a_program_that_is_not_there_is_told_and_stops_nothing() {
     let town = town(json!({"argv": ["/no/such/program"]}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
-    town.wait("the log tells", || town.words().contains("can't wake bob"));
+    town.wait("the log tells", || town.words().contains("cannot wake bob"));
     town.is_alive("alice", "bob");
 }
 

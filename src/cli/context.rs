@@ -97,7 +97,7 @@ impl Context {
 
     /// As [`Context::route`], but starts no pass if no message is pending.
     pub(super) fn route_waiting(&self, room: &Room) {
-        let _ = crate::commands::send::route_waiting(room).inspect_err(|e| self.trouble(e));
+        let _ = crate::commands::send::route_pending(room).inspect_err(|e| self.trouble(e));
     }
 
     /// Delivers pending messages, so that the output is up to date. A failure is a warning: reading goes on.

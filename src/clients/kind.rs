@@ -1,8 +1,8 @@
-//! The programs in which agents run, and which tell others what happens in their sessions.
+//! The supported clients.
 
 use serde::Serialize;
 
-/// A program in which agents run.
+/// A client program in which agents run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Client {
@@ -15,10 +15,10 @@ pub enum Client {
 }
 
 impl Client {
-    /// All of them.
+    /// All clients.
     pub const ALL: [Client; 3] = [Client::Claude, Client::Codex, Client::Gemini];
 
-    /// The word for it.
+    /// Its name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Client::Claude => "claude",
@@ -27,13 +27,13 @@ impl Client {
         }
     }
 
-    /// The client of that word, or what is wanted instead.
+    /// Parses a client's name.
     pub fn parse(word: &str) -> Result<Client, String> {
         let found = Client::ALL.into_iter().find(|client| client.as_str() == word);
-        found.ok_or_else(|| format!("it is one of {}", Client::ALL.map(Client::as_str).join(", ")))
+        found.ok_or_else(|| format!("use one of {}", Client::ALL.map(Client::as_str).join(", ")))
     }
 
-    /// Its name.
+    /// Its display name.
     pub fn name(self) -> &'static str {
         match self {
             Client::Claude => "Claude Code",

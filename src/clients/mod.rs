@@ -1,17 +1,17 @@
-//! The programs in which agents run, and how mail reaches them: Claude Code, Codex, Gemini CLI, and any command.
+//! Client programs in which agents run, and how mail reaches them: Claude Code, Codex, Gemini CLI, and any command.
 //!
-//! In: the calls of a client (hooks on standard input, MCP requests, a command's output). Out: the answers in exactly
-//! the form that the client wants, made of what `query` and `commands` return.
+//! In: calls of a client (hooks on standard input, MCP requests, a command's output). Out: answers in exactly the client's
+//! format, built from the data that `query` and `commands` return.
 //!
-//! [`install`] plugs mailbag into a client's settings, [`hooks`] and [`mcp`] answer it, [`briefing`] says what an agent
-//! is told, [`wake`] and [`rewake`] start one that idles, [`exec`] runs any command as an agent, and [`bindings`] are
-//! the helper files for other languages.
+//! [`install`] edits a client's settings, [`hooks`], [`hook_events`] and [`mcp`] answer its calls, [`briefing`] announces
+//! mail, [`wake`] and [`rewake`] wake idle agents, [`exec`] runs any command as an agent, and [`bindings`] are the helper
+//! files for other languages.
 //!
-//! What does not belong here: what mail is and how it is delivered. A client's form must not leak into other floors.
+//! What does not belong here: what mail is and how it is delivered. A client's format must not leak into other floors.
 
 pub mod bindings;
 pub mod briefing;
-pub mod events;
+pub mod hook_events;
 pub mod exec;
 pub mod hooks;
 pub mod install;

@@ -1,7 +1,7 @@
-//! Waiting behind an agent that has stopped, until mail wakes it: what Claude Code runs in the background of a session.
+//! Wakes an idle session of Claude Code: a background hook that waits for mail.
 
 use super::briefing::{self, Briefing, Moment};
-use super::events::{self, Event, Kind};
+use super::hook_events::{self, Event, Kind};
 use super::wake::at_work;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
@@ -14,8 +14,8 @@ use crate::room::sessions::{self, Caller, Claim, Lease};
 use std::fs::{File, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Waits for one session; nobody else does while this lives.
-pub struct Vigil {
+/// Waits for mail for one idle session. Only one process does so for each agent.
+pub struct IdleWait {
     room: Room,
     caller: Caller,
     lease: Lease,
@@ -24,26 +24,26 @@ pub struct Vigil {
     _only: File,
 }
 
-/// Why a vigil ended.
+/// Why the wait ended.
 pub enum Ended {
-    /// There is mail. If it can't be told, [`Vigil::untold`] has to be called.
+    /// There is mail. If it cannot be shown, call [`IdleWait::not_shown`].
     Mail(Briefing),
-    /// Nobody is there to be woken any more: the session has ended, or another one has the agent.
+    /// There is no session to wake: it has ended, or another session has the agent.
     Over,
-    /// A signal ends it.
+    /// A signal ended the wait.
     Signal(i32),
 }
 
-impl Vigil {
-    /// Begins to wait for the agent of the session in which an event happened. `None` if there is nobody to wake: no
-    /// agent, one that is woken in another way, or one that somebody waits for already.
-    pub fn begin(room: &Room, event: &Event, caller: Caller, named: Option<&Who>) -> Result<Option<Vigil>> {
-        if event.kind == Kind::Nothing {
+impl IdleWait {
+    /// Starts to wait for the event's session. `None` if there is nothing to do: the session has no agent, the agent is woken
+    /// in another way, or another process already waits for it.
+    pub fn begin(room: &Room, event: &Event, caller: Caller, named: Option<&Who>) -> Result<Option<IdleWait>> {
+        if event.kind == Kind::Ignore {
             return Ok(None);
         }
-        // The hook that binds the session runs beside this one, and may not have come to it.
+        // The hook that binds the session runs at the same time and may not have bound it yet.
         let lease = match sessions::agent_of(room, &caller)?.filter(|lease| !lease.ended) {
-            None => events::bind(room, &caller, event, named)?,
+            None => hook_events::bind(room, &caller, event, named)?,
             held => held,
         };
         let Some(lease) = lease.filter(|lease| lease.is_of(&caller)) else { return Ok(None) };
@@ -52,23 +52,23 @@ impl Vigil {
         if wake.is_some_and(|wake| wake.by != By::Claude) {
             return Ok(None);
         }
-        // Who waits for a session that another one follows learns of that in a moment, and ends.
-        let patience = if events::begins(event) { limits::VIGIL_HANDOVER } else { Duration::ZERO };
+        // The waiter of a session that was replaced by this one ends in a moment.
+        let patience = if hook_events::begins(event) { limits::VIGIL_HANDOVER } else { Duration::ZERO };
         let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else { return Ok(None) };
         let mut waiter = Waiter::new(room, &lease.agent)?;
         waiter.holds(&lease.agent, &lease.named());
-        Ok(Some(Vigil { room: room.clone(), caller, lease, waiter, burst: None, _only: only }))
+        Ok(Some(IdleWait { room: room.clone(), caller, lease, waiter, burst: None, _only: only }))
     }
 
-    /// Who is waited for.
+    /// The session's agent.
     pub fn agent(&self) -> &str {
         &self.lease.agent
     }
 
-    /// Waits until there is mail to wake the agent for. `trouble` hears of what keeps mail from being routed meanwhile.
+    /// Waits until there is mail to announce. Calls `trouble` when mail cannot be delivered meanwhile.
     pub fn wait(&mut self, trouble: &dyn Fn(&Error)) -> Result<Ended> {
         loop {
-            // Another session may have it, and a hook renews it.
+            // Another session may have taken the agent, and hooks renew the lease.
             let Some(lease) = sessions::of(&self.room, self.agent())?.filter(|lease| lease.is_of(&self.caller)) else {
                 return Ok(Ended::Over);
             };
@@ -92,24 +92,24 @@ impl Vigil {
         }
     }
 
-    /// It was told: the budget is charged.
-    pub fn told(&self, briefing: &Briefing) -> Result<()> {
+    /// Call after the mail was shown: charges the budget.
+    pub fn shown(&self, briefing: &Briefing) -> Result<()> {
         sessions::told(&self.room, self.agent(), briefing.told)
     }
 
-    /// It could not be told.
-    pub fn untold(&self, briefing: &Briefing) {
+    /// Call if the mail could not be shown.
+    pub fn not_shown(&self, briefing: &Briefing) {
         briefing.undo(&self.room, self.agent());
     }
 
-    /// Ends as the signal would have ended the process, once what it routes is done.
+    /// Ends the process as the signal would have done, after it has finished its deliveries.
     pub fn end_by(self, signal: i32) -> Result<()> {
         self.waiter.end_by(signal)
     }
 
-    /// How long to wait for more mail before the agent is woken; `None` where there is none to wake it for.
+    /// How long to wait for more mail before waking the agent; `None` if there is no mail to announce.
     fn gather(&mut self) -> Result<Option<Duration>> {
-        let count = briefing::untold(&self.room, &self.lease.agent)?;
+        let count = briefing::unannounced(&self.room, &self.lease.agent)?;
         if count == 0 {
             self.burst = None;
             return Ok(None);
@@ -123,7 +123,7 @@ impl Vigil {
         Ok(Some(over.saturating_duration_since(now)))
     }
 
-    // The session idles, and lives: whoever waits for it keeps its hold, without a word on what the agent does.
+    // The session is idle but alive: the waiter renews its lease, and does not count as activity of the agent.
     fn renew(&self, lease: Lease, is_idle: bool) -> Result<Lease> {
         let old = lease.last().is_none_or(|last| last.after(limits::VIGIL_RENEWS) <= crate::base::clock::Stamp::now());
         match is_idle && old {
@@ -133,14 +133,14 @@ impl Vigil {
     }
 }
 
-/// Mail that comes together, as far as it has come: one wake is enough for all of it.
+/// Messages that arrive close together: one wake is enough for all.
 struct Burst {
     count: usize,
     began: Instant,
     last: Instant,
 }
 
-/// The lock of who waits for an agent; `None` if somebody else holds it until then.
+/// Takes the lock that allows one waiter for each agent; `None` if another process still holds it at `until`.
 fn alone(room: &Room, agent: &str, until: Instant) -> Result<Option<File>> {
     let sessions = room.dir.make(layout::SESSIONS)?;
     let name = layout::vigil(agent);
@@ -155,5 +155,5 @@ fn alone(room: &Room, agent: &str, until: Instant) -> Result<Option<File>> {
     }
 }
 
-/// What the session of a vigil does, where its client has not said anything for long.
+/// The event that is recorded for a session that has been idle for long.
 const RESTS: &str = "Stop";

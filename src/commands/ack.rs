@@ -1,4 +1,4 @@
-//! Acks: a recipient, or for some statuses the sender, says how far a message has come.
+//! Acks: a recipient, or for some statuses the sender, sets a message's status.
 
 use super::send::{self, Draft, Sent};
 use crate::base::error::{Error, Result};
@@ -13,18 +13,18 @@ use crate::room::Room;
 use crate::router::{AckClaims, judge_ack};
 use serde_json::{Map, json};
 
-/// What an ack says.
+/// An ack to send.
 #[derive(Debug)]
 pub struct Ack {
-    /// The messages, each by any name that a message has.
+    /// References to the messages.
     pub refs: Vec<String>,
-    /// How far they have come.
+    /// Their new status.
     pub status: Status,
-    /// In words.
+    /// A note.
     pub note: Option<String>,
 }
 
-/// An ack that stands in its sender's outbox.
+/// An ack that was written to the sender's outbox.
 #[derive(Debug)]
 pub struct Acked {
     /// The ack.
@@ -33,8 +33,8 @@ pub struct Acked {
     pub messages: Vec<Past>,
 }
 
-/// Drops the ack into its sender's outbox, refused beforehand if the router would refuse it. Once this has returned, a
-/// power cut doesn't lose it.
+/// Writes the ack to the sender's outbox, after checking that the router will accept it. The file is durable when this
+/// returns.
 pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let registry = room.registry()?;
     let agent = who.in_registry(&registry)?.id.clone();
@@ -57,8 +57,8 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     Ok(Acked { sent: send::send(room, who, draft)?, messages })
 }
 
-/// The messages, and how the router finds each at once: as it was named where that is enough, else by its number. All that
-/// are missing or ambiguous are told together.
+/// The messages, and the reference by which the router finds each quickly: the given one if it is complete, else the
+/// number. All missing and ambiguous references are reported together.
 fn look_up(room: &Room, state: &State, agent: &str, refs: Vec<String>) -> Result<(Vec<Past>, Vec<String>)> {
     let eyes = Eyes::only(agent);
     let live = log::live(&room.dir)?;

@@ -1,4 +1,4 @@
-//! The registry as people edit it: adding, changing, retiring and removing agents, and looking at them.
+//! Agents in the registry: add, change, retire, remove and list.
 
 use super::trust;
 use crate::base::error::{Error, Problem, Result};
@@ -9,47 +9,47 @@ use crate::room::{Room, inbox};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What the command line says about an agent; `None` leaves a field as it is, and an empty text takes it away.
+/// Fields of an agent. `None` keeps a field, an empty text removes it.
 #[derive(Debug, Default)]
 pub struct Fields {
-    /// What it does.
+    /// Role.
     pub role: Option<String>,
-    /// Its display name; `auto` takes the next free one of the pool.
+    /// Display name; `auto` takes the next free name of the pool.
     pub name: Option<String>,
-    /// Which of several alike.
+    /// Instance among several of the same role.
     pub instance: Option<String>,
-    /// What it is there for.
+    /// Description.
     pub description: Option<String>,
-    /// What it can do.
+    /// Capabilities.
     pub capabilities: Option<Vec<String>>,
-    /// What it follows.
+    /// Topics that it follows.
     pub topics: Option<Vec<String>>,
-    /// The system user that must own what it drops.
+    /// System user that must own its message files.
     pub uid: Option<u32>,
-    /// Who is told when it is stuck.
+    /// Agent that gets its `blocked` messages.
     pub supervisor: Option<String>,
-    /// How it is woken.
+    /// How to wake it.
     pub wake: Option<Wake>,
-    /// How it is.
+    /// Status.
     pub status: Option<Status>,
 }
 
-/// Which agents to list.
+/// An agent filter.
 #[derive(Debug, Default)]
 pub struct Filter {
-    /// Those of this role.
+    /// With this role.
     pub role: Option<String>,
-    /// Those that can do this.
+    /// With this capability.
     pub capability: Option<String>,
-    /// Those of this status.
+    /// With this status.
     pub status: Option<Status>,
 }
 
-/// Registers agents and makes their outboxes and inboxes.
+/// Registers agents and creates their outboxes and inboxes.
 pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
     if ids.len() > 1 && fields.name.as_deref().is_some_and(|name| name != "auto") {
         return Err(Error::Usage {
-            what: "several agents can't have one display name".into(),
+            what: "several agents cannot share one display name".into(),
             cure: "add them one by one, or give --name auto".into(),
         });
     }
@@ -70,13 +70,13 @@ pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
     Ok(added)
 }
 
-/// The agent of that id or display name.
+/// The agent with this id or display name.
 pub fn show(room: &Room, name: &str) -> Result<Agent> {
     let registry = room.registry()?;
     identity::registered(&registry, name, None).cloned()
 }
 
-/// The agents that fit, as they stand in the registry.
+/// The matching agents, in registry order.
 pub fn list(room: &Room, filter: &Filter) -> Result<Vec<Agent>> {
     let registry = room.registry()?;
     let fits = |agent: &&Agent| {
@@ -87,7 +87,7 @@ pub fn list(room: &Room, filter: &Filter) -> Result<Vec<Agent>> {
     Ok(registry.agents().iter().filter(fits).cloned().collect())
 }
 
-/// How many agents each role has, the retired left out.
+/// Number of agents by role, without retired agents.
 pub fn roles(room: &Room) -> Result<BTreeMap<String, usize>> {
     let registry = room.registry()?;
     Ok(registry.roles().into_iter().map(|(role, count)| (role.to_owned(), count)).collect())
@@ -103,8 +103,8 @@ pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
         }
         if changes.is_empty() && fields.status.is_none() {
             return Err(Error::Usage {
-                what: "nothing was given to change".into(),
-                cure: "give a field, such as --role engineer; `mailbag agent set --help` lists them".into(),
+                what: "no field to change".into(),
+                cure: "pass a field, such as --role engineer; `mailbag agent set --help` lists the fields".into(),
             });
         }
         let changed = registry.set(id, &changes).map_err(Error::Rejected)?;
@@ -116,12 +116,12 @@ pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
     })
 }
 
-/// Retires an agent: it keeps its name and its mail, and nobody can write to it any more.
+/// Retires an agent: it keeps its name and mail, but nobody can write to it.
 pub fn retire(room: &Room, name: &str) -> Result<Agent> {
     edit(room, name, |registry, id| registry.retire(id).map_err(Error::Rejected))
 }
 
-/// Says how an agent is, for whoever runs it; one that was retired meanwhile stays so.
+/// Sets an agent's status for the process that runs it. A retired agent stays retired.
 pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
     let changes = Map::from_iter([("status".to_owned(), json!(status.as_str()))]);
     let is_news = |agent: &Agent| !agent.is_retired() && agent.status != status;
@@ -133,7 +133,7 @@ pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
     }
 }
 
-/// Takes an agent out of the registry. Its mail stays where it is; directories that are empty go.
+/// Removes an agent from the registry. Its mail stays; empty directories are removed.
 pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
@@ -150,7 +150,7 @@ pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
 }
 
 impl Fields {
-    /// As fields of the registry, `null` for what goes. The status `retired` is not among them.
+    /// As registry fields, `null` for removed ones, without the status `retired`.
     fn changes(&self) -> Map<String, Value> {
         let text = |text: &String| if text.is_empty() { Value::Null } else { json!(text) };
         let list = |list: &Vec<String>| {
@@ -190,21 +190,21 @@ fn new_agent(id: &str, name: Option<String>, fields: &Fields) -> Agent {
     agent
 }
 
-/// The next names of the pool that nothing is called.
+/// The next free display names of the pool.
 fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<String>> {
     let pool = room.settings()?.names;
     let is_free = |name: &&String| registry.next_free_name(std::slice::from_ref(*name)).is_some();
     let free: Vec<String> = pool.iter().filter(is_free).take(count).cloned().collect();
     if free.len() < count {
         return Err(Error::Usage {
-            what: format!("{count} display names are wanted, and the pool has {} free", free.len()),
-            cure: "give more in `names` of settings.toml, or leave --name out".into(),
+            what: format!("cannot assign {count} display names: the pool has {} free", free.len()),
+            cure: "add names to `names` in settings.toml, or omit --name".into(),
         });
     }
     Ok(free)
 }
 
-/// The outbox and inbox of each, made durable once for all.
+/// Creates outboxes and inboxes, with one sync for all.
 fn make_boxes(room: &Room, ids: &[String], uid: Option<u32>) -> Result<()> {
     let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
     for id in ids {
@@ -244,6 +244,7 @@ fn refuse_with_mail(room: &Room, id: &str) -> Result<()> {
         0 => format!("{id} has {unread} unread in {}", layout::inbox(id).display()),
         _ => format!("{id} has {unread} unread and {waiting} not yet routed in {}", layout::outbox(id).display()),
     };
-    let fix = format!("read them, or retire it with `mailbag agent retire {id}`, or give --force (the files stay)");
+    let fix =
+        format!("read the mail, retire the agent with `mailbag agent retire {id}`, or pass --force (the files stay)");
     Err(Error::Rejected(vec![Problem::new("has_mail", what).fix(fix)]))
 }

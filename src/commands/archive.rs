@@ -1,4 +1,4 @@
-//! The cleanup job: packs what is old into the archive, while the router runs or not.
+//! Packs old data into the archive, with or without a running router.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -16,54 +16,54 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
-/// What shared files are called here.
+/// The report's name for shared files.
 const CONTEXT: &str = "context";
 
-/// How often a log is read again that its router was just writing.
+/// How often the log is read again while a router writes to it.
 const TRIES: usize = 8;
 
-/// What a run did, or with `dry_run` would do.
+/// What a run did, or would do with `dry_run`.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
-    /// What is at least as old as this was packed.
+    /// Everything up to this time was packed.
     pub before: String,
-    /// Was nothing changed?
+    /// Whether nothing was changed.
     pub dry_run: bool,
-    /// What was packed, for each kind that there was any of.
-    pub packed: Vec<Kindly>,
-    /// What was left alone, the first few.
+    /// Packed data by kind.
+    pub packed: Vec<PackedKind>,
+    /// The first few skipped files.
     pub left: Vec<Left>,
-    /// How many more were left alone.
+    /// Number of further skipped files.
     pub left_more: u64,
-    /// Files that an earlier run had packed, and was killed before it removed them.
+    /// Files that an earlier run had packed but, because it was killed, not removed.
     pub finished: u64,
 }
 
-/// What was packed of one kind.
+/// Packed data of one kind.
 #[derive(Debug, Serialize)]
-pub struct Kindly {
+pub struct PackedKind {
     /// `log`, `sent`, `seen`, `expired`, `rejected` or `context`.
     pub kind: &'static str,
-    /// How many files.
+    /// Number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Their size.
     pub bytes: u64,
-    /// What they take in the archive.
+    /// Their size in the archive.
     pub packed_bytes: u64,
-    /// Where they stand there, relative to the room; of `context`, relative to that.
+    /// Paths of the packs, relative to the room; for `context`, relative to the context.
     pub packs: Vec<PathBuf>,
 }
 
-/// How far it is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
-    /// What is being packed.
+    /// The kind being packed.
     pub kind: &'static str,
     /// Bytes read so far, of all kinds.
     pub bytes: u64,
 }
 
-/// Packs what is at least as old as `bound`. What was done before an error is told with it.
+/// Packs everything up to `bound`. The report covers what was done, also if an error occurred.
 pub fn archive(room: &Room, bound: Stamp, dry_run: bool, told: &mut dyn FnMut(Progress)) -> (Report, Result<()>) {
     let report = Report { before: bound.to_string(), dry_run, ..Report::default() };
     let mut run = Run { room, bound, archive: None, report, told, read: 0 };
@@ -92,11 +92,11 @@ impl Run<'_> {
         self.artifacts()
     }
 
-    /// The large texts among what was shared.
+    /// Packs large shared text files.
     fn artifacts(&mut self) -> Result<()> {
         let settings = self.room.settings()?;
         let context = Path::new(&settings.context);
-        // What lies outside the room is its owner's own.
+        // A context outside the room is not ours to pack.
         if !context.components().all(|part| matches!(part, Component::Normal(_))) {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl Run<'_> {
         let mut is_shared = |path: &Path, digest: &Hash| {
             let shared = match &mut shared {
                 Some(shared) => shared,
-                // The log is read only where there is something to compress.
+                // The log is read only if there is something to compress.
                 none => none.insert(announced(&room)?),
             };
             Ok(path.to_str().is_some_and(|path| shared.contains(&(path.to_owned(), hex(digest)))))
@@ -138,7 +138,7 @@ impl Run<'_> {
     fn segments(&mut self) -> Result<()> {
         let (state, mut relied) = (replay(self.room)?, false);
         for number in log::live(&self.room.dir)? {
-            // Nothing in front of the last batch will be written to any more.
+            // The router never writes to a segment before the last batch.
             if number >= state.end.segment {
                 break;
             }
@@ -150,7 +150,7 @@ impl Run<'_> {
             match open_in(&state, &first, &next) {
                 Some(open) => self.leave(Left {
                     path: layout::live_segment(number),
-                    why: format!("record {open} in it is not settled yet: `mailbag status` says what waits"),
+                    why: format!("record {open} in it is not settled: `mailbag status` shows what is pending"),
                 }),
                 None => {
                     if let Some(archive) = self.archive.as_mut().filter(|_| !std::mem::replace(&mut relied, true)) {
@@ -232,7 +232,7 @@ impl Run<'_> {
             return;
         }
         if self.report.packed.last().is_none_or(|last| last.kind != kind) {
-            self.report.packed.push(Kindly { kind, files: 0, bytes: 0, packed_bytes: 0, packs: Vec::new() });
+            self.report.packed.push(PackedKind { kind, files: 0, bytes: 0, packed_bytes: 0, packs: Vec::new() });
         }
         if let Some(sum) = self.report.packed.last_mut() {
             sum.files += packed.files;
@@ -250,7 +250,7 @@ impl Run<'_> {
     }
 }
 
-/// The files of the context that messages announced: path and SHA-256.
+/// The shared files that messages announced: path and SHA-256.
 fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
     let sieve = find::sieve(&["\"attachments\"".to_owned()])?;
     let take = |line: &[u8], _| {
@@ -267,14 +267,13 @@ fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
     Ok(announced)
 }
 
-/// The first record of a segment that is not settled.
+/// The first unsettled record of a segment.
 fn open_in(state: &State, first: &Record, next: &Record) -> Option<u64> {
     state.open.range(first.seq..next.seq.max(first.seq)).next().map(|(&seq, _)| seq)
 }
 
-/// What the log amounts to, as far as it is surely durable: the checkpoint that the archiver writes must not count a batch
-/// that a power cut takes away. A batch that its router is just writing can look like damage with more behind it; read again,
-/// it doesn't.
+/// The state of the durable part of the log: the checkpoint that the archiver writes must not count a batch that a power cut
+/// can remove. A batch that a router is writing can look like damage in the middle of the log, so a failed read is repeated.
 fn replay(room: &Room) -> Result<State> {
     let mut tries = 0;
     loop {

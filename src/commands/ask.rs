@@ -1,4 +1,4 @@
-//! Asking: a message that wants an answer, and which mail is one.
+//! Asks a question: sends it and recognizes the answers.
 
 use super::send::{self, Draft, Sent};
 use crate::base::error::{Error, Problem, Result};
@@ -16,29 +16,29 @@ use std::sync::Arc;
 
 /// A question that was sent.
 pub struct Question {
-    /// What stands in the outbox, or stood there.
+    /// The message.
     pub sent: Sent,
     asker: String,
     thread: Option<String>,
-    /// Who is to answer: as the router worked it out, or until that is known, as the sender saw it.
+    /// Agents expected to answer: the recipients that the router recorded, or before that, those that the sender resolved.
     asked: BTreeSet<Arc<str>>,
-    /// The question's record, once it was found in the log.
+    /// The question's record number, once found in the log.
     seq: Option<u64>,
-    /// How far the log was searched for it.
+    /// How far the log was searched for the question.
     searched: Position,
     newcomers: Newcomers,
 }
 
-/// A piece of mail that matters to whoever asked.
+/// Mail that ends or answers a question.
 #[derive(Debug)]
 pub enum Reply {
     /// An answer.
     Answer(Mail),
-    /// The router refused the question, for these reasons.
+    /// The router rejected the question, for these reasons.
     Rejection(Mail, Vec<Problem>),
 }
 
-/// Sends a question. To miss no answer, watch its sender's inbox before the first look.
+/// Sends a question. Watch the sender's inbox before the first [`Question::look`], so that no answer is missed.
 pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question> {
     let searched = log::committed(&room.dir)?;
     let thread = draft.thread.clone();
@@ -47,8 +47,8 @@ pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question
     let asked: BTreeSet<Arc<str>> = sent.recipients.iter().map(|recipient| recipient.agent.clone()).collect();
     if asked.is_empty() {
         return Err(Error::NotFound {
-            what: format!("nobody is there to answer {}", sent.id),
-            cure: "it was sent, and reached nobody; `mailbag explain ADDRESS` says why".into(),
+            what: format!("question {} was sent but has no recipients", sent.id),
+            cure: "`mailbag explain ADDRESS` shows why".into(),
         });
     }
     let newcomers = Newcomers::default();
@@ -56,22 +56,22 @@ pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question
 }
 
 impl Question {
-    /// Who was asked.
+    /// Agents that were asked.
     pub fn asked(&self) -> Vec<String> {
         self.asked.iter().map(|agent| agent.to_string()).collect()
     }
 
-    /// Who was asked and is not among those who answered.
+    /// Agents that were asked and have not answered.
     pub fn missing(&self, answers: &[Mail]) -> Vec<String> {
         let mut missing = self.asked();
         missing.retain(|agent| !answers.iter().any(|answer| answer.from == *agent));
         missing
     }
 
-    /// The answers that have come since the last look, oldest first.
+    /// The answers that arrived since the last call, oldest first.
     pub fn look(&mut self, room: &Room) -> Result<Vec<Reply>> {
         let mails = self.newcomers.look(room, &self.asker)?;
-        // What is delivered stands in the log already, and so does what it answers.
+        // Delivered mail is already in the log, and so is the question that it answers.
         if !mails.is_empty() && self.seq.is_none() {
             self.find_record(room)?;
         }
@@ -88,12 +88,12 @@ impl Question {
             let problems = mail.content.get("metadata").and_then(|metadata| metadata.get("problems")).cloned();
             let mut problems: Vec<Problem> = serde_json::from_value(problems.unwrap_or_default()).unwrap_or_default();
             if problems.is_empty() {
-                problems.push(Problem::new("refused", field(&mail, "body").unwrap_or("it was refused")));
+                problems.push(Problem::new("refused", field(&mail, "body").unwrap_or("the message was rejected")));
             }
             return Some(Reply::Rejection(mail, problems));
         }
         let is_asked = self.asked.contains(mail.from.as_str());
-        // That a question has come is no answer to it.
+        // An ack is not an answer.
         let may_answer = is_asked && mail.kind != "ack" && mail.id != self.sent.id;
         (may_answer && (self.is_named_by(&mail) || self.is_followed_by(&mail))).then_some(Reply::Answer(mail))
     }
@@ -106,7 +106,7 @@ impl Question {
         field(mail, "in_reply_to").into_iter().chain(refs.filter_map(Value::as_str)).any(is_name)
     }
 
-    /// Does it stand behind the question in its conversation? A conversation without a name has the question's.
+    /// Whether mail follows the question in its thread. A question without a thread id starts a thread with its own id.
     fn is_followed_by(&self, mail: &Mail) -> bool {
         let Some(thread) = &mail.thread_id else { return false };
         let is_later = self.seq.is_some() && mail.seq > self.seq;

@@ -1,4 +1,4 @@
-//! Files that go with a message: named, if everybody can find them in the room's context, else copied in.
+//! Attachments: a file below the room's context is attached by path, any other file is copied into the message.
 
 use super::files::{context, find};
 use super::permitted::{self, Permitted};
@@ -13,10 +13,10 @@ use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// What to do with a file that a message can't hold.
-const FROM_CONTEXT: &str = "put it below the room's context/ and attach it from there";
+/// The cure for a file that cannot be copied into a message.
+const FROM_CONTEXT: &str = "copy it below the room's context/ and attach that copy";
 
-/// The attachment for a file: `{path, sha256}` if it stands below the room's context, `{name, content}` otherwise.
+/// The attachment for a file: `{path, sha256}` below the room's context, `{name, content}` otherwise.
 pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
     let whole = find(file)?;
     let context = context(room, settings).canonicalize();
@@ -26,7 +26,7 @@ pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
     }
 }
 
-/// As [`attach`], for a file that words name which somebody else may have written.
+/// As [`attach`], for a path from an untrusted text, such as a command's output or a model's tool call.
 pub fn attach_permitted(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
     let Permitted { name, path, in_context, file: opened } = permitted::open(room, settings, file)?;
     match in_context.as_deref().map(Path::to_str) {
@@ -36,22 +36,22 @@ pub fn attach_permitted(room: &Room, settings: &Settings, file: &Path) -> Result
             let mut bytes = Vec::new();
             opened.take(limits::ATTACH_BYTES + 1).read_to_end(&mut bytes).doing("read", &path)?;
             if bytes.len() as u64 > limits::ATTACH_BYTES {
-                return Err(too_large(file, "is larger than it may be"));
+                return Err(too_large(file, "is too large"));
             }
             let content = String::from_utf8(bytes);
-            let content = content.map_err(|_| not_a_text(file, &format!("is not a text in UTF-8; {FROM_CONTEXT}")))?;
+            let content = content.map_err(|_| not_a_text(file, &format!("is not UTF-8 text; {FROM_CONTEXT}")))?;
             Ok(json!({"name": name, "content": content}))
         }
     }
 }
 
-/// The content of a file that [`files::find`](super::files::find) found, if it is a regular file of at most `most` bytes.
+/// Reads a file that [`files::find`](super::files::find) found. It must be a regular file of at most `most` bytes.
 pub fn read(whole: &Path, most: u64) -> Result<Vec<u8>> {
     let (Some(parent), Some(name)) = (whole.parent(), whole.file_name()) else {
         return Err(not_a_text(whole, "is not a file"));
     };
     let bytes = Dir::open(parent)?.read(name, most)?;
-    bytes.ok_or_else(|| not_a_text(whole, "went away"))
+    bytes.ok_or_else(|| not_a_text(whole, "no longer exists"))
 }
 
 fn named(whole: &Path, path: &Path) -> Result<Value> {
@@ -62,12 +62,12 @@ fn named(whole: &Path, path: &Path) -> Result<Value> {
     Ok(json!({"path": text, "sha256": hex(&hash(file).doing("read", whole)?)}))
 }
 
-/// The digest, piece by piece: what stands in the context may be of any size.
+/// The digest, computed in pieces, because a shared file may have any size.
 pub fn hash(file: impl Read) -> std::io::Result<Hash> {
     copy(file, std::io::sink())
 }
 
-/// As [`hash`], and writes everything to somewhere.
+/// As [`hash`], and copies the content to `to`.
 pub fn copy(mut file: impl Read, mut to: impl Write) -> std::io::Result<Hash> {
     let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {
@@ -89,15 +89,15 @@ fn copied(whole: &Path, file: &Path) -> Result<Value> {
     let name = whole.file_name().and_then(|name| name.to_str());
     match (name, String::from_utf8(bytes)) {
         (Some(name), Ok(content)) => Ok(json!({"name": name, "content": content})),
-        _ => Err(not_a_text(file, &format!("is not a text in UTF-8; {FROM_CONTEXT}"))),
+        _ => Err(not_a_text(file, &format!("is not UTF-8 text; {FROM_CONTEXT}"))),
     }
 }
 
 fn too_large(file: &Path, what: &str) -> Error {
-    let what = format!("{} can't be copied into a message: it {what}", file.display());
-    Error::Usage { what: format!("{what} ({} KiB at most)", limits::ATTACH_BYTES >> 10), cure: FROM_CONTEXT.into() }
+    let what = format!("cannot copy {} into a message: it {what}", file.display());
+    Error::Usage { what: format!("{what} (maximum {} KiB)", limits::ATTACH_BYTES >> 10), cure: FROM_CONTEXT.into() }
 }
 
 fn not_a_text(file: &Path, what: &str) -> Error {
-    Error::Usage { what: format!("can't attach {}", file.display()), cure: format!("it {what}") }
+    Error::Usage { what: format!("cannot attach {}", file.display()), cure: format!("it {what}") }
 }

@@ -1,7 +1,7 @@
-//! A consistent copy of a room, also of one in use.
+//! Makes a consistent copy of a room, also while it is in use.
 //!
-//! Two things make it consistent: the router stands still between two batches, so that log, spool, inboxes and `sent/`
-//! say the same; and what agents move meanwhile is looked for in the order in which it moves, so that nothing is missed.
+//! The router pauses between two batches, so that log, spool, inboxes and `sent/` agree. Files that agents move meanwhile
+//! are copied in the order of the moves, so that none is missed.
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -14,22 +14,22 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What was copied.
+/// The result of a backup.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The room.
     pub room: PathBuf,
     /// Its copy.
     pub backup: PathBuf,
-    /// How many files.
+    /// Number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// What was left out, and why.
+    /// Skipped files, with the reason.
     pub left: Vec<Left>,
 }
 
-/// Something that was not copied.
+/// A skipped file.
 #[derive(Debug, Serialize)]
 pub struct Left {
     /// Its path in the room.
@@ -38,10 +38,10 @@ pub struct Left {
     pub why: &'static str,
 }
 
-/// Copies a room into a directory that is new or empty. When this returns, the copy is durable; a directory without
-/// `spool/room` is one that was not finished.
+/// Copies a room into a new or empty directory. The copy is durable when this returns. A copy without `spool/room` is
+/// incomplete.
 pub fn backup(room: &Room, asked: &Path) -> Result<Report> {
-    // Nothing is archived meanwhile, and nothing routed.
+    // These locks stop archiving and routing.
     let _archive = room.lock_archive()?;
     let lock = match room.lock(Mode::Alongside, limits::LOCK_WAIT)? {
         Locking::Ours(lock) => Some(lock),
@@ -62,15 +62,15 @@ pub fn backup(room: &Room, asked: &Path) -> Result<Report> {
     run.all()?;
     let Run { lock, report, .. } = run;
     drop((still, lock));
-    // Who dropped something meanwhile took this for the router, or saw one that has ended since.
+    // A sender that dropped a message meanwhile may have relied on this process as its router.
     daemon::pass(room)?;
     Ok(report)
 }
 
 fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     let refused = |what: &str| Error::Usage {
-        what: format!("can't copy the room to {}: {what}", asked.display()),
-        cure: "name a directory that is new or empty, outside the room; nothing was changed".into(),
+        what: format!("cannot copy the room to {}: {what}", asked.display()),
+        cure: "choose a new or empty directory outside the room; nothing was changed".into(),
     };
     if let Ok(dir) = Dir::open(asked)
         && dir.list()?.next().is_some()
@@ -86,16 +86,16 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     let to = Dir::make_room(asked, if is_shared { Readers::Group } else { Readers::Owner })?;
     let owner = room.owner()?;
     if ![owner, rustix::process::geteuid().as_raw()].contains(&to.meta()?.uid) {
-        return Err(refused("it belongs to somebody else"));
+        return Err(refused("it belongs to another user"));
     }
-    // Nobody else may read the copy of the mail, whoever made the directory.
+    // The copy is as private as the room, also if the directory existed before.
     to.give(owner)?;
     to.close_to_others(is_shared)
 }
 
 struct Run<'a> {
     room: &'a Room,
-    /// Where no router runs, this process is taken for one.
+    /// The router lock, if no router runs: other processes then treat this one as the router.
     lock: Option<Lock>,
     since: Instant,
     from: &'a Dir,
@@ -109,7 +109,7 @@ impl Run<'_> {
         let (files, directories) = self.look(Path::new(""))?;
         for directory in directories {
             match directory.to_str() {
-                // Leases of sessions say who is here, and nobody is there.
+                // Session leases are not copied: no session uses the copy.
                 Some(layout::SESSIONS) => {}
                 Some(layout::INBOXES) => self.inboxes()?,
                 _ => self.tree(Path::new(&directory))?,
@@ -118,7 +118,7 @@ impl Run<'_> {
         self.files(Path::new(""), files)?;
         self.barrier.pass()?;
         self.look_at_time()?;
-        // Last, because its presence says that the copy is whole.
+        // Last, because this file marks the copy as complete.
         let id = self.from.read(layout::ROOM_ID, 256)?.unwrap_or_default();
         self.to.replace(layout::ROOM_ID, &id)?;
         self.report.files += 1;
@@ -136,8 +136,8 @@ impl Run<'_> {
         })
     }
 
-    // Mail moves from the inbox to `taken/` and `seen/`. What moves on between the looks is copied twice, and stays where
-    // it came to; who gives back what was taken waits.
+    // Mail moves from the inbox to `taken/` and `seen/`. A file that moves between the two listings is copied twice; only the
+    // later copy is kept. The lock holds back whoever returns leased mail to the inbox.
     fn inbox(&mut self, agent: &str) -> Result<()> {
         let inbox = layout::inbox(agent);
         let taken = self.from.sub(layout::taken(agent)).ok();
@@ -168,7 +168,7 @@ impl Run<'_> {
         directories.iter().try_for_each(|directory| self.tree(&layout::below(below, directory)))
     }
 
-    /// A router that is to run is waited for by others, and waits for this copy itself, but not without end.
+    /// Lets a waiting router take the lock (it waits for the copy by another one), and stops a copy that takes too long.
     fn look_at_time(&mut self) -> Result<()> {
         if self.lock.is_some() && self.room.is_wanted() {
             self.lock = None;
@@ -177,12 +177,14 @@ impl Run<'_> {
             return Ok(());
         }
         Err(Error::Busy {
-            what: format!("the copy took longer than {} minutes and is not whole", limits::STILL.as_secs() / 60),
-            cure: "the router goes on; remove the copy, pack old mail with `mailbag archive`, and try again".into(),
+            what: format!("the backup is incomplete: it took longer than {} minutes", limits::STILL.as_secs() / 60),
+            cure:
+                "delete the incomplete copy, pack old mail with `mailbag archive`, and try again; the router continues"
+                    .into(),
         })
     }
 
-    /// The files and the directories in a directory, which is made in the copy.
+    /// Lists files and subdirectories of a directory, and creates the directory in the copy.
     fn look(&mut self, below: &Path) -> Result<(Vec<OsString>, Vec<OsString>)> {
         self.look_at_time()?;
         let (mut files, mut directories) = (Vec::new(), Vec::new());
@@ -217,10 +219,10 @@ impl Run<'_> {
                     self.report.bytes += bytes;
                 }
                 Copy::Gone => {}
-                // The router makes those of conversations again.
+                // The router recreates conversation files.
                 Copy::NoFile if below.starts_with(layout::CHANNELS) => {}
-                Copy::NoFile => self.report.left.push(Left { path, why: "it is no regular file" }),
-                Copy::Writer => self.report.left.push(Left { path, why: "somebody was still writing it" }),
+                Copy::NoFile => self.report.left.push(Left { path, why: "not a regular file" }),
+                Copy::Writer => self.report.left.push(Left { path, why: "a process was still writing it" }),
             }
         }
         Ok(())

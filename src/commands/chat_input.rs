@@ -1,12 +1,12 @@
-//! What a person typed into the timeline, as a message.
+//! Parses a line that a person typed in `watch` into a message.
 
 use super::send::Draft;
 use crate::base::error::{Error, Result};
 use crate::message::mentions::mentions;
 use crate::query::timeline::Channels;
 
-/// What somebody who watches has typed, as a message: the `@names` in front are its recipients; without any, the
-/// mentions in it; and where there are none either, it goes to the one channel that is watched.
+/// The recipients are the `@names` at the beginning; without any, the mentions in the text; without those, the message
+/// goes to the one watched channel.
 pub fn draft(typed: &str, channels: &Channels) -> Result<Draft> {
     let (mut to, mut rest) = (Vec::new(), typed.trim());
     while let Some(word) = rest.strip_prefix('@').map(|word| word.split(char::is_whitespace).next().unwrap_or(word)) {
@@ -23,14 +23,14 @@ pub fn draft(typed: &str, channels: &Channels) -> Result<Draft> {
     };
     let usage = |what: &str, cure: String| Err(Error::Usage { what: what.into(), cure });
     match (rest.is_empty(), to.is_empty()) {
-        (true, true) => usage("there is nothing to send", "write `@name` and what you want to say".into()),
-        (true, false) => usage("there is nothing to send", format!("go on: what shall {} hear?", to.join(" "))),
+        (true, true) => usage("the message is empty", "write `@name` and the text".into()),
+        (true, false) => usage("the message is empty", format!("write the text after {}", to.join(" "))),
         (false, false) => Ok(draft(to, None)),
         (false, true) if !mentions(rest).is_empty() => Ok(draft(to, None)),
         (false, true) if channel.is_some() => Ok(draft(to, Some("user"))),
         (false, true) => usage(
-            "that names nobody",
-            "begin with `@name`, or with `@all`; `mailbag watch CHANNEL` writes to the channel".into(),
+            "the message has no recipient",
+            "begin with `@name` or `@all`, or run `mailbag watch CHANNEL` to write to a channel".into(),
         ),
     }
 }

@@ -18,34 +18,34 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What is known about one file.
+/// The result for one file or line.
 #[derive(Debug, Serialize)]
 pub struct Checked {
-    /// The file as it was named; `-` for what was given in place.
+    /// The file as given; `-` for standard input.
     pub file: String,
-    /// Which line of it, where it holds a message a line.
+    /// The line, for a file with one message per line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Would it be accepted?
+    /// Whether the router would accept it.
     pub ok: bool,
-    /// Everything that is wrong with it.
+    /// All problems.
     pub problems: Vec<Problem>,
-    /// Who would get it, if that was asked.
+    /// Recipients, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipients: Option<Vec<Recipient>>,
-    /// What its body and its addresses say, if it would be accepted.
+    /// Mentions and addressing of an acceptable message.
     #[serde(flatten)]
     pub said: Option<Said>,
 }
 
-/// Who a message speaks to, as far as its own words tell.
+/// Mentions and addressing of a message.
 #[derive(Debug, Serialize)]
 pub struct Said {
-    /// Whom its body mentions, each once.
+    /// The mentions in the body, each once.
     pub mentions: Vec<String>,
-    /// Its body without them.
+    /// The body without mentions.
     pub text: String,
-    /// Is it for everybody, or for everybody of a role?
+    /// Whether it addresses all agents, or all agents of a role.
     pub broadcast: bool,
 }
 
@@ -58,15 +58,15 @@ impl Said {
     }
 }
 
-/// Something to check.
+/// Input to check.
 pub enum Input {
     /// A file.
     File(PathBuf),
-    /// What was read from standard input.
+    /// Bytes from standard input.
     Bytes(Vec<u8>),
 }
 
-/// Checks files and bytes. With a sender and a room, the recipients are resolved as well.
+/// Checks files and bytes. With a sender and a room, also resolves the recipients.
 pub fn check(inputs: Vec<Input>, room: Option<&Room>, sender: Option<&str>) -> Result<Vec<Checked>> {
     let registry = room.filter(|_| sender.is_some()).map(Room::registry).transpose()?;
     let most = room.map(Room::settings).transpose()?.unwrap_or_default().message_bytes;
@@ -75,7 +75,7 @@ pub fn check(inputs: Vec<Input>, room: Option<&Room>, sender: Option<&str>) -> R
     Ok(checked.into_iter().flatten().collect())
 }
 
-/// What is known about a file: one finding, or one for each line of a file that holds a message a line.
+/// Checks a file: one result, or one for each line of a file with one message per line.
 fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
     let (file, lines, bytes) = match input {
         Input::Bytes(bytes) => ("-".to_owned(), false, Ok(bytes)),
@@ -111,7 +111,7 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
     })
 }
 
-/// What a file holds; one that no message can be is a finding, and no failure of looking.
+/// Reads a file. A file that cannot be a message is a result, not an error.
 fn content(path: &Path) -> Result<Result<Vec<u8>, Vec<Problem>>> {
     match attach::read(&files::find(path)?, limits::MESSAGE_BYTES_MOST) {
         Ok(bytes) => Ok(Ok(bytes)),
@@ -122,21 +122,21 @@ fn content(path: &Path) -> Result<Result<Vec<u8>, Vec<Problem>>> {
     }
 }
 
-/// The files that a name on the command line means: itself, or, where there is none of that name, as a pattern.
+/// The files for a command-line argument: the file itself, or if it does not exist, the matches of the pattern.
 pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
     let path = PathBuf::from(name);
     if path.exists() {
         return Ok(vec![path]);
     }
     let none = || Error::NotFound {
-        what: format!("there is no file {}", quoted(name)),
-        cure: "name a file, a quoted pattern such as 'drafts/*.json', or - for standard input".into(),
+        what: format!("no file {}", quoted(name)),
+        cure: "pass a file, a quoted pattern such as 'drafts/*.json', or - for standard input".into(),
     };
     if !name.contains(['*', '?', '[']) {
         return Err(none());
     }
     let paths = glob::glob(name).map_err(|e| Error::Usage {
-        what: format!("the pattern {} can't be read: {}", quoted(name), e.msg),
+        what: format!("invalid pattern {}: {}", quoted(name), e.msg),
         cure: "use * ? [ab] or **".into(),
     })?;
     let found: Vec<PathBuf> = paths.filter_map(|path| path.ok()).filter(|path| path.is_file()).collect();
@@ -152,8 +152,7 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// For a sender: in a registry it is looked up, without one it is taken as it is. Without a sender, each
-    /// message's own `from` is believed.
+    /// For a sender. With a registry, the sender must be registered. Without a sender, each message's own `from` counts.
     pub fn new(room: Option<&'a Room>, registry: Option<&'a Registry>, sender: Option<&str>) -> Result<Judge<'a>> {
         let agent = match (registry, sender) {
             (Some(registry), Some(name)) => Some(identity::registered(registry, name, None)?),
@@ -164,7 +163,7 @@ impl<'a> Judge<'a> {
         Ok(Judge { room, registry, sender, display_name })
     }
 
-    /// For the sender of that id, who need not be registered yet.
+    /// For a sender by id, who need not be registered.
     pub fn of(room: &'a Room, registry: &'a Registry, sender: &str) -> Judge<'a> {
         let display_name = registry.agent(sender).and_then(|agent| agent.name.clone());
         Judge { room: Some(room), registry: Some(registry), sender: Some(sender.to_owned()), display_name }
@@ -177,7 +176,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The checked message and, in a registry, its recipients; or everything that is wrong with it.
+    /// The checked message and, with a registry, its recipients; or all problems.
     pub fn value(&self, value: Value) -> Result<(Message, Option<Vec<Recipient>>), Vec<Problem>> {
         let said = value.get("from").and_then(Value::as_str).map(|from| from.strip_prefix('@').unwrap_or(from));
         let sender = match (&self.sender, said) {
@@ -201,17 +200,16 @@ impl<'a> Judge<'a> {
         let recipients = resolve::resolve(registry, sender, message.addresses(), message.by_mention(), standing)?;
         let alone = message::may_go_to_channel_alone(message.kind());
         if recipients.is_empty() && message.by_mention() && !alone {
-            let problem = Problem::new("no_recipient", "nobody that the body mentions is known here").at("/body");
+            let problem = Problem::new("no_recipient", "no agent that the body mentions is registered").at("/body");
             return Err(vec![problem.fix("name the recipients in `to`; `mailbag agent list` shows them")]);
         }
         Ok(recipients)
     }
 }
 
-/// What a message is refused with that has more bytes than the room takes.
+/// The problem of a message that is larger than the room allows.
 pub fn too_large(bytes: u64, most: u64) -> Problem {
-    let what = format!("the message has {bytes} bytes, and a message may have {most}");
-    let fix =
-        "put the bulk into a file below the room's context/ and attach that, or raise `message_bytes` in settings.toml";
+    let what = format!("the message has {bytes} bytes; the maximum is {most}");
+    let fix = "move the content to a file below the room's context/ and attach that, or raise `message_bytes` in settings.toml";
     Problem::new("too_large", what).fix(fix)
 }

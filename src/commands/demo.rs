@@ -1,4 +1,4 @@
-//! The whole thing once, in a room to throw away.
+//! Demonstrates mailbag in a temporary room.
 
 use super::agent::{self, Fields};
 use super::send::{self, Draft};
@@ -19,44 +19,44 @@ const AGENTS: [(&str, &str, &str); 5] = [
     ("reviewer", "reviewer", "Lagos"),
 ];
 
-/// The mail: from, to, body, and what it shows.
-const LETTERS: [(&str, &str, &str, &str); 4] = [
+/// The messages: sender, recipient, body, and what each shows.
+const MESSAGES: [(&str, &str, &str, &str); 4] = [
     ("planner", "engineer_1", "Which port does the test server use?", "to one"),
     ("planner", "all", "We freeze the interface at noon.", "to all"),
     ("writer", "all_engineers", "Please look over the chapter on errors.", "to a role"),
     ("reviewer", "engineer_*", "Two findings, both in the parser.", "to a wildcard"),
 ];
 
-/// What happened.
+/// The result of the demo.
 #[derive(Debug, Serialize)]
 pub struct Demo {
-    /// What was done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// The room's files.
     pub tree: Vec<String>,
-    /// What everybody got.
+    /// Every agent's inbox.
     pub inboxes: Vec<Got>,
 }
 
-/// One thing that was done.
+/// One step.
 #[derive(Debug, Serialize)]
 pub struct Step {
     /// What it shows.
     pub shows: &'static str,
-    /// As it would be typed.
+    /// The command line.
     pub command: String,
 }
 
-/// What one agent got.
+/// One agent's inbox.
 #[derive(Debug, Serialize)]
 pub struct Got {
-    /// Who.
+    /// The agent.
     pub agent: String,
     /// Its unread mail.
     pub mail: Vec<Mail>,
 }
 
-/// Makes a room at a directory, five agents, four messages, and one that is refused.
+/// Creates a room with five agents, sends four messages, and drops one that is rejected.
 pub fn demo(directory: &Path) -> Result<Demo> {
     let (room, _) = Room::init(directory)?;
     for (id, role, name) in AGENTS {
@@ -64,7 +64,7 @@ pub fn demo(directory: &Path) -> Result<Demo> {
         agent::add(&room, &[id.to_owned()], &fields)?;
     }
     let mut steps = Vec::new();
-    for (from, to, body, shows) in LETTERS {
+    for (from, to, body, shows) in MESSAGES {
         let draft = Draft { to: vec![to.into()], body: Some(body.into()), ..Draft::default() };
         send::send(&room, &Who { name: from.into(), source: "the demo" }, draft)?;
         steps.push(Step { shows, command: format!("mailbag send '{to}' '{body}' --as {from}") });
@@ -76,13 +76,13 @@ pub fn demo(directory: &Path) -> Result<Demo> {
     Ok(Demo { steps, tree: tree(directory), inboxes })
 }
 
-/// A file dropped by hand, as an agent without the program would, to a name that is slightly wrong.
+/// Drops a file by hand, as an agent without the program would, with a misspelled recipient.
 fn mistake(room: &Room) -> Result<Step> {
     const TEXT: &str = r#"{"to": "enginer_1", "body": "8080, I think"}"#;
     let file = layout::outbox("reviewer").join("hello.json");
     room.dir.replace(&file, TEXT.as_bytes())?;
     let command = format!("echo '{TEXT}' > {}", file.display());
-    Ok(Step { shows: "to a name that is slightly wrong: refused, and the sender is told", command })
+    Ok(Step { shows: "to a misspelled name: the message is rejected, and the sender is told", command })
 }
 
 /// The files of a room, each indented below its directory.

@@ -1,20 +1,20 @@
-//! Files outside the room that a message or a command names.
+//! Finds files that a message or a command names.
 
 use crate::base::error::{Error, Result};
 use crate::room::Room;
 use crate::room::settings::Settings;
 use std::path::{Path, PathBuf};
 
-/// Where the room's shared files are.
+/// The directory of the room's shared files.
 pub fn context(room: &Room, settings: &Settings) -> PathBuf {
     room.dir.path().join(&settings.context)
 }
 
-/// A file that a person named: links are followed, since the person may mean them.
+/// A file that a person named. Links are followed.
 pub fn find(file: &Path) -> Result<PathBuf> {
     file.canonicalize().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
-            Error::NotFound { what: format!("there is no file {}", file.display()), cure: "check its path".into() }
+            Error::NotFound { what: format!("no file {}", file.display()), cure: "check its path".into() }
         }
         _ => Error::Io { verb: "find", path: file.to_path_buf(), source: e },
     })

@@ -1,4 +1,4 @@
-//! Making a room.
+//! Creates a room.
 
 use crate::base::error::Result;
 use crate::disk::Readers;
@@ -6,16 +6,16 @@ use crate::room::{self, Made, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The room that was made, or was there.
+/// The created or existing room.
 #[derive(Debug, Serialize)]
 pub struct Init {
     /// Its directory.
     pub room: PathBuf,
-    /// Was it made just now?
+    /// Whether this call created it.
     pub made: bool,
 }
 
-/// Makes a room at the directory that was asked for, or at the default place; one that is there already stays as it is.
+/// Creates a room at the given directory, or at the default place. An existing room stays unchanged.
 pub fn init(asked: Option<&Path>, from: &Path, readers: Readers) -> Result<(Room, Init)> {
     let place = match asked {
         Some(path) => from.join(path),

@@ -1,4 +1,4 @@
-//! Joining: a client's session says which agent it speaks for.
+//! Binds a client's session to an agent.
 
 use super::agent::{self, Fields};
 use crate::base::error::{Error, Result};
@@ -8,24 +8,24 @@ use crate::room::sessions::{self, Caller, Claim, Lease};
 use crate::room::{Room, inbox};
 use serde::Serialize;
 
-/// What came of joining.
+/// The result of `join`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Joined {
-    /// Who the session speaks for now.
+    /// The agent that the session speaks for now.
     pub agent: String,
-    /// Was the agent registered just now?
+    /// Whether this call registered the agent.
     pub registered: bool,
     /// The client.
     pub client: String,
-    /// The client's id of the session, where it has one.
+    /// The client's session id, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// How much mail it has not read.
+    /// Number of unread messages.
     pub unread: usize,
 }
 
-/// Binds a session to an agent. One that is not registered yet is, if its role is given: a name without one may be
-/// mistyped.
+/// Binds a session to an agent. With a role, registers an unknown agent. Without a role, an unknown name is an error,
+/// because it may be misspelled.
 pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim: Claim) -> Result<Joined> {
     let registry = room.registry()?;
     let (agent, registered) = match (identity::registered(&registry, name, None), role) {
@@ -39,7 +39,7 @@ pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim:
         }
         (Err(Error::NotFound { what, .. }), None) if id::is_name(name) => {
             let near = registry.did_you_mean(name);
-            return Err(Error::NotFound { what, cure: format!("{near}; with a role, a new agent is registered") });
+            return Err(Error::NotFound { what, cure: format!("{near}; pass a role to register a new agent") });
         }
         (Err(e), _) => return Err(e),
     };
@@ -54,10 +54,10 @@ fn refuse_other_role(agent: &str, has: Option<&str>, wanted: Option<&str>) -> Re
         None => Ok(()),
         Some(wanted) => Err(Error::Usage {
             what: format!(
-                "{agent} is registered already, {}",
-                has.map_or("without a role".into(), |r| format!("as {r}"))
+                "{agent} is already registered {}",
+                has.map_or("without a role".into(), |r| format!("with the role {r}"))
             ),
-            cure: format!("leave the role out, or take another name for the {wanted}"),
+            cure: format!("omit the role, or choose another name for the {wanted}"),
         }),
     }
 }

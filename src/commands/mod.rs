@@ -1,10 +1,10 @@
-//! What a person or an agent does to a room: one file for each verb.
+//! The verbs of people and agents: one file for each.
 //!
-//! In: a room, an identity, and what was asked for. Out: data that says what was done; nothing is printed here, so that
-//! every face shows the same.
+//! In: a room, an identity and a request. Out: data about what was done. Nothing is printed here, so that every interface
+//! shows the same.
 //!
-//! A command drops a file into an outbox, moves a file, or edits a file of people. It never delivers: the router does,
-//! for one pass within the command where no router runs.
+//! A command drops a file into an outbox, moves a file, or edits a file that people may edit. Only the router delivers: if
+//! none runs, the command makes one router pass.
 //!
 //! What does not belong here: questions that change nothing (`query`), agent clients (`clients`), options and output
 //! (`cli`).

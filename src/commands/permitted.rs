@@ -1,7 +1,7 @@
-//! Files that words name which somebody else may have written: a command's output, a model's call of a tool.
+//! Opens files whose paths come from an untrusted text: a command's output or a model's tool call.
 //!
-//! A person may attach any file. Words may lead only below the repository, the room's context and directories that the
-//! settings name. The file is opened by handles from there on, so that no link can lead out meanwhile.
+//! A person may attach any file. An untrusted path must be below the repository, the room's context or a directory that the
+//! settings allow. The file is opened relative to directory handles, so that no link can lead elsewhere meanwhile.
 
 use super::files;
 use crate::base::error::{Doing, Error, Result};
@@ -16,17 +16,17 @@ use std::path::{Path, PathBuf};
 /// A file that words may name, opened.
 #[derive(Debug)]
 pub struct Permitted {
-    /// Its own name.
+    /// Its file name.
     pub name: String,
     /// Its path without links.
     pub path: PathBuf,
-    /// Its path below the room's context, if it stands there.
+    /// Its path below the room's context, if it is there.
     pub in_context: Option<PathBuf>,
     /// The file.
     pub file: File,
 }
 
-/// Opens a regular file that words name, as seen from the working directory.
+/// Opens a regular file by an untrusted path, relative to the working directory.
 pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> {
     let path = files::find(file)?;
     let shown = || quoted(&file.display().to_string());
@@ -43,17 +43,17 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> 
     });
     let Some((root, below, is_context)) = found else {
         return Err(Error::Usage {
-            what: format!("can't attach {}: it is outside of the repository and the room's context", shown()),
+            what: format!("cannot attach {}: it is outside the repository and the room's context", shown()),
             cure: format!(
-                "copy it below {}, or let a person attach it, or name its directory as `attach_from` in {}",
+                "copy it below {}, ask a person to attach it, or add its directory to `attach_from` in {}",
                 context.as_deref().unwrap_or(Path::new("the room's context")).display(),
                 layout::SETTINGS
             ),
         });
     };
     let refused = |what: &str| Error::Usage {
-        what: format!("can't attach {}: it {what}", shown()),
-        cure: "name a regular file".into(),
+        what: format!("cannot attach {}: it {what}", shown()),
+        cure: "pass a regular file".into(),
     };
     let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else { return Err(refused("is a directory")) };
     let name = name.to_str().ok_or_else(|| refused("has a name that is not UTF-8"))?.to_owned();
@@ -61,12 +61,12 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> 
     let dir = if parent.as_os_str().is_empty() { root } else { root.sub(parent)? };
     let file = dir.look(&name)?;
     if file_meta(&file).doing("look at", &path)?.kind != FileType::RegularFile {
-        return Err(refused("is no regular file"));
+        return Err(refused("is not a regular file"));
     }
     Ok(Permitted { name, in_context: is_context.then(|| below.clone()), path, file })
 }
 
-/// The repository in which this program works, or else the directory; never a person's home, which holds their keys.
+/// The repository of the working directory, or the directory itself; never a user's home, because it contains keys.
 fn repository() -> Result<Option<PathBuf>> {
     let here = std::env::current_dir().doing("find the working directory", ".")?;
     let project = here.ancestors().find(|directory| is_own_project(directory)).unwrap_or(&here).to_path_buf();
@@ -75,7 +75,7 @@ fn repository() -> Result<Option<PathBuf>> {
     Ok(Some(project).filter(|project| !holds_home && project.parent().is_some()))
 }
 
-/// A repository that somebody else put above the working directory is not this user's.
+/// Whether a project belongs to this user. Another user may have made a repository above the working directory.
 fn is_own_project(directory: &Path) -> bool {
     let me = rustix::process::geteuid().as_raw();
     let is_mine = |meta: crate::disk::Meta| meta.uid == me;

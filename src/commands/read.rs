@@ -1,4 +1,4 @@
-//! Reading: the messages that were asked for, and, once they were shown, the move to `seen/`.
+//! Finds messages to read, and moves them to `seen/` after they were shown.
 
 use crate::base::error::{Error, Result};
 use crate::log::lookup::{self, Eyes};
@@ -9,17 +9,17 @@ use crate::room::Room;
 
 /// Which messages to read.
 pub enum Wanted {
-    /// The oldest that is unread.
+    /// The oldest unread message.
     Oldest,
-    /// Everything that is unread.
+    /// All unread messages.
     All,
-    /// These, each by any name that a message has.
+    /// Messages by reference.
     Named(Vec<String>),
 }
 
-/// The messages that are wanted, in the order asked for. What was read before can be read again by its name.
+/// The requested messages, in the requested order. A message that was read before can be read again by reference.
 ///
-/// Of the processes that ask for what is unread at the same time, one gets each message; whoever names a message gets it.
+/// If several processes read unread mail at the same time, each message goes to one of them. A reference always works.
 pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Holding> {
     match wanted {
         Wanted::Oldest => inbox::hold(room, agent, 1),
@@ -28,7 +28,7 @@ pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Holding> {
     }
 }
 
-/// The messages of these names, read before or not. What is neither unread nor in `seen/` is shown as the log has it.
+/// The messages with these references, read or unread. A message that is neither unread nor in `seen/` comes from the log.
 pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
     let unread = inbox::list(room, agent)?;
     let mut seen = None;
@@ -49,30 +49,30 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
     Ok(found)
 }
 
-/// A message that the agent got, as the log has it.
+/// A message from the log that the agent received.
 fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
     let eyes = Eyes::only(agent);
     let past = lookup::one_of(&room.dir, &eyes, name)?;
     match past.recipients.iter().any(|recipient| **recipient == *agent) {
         true => Ok(Mail::of_past(agent, past)),
         false => Err(Error::NotFound {
-            what: format!("{agent} sent {} and got no copy of it", past.name()),
+            what: format!("{agent} is the sender of {}, not a recipient", past.name()),
             cure: format!("`mailbag thread '#{}'` shows it", past.seq),
         }),
     }
 }
 
-/// Moves what was shown to `seen/`. What its reader took away meanwhile is fine; what can't be moved keeps no other from it.
+/// Moves shown messages to `seen/`. A message that was moved meanwhile is fine. A failed move does not stop the others.
 pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
     let unread = mails.iter().filter(|mail| !mail.seen);
     crate::room::inbox::mark_all_seen(&room.dir, agent, unread.map(|mail| &*mail.name))
 }
 
-/// The one message that a name means.
+/// The one message that a reference means.
 pub(super) fn one<'m>(mails: impl Iterator<Item = &'m Mail>, name: &str) -> Result<Option<&'m Mail>> {
     let mut fitting: Vec<(Fit, &Mail)> = Vec::new();
     for mail in mails {
-        // One message may stand in two directories.
+        // A message may be in two directories.
         let is_new = !fitting.iter().any(|(_, other)| other.name == mail.name);
         fitting.extend(fit(mail, name).filter(|_| is_new).map(|fit| (fit, mail)));
     }

@@ -1,4 +1,4 @@
-//! Replying: a draft for those who had the message that is answered, with what ties it to the conversation.
+//! Builds a reply: recipients, thread, channel and subject from the answered message.
 
 use super::send::{Draft, sender_id};
 use crate::base::clock::Stamp;
@@ -11,19 +11,19 @@ use crate::room::Room;
 use crate::room::registry::Registry;
 use std::sync::Arc;
 
-/// A reply that may be sent.
+/// A reply to send.
 #[derive(Debug)]
 pub struct Reply {
-    /// What to send.
+    /// The draft.
     pub draft: Draft,
-    /// Those who had the message and can't be written to any more.
+    /// Former recipients that no longer accept mail.
     pub left_out: Vec<String>,
-    /// The message that is answered.
+    /// The answered message.
     pub answered: Past,
 }
 
-/// Makes of a draft, whose own fields win, a reply to the message that is named: to its sender, and with `all` to its
-/// other recipients; to its recipients where the replier sent it.
+/// Turns a draft into a reply. Fields of the draft take precedence. The reply goes to the sender of the answered message,
+/// with `all` also to its other recipients. A reply to one's own message goes to its recipients.
 pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Result<Reply> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let own = sender_id(&registry, &settings, who)?;
@@ -33,8 +33,8 @@ pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Res
     }
     let (to, left_out) = recipients(&registry, &own, &past, all);
     if to.is_empty() {
-        let problem = Problem::new("no_recipient", format!("nobody is left who could get a reply to {}", past.name()));
-        return Err(Error::Rejected(vec![problem.fix("write to somebody else with `mailbag send --reply-to`")]));
+        let problem = Problem::new("no_recipient", format!("no recipient is left for a reply to {}", past.name()));
+        return Err(Error::Rejected(vec![problem.fix("write to another agent with `mailbag send --reply-to`")]));
     }
     let is_question = past.kind == "question" || past.requires_response;
     let kind = if is_question { "answer" } else { "message" };
@@ -51,7 +51,8 @@ pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Res
     Ok(Reply { draft, left_out, answered: past })
 }
 
-/// Who gets the reply, and who would but is gone. The sender is never left out in silence: that is for `send` to refuse.
+/// The recipients of the reply, and former recipients that are left out. The sender is never left out here: `send` then
+/// reports an error.
 fn recipients(registry: &Registry, own: &str, past: &Past, all: bool) -> (Vec<String>, Vec<String>) {
     let others = past.recipients.iter().filter(|agent| &***agent != own && **agent != past.from);
     if &*past.from != own && !all {
@@ -75,15 +76,16 @@ fn re(subject: &str) -> String {
     while let Some(without) = rest.get(..3).filter(|start| start.eq_ignore_ascii_case("re:")).map(|_| &rest[3..]) {
         rest = without.trim_start();
     }
-    // What is added must not make it longer than a subject may be.
+    // The added prefix must not exceed the maximum length of a subject.
     format!("Re: {rest}").chars().take(limits::SUBJECT).collect()
 }
 
 fn by_mailbag(past: &Past) -> Problem {
-    let problem = Problem::new("no_reader", format!("{} was written by the router, which reads no mail", past.name()));
+    let problem =
+        Problem::new("no_reader", format!("cannot reply to {}: the router wrote it and reads no mail", past.name()));
     match past.kind.as_str() {
-        "error" => problem.fix("mend the file that was refused and drop it again; the message says where it is kept"),
-        _ => problem.fix("do what it says, or write to a person or an agent"),
+        "error" => problem.fix("correct the rejected file and send it again; the message names the file"),
+        _ => problem.fix("follow its instructions, or write to a person or an agent"),
     }
 }
 

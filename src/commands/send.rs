@@ -1,4 +1,4 @@
-//! Sending: one file into the sender's outbox, refused beforehand if the router would refuse it.
+//! Sends a message: checks it as the router does, and writes a file to the sender's outbox.
 
 use super::attach;
 use super::check::{Judge, too_large};
@@ -20,111 +20,110 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// What not to do after an error once a message stands in its outbox.
-pub const STANDS: &str = "don't send it again";
+/// The cure for an error that occurs after the message was written to the outbox.
+pub const WRITTEN: &str = "do not send it again";
 
-/// A message as the command line gives it.
+/// A message as the caller specifies it.
 #[derive(Debug, Default, Clone)]
 pub struct Draft {
     /// Addresses.
     pub to: Vec<String>,
     /// The text.
     pub body: Option<String>,
-    /// Did the body stand where a further address could have been meant?
+    /// Whether the body was the last word of the command line, where a further address may have been meant.
     pub body_is_last_word: bool,
-    /// What it is about.
+    /// Subject.
     pub subject: Option<String>,
-    /// Its type.
+    /// Type.
     pub kind: Option<String>,
     /// `low`, `normal`, `high`, `urgent` or `P0` to `P3`.
     pub priority: Option<String>,
-    /// The conversation.
+    /// Thread.
     pub thread: Option<String>,
-    /// The message that it answers.
+    /// Reference to the answered message.
     pub reply_to: Option<String>,
-    /// The same where it was looked up already, and `reply_to` is not given.
+    /// The answered message as the value of `in_reply_to`, if the caller has resolved it; `reply_to` is then empty.
     pub in_reply_to: Option<String>,
-    /// When the message was accepted that it answers, where that was looked up already.
+    /// Accept time of the answered message, if the caller has resolved it.
     pub answers: Option<Stamp>,
-    /// Messages that it is related to.
+    /// References to related messages.
     pub refs: Vec<String>,
-    /// The same as they are to be written, for whoever has looked them up.
+    /// Related messages that the caller has resolved.
     pub raw_refs: Vec<String>,
-    /// Of an ack: how far the messages have come.
+    /// For an ack: the new status.
     pub status: Option<String>,
-    /// Files that go with it.
+    /// Files to attach.
     pub attachments: Vec<PathBuf>,
-    /// Did words name them that somebody else may have written, such as a model's?
+    /// Whether the file paths come from an untrusted text, such as a model's tool call.
     pub permitted_only: bool,
-    /// The same as they are to be written.
+    /// Attachments that are already built.
     pub raw_attachments: Vec<Value>,
-    /// When it is of no use any more.
+    /// Expiry time.
     pub expires: Option<String>,
     /// The channel.
     pub channel: Option<String>,
-    /// The topic, of a message that says what to get.
+    /// The topic, for `subscribe` and `unsubscribe`.
     pub topic: Option<String>,
-    /// Does its sender wait for an answer?
+    /// Whether the sender expects an answer.
     pub requires_response: bool,
-    /// What its recipients are asked to do.
+    /// Requested action.
     pub action: Option<String>,
-    /// Anything else, by name.
+    /// Metadata as text.
     pub metadata: Vec<(String, String)>,
-    /// The same as it is to be written, where it is more than text.
+    /// Metadata with other JSON values.
     pub raw_metadata: Map<String, Value>,
 }
 
-/// A message that stands in the outbox.
+/// A message that was written to the outbox.
 #[derive(Debug, Serialize)]
 pub struct Sent {
-    /// Its id.
+    /// Message id.
     pub id: String,
-    /// The file it was written as, relative to the room.
+    /// The file, relative to the room.
     pub file: PathBuf,
-    /// Who it is for, as the registry stood when it was written.
+    /// The recipients at the time of writing.
     pub recipients: Vec<Recipient>,
-    /// The names of the files whose content went into it.
+    /// Names of files whose content was copied into the message.
     #[serde(skip)]
     pub copied: Vec<String>,
 }
 
 impl Sent {
-    /// What stands there, for an error that comes after it.
-    pub fn stands(&self) -> String {
-        format!("the message {} stands in {}", self.id, self.file.display())
+    /// The first part of an error that occurs after the message was written.
+    pub fn written(&self) -> String {
+        format!("message {} was written to {}", self.id, self.file.display())
     }
 
-    fn stands_although(&self, e: &Error) -> Error {
+    fn written_but(&self, e: &Error) -> Error {
         let why = match e {
             Error::Sync { source, .. } => source.to_string(),
             e => e.to_string(),
         };
         Error::Done {
-            what: self.stands(),
-            why: format!("can't be made durable, so that a power cut can lose it: {why}"),
-            cure: STANDS.into(),
+            what: self.written(),
+            why: format!("it could not be synced to disk, so a power cut can lose it: {why}"),
+            cure: WRITTEN.into(),
         }
     }
 }
 
-/// Writes a message into the outbox of its sender. Once this has returned, a power cut doesn't lose it. The message that it
-/// answers is marked as read.
+/// Writes a message to its sender's outbox and marks the answered message as read. The file is durable when this returns.
 pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
     let Prepared { sent, text, sender, answers } = prepare(room, who, draft)?;
     let outbox = room.dir.make(sent.file.parent().unwrap_or(&sent.file))?;
     let name = layout::message_file(&sent.id);
     let trouble = disk::put(&outbox, &name, &layout::unsent(&name), text.as_bytes())?;
     if let Some(at) = answers {
-        // It was sent: what goes wrong here must not be taken for a failure to send.
+        // The message was sent, so a failure here must not look like a failure to send.
         inbox::mark_copy_seen(&room.dir, &sender, at).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
     }
     match trouble {
         None => Ok(sent),
-        Some(e) => Err(sent.stands_although(&e)),
+        Some(e) => Err(sent.written_but(&e)),
     }
 }
 
-/// A message that may be sent.
+/// A checked message.
 struct Prepared {
     sent: Sent,
     text: String,
@@ -132,12 +131,12 @@ struct Prepared {
     answers: Option<Stamp>,
 }
 
-/// Would this be sent? For who does something else first.
+/// Checks a message without sending it.
 pub fn check(room: &Room, who: &Who, draft: Draft) -> Result<()> {
     prepare(room, who, draft).map(|_| ())
 }
 
-/// The message as it is to be written, if the router will take it.
+/// Builds and checks a message.
 fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let sender = sender_id(&registry, &settings, who)?;
@@ -165,28 +164,28 @@ fn copied(fields: &Map<String, Value>) -> Vec<String> {
     copied.filter_map(|attachment| Some(attachment.get("name")?.as_str()?.to_owned())).collect()
 }
 
-/// Routes what waits, unless a router runs and does it.
+/// Delivers pending messages, unless a router runs.
 pub fn route(room: &Room) -> Result<Passed> {
     daemon::pass(room)
 }
 
-/// Routes what waits, if anything does: for who only looks. A look at the outboxes costs less than to begin a pass, which
-/// reads the state of the whole room.
-pub fn route_waiting(room: &Room) -> Result<()> {
+/// Delivers pending messages, if there are any, before a command that only reads. Listing the outboxes is cheaper than a
+/// pass, which reads the state of the whole room.
+pub fn route_pending(room: &Room) -> Result<()> {
     if status::anything_pending(room)? {
         route(room)?;
     }
     Ok(())
 }
 
-/// The id under which to write, if the router will take what stands in its outbox.
+/// The sender's id, if the router reads its outbox.
 pub fn sender_id(registry: &Registry, settings: &Settings, who: &Who) -> Result<String> {
     match who.in_registry(registry) {
         Ok(agent) => match retired(agent).or_else(|| wrong_owner(agent)) {
             Some(problem) => Err(Error::Rejected(vec![problem])),
             None => Ok(agent.id.to_string()),
         },
-        // An open room registers whoever writes, but nobody who differs from somebody only by the letter case.
+        // An open room registers new senders, except for a name that differs from a registered one only in letter case.
         Err(e) => {
             let is_new = id::is_name(&who.name) && registry.find_any_case(&who.name).is_none();
             if settings.admission == Admission::Open && is_new { Ok(who.name.clone()) } else { Err(e) }
@@ -195,19 +194,20 @@ pub fn sender_id(registry: &Registry, settings: &Settings, who: &Who) -> Result<
 }
 
 fn retired(agent: &Agent) -> Option<Problem> {
-    let problem = || Problem::new("retired_sender", format!("{} is retired, and its outbox is not routed", agent.id));
+    let problem = || {
+        Problem::new("retired_sender", format!("agent {} is retired, so the router does not read its outbox", agent.id))
+    };
     agent.is_retired().then(|| problem().fix(format!("run `mailbag agent set {} --status offline`", agent.id)))
 }
 
 fn wrong_owner(agent: &Agent) -> Option<Problem> {
     let me = rustix::process::geteuid().as_raw();
     let owner = agent.uid.filter(|&uid| uid != me)?;
-    let what = format!("{}'s messages must belong to user {owner}, and you are user {me}", agent.id);
+    let what = format!("messages of {} must be written by user {owner}, but you are user {me}", agent.id);
     Some(Problem::new("wrong_owner", what).fix("send as that user, or change `uid` in registry.json"))
 }
 
-/// Refuses `send bob carol`, where carol may be the second recipient of a body that was forgotten.
-/// Adds, where an address behind the first is none: that it may be the beginning of a body without quotation marks.
+/// Adds a hint if an address after the first is invalid: it may be the beginning of an unquoted body.
 fn unquoted(mut problems: Vec<Problem>, words: Option<(Vec<String>, String)>) -> Vec<Problem> {
     let Some((to, body)) = words else { return problems };
     let place = |problem: &Problem| problem.place.strip_prefix("/to/")?.parse::<usize>().ok();
@@ -218,11 +218,12 @@ fn unquoted(mut problems: Vec<Problem>, words: Option<(Vec<String>, String)>) ->
     if let Some(problem) = problems.iter_mut().find(|problem| place(problem) == Some(first)) {
         let other = std::mem::take(&mut problem.fix);
         problem.fix = format!("if {} is the body, put it in quotation marks: `{whole}`", quoted(&body));
-        problem.fix += &if other.is_empty() { other } else { format!("; else {other}") };
+        problem.fix += &if other.is_empty() { other } else { format!("; otherwise {other}") };
     }
     problems
 }
 
+/// Rejects `send bob carol`: carol may be a second recipient, with the body forgotten.
 fn refuse_address_as_body(registry: &Registry, draft: &Draft) -> Result<()> {
     let body = draft.body.as_deref().unwrap_or_default();
     let names_somebody = match Address::parse(body) {
@@ -241,15 +242,15 @@ fn refuse_address_as_body(registry: &Registry, draft: &Draft) -> Result<()> {
     }
     let to = draft.to.join(" ");
     Err(Error::Usage {
-        what: format!("{} stands where the body does, and is an address here", quoted(body)),
+        what: format!("the body is missing: the last word, {}, is an address in this room", quoted(body)),
         cure: format!(
-            "for both as recipients write `mailbag send {to} {body} BODY`, with '' for no body; to send the word \
-             itself, pipe it: `echo {body} | mailbag send {to} -`"
+            "to send to both, run `mailbag send {to} {body} BODY` (BODY may be ''); to send the word itself, run \
+            `echo {body} | mailbag send {to} -`"
         ),
     })
 }
 
-/// The fields of a message, and when the message was accepted that it answers.
+/// The fields of a message, and the accept time of the answered message.
 fn compose(
     room: &Room,
     settings: &Settings,
@@ -274,7 +275,7 @@ fn compose(
     let mut metadata = draft.raw_metadata;
     metadata.extend(draft.metadata.into_iter().map(|(key, value)| (key, Value::from(value))));
     let to = match draft.to.as_slice() {
-        // Then the mentions in the body are meant, or the channel alone.
+        // The mentions in the body count, or the channel alone.
         [] => None,
         [one] => Some(json!(one)),
         many => Some(json!(many)),
@@ -304,7 +305,7 @@ fn compose(
     Ok((fields, answers))
 }
 
-/// What to write into `in_reply_to` or `refs` for each reference, and the message that it means.
+/// Resolves references: the value for `in_reply_to` or `refs`, and the message.
 fn resolve(room: &Room, sender: &str, references: &[String]) -> Result<Vec<(String, Past)>> {
     let eyes = Eyes::of(sender);
     let found = lookup::find(&room.dir, None, &eyes, references, &mut Pace::default())?;

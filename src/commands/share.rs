@@ -1,4 +1,4 @@
-//! Sharing: a file goes into the room's context, whole and never over another, and its recipients are told of it.
+//! Shares a file: copies it into the room's context and announces it. Never overwrites another file.
 
 use super::send::{self, Draft, Sent};
 use super::{attach, files};
@@ -17,51 +17,51 @@ use serde_json::json;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// What is to be shared, and how.
+/// A request to share a file.
 #[derive(Debug, Default)]
-pub struct Wish {
+pub struct Request {
     /// The file.
     pub file: PathBuf,
-    /// The directory of the context that it goes to.
+    /// The subdirectory of the context.
     pub category: String,
-    /// Who is told; nobody named means all.
+    /// Recipients of the announcement; empty means all.
     pub to: Vec<String>,
-    /// A word about it.
+    /// A note for the announcement.
     pub note: Option<String>,
-    /// What kind of file it is, where its name doesn't tell.
+    /// Media type, if the file name does not tell it.
     pub media_type: Option<String>,
 }
 
-/// A file that stands in the context.
+/// A file in the context.
 #[derive(Debug, Serialize)]
 pub struct Artifact {
     /// Its path below the context, as messages name it.
     pub path: String,
-    /// Its path here.
+    /// Its path on this machine.
     pub file: PathBuf,
     /// The digest of its content.
     pub sha256: String,
     /// Its size in bytes.
     pub size: u64,
-    /// Did the same content stand there already?
+    /// Whether the context already had the same content under this name.
     pub already: bool,
-    /// Has it another name than it had, because another file has that?
+    /// Whether the copy has another name, because another file has the original one.
     pub renamed: bool,
 }
 
-/// Puts a file into the context and announces it. Nothing is put there if the announcement would be refused.
-pub fn share(room: &Room, who: &Who, wish: Wish) -> Result<(Artifact, Sent)> {
-    let opened = open(&wish.file)?;
-    share_opened(room, who, wish, opened)
+/// Copies a file into the context and announces it. Copies nothing if the announcement would be rejected.
+pub fn share(room: &Room, who: &Who, request: Request) -> Result<(Artifact, Sent)> {
+    let opened = open(&request.file)?;
+    share_opened(room, who, request, opened)
 }
 
-/// As [`share`], for a file that was opened before, with its name.
-pub fn share_opened(room: &Room, who: &Who, wish: Wish, opened: (String, File)) -> Result<(Artifact, Sent)> {
-    let Wish { category, to, note, media_type, .. } = wish;
+/// As [`share`], for an open file and its name.
+pub fn share_opened(room: &Room, who: &Who, request: Request, opened: (String, File)) -> Result<(Artifact, Sent)> {
+    let Request { category, to, note, media_type, .. } = request;
     if !id::is_name(&category) {
         return Err(Error::Usage {
-            what: format!("{} can't be a category", quoted(&category)),
-            cure: "take a name such as research: letters, digits, `.`, `_` and `-`, 64 at most".into(),
+            what: format!("{} is not a valid category", quoted(&category)),
+            cure: "use a name such as research: letters, digits, `.`, `_` and `-`, at most 64".into(),
         });
     }
     let (name, source) = opened;
@@ -85,33 +85,32 @@ pub fn share_opened(room: &Room, who: &Who, wish: Wish, opened: (String, File)) 
     Ok((artifact, sent))
 }
 
-/// The name of a regular file, and the file. What is behind a link might be anything, now or later.
+/// Opens a regular file. Links are rejected, because their target may change.
 fn open(file: &Path) -> Result<(String, File)> {
     let refused = |why: &str, cure: &str| Error::Usage {
-        what: format!("can't share {}: it {why}", quoted(&file.display().to_string())),
+        what: format!("cannot share {}: it {why}", quoted(&file.display().to_string())),
         cure: cure.into(),
     };
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let Some(name) = file.file_name() else { return Err(refused("is no file", "name a file")) };
-    let Some(text) = name.to_str() else { return Err(refused("has a name that is not UTF-8", "give it another name")) };
-    let missing =
-        || Error::NotFound { what: format!("there is no file {}", file.display()), cure: "check its path".into() };
+    let Some(name) = file.file_name() else { return Err(refused("is not a file", "pass a file")) };
+    let Some(text) = name.to_str() else { return Err(refused("has a name that is not UTF-8", "rename it")) };
+    let missing = || Error::NotFound { what: format!("no file {}", file.display()), cure: "check its path".into() };
     let dir = Dir::open(parent).map_err(|e| if e.errno() == Some(libc::ENOENT) { missing() } else { e })?;
     match dir.stat(name)?.map(|meta| meta.kind) {
         None => return Err(missing()),
         Some(FileType::RegularFile) => {}
-        Some(FileType::Symlink) => return Err(refused("is a symbolic link", "share the file that it leads to")),
-        Some(FileType::Directory) => return Err(refused("is a directory", "pack it, for example with tar")),
-        Some(_) => return Err(refused("is no regular file", "copy what it holds into one")),
+        Some(FileType::Symlink) => return Err(refused("is a symbolic link", "share its target")),
+        Some(FileType::Directory) => return Err(refused("is a directory", "pack it first, for example with tar")),
+        Some(_) => return Err(refused("is not a regular file", "copy its content into a regular file")),
     }
     let source = dir.look(name)?;
     match file_meta(&source).doing("look at", file)?.kind {
         FileType::RegularFile => Ok((text.to_owned(), source)),
-        _ => Err(refused("was replaced meanwhile", "try again")),
+        _ => Err(refused("was replaced while it was opened", "try again")),
     }
 }
 
-/// Copies a file into a category, under its own name or, where another file has that, under a numbered one.
+/// Copies a file into a category, under its own name, or a numbered one if another file has that name.
 fn put(room: &Room, settings: &Settings, category: &str, name: &str, source: File) -> Result<Artifact> {
     let dir = context(room, settings)?.make(category)?;
     let mut draft = disk::Draft::new(&dir, &shared_draft(&id::mint()))?;
@@ -140,7 +139,7 @@ fn put(room: &Room, settings: &Settings, category: &str, name: &str, source: Fil
     })
 }
 
-/// The directory of shared files. The room's own is made if it is missing; one elsewhere is somebody else's to make.
+/// The directory of shared files. A missing directory is created only inside the room.
 fn context(room: &Room, settings: &Settings) -> Result<Dir> {
     let path = files::context(room, settings);
     match Dir::open(&path) {
@@ -148,14 +147,14 @@ fn context(room: &Room, settings: &Settings) -> Result<Dir> {
             room.dir.make(&settings.context)
         }
         Err(e) if e.errno() == Some(libc::ENOENT) => Err(Error::NotFound {
-            what: format!("the room's context {} is not there", path.display()),
-            cure: format!("make the directory, or change `context` in {}", layout::SETTINGS),
+            what: format!("the room's context directory {} does not exist", path.display()),
+            cure: format!("create it, or change `context` in {}", layout::SETTINGS),
         }),
         dir => dir,
     }
 }
 
-/// Is this a regular file with this content?
+/// Whether this is a regular file with this content.
 fn is_same(dir: &Dir, name: &str, size: u64, digest: &Hash) -> Result<bool> {
     match dir.stat(name)? {
         Some(meta) if meta.kind == FileType::RegularFile && meta.size == size => {
@@ -165,12 +164,12 @@ fn is_same(dir: &Dir, name: &str, size: u64, digest: &Hash) -> Result<bool> {
     }
 }
 
-/// The name of a shared file that is not in its place yet.
+/// The temporary name of a shared file.
 fn shared_draft(id: &str) -> String {
     format!(".tmp-{id}")
 }
 
-/// The name of the `number`th file of this name: `notes.md`, `notes-2.md`, `notes-3.md`, never too long for a name.
+/// The name of the `number`th file with this name: `notes.md`, `notes-2.md`, `notes-3.md`. Long names are shortened.
 fn numbered(name: &str, number: u32) -> String {
     if number <= 1 {
         return name.to_owned();

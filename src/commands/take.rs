@@ -1,4 +1,4 @@
-//! A shared inbox: handing each message to one of several consumers, and taking it back when nothing is heard of it.
+//! Work queue on a shared inbox: leases each message to one of several consumers, and returns it when the lease expires.
 
 use super::read::one;
 use crate::base::clock::Stamp;
@@ -12,82 +12,82 @@ use serde::Serialize;
 use std::ffi::OsStr;
 use std::time::Duration;
 
-/// One of several processes that share an inbox.
+/// A process that takes messages from a shared inbox.
 #[derive(Debug, Clone)]
 pub struct Consumer {
     /// Its name.
     pub name: String,
-    /// Did it give itself that name? Else it is the process that runs the command.
+    /// Whether the caller chose the name. Otherwise the name is derived from the calling process.
     pub named: bool,
 }
 
-/// A message that was handed out.
+/// A leased message.
 #[derive(Debug)]
 pub struct Handed {
-    /// The message, as it stands in `taken/`.
+    /// The message in `taken/`.
     pub mail: Mail,
-    /// Whose it is until when.
+    /// The lease.
     pub lease: Lease,
 }
 
-/// A message that went back into the inbox because its lease had lapsed.
+/// A message that returned to the inbox because its lease expired.
 #[derive(Debug, Serialize)]
 pub struct Lapsed {
-    /// Which.
+    /// File name.
     pub file: String,
-    /// Who had it; nobody that is known if it was moved by hand.
+    /// The last holder; `None` if the file was moved by hand.
     pub holder: Option<String>,
-    /// When its lease lapsed.
+    /// When the lease expired.
     pub until: String,
 }
 
-/// What came of asking for a message.
+/// The result of `take`.
 #[derive(Debug)]
 pub struct Taking {
-    /// The message, if there was one.
+    /// The leased message, if there was one.
     pub handed: Option<Handed>,
-    /// What was given back on the way.
+    /// Messages with an expired lease that were returned first.
     pub lapsed: Vec<Lapsed>,
-    /// How long until the next lease lapses.
+    /// Time until the next lease expires.
     pub next: Option<Duration>,
 }
 
-/// What became of a message that was taken.
+/// The result of completing, renewing or releasing a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It stands in `seen/` now.
+    /// Completed: moved to `seen/`.
     Done,
-    /// It had been given back, but nobody else had got it: it stands in `seen/` now.
+    /// Completed after the lease expired, before another consumer took it: moved to `seen/`.
     DoneLate,
-    /// It stood in `seen/` before.
+    /// It was completed before.
     DoneBefore,
-    /// It is its holder's for longer.
+    /// The lease was renewed.
     Renewed,
-    /// It stands in the inbox again.
+    /// Released: back in the inbox.
     GivenBack,
 }
 
-/// What a consumer says of a message that it took.
+/// What to do with a leased message.
 #[derive(Debug, Clone, Copy)]
-pub enum Word {
-    /// It is done with.
+pub enum Operation {
+    /// Complete it.
     Done,
-    /// It needs so much longer, from now on.
+    /// Renew the lease for this long from now.
     Renew(Duration),
-    /// Somebody else is to have it.
+    /// Release it for other consumers.
     GiveBack,
 }
 
 impl Consumer {
-    /// Under the name that it gives itself, or else as the process that runs the command.
+    /// With the given name, or a name derived from the calling process.
     pub fn new(name: Option<String>) -> Consumer {
         let named = name.is_some();
         Consumer { name: name.unwrap_or_else(machine::parent_name), named }
     }
 }
 
-/// Gives back what has lapsed, then hands out the next message: the most urgent, and of those the oldest.
+/// Returns messages with expired leases, then leases the next message: highest priority first, oldest first.
 pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> Result<Taking> {
     let shelf = Shelf::open(&room.dir, agent)?;
     let (lapsed, next) = give_back_lapsed(&shelf)?;
@@ -108,21 +108,21 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
     Ok(Taking { handed: None, lapsed, next })
 }
 
-/// Puts back what could not be shown to whom it was handed.
+/// Returns a leased message that could not be shown.
 pub fn put_back(room: &Room, agent: &str, name: &OsStr) -> Result<()> {
     Shelf::open(&room.dir, agent)?.give_back(name).map(drop)
 }
 
-/// Does what a consumer says of a message that it took.
-pub fn say(room: &Room, agent: &str, id: &str, consumer: &Consumer, word: Word) -> Result<(Mail, State)> {
+/// Completes, renews or releases a leased message.
+pub fn update(room: &Room, agent: &str, id: &str, consumer: &Consumer, operation: Operation) -> Result<(Mail, State)> {
     let shelf = Shelf::open(&room.dir, agent)?;
     let taken = inbox::in_directory(room, layout::taken(agent), false)?;
     if let Some(mail) = one(taken.iter(), id)? {
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
-        let state = match word {
-            Word::Done => shelf.done(&mail.name, true).map(|()| State::Done)?,
-            Word::GiveBack => shelf.give_back(&mail.name).map(|_| State::GivenBack)?,
-            Word::Renew(span) => {
+        let state = match operation {
+            Operation::Done => shelf.done(&mail.name, true).map(|()| State::Done)?,
+            Operation::GiveBack => shelf.give_back(&mail.name).map(|_| State::GivenBack)?,
+            Operation::Renew(span) => {
                 let times = shelf.lease(&mail.name).map_or(1, |lease| lease.times);
                 let lease = Lease { times, ..new_lease(consumer, span) };
                 shelf.renew(&mail.name, &lease).map(|()| State::Renewed)?
@@ -130,23 +130,23 @@ pub fn say(room: &Room, agent: &str, id: &str, consumer: &Consumer, word: Word) 
         };
         return Ok((mail.clone(), state));
     }
-    // What was given back still has the lease of whoever had it last.
+    // A returned message still has its last lease file.
     let mut back = inbox::list(room, agent)?;
     back.retain(|mail| shelf.lease(&mail.name).is_some());
     if let Some(mail) = one(back.iter(), id)? {
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
-        let state = match word {
-            Word::Done => shelf.done(&mail.name, false).map(|()| State::DoneLate)?,
-            Word::GiveBack => State::GivenBack,
-            Word::Renew(_) => return Err(lapsed(mail)),
+        let state = match operation {
+            Operation::Done => shelf.done(&mail.name, false).map(|()| State::DoneLate)?,
+            Operation::GiveBack => State::GivenBack,
+            Operation::Renew(_) => return Err(lapsed(mail)),
         };
         return Ok((mail.clone(), state));
     }
     match one(inbox::seen(room, agent)?.iter(), id)? {
         Some(mail) => Ok((mail.clone(), State::DoneBefore)),
         None => Err(Error::NotFound {
-            what: format!("no message {} is taken from {agent}", quoted(id)),
-            cure: "`mailbag take` shows the id of what it hands out".into(),
+            what: format!("no leased message {} in the inbox of {agent}", quoted(id)),
+            cure: "`mailbag take` prints the id of a message when it leases the message".into(),
         }),
     }
 }
@@ -186,26 +186,27 @@ fn give_back_lapsed(shelf: &Shelf) -> Result<(Vec<Lapsed>, Option<Duration>)> {
     Ok((lapsed, next))
 }
 
-/// May this consumer speak for a message with that lease? Who has no name of its own is believed as long as the message
-/// was handed out once only.
+/// Checks that a consumer holds the lease. A consumer without a chosen name is accepted if the message was leased only
+/// once.
 fn check(lease: Option<&Lease>, consumer: &Consumer, mail: &Mail) -> Result<()> {
     let Some(lease) = lease else { return Ok(()) };
     let nobody_else = !lease.named && !consumer.named && lease.times == 1;
     if lease.holder == consumer.name || nobody_else {
         return Ok(());
     }
-    let times = if lease.times > 1 { format!(", handed out {} times", lease.times) } else { String::new() };
-    let what = format!("{} has {} since {} until {}{times}", lease.holder, called(mail), lease.since, lease.until);
-    let fix = format!("leave it to its holder; if that is you, say so with --holder '{}'", lease.holder);
+    let times = if lease.times > 1 { format!(", leased {} times", lease.times) } else { String::new() };
+    let what =
+        format!("{} is leased to {} from {} until {}{times}", called(mail), lease.holder, lease.since, lease.until);
+    let fix = format!("leave it to the holder; if you are the holder, pass --holder '{}'", lease.holder);
     Err(Error::Rejected(vec![Problem::new("held_by_another", what).fix(fix)]))
 }
 
 fn lapsed(mail: &Mail) -> Error {
-    let what = format!("the lease of {} lapsed, and it was given back", called(mail));
-    Error::Rejected(vec![Problem::new("lease_lapsed", what).fix("take it again, with a longer --lease")])
+    let what = format!("the lease of {} expired, and the message returned to the inbox", called(mail));
+    Error::Rejected(vec![Problem::new("lease_lapsed", what).fix("take it again with a longer --lease")])
 }
 
-/// How a message is called in a sentence.
+/// A message's name in an error.
 fn called(mail: &Mail) -> String {
     mail.seq.map_or_else(|| mail.id.clone(), |seq| format!("#{seq} ({})", mail.id))
 }

@@ -1,4 +1,4 @@
-//! Topics: who follows what, and following one by a message, as an agent without the program does.
+//! Topics: list followers, and follow or unfollow by a message.
 
 use super::send::{self, Draft, Sent, sender_id};
 use crate::base::error::{Error, Result};
@@ -12,19 +12,19 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A topic that somebody follows.
+/// A topic with followers.
 #[derive(Debug, Serialize)]
 pub struct Topic {
     /// Its name, without `#`.
     pub topic: String,
-    /// Who gets what is written to it, in the order of the registry.
+    /// Its followers, in registry order.
     pub followers: Vec<Arc<str>>,
 }
 
-/// Every topic that somebody follows, in the order of the names.
+/// All topics with followers, sorted by name.
 pub fn list(registry: &Registry) -> Vec<Topic> {
     let mut topics: BTreeMap<&str, Vec<Arc<str>>> = BTreeMap::new();
-    // The human, whom topics leave out, and the retired are not in here.
+    // `everybody` excludes the human, who gets no topic mail, and retired agents.
     for agent in registry.everybody().iter().map(|at| registry.at(*at)) {
         for topic in &agent.topics {
             topics.entry(topic).or_default().push(agent.id.clone());
@@ -33,16 +33,14 @@ pub fn list(registry: &Registry) -> Vec<Topic> {
     topics.into_iter().map(|(topic, followers)| Topic { topic: topic.to_owned(), followers }).collect()
 }
 
-/// Writes a message for each topic into the outbox of who follows it from now on, or no longer does. Nothing is written
-/// if one of the names can't be a topic's.
+/// Sends a `subscribe` or `unsubscribe` message for each topic. Sends nothing if one of the names is invalid.
 pub fn change(room: &Room, who: &Who, follow: bool, topics: &[String]) -> Result<Vec<Sent>> {
     let topics: Vec<&str> = topics.iter().map(|topic| name(topic)).collect::<Result<_>>()?;
     let sender = sender_id(&room.registry()?, &room.settings()?, who)?;
     if follow && sender == id::HUMAN {
         return Err(Error::Usage {
-            what: "mail to a topic leaves out the human".into(),
-            cure: "say for whom with --as AGENT; `mailbag watch` and `mailbag channel watch` show you everything"
-                .into(),
+            what: "the human cannot follow topics".into(),
+            cure: "pass --as AGENT; `mailbag watch` and `mailbag channel watch` show all messages".into(),
         });
     }
     let kind = if follow { "subscribe" } else { "unsubscribe" };
@@ -56,6 +54,6 @@ fn name(topic: &str) -> Result<&str> {
     if id::is_name(name) {
         return Ok(name);
     }
-    let cure = format!("write letters, digits, . _ and -, at most {}", limits::NAME);
-    Err(Error::Usage { what: format!("no topic can be called {}", quoted(topic)), cure })
+    let cure = format!("use letters, digits, `.`, `_` and `-`, at most {} characters", limits::NAME);
+    Err(Error::Usage { what: format!("{} is not a valid topic name", quoted(topic)), cure })
 }

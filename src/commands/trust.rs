@@ -1,4 +1,4 @@
-//! Trust: what a room is and brings, and what a person agrees to, or takes back.
+//! Trust: shows a room's owner and programs, and records or revokes the user's consent.
 
 use crate::base::error::{Error, Result};
 use crate::disk::machine;
@@ -11,37 +11,37 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What a room is, and what it would start.
+/// A room, its programs, and the user's consent.
 #[derive(Debug, Serialize)]
-pub struct Standing {
-    /// Which room.
+pub struct RoomTrust {
+    /// The room.
     #[serde(flatten)]
     pub identity: Identity,
-    /// Its owner, for people.
+    /// Its owner's user name.
     pub owner_name: String,
-    /// Does it belong to the user that asks?
+    /// Whether it belongs to the calling user.
     pub own: bool,
-    /// May it be used? One's own always may.
+    /// Whether it may be used. An own room always may.
     pub trusted: bool,
-    /// What would be started for its agents.
+    /// Programs that would be started for its agents.
     pub programs: Vec<Startable>,
-    /// Where consent is recorded.
+    /// The file that records consent.
     pub recorded_in: PathBuf,
 }
 
-impl Standing {
-    /// The programs that may not be started yet.
+impl RoomTrust {
+    /// The programs without consent.
     pub fn open(&self) -> impl Iterator<Item = &Startable> {
         self.programs.iter().filter(|program| !program.agreed)
     }
 }
 
-/// Looks at the room at a directory, or the one that is found from there. Nothing of it is used.
-pub fn look(asked: Option<&Path>, from: &Path) -> Result<Standing> {
+/// Inspects the room at a directory, or the one found from there, without using it.
+pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     let room = Room::look(&place(asked, from)?)?;
     let (identity, consents) = (room.identity()?, Consents::read()?);
     let own = room.is_own()?;
-    Ok(Standing {
+    Ok(RoomTrust {
         owner_name: machine::user(identity.owner),
         trusted: own || consents.of(&identity).is_some(),
         programs: programs(&room.registry()?, &|program| consents.agrees(&identity, &program.sha256())),
@@ -51,15 +51,15 @@ pub fn look(asked: Option<&Path>, from: &Path) -> Result<Standing> {
     })
 }
 
-/// Records what was looked at: that the room may be used, and that these programs may be started.
-pub fn agree(standing: &Standing, programs: &[Startable]) -> Result<()> {
+/// Records consent: the room may be used, and these programs may be started.
+pub fn agree(trust: &RoomTrust, programs: &[Startable]) -> Result<()> {
     refuse_in_session()?;
     let programs: Vec<(Value, String)> =
         programs.iter().map(|startable| (startable.program.clone(), startable.sha256.clone())).collect();
-    consent::agree(&standing.identity, &programs)
+    consent::agree(&trust.identity, &programs)
 }
 
-/// Records that the person set this program. One that an agent's session set was set by nobody who may agree.
+/// Records consent for a program that the user has just set. A program set by an agent's session gets no consent.
 pub fn agree_to_set(room: &Room, wake: Option<&Wake>) -> Result<()> {
     match wake.and_then(Wake::program) {
         Some(program) if session().is_none() => {
@@ -69,7 +69,7 @@ pub fn agree_to_set(room: &Room, wake: Option<&Wake>) -> Result<()> {
     }
 }
 
-/// Takes back all that was agreed to for a room, which need not be there any more.
+/// Revokes all consent for a room, which may no longer exist.
 pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<Consent>> {
     let named = asked.map(|asked| from.join(asked));
     let found = place(asked, from).ok();
@@ -85,19 +85,19 @@ pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<Consent>> {
     if revoked.is_empty() {
         let shown = paths.first().map_or("here", String::as_str);
         return Err(Error::NotFound {
-            what: format!("nothing was agreed to for a room at {shown}"),
-            cure: "`mailbag trust --list` shows what was".into(),
+            what: format!("no consent is recorded for a room at {shown}"),
+            cure: "`mailbag trust --list` shows all consent".into(),
         });
     }
     Ok(revoked)
 }
 
-/// Everything that the person agreed to.
+/// All consent of the user.
 pub fn list() -> Result<Vec<Consent>> {
     Ok(Consents::read()?.rooms)
 }
 
-/// A directory that is a room or has one, or the room that is found from the working directory.
+/// Finds a room: at the given directory or from there, or from the working directory.
 fn place(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
     match asked.map(|asked| from.join(asked)) {
         Some(path) if room::is_room(&path) => Ok(path),
@@ -106,18 +106,18 @@ fn place(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The client in whose session this program runs, if one says so.
+/// The client in whose session this program runs, if any.
 fn session() -> Option<String> {
     Caller::from_environment().map(|caller| caller.client)
 }
 
-/// An agent must not agree in place of the person whose programs and files are at stake.
+/// Fails in an agent's session: only a person may consent.
 pub fn refuse_in_session() -> Result<()> {
     match session() {
         None => Ok(()),
         Some(client) => Err(Error::Usage {
-            what: format!("this runs in a session of {client}, and only a person can agree"),
-            cure: "ask the person to run `mailbag trust` in a terminal of their own".into(),
+            what: format!("cannot record consent in a session of {client}: only a person can agree"),
+            cure: "ask the person to run `mailbag trust` in their own terminal".into(),
         }),
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting for one inbox, by file events; whoever waits routes meanwhile, if nobody else does.
+//! Waits for changes of one inbox by file events. Meanwhile the waiting process delivers mail if no router runs.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
@@ -15,41 +15,41 @@ use std::time::{Duration, Instant};
 /// Why a wait ended.
 #[derive(Debug)]
 pub enum Wakeup {
-    /// Something may have come: look.
+    /// The inbox may have changed.
     Changed,
-    /// The time is over.
+    /// The timeout expired.
     TimedOut,
-    /// A signal asks to end.
+    /// A signal asks the process to end.
     Signal(i32),
-    /// The mail that waits can't be routed by this process now; waiting may go on.
+    /// This process cannot deliver pending mail now. Waiting may continue.
     Trouble(Error),
 }
 
-/// What came of waiting for something.
+/// The result of a wait.
 #[derive(Debug)]
 pub enum Waited<T> {
-    /// It came.
+    /// The result was found.
     Found(T),
-    /// The time was over first.
+    /// The timeout expired.
     TimedOut,
-    /// A signal ended it.
+    /// A signal ended the wait.
     Signal(i32),
 }
 
-/// Waits for changes of one inbox. Made before the inbox is looked at, so that nothing comes unseen in between.
+/// Waits for changes of one inbox. Create it before reading the inbox, so that no change is missed.
 pub struct Waiter {
     watch: InboxWatch,
     routing: Routing,
-    /// When to say that something may have come, though nothing was heard.
+    /// When to report a possible change without an event.
     next_look: Instant,
     signal: Arc<AtomicI32>,
-    /// What keeps the agent present, and its session's, meanwhile.
+    /// Keeps the agent present and bound to its session meanwhile.
     hold: Option<Hold>,
 }
 
 impl Waiter {
-    /// Begins to watch. From now on the first SIGINT or SIGTERM ends the wait rather than the process; an ignored
-    /// SIGINT stays ignored.
+    /// Starts to watch. From now on the first SIGINT or SIGTERM ends the wait, not the process. An ignored SIGINT stays
+    /// ignored.
     pub fn new(room: &Room, agent: &str) -> Result<Waiter> {
         let watch = InboxWatch::new(&room.dir, agent)?;
         let signal = Arc::new(AtomicI32::new(0));
@@ -59,7 +59,7 @@ impl Waiter {
         Ok(Waiter { watch, routing: Routing::new(room), next_look, signal, hold })
     }
 
-    /// Keeps an agent that of a session while it waits. That it can't hinders nobody from waiting.
+    /// Keeps an agent bound to its session during the wait. A failure does not stop the wait.
     pub fn holds(&mut self, agent: &str, session: &Named) {
         match Hold::take(&self.routing.room, agent, session) {
             Ok(hold) => self.hold = Some(hold),
@@ -67,7 +67,7 @@ impl Waiter {
         }
     }
 
-    /// Waits until something may have come, or until that instant.
+    /// Waits until the inbox may have changed, or until the given instant.
     pub fn wait(&mut self, until: Option<Instant>) -> Wakeup {
         loop {
             match self.signal.load(Ordering::Relaxed) {
@@ -89,7 +89,7 @@ impl Waiter {
         }
     }
 
-    /// Looks again and again until there is what is looked for; at least once.
+    /// Calls `look` until it returns a result, at least once.
     pub fn until<T>(
         &mut self,
         deadline: Option<Instant>,
@@ -109,34 +109,33 @@ impl Waiter {
         }
     }
 
-    /// Ends the process as the signal would have done, once what this process routes is done.
+    /// Ends the process as the signal would have done, after this process has finished its deliveries.
     pub fn end_by(self, signal: i32) -> Result<()> {
         drop(self);
         signal_hook::low_level::emulate_default_handler(signal).doing("end by a signal", "this process")
     }
 }
 
-/// The duty of whoever waits: to route, while nobody else does. A router of this process ends when this is dropped.
+/// Runs a router in this process while no other router runs. Dropping it ends the router.
 pub struct Routing {
     room: Room,
     router: Option<Alongside>,
-    /// When to look next whether somebody routes.
+    /// When to check next whether a router runs.
     next_offer: Instant,
 }
 
 impl Routing {
-    /// From the first look on.
+    /// Starts without a router; the first call of [`Routing::tend`] checks.
     pub fn new(room: &Room) -> Routing {
         Routing { room: room.clone(), router: None, next_offer: Instant::now() }
     }
 
-    /// Sees that somebody routes; to be called at least every [`limits::TAKE_OVER`]. After a failure it looks again only
-    /// after a while.
+    /// Ensures that a router runs. Call it at least every [`limits::TAKE_OVER`]. After a failure it waits before it tries again.
     pub fn tend(&mut self) -> Result<()> {
-        self.see_that_somebody_routes().inspect_err(|_| self.next_offer = Instant::now() + limits::SWEEP_TRUSTED)
+        self.ensure_router().inspect_err(|_| self.next_offer = Instant::now() + limits::SWEEP_TRUSTED)
     }
 
-    fn see_that_somebody_routes(&mut self) -> Result<()> {
+    fn ensure_router(&mut self) -> Result<()> {
         if let Some(router) = &mut self.router {
             let failure = router.failure();
             if failure.is_none() && self.room.is_wanted() {
@@ -155,7 +154,7 @@ impl Routing {
     }
 }
 
-/// The instant after which nothing is waited for any more; a time beyond all clocks is none.
+/// The end of a timeout; `None` if it is beyond the range of the clock.
 pub fn deadline(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
 }
@@ -166,7 +165,7 @@ fn listen(told: Arc<AtomicI32>, wake: impl Fn() + Send + 'static) -> Result<()> 
     let listen = move || {
         for signal in signals.forever() {
             if told.swap(signal, Ordering::Relaxed) != 0 {
-                // Asked twice: at once, whatever is in hand.
+                // A second signal ends the process immediately.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
             wake();

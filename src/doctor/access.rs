@@ -1,12 +1,12 @@
-//! Who may read the room: mail that other users of this machine can read.
+//! Permissions: mail that other users of this machine can read.
 
-use super::{Finding, Patient, Severity, shell};
+use super::{Examined, Finding, Severity, shell};
 use crate::base::error::Result;
 use crate::disk::layout;
 
-/// The permissions of others to read, write or pass through.
+/// The permission bits of other users.
 const OTHERS: u32 = 0o007;
-/// Where mail lies that is nobody's but the room's owner's.
+/// Directories that only the room's owner may read.
 const PRIVATE: [&str; 9] = [
     layout::LOG,
     layout::SENT,
@@ -19,14 +19,14 @@ const PRIVATE: [&str; 9] = [
     layout::INBOXES,
 ];
 
-pub(super) fn look(patient: &Patient<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let room = &patient.room.dir;
+pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+    let room = &examined.room.dir;
     if room.meta()?.mode & OTHERS == 0 {
         return Ok(());
     }
     let mut open = Vec::new();
     for directory in PRIVATE {
-        // Users of agents pass through these two, and can't list them.
+        // Agents with their own system user pass through these two, but cannot list them.
         let may_pass = [layout::OUTBOXES, layout::INBOXES].contains(&directory);
         let meant = if may_pass { 0o001 } else { 0 };
         if room.stat(directory)?.is_some_and(|there| there.mode & OTHERS & !meant != 0) {

@@ -1,4 +1,4 @@
-//! Drafts in outboxes: what a command that was killed in the middle of sending left. Nobody was told that it was sent.
+//! Drafts in outboxes, left by commands that were killed while sending. Those commands never reported success.
 
 use super::{Finding, Severity, count};
 use crate::base::clock::Stamp;
@@ -15,14 +15,14 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
         let left = room.dir.sub(layout::outbox(&agent)).and_then(|outbox| left(&outbox)).unwrap_or_default();
         if !left.is_empty() {
             let drafts = count(left.len(), "draft");
-            let what = format!("outbox/{agent} has {drafts} of commands that were killed before they had sent it");
+            let what = format!("outbox/{agent} has {drafts} from commands that were killed while sending");
             findings.push(Finding::new("draft", Severity::Note, what, "mailbag doctor --fix").fixable());
         }
     }
     Ok(())
 }
 
-/// Removes them.
+/// Removes old drafts.
 pub(super) fn remove(room: &Room) -> Result<()> {
     for agent in directories(room, layout::OUTBOXES)? {
         let Ok(outbox) = room.dir.sub(layout::outbox(&agent)) else { continue };
@@ -47,7 +47,7 @@ fn left(outbox: &Dir) -> Result<Vec<(OsString, Meta)>> {
     Ok(left)
 }
 
-/// Is its writer gone? The number in its name says nothing: its writer may see other numbers than this process does.
+/// Whether the writer of a draft is gone. The pid in the name proves nothing: the writer may be in another pid namespace.
 fn is_left(outbox: &Dir, name: &OsStr, meta: &Meta) -> bool {
     let age = Stamp::now().micros() as i128 * 1000 - meta.modified;
     let is_old = age > limits::DRAFT_AGE.as_nanos() as i128;

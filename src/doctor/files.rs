@@ -1,6 +1,6 @@
 //! The room's own files: registry, settings, log, conversations, spool.
 
-use super::{Finding, Patient, Severity, count, replay, shell};
+use super::{Examined, Finding, Severity, count, replay, shell};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -11,7 +11,7 @@ use crate::room::{Mode, Room};
 use crate::router::projections::channels::{Behind, behind};
 use crate::router::recover;
 
-/// How long a single pass may take before its process is taken for a stopped one.
+/// Longest time of a single pass before its process counts as stopped.
 const PASS: std::time::Duration = std::time::Duration::from_secs(60);
 
 pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) -> Option<Registry> {
@@ -28,7 +28,7 @@ pub(super) fn settings(room: &Room, findings: &mut Vec<Finding>) {
 fn unreadable(code: &'static str, room: &Room, name: &str, e: &Error) -> Finding {
     let path = shell(&room.dir.at(name));
     let cure = match e {
-        // For a person to decide: mail of whoever is not in it waits until they are.
+        // Not fixable automatically: mail of agents that are missing in the registry stays pending until they are added.
         Error::State { .. } if room.dir.stat(name).is_ok_and(|meta| meta.is_none()) => {
             format!("mailbag init {}", shell(room.dir.path()))
         }
@@ -54,28 +54,29 @@ pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<Rep
     }
 }
 
-/// A last batch that is not whole, a log of another room, and a clock that stands behind the log.
-pub(super) fn log_end(patient: &Patient<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let Some(Replayed { state, damage, .. }) = &patient.replayed else { return Ok(()) };
-    let held = patient.room.holder()?.is_some();
+/// An incomplete last batch, a log of another room, and a clock that is behind the log.
+pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+    let Some(Replayed { state, damage, .. }) = &examined.replayed else { return Ok(()) };
+    let held = examined.room.holder()?.is_some();
     if let Some(damage) = damage.as_ref().filter(|_| !held) {
-        if let Err(e) = recover::refuse_to_set_aside_what_was_committed(&patient.room.dir, state, damage) {
+        if let Err(e) = recover::refuse_to_set_aside_what_was_committed(&examined.room.dir, state, damage) {
             findings.push(Finding::new("log_damaged", Severity::Problem, e.to_string(), "mailbag log verify"));
             return Ok(());
         }
-        let what = format!("the log's last batch is not whole, and the next pass sets it aside: {}", damage.what);
+        let what =
+            format!("the last batch of the log is incomplete; the next pass moves it to quarantine: {}", damage.what);
         findings.push(Finding::new("log_unfinished", Severity::Warning, what, "mailbag run --once").fixable());
     }
-    let id = patient.room.id()?;
+    let id = examined.room.id()?;
     if state.seq > 0 && id != state.room {
         let what =
-            "spool/ and log/ belong to different rooms, so nothing is routed; put back the one that was replaced";
-        let cure = format!("head -n 1 {}", shell(&patient.room.dir.at(layout::ROOM_ID)));
+            "spool/ and log/ belong to different rooms, so no mail is delivered; restore the one that was replaced";
+        let cure = format!("head -n 1 {}", shell(&examined.room.dir.at(layout::ROOM_ID)));
         findings.push(Finding::new("strange_room", Severity::Problem, what, cure));
     }
     if state.at > Stamp::now().after(limits::CLOCKS_APART) {
         let what = format!(
-            "the clock stands behind the log, whose last record is of {}: new mail gets times ahead of the clock",
+            "the system clock is behind the log, whose last record is from {}: new mail gets times ahead of the clock",
             state.at
         );
         findings.push(Finding::new("clock_behind", Severity::Warning, what, "timedatectl status"));
@@ -83,39 +84,39 @@ pub(super) fn log_end(patient: &Patient<'_>, findings: &mut Vec<Finding>) -> Res
     Ok(())
 }
 
-pub(super) fn conversations(patient: &Patient<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let Some(replayed) = &patient.replayed else { return Ok(()) };
-    let dir = &patient.room.dir;
+pub(super) fn conversations(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+    let Some(replayed) = &examined.replayed else { return Ok(()) };
+    let dir = &examined.room.dir;
     let mut lacking = behind(dir, &replayed.state)?;
-    let holder = patient.room.holder()?;
+    let holder = examined.room.holder()?;
     if holder.is_some() && !lacking.is_empty() {
-        // The router writes a conversation just behind the commit; what still lacks the same stays so.
+        // The router writes a conversation right after the commit. Only a conversation that does not catch up is behind.
         let again = behind(dir, &replayed.state)?;
         lacking.retain(|was| again.iter().any(|is: &Behind| is == was));
     }
     for Behind { channel, shows, last } in lacking {
         let file = layout::conversation(&channel);
-        let what = format!("{} shows messages up to {shows}, and the log has {last}", file.display());
+        let what = format!("{} ends at message {shows}, but the log has message {last}", file.display());
         let finding = Finding::new("conversation_behind", Severity::Warning, what, "mailbag run --once");
         findings.push(finding.fixable());
     }
     Ok(())
 }
 
-/// Who holds the room that shouldn't, and what recovery set aside.
+/// Killed and stopped routers, and quarantined files.
 pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     if let Some(left) = room.left_behind() {
-        let what = format!("process {} was killed while it routed, at some time after {}", left.pid, left.since);
+        let what = format!("router process {} was killed after {}", left.pid, left.since);
         findings.push(Finding::new("killed_router", Severity::Note, what, "mailbag run --once").fixable());
     }
     let stopped = |since: &str| Stamp::parse(since).is_some_and(|since| since.after(PASS) < Stamp::now());
     if let Some(holder) = room.holder()?.filter(|holder| holder.mode == Mode::Pass && stopped(&holder.since)) {
-        let what = format!("process {} has made a single pass since {}; it may be stopped", holder.pid, holder.since);
+        let what = format!("process {} is in a single pass since {}; it may be stopped", holder.pid, holder.since);
         findings.push(Finding::new("stuck_pass", Severity::Problem, what, format!("kill -CONT {}", holder.pid)));
     }
     let kept = room.dir.sub(layout::QUARANTINE).and_then(|dir| dir.list()).map_or(0, Iterator::count);
     if kept > 0 {
-        let what = format!("{} that recovery could not place: look at it, then remove it", count(kept, "file"));
+        let what = format!("recovery moved {} to quarantine: inspect and then remove", count(kept, "file"));
         let cure = format!("ls -la {}", shell(&room.dir.at(layout::QUARANTINE)));
         findings.push(Finding::new("quarantine", Severity::Warning, what, cure));
     }

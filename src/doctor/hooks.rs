@@ -1,37 +1,37 @@
-//! Hooks and waking: what is installed, whether the client runs it, when it last ran, and what it complained of.
+//! Hooks and waking: installed hooks, whether the client runs them, their last run and their errors.
 
-use super::{Asked, Finding, Patient, Severity, quoted};
-use crate::clients::install::{self, Hooks, Scope, Standing, Trust};
+use super::{Asked, Examined, Finding, Severity, quoted};
+use crate::clients::install::{self, Hooks, Scope, Status, Trust};
 use crate::clients::kind::Client;
 use crate::room::sessions::{self, Fired};
 
-pub(super) fn look(patient: &Patient<'_>, asked: &Asked<'_>, findings: &mut Vec<Finding>) {
-    let fired = sessions::fired(patient.room).unwrap_or_default();
+pub(super) fn look(examined: &Examined<'_>, asked: &Asked<'_>, findings: &mut Vec<Finding>) {
+    let fired = sessions::fired(examined.room).unwrap_or_default();
     let (waking, hooks): (Vec<&Fired>, Vec<&Fired>) = fired.iter().partition(|fired| fired.client == sessions::WAKE);
-    waking.into_iter().for_each(|fired| waked(fired, findings));
+    waking.into_iter().for_each(|fired| wakes(fired, findings));
     for client in Client::ALL {
         let ours: Vec<&Fired> = hooks.iter().copied().filter(|fired| fired.client == client.as_str()).collect();
-        ours.iter().for_each(|fired| complained(client, fired, findings));
+        ours.iter().for_each(|fired| errors(client, fired, findings));
         let installed = installed(client, asked);
-        installed.iter().for_each(|stands| can_run(stands, findings));
-        when(client, &installed, &ours, findings);
+        installed.iter().for_each(|status| can_run(status, findings));
+        last_run(client, &installed, &ours, findings);
     }
 }
 
-/// Where our hooks stand in a client's settings.
-fn installed(client: Client, asked: &Asked<'_>) -> Vec<Standing> {
+/// The scopes in which our hooks are installed.
+fn installed(client: Client, asked: &Asked<'_>) -> Vec<Status> {
     let Ok(homes) = install::homes(asked.from) else { return Vec::new() };
-    let each = [Scope::Project, Scope::User].map(|scope| install::standing(client, scope, &homes));
-    each.into_iter().filter(|stands| stands.hooks != Hooks::Absent).collect()
+    let each = [Scope::Project, Scope::User].map(|scope| install::status(client, scope, &homes));
+    each.into_iter().filter(|status| status.hooks != Hooks::Absent).collect()
 }
 
-fn waked(fired: &Fired, findings: &mut Vec<Finding>) {
+fn wakes(fired: &Fired, findings: &mut Vec<Finding>) {
     let (agent, at) = (&fired.event, &fired.at);
     findings.push(match &fired.trouble {
         Some(trouble) => Finding::new(
             "waking_failed",
             Severity::Warning,
-            format!("{agent} could not be woken at {at}: {trouble}"),
+            format!("waking {agent} failed at {at}: {trouble}"),
             format!("mailbag agent show {}", quoted(agent)),
         ),
         None => Finding::new(
@@ -43,26 +43,26 @@ fn waked(fired: &Fired, findings: &mut Vec<Finding>) {
     });
 }
 
-fn complained(client: Client, fired: &Fired, findings: &mut Vec<Finding>) {
+fn errors(client: Client, fired: &Fired, findings: &mut Vec<Finding>) {
     let Some(trouble) = &fired.trouble else { return };
-    let what = format!("the hook {} of {} complained at {}: {trouble}", fired.event, client.name(), fired.at);
+    let what = format!("the {} hook {} failed at {}: {trouble}", client.name(), fired.event, fired.at);
     findings.push(Finding::new("hook_complained", Severity::Warning, what, "mailbag who"));
 }
 
-fn can_run(stands: &Standing, findings: &mut Vec<Finding>) {
-    let (name, again) = (stands.client.name(), install_again(stands));
-    let command = stands.command.as_deref().unwrap_or("mailbag");
-    if stands.executable.is_none() {
-        let what = format!("{name} calls {command} in its hooks, which is not there");
+fn can_run(status: &Status, findings: &mut Vec<Finding>) {
+    let (name, again) = (status.client.name(), install_again(status));
+    let command = status.command.as_deref().unwrap_or("mailbag");
+    if status.executable.is_none() {
+        let what = format!("the hooks of {name} call {command}, which does not exist");
         findings.push(Finding::new("hook_without_program", Severity::Problem, what, again.clone()));
     }
-    if stands.hooks == Hooks::Partly {
-        let what = format!("of the hooks of {name}, those at {} are missing", stands.missing.join(", "));
+    if status.hooks == Hooks::Partly {
+        let what = format!("{name} lacks the hooks for {}", status.missing.join(", "));
         findings.push(Finding::new("hooks_missing", Severity::Warning, what, again));
     }
-    if stands.trusted == Trust::No {
-        let what = format!("{name} leaves our hooks out, without a word, because you have not trusted them");
-        let cure = match stands.client {
+    if status.trusted == Trust::No {
+        let what = format!("{name} silently skips our hooks, because you have not trusted them");
+        let cure = match status.client {
             Client::Codex => "codex, and then /hooks",
             client => client.as_str(),
         };
@@ -70,21 +70,21 @@ fn can_run(stands: &Standing, findings: &mut Vec<Finding>) {
     }
 }
 
-fn install_again(stands: &Standing) -> String {
-    let scope = if stands.scope == Scope::User { " --user" } else { "" };
-    let agent = stands.agent.as_deref().map(|agent| format!(" --agent {}", quoted(agent))).unwrap_or_default();
-    format!("mailbag install {}{scope}{agent}", stands.client.as_str())
+fn install_again(status: &Status) -> String {
+    let scope = if status.scope == Scope::User { " --user" } else { "" };
+    let agent = status.agent.as_deref().map(|agent| format!(" --agent {}", quoted(agent))).unwrap_or_default();
+    format!("mailbag install {}{scope}{agent}", status.client.as_str())
 }
 
-fn when(client: Client, installed: &[Standing], ours: &[&Fired], findings: &mut Vec<Finding>) {
+fn last_run(client: Client, installed: &[Status], ours: &[&Fired], findings: &mut Vec<Finding>) {
     let name = client.name();
     if !ours.is_empty() {
         let each: Vec<String> = ours.iter().map(|fired| format!("{} at {}", fired.event, fired.at)).collect();
-        let what = format!("hooks of {name} last ran here: {}", each.join(", "));
+        let what = format!("the hooks of {name} last ran in this room: {}", each.join(", "));
         findings.push(Finding::new("hooks_ran", Severity::Note, what, "mailbag install --status"));
     } else if !installed.is_empty() {
-        let what = format!("the hooks of {name} are installed, and have not run in this room yet");
-        let cure = format!("{}, and a word to it", client.as_str());
+        let what = format!("the hooks of {name} are installed but have not run in this room yet");
+        let cure = format!("{}, and then any prompt", client.as_str());
         findings.push(Finding::new("hooks_never_ran", Severity::Note, what, cure));
     }
 }

@@ -1,4 +1,4 @@
-//! Mail that doesn't go its way, as `status` counts it.
+//! Mail that is not delivered, from `status`.
 
 use super::{Finding, Severity, count, quoted, shell};
 use crate::base::error::Result;
@@ -9,7 +9,7 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     let status = status::status(room)?;
     unrouted(room, &status, findings);
     for blocked in &status.blocked {
-        let what = format!("{} can't go on: {} (since {})", blocked.what, blocked.reason, blocked.since);
+        let what = format!("{} is blocked: {} (since {})", blocked.what, blocked.reason, blocked.since);
         findings.push(match &blocked.cure {
             cure if cure.starts_with("mv ") || cure.starts_with("ls ") => {
                 let cure = format!("(cd {} && {cure})", shell(room.dir.path()));
@@ -20,18 +20,18 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     }
     if let Some(first) = status.undelivered.first() {
         let copies = count(status.undelivered.len(), "accepted message");
-        let what = format!("{copies} could not be delivered yet, the first of them {} for {}", first.id, first.to);
+        let what = format!("{copies} not delivered yet, the first is {} for {}", first.id, first.to);
         findings.push(again("undelivered", Severity::Warning, what, &status));
     }
     if !status.waiting.is_empty() && !runs(&status) {
         let files = status.waiting.iter().map(|waiting| waiting.files).sum();
-        let what = format!("{} in outboxes, and no router runs", count(files, "file"));
+        let what = format!("{} pending in outboxes, and no router runs", count(files, "file"));
         findings.push(again("waiting", Severity::Note, what, &status));
     }
     for rejected in &status.rejected {
-        let newest = rejected.newest.first().map(|rejection| format!(", the newest: {}", rejection.what));
+        let newest = rejected.newest.first().map(|refusal| format!("; the newest: {}", refusal.what));
         let refused = count(rejected.files, "message");
-        let what = format!("{refused} of {} refused{}", rejected.agent, newest.unwrap_or_default());
+        let what = format!("{refused} of {} rejected{}", rejected.agent, newest.unwrap_or_default());
         let cure = format!("mailbag rejected list --agent {}", quoted(&rejected.agent));
         findings.push(Finding::new("rejected", Severity::Warning, what, cure));
     }
@@ -42,7 +42,7 @@ fn runs(status: &Status) -> bool {
     status.router.as_ref().is_some_and(|holder| holder.mode != Mode::Pass)
 }
 
-/// What the next pass, or the router that runs, tries again.
+/// A finding that the running router or the next pass retries.
 fn again(code: &'static str, severity: Severity, what: String, status: &Status) -> Finding {
     match &status.router {
         Some(_) if runs(status) => Finding::new(code, severity, what, "mailbag status"),
@@ -53,7 +53,7 @@ fn again(code: &'static str, severity: Severity, what: String, status: &Status) 
 fn unrouted(room: &Room, status: &Status, findings: &mut Vec<Finding>) {
     for outbox in &status.unregistered {
         let what = format!("outbox/{} has {}, but {}", outbox.agent, count(outbox.files, "file"), outbox.why);
-        // What status says is for a person who is in the room, and for some no command.
+        // The cure of `status` is for a person in the room's directory, and sometimes not a command.
         let cure = match outbox.cure.starts_with("mailbag ") {
             true => outbox.cure.clone(),
             false if outbox.cure.starts_with("mv ") => format!("(cd {} && {})", shell(room.dir.path()), outbox.cure),

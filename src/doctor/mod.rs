@@ -1,9 +1,9 @@
-//! The doctor: what is wrong with a room, with this machine, or with where the commands look, and what mends each.
+//! The doctor: finds problems of a room, of this machine and of the room lookup, and names a command that fixes each.
 //!
-//! In: a room, or none. Out: findings, each with its severity and a command that mends it.
+//! In: a room, or none. Out: findings, each with a severity and a command that fixes it.
 //!
-//! One file for each part that is examined. An examination reads only; `mend` alone changes something, and only what
-//! can be changed without losing anything.
+//! One file for each part that is examined. An examination only reads. `fix` alone makes changes, and only changes that
+//! cannot lose data.
 //!
 //! What does not belong here: how findings are shown (`cli`).
 
@@ -12,10 +12,10 @@ mod drafts;
 mod files;
 mod hooks;
 mod mail;
-mod mend;
-mod place;
-mod power;
-mod rooms;
+mod fix;
+mod storage;
+mod durability;
+mod other_rooms;
 mod sessions;
 mod trust;
 
@@ -26,30 +26,30 @@ use crate::room::{self, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Mail doesn't go its way.
+    /// Mail is not delivered or not read.
     Problem,
-    /// Mail goes its way, or will, but something wants to be looked at.
+    /// Mail is delivered, but something needs attention.
     Warning,
-    /// Nothing is wrong; it is good to know.
+    /// Useful information; nothing is wrong.
     Note,
 }
 
-/// One thing that was found.
+/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// A short, stable word for programs.
+    /// A stable code for programs.
     pub code: &'static str,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// What is so, in a sentence.
+    /// The finding, in one sentence.
     pub what: String,
-    /// A command line that mends it, or that shows more.
+    /// A command line that fixes it, or that shows more.
     pub cure: String,
-    /// Does `mailbag doctor --fix` mend it?
+    /// Whether `mailbag doctor --fix` fixes it.
     pub fixable: bool,
 }
 
@@ -63,37 +63,37 @@ impl Finding {
     }
 }
 
-/// What was found.
+/// The result of an examination.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// The room that was looked at, if there is one.
+    /// The examined room, if there is one.
     pub room: Option<PathBuf>,
-    /// Is nothing wrong? Notes may stand there all the same.
+    /// Whether nothing is wrong. There may still be notes.
     pub healthy: bool,
-    /// What is so, the worst first.
+    /// The findings, most severe first.
     pub findings: Vec<Finding>,
-    /// What was mended.
+    /// The findings that were fixed.
     pub fixed: Vec<Finding>,
 }
 
-/// Who asks, and from where.
+/// What to examine.
 pub struct Asked<'a> {
     /// The room that `--room` or `MAILBAG_ROOM` names.
     pub room: Option<&'a Path>,
     /// The working directory.
     pub from: &'a Path,
-    /// Whose mail is meant, if anything says so.
+    /// Agent whose mail is missing, if known.
     pub agent: Option<&'a str>,
 }
 
-/// A room as it is looked at: what can be read of it.
-struct Patient<'a> {
+/// The room under examination, with everything that could be read.
+struct Examined<'a> {
     room: &'a Room,
     registry: Option<Registry>,
     replayed: Option<Replayed>,
 }
 
-/// Looks at everything.
+/// Runs all examinations.
 pub fn examine(asked: &Asked<'_>) -> Result<Report> {
     let opened = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
     let mut findings = Vec::new();
@@ -111,7 +111,7 @@ pub fn examine(asked: &Asked<'_>) -> Result<Report> {
         }
         Err(e) => return Err(e),
     };
-    rooms::look(asked, room.as_ref(), &mut findings);
+    other_rooms::look(asked, room.as_ref(), &mut findings);
     if let Some(room) = &room {
         look(room, asked, &mut findings)?;
     }
@@ -120,16 +120,16 @@ pub fn examine(asked: &Asked<'_>) -> Result<Report> {
     Ok(Report { room: room.map(|room| room.dir.path().to_path_buf()), healthy, findings, fixed: Vec::new() })
 }
 
-/// Looks, mends what can be mended without losing anything, and looks again.
-pub fn mend(asked: &Asked<'_>) -> Result<Report> {
+/// Examines, fixes what can be fixed without losing data, and examines again.
+pub fn fix(asked: &Asked<'_>) -> Result<Report> {
     let before = examine(asked)?;
     let wanted = before.findings.iter().any(|finding| finding.fixable);
     let (Some(path), true) = (&before.room, wanted) else { return Ok(before) };
-    let trouble = mend::mend(&Room::open(path)?);
+    let failure = fix::fix(&Room::open(path)?);
     let mut after = examine(asked)?;
-    after.findings.extend(trouble);
-    let stands = |was: &Finding| after.findings.iter().any(|is| is.code == was.code && is.what == was.what);
-    after.fixed = before.findings.into_iter().filter(|was| was.fixable && !stands(was)).collect();
+    after.findings.extend(failure);
+    let remains = |was: &Finding| after.findings.iter().any(|is| is.code == was.code && is.what == was.what);
+    after.fixed = before.findings.into_iter().filter(|was| was.fixable && !remains(was)).collect();
     after.findings.sort_by_key(|finding| finding.severity);
     after.healthy = after.findings.iter().all(|finding| finding.severity == Severity::Note);
     Ok(after)
@@ -139,27 +139,27 @@ fn look(room: &Room, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<(
     let registry = files::registry(room, findings);
     files::settings(room, findings);
     let replayed = files::log(room, findings)?;
-    let patient = Patient { room, registry, replayed };
-    files::log_end(&patient, findings)?;
-    files::conversations(&patient, findings)?;
+    let examined = Examined { room, registry, replayed };
+    files::log_end(&examined, findings)?;
+    files::conversations(&examined, findings)?;
     files::spool(room, findings)?;
-    access::look(&patient, findings)?;
-    place::look(&patient, findings)?;
-    trust::look(&patient, findings)?;
-    power::copied(room, findings)?;
-    power::look(&patient, findings);
+    access::look(&examined, findings)?;
+    storage::look(&examined, findings)?;
+    trust::look(&examined, findings)?;
+    durability::copied(room, findings)?;
+    durability::look(&examined, findings);
     drafts::look(room, findings)?;
     mail::look(room, findings)?;
-    hooks::look(&patient, asked, findings);
-    sessions::look(&patient, asked, findings)
+    hooks::look(&examined, asked, findings);
+    sessions::look(&examined, asked, findings)
 }
 
-/// Reads the log again, for a look that has to be newer than another.
+/// Reads the log again.
 fn replay(room: &Room) -> Result<Replayed> {
     state::replay(&room.dir)
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quoted(text: impl AsRef<str>) -> String {
     let text = text.as_ref();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
@@ -170,12 +170,12 @@ fn quoted(text: impl AsRef<str>) -> String {
     }
 }
 
-/// A path as a shell reads it.
+/// Quotes a path for a shell.
 fn shell(path: &Path) -> String {
     quoted(path.to_string_lossy())
 }
 
-/// A number of things: `1 file`, `2 files`.
+/// A number with its noun: `1 file`, `2 files`.
 fn count(count: usize, of: &str) -> String {
     format!("{count} {of}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,6 +1,6 @@
-//! Two sessions under one id: what can be seen of them from outside.
+//! Several sessions that act as one agent.
 
-use super::{Asked, Finding, Patient, Severity, count, quoted};
+use super::{Asked, Examined, Finding, Severity, count, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -13,24 +13,24 @@ use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// How many files of a directory are asked for their owner.
+/// How many files of a directory are checked for their owner.
 const LOOKED_AT: usize = 1000;
 
-pub(super) fn look(patient: &Patient<'_>, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    processes(patient, findings);
-    for agent in crate::query::status::directories(patient.room, layout::OUTBOXES)? {
-        owners(patient, &agent, findings);
+pub(super) fn look(examined: &Examined<'_>, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+    processes(examined, findings);
+    for agent in crate::query::status::directories(examined.room, layout::OUTBOXES)? {
+        owners(examined, &agent, findings);
     }
     if let Some(agent) = asked.agent {
-        leases(patient.room, agent, findings);
+        leases(examined.room, agent, findings);
     }
     Ok(())
 }
 
-/// Processes of this user that were started as the same agent of this room, and are neither of one another.
-fn processes(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
-    let Some(registry) = &patient.registry else { return };
-    let own = room::identity(patient.room.dir.path());
+/// Unrelated processes of this user that were started as the same agent of this room.
+fn processes(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
+    let Some(registry) = &examined.registry else { return };
+    let own = room::identity(examined.room.dir.path());
     let all = machine::processes(&[VARIABLES[0], VARIABLES[1], "MAILBAG_ROOM"]);
     let mut by_agent: BTreeMap<&str, Vec<&Environment>> = BTreeMap::new();
     for process in &all {
@@ -46,16 +46,19 @@ fn processes(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
         let roots = sessions(&those);
         if roots.len() > 1 {
             let pids: Vec<String> = roots.iter().map(u32::to_string).collect();
-            let what =
-                format!("{} work as {agent} at once: processes {}", count(roots.len(), "session"), pids.join(", "));
+            let what = format!(
+                "{} act as {agent} at the same time: processes {}",
+                count(roots.len(), "session"),
+                pids.join(", ")
+            );
             let cure = format!("ps -o pid,lstart,cmd -p {}", pids.join(","));
             findings.push(Finding::new("two_sessions", Severity::Warning, what, cure));
         }
     }
 }
 
-/// The first process of each session: what has no parent among them. What one parent starts within its own session,
-/// such as the commands of one agent beside each other, is one.
+/// The first process of each session: a process without a parent in the list. Several children of one parent within one
+/// session count once.
 fn sessions(those: &[&Environment]) -> Vec<u32> {
     let pids: BTreeSet<u32> = those.iter().map(|process| process.pid).collect();
     let mut known = BTreeSet::new();
@@ -64,11 +67,11 @@ fn sessions(those: &[&Environment]) -> Vec<u32> {
     roots.into_iter().filter(|process| known.insert((process.parent, process.session))).map(|root| root.pid).collect()
 }
 
-/// Messages of different users in one outbox, or sent from it.
-fn owners(patient: &Patient<'_>, agent: &str, findings: &mut Vec<Finding>) {
+/// Messages of several system users in one outbox or in its `sent/`.
+fn owners(examined: &Examined<'_>, agent: &str, findings: &mut Vec<Finding>) {
     let mut users = BTreeSet::new();
     for directory in [layout::outbox(agent), layout::sent(agent)] {
-        users.extend(patient.room.dir.sub(&directory).ok().map(|dir| owners_in(&dir)).unwrap_or_default());
+        users.extend(examined.room.dir.sub(&directory).ok().map(|dir| owners_in(&dir)).unwrap_or_default());
     }
     if users.len() > 1 {
         let names: Vec<String> = users.iter().map(u32::to_string).collect();
@@ -85,7 +88,7 @@ fn owners_in(dir: &Dir) -> BTreeSet<u32> {
     metas.filter(|meta| meta.kind == FileType::RegularFile).map(|meta| meta.uid).collect()
 }
 
-/// Who else has mail of this agent in hand: no fault where an inbox is shared on purpose.
+/// Several consumers that hold leases in this agent's inbox. This is fine if the inbox is shared on purpose.
 fn leases(room: &Room, agent: &str, findings: &mut Vec<Finding>) {
     let Ok(dir) = room.dir.sub(layout::taken(agent)) else { return };
     let Ok(listing) = dir.list() else { return };
@@ -100,7 +103,7 @@ fn leases(room: &Room, agent: &str, findings: &mut Vec<Finding>) {
     }
     if holders.len() > 1 {
         let names: Vec<String> = holders.iter().map(|(holder, mail)| format!("{holder} ({mail})")).collect();
-        let what = format!("{} have mail of {agent} in hand: {}", count(holders.len(), "consumer"), names.join(", "));
+        let what = format!("{} hold leases on mail of {agent}: {}", count(holders.len(), "consumer"), names.join(", "));
         let cure = format!("ls -la {}", super::shell(&room.dir.at(layout::taken(agent))));
         findings.push(Finding::new("shared_inbox", Severity::Note, what, cure));
     }

@@ -81,7 +81,7 @@ fn what_is_no_regular_file_is_refused() {
     share("none/none.md", 3, "no file");
     for category in ["../up", "a/b", ".hidden", ""] {
         let said = world.fails(2, &["share", &notes, "--category", category, "--as", "alice"]);
-        assert!(said.contains("can't be a category"), "{category}: {said}");
+        assert!(said.contains("is not a valid category"), "{category}: {said}");
     }
     assert_eq!(world.everything(), before);
 }

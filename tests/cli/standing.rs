@@ -54,7 +54,7 @@ fn the_id_and_the_place_of_what_was_sent_are_told() {
         said.contains(&format!("the message {id} stands in outbox/alice/{name}, but cannot write to standard output")),
         "{said}"
     );
-    assert!(said.trim_end().ends_with("; don't send it again"), "{said}");
+    assert!(said.trim_end().ends_with("; do not send it again"), "{said}");
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bob"), ["hello"]);
 }
@@ -87,7 +87,7 @@ mod traced {
         let name = world.names("outbox/alice").pop().expect("the message");
         assert_eq!(end, End::Exited(1), "{said}");
         assert!(said.contains(&format!("stands in outbox/alice/{name}, but can't be made durable")), "{said}");
-        assert!(said.contains("don't send it again"), "{said}");
+        assert!(said.contains("do not send it again"), "{said}");
         world.ok(&["run", "--once"]);
         assert_eq!(world.bodies("bob"), ["hello"]);
     }
@@ -107,6 +107,6 @@ fn a_pass_that_fails_for_good_names_the_message_once() {
     world.send("alice", "bob", "first");
     std::fs::write(world.room("spool/room"), "another\n").expect("another room's id");
     let Ran { code, out, err } = world.run(&["send", "bob", "hello", "--as", "alice"]);
-    assert_eq!((code, err.matches("don't send it again").count()), (1, 1), "{err}");
+    assert_eq!((code, err.matches("do not send it again").count()), (1, 1), "{err}");
     assert!(err.contains(out.trim()), "{err}");
 }

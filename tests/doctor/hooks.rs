@@ -34,7 +34,7 @@ fn hooks_that_never_ran_are_told_and_when_each_ran() {
     let input = json!({"hook_event_name": "Stop", "session_id": "s1"}).to_string();
     world.pipe(&["hook", "claude", "--as", "alice"], input).ok(&["hook"]);
     let found = finding(&examined(&world), "hooks_ran");
-    says(&found, "note", &["hooks of Claude Code last ran here: Stop at 20"]);
+    says(&found, "note", &["hooks of Claude Code last ran in this room: Stop at 20"]);
     assert!(!codes(&examined(&world)).contains(&"hooks_never_ran".into()));
 }
 

@@ -61,5 +61,5 @@ fn several_consumers_of_one_inbox_are_a_note() {
     assert_eq!(codes(&examined(&world, &["--as", "bob"])), [""; 0]);
     world.ok(&["take", "--as", "bob", "--holder", "second"]);
     let found = finding(&examined(&world, &["--as", "bob"]), "shared_inbox");
-    says(&found, "note", &["2 consumers have mail of bob in hand", "first (1), second (1)"]);
+    says(&found, "note", &["2 consumers hold leases on mail of bob", "first (1), second (1)"]);
 }

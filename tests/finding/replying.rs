@@ -136,7 +136,10 @@ fn what_can_t_be_answered_is_told_and_nothing_is_written() {
     let bounce = world.inbox("alice")[0]["id"].as_str().expect("an id").to_owned();
     for reference in [bounce.clone(), format!("mailbag/{bounce}")] {
         let said = world.fails(65, &["reply", &reference, "sorry", "--as", "alice"]);
-        assert!(said.contains("the router, which reads no mail") && said.contains("mend the file"), "{said}");
+        assert!(
+            said.contains("the router wrote it and reads no mail") && said.contains("correct the rejected file"),
+            "{said}"
+        );
     }
     let said = world.fails(2, &["reply", "same", "x"]);
     assert!(said.contains("--as"), "{said}");

@@ -111,7 +111,7 @@ fn a_session_that_is_taken_up_again_has_its_name_again() {
     let world = room();
     world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
     told(&world, &of("s1", "SessionEnd-other"));
-    assert!(told(&world, &of("s2", "SessionStart-startup")).contains("has no name yet"), "another is nobody");
+    assert!(told(&world, &of("s2", "SessionStart-startup")).contains("is unidentified"), "another is nobody");
     mail(&world, "meanwhile", &[]);
     let start = told(&world, &of("s1", "SessionStart-resume"));
     assert!(start.contains("meanwhile"), "{start}");

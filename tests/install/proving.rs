@@ -44,14 +44,14 @@ fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
 #[test]
 fn a_hook_that_fails_or_says_what_no_client_takes_is_told_of() {
     for (does, trouble) in [
-        ("echo broken >&2; exit 3", "it ended with exit status: 3: broken"),
-        ("echo hello", "it printed no JSON"),
-        ("echo '[]'", "no object"),
-        ("echo '{\"note\": 1}'", "its answer has \"note\""),
+        ("echo broken >&2; exit 3", "the hook failed with exit status: 3: broken"),
+        ("echo hello", "did not print JSON"),
+        ("echo '[]'", "not an object"),
+        ("echo '{\"note\": 1}'", "the unknown field \"note\""),
         ("echo '{\"hookSpecificOutput\":{\"hookEventName\":\"Stop\"}}'", "is for the event \"Stop\""),
         (
             "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\",\"additionalContext\":1}}'",
-            "a text belongs",
+            "not a string",
         ),
     ] {
         for client in ["claude", "codex", "gemini"] {
@@ -80,7 +80,7 @@ fn a_program_that_is_not_there_is_told_of() {
     let mut desk = Desk::new();
     desk.program = desk.path("nowhere/mailbag").display().to_string();
     let ran = desk.run(&["install", "claude"]);
-    assert!(ran.code == 1 && ran.out.contains("there is no program "), "{ran:?}");
+    assert!(ran.code == 1 && ran.out.contains("does not exist or is not executable"), "{ran:?}");
     let status = desk.json(&["install", "--status"]);
     assert_eq!(status["clients"][0]["executable"], Value::Null);
     assert_eq!(status["clients"][0]["hooks"], "installed");
@@ -115,7 +115,7 @@ fn what_is_proved_is_the_hook_that_this_program_has() {
         assert_eq!((ran.code, &report["proof"]["ok"]), (0, &Value::Bool(true)), "{report:#}");
         let said: Value = serde_json::from_str(report["proof"]["said"].as_str().expect("a text")).expect("JSON");
         let text = said["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");
-        assert!(text.starts_with("mailbag: mail of bob in "), "{text}");
+        assert!(text.starts_with("mailbag: found the room "), "{text}");
         super::run_at_home(&desk.world, &["uninstall", client]).ok(&[]);
         assert!(desk.world.everything() == before, "{client}: a session was bound, or mail announced");
     }
@@ -145,6 +145,6 @@ fn without_a_word_the_hooks_call_this_program_by_name_if_the_path_leads_to_it() 
             ran.out.contains(&format!("\"command\": \"{}\"", super::line("codex", called, "hook codex"))),
             "{ran:?}"
         );
-        assert_eq!(ran.err.contains("the PATH doesn't lead to this mailbag"), called != "mailbag", "{ran:?}");
+        assert_eq!(ran.err.contains("the PATH does not lead to this mailbag"), called != "mailbag", "{ran:?}");
     }
 }

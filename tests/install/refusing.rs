@@ -107,7 +107,7 @@ fn a_link_that_leads_out_of_the_project_is_not_followed() {
         for more in [&[][..], &["--dry-run"]] {
             let ran = desk.run(&[&["install", client], more].concat());
             let real = target.canonicalize().expect("it is there").display().to_string();
-            let wanted = format!("leads out of the project, to {real}");
+            let wanted = format!("is a link out of the project, to {real}");
             assert!(ran.code == 1 && ran.err.contains(&wanted) && !ran.out.contains("# mine"), "{link}: {ran:?}");
         }
         assert!(desk.files() == before, "{link}");

@@ -28,7 +28,7 @@ fn a_server_and_a_section_that_were_there_before_stay_and_are_there_afterwards()
     let before = desk.files();
     for client in CLIENTS {
         let ran = desk.run(&["install", client, "--agent", "bob"]);
-        assert!(ran.code == 0 && ran.err.contains("has a mailbag entry that was there before"), "{ran:?}");
+        assert!(ran.code == 0 && ran.err.contains("already has a mailbag entry of your own"), "{ran:?}");
         assert_eq!(desk.json(&["install", client, "--agent", "bob"])["files"], json!([]), "{client}");
         assert_eq!(desk.text("AGENTS.md"), SECTION, "{client}");
     }

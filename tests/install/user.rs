@@ -85,7 +85,7 @@ fn what_the_person_has_to_do_is_said() {
     assert!(notes(&["install", "claude"]).contains("asks once whether it may use the server"));
     assert!(
         notes(&["install", "claude", "--user", "--dry-run"])
-            .contains("the hooks are there with --project as well; once is enough")
+            .contains("the hooks are also installed with --project, which is unnecessary")
     );
     assert!(notes(&["install", "gemini", "--dry-run"]).contains("a folder that you trust"));
     let room = desk.path("far");

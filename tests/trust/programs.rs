@@ -5,7 +5,7 @@ use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
 
-const TOLD: &str = "nobody agreed to start its program";
+const TOLD: &str = "the user has not agreed to start its program";
 
 /// A room whose registry came with a program, as with somebody's repository.
 fn brought(word: &str) -> Town {

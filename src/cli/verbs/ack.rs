@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::commands::ack::{self, Ack};
-use crate::commands::send::STANDS;
+use crate::commands::send::WRITTEN;
 use crate::message::status::Status;
 use clap::builder::PossibleValuesParser;
 
@@ -50,7 +50,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     cx.route(&room);
     let status = Status::of_ack(&args.state).unwrap_or(Status::Acknowledged);
     let sent = ack::ack(&room, &who, Ack { refs: args.ids, status, note: args.note })?.sent;
-    cx.out.did(sent.stands(), STANDS);
+    cx.out.did(sent.written(), WRITTEN);
     cx.route(&room);
     cx.out.show(&sent, |out| out.line(&sent.id))?;
     Ok(Exit::Ok)

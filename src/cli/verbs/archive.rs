@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::count;
 use crate::cli::Exit;
 use crate::cli::context::Context;
-use crate::commands::archive::{self, Kindly, Progress, Report};
+use crate::commands::archive::{self, PackedKind, Progress, Report};
 use crate::query::time;
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,7 @@ fn show(report: &Report, older_than: &str, done: bool, cx: &mut Context) -> Resu
     Ok(())
 }
 
-fn line(Kindly { kind, files, bytes, packed_bytes, packs }: &Kindly, dry_run: bool) -> String {
+fn line(PackedKind { kind, files, bytes, packed_bytes, packs }: &PackedKind, dry_run: bool) -> String {
     let verb = if dry_run { "would pack" } else { "packed" };
     let what = count(*files, if *kind == "log" { "segment" } else { "file" });
     let to = match packs.as_slice() {

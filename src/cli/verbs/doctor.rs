@@ -37,7 +37,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = identity::who(args.identity.given(), || cx.room(), false).ok();
     let agent = who.as_ref().map(|who| who.name.as_str());
     let asked = Asked { room: asked.as_deref(), from: &from, agent };
-    let report = if args.fix { doctor::mend(&asked)? } else { doctor::examine(&asked)? };
+    let report = if args.fix { doctor::fix(&asked)? } else { doctor::examine(&asked)? };
     let exit = if report.healthy { Exit::Ok } else { Exit::Error };
     if cx.out.json {
         cx.out.json(&report)?;

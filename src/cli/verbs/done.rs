@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::waiting;
-use crate::commands::take::{self, Consumer, State, Word};
+use crate::commands::take::{self, Consumer, State, Operation};
 use serde_json::json;
 use std::time::Duration;
 
@@ -47,11 +47,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let agent = args.identity.mailbox(cx, &room)?;
     let word = match (args.renew, args.give_back) {
-        (true, _) => Word::Renew(args.lease),
-        (_, true) => Word::GiveBack,
-        _ => Word::Done,
+        (true, _) => Operation::Renew(args.lease),
+        (_, true) => Operation::GiveBack,
+        _ => Operation::Done,
     };
-    let (mail, state) = take::say(&room, &agent, &args.id, &Consumer::new(args.holder), word)?;
+    let (mail, state) = take::update(&room, &agent, &args.id, &Consumer::new(args.holder), word)?;
     cx.out.did(format!("the state of {} was changed", mail.id), "don't change it again");
     let said = match state {
         State::Done => "done",

@@ -4,7 +4,7 @@ use crate::base::error::{Doing, Result};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::{output, waiting};
-use crate::clients::exec::{Ended, Told, Wish, exec};
+use crate::clients::exec::{Ended, Report, Request, exec};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -54,12 +54,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let Args { id, role, after, timeout, command } = args;
     let role = role.filter(|role| !role.is_empty());
-    let wish = Wish { id, role, after, timeout, command };
+    let request = Request { id, role, after, timeout, command };
     let hear = |told| match told {
-        Told::Note(text) => cx.out.note(&text),
-        Told::Warning(text) => cx.out.warn(&text),
+        Report::Note(text) => cx.out.note(&text),
+        Report::Warning(text) => cx.out.warn(&text),
     };
-    match exec(&room, &wish, Box::new(output::Raw), &hear)? {
+    match exec(&room, &request, Box::new(output::Raw), &hear)? {
         // The command may use statuses that mailbag itself does not have.
         Ended::Status(status) => std::process::exit(status.into()),
         Ended::Signal(signal) => {

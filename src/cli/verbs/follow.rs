@@ -49,7 +49,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         for head in newcomers.look(&room, &agent)? {
             for mail in inbox::whole(&room, &[head])? {
                 let mails = std::slice::from_ref(&mail);
-                announce::telling(&room, &agent, mails, || print(&mail, cx))?;
+                announce::announcing(&room, &agent, mails, || print(&mail, cx))?;
             }
             until = patience();
         }

@@ -4,8 +4,8 @@ use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
-use crate::clients::events::{self, Event};
-use crate::clients::install::TRIED;
+use crate::clients::hook_events::{self, Event};
+use crate::clients::install::DRY_RUN;
 use crate::clients::kind::Client;
 use crate::query::identity;
 use crate::room::{self, Room};
@@ -45,23 +45,23 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let Err(e) = answer(&args, cx) else { return Ok(Exit::Ok) };
     cx.out.warn(&e.to_string());
     // `mailbag install` tries the hook, and has to see the failure.
-    Ok(if std::env::var_os(TRIED).is_some() { Exit::of(&e) } else { Exit::Ok })
+    Ok(if std::env::var_os(DRY_RUN).is_some() { Exit::of(&e) } else { Exit::Ok })
 }
 
 fn answer(args: &Args, cx: &mut Context) -> Result<()> {
     let event = read(args.client)?;
     let Some(room) = room(cx, &event) else { return print(args.client, &event, None, cx) };
     let named = identity::named(args.identity.given());
-    if std::env::var_os(TRIED).is_some() {
-        let text = events::tried(&room, named.as_ref())?;
+    if std::env::var_os(DRY_RUN).is_some() {
+        let text = hook_events::dry_run(&room, named.as_ref())?;
         return print(args.client, &event, Some(&text), cx);
     }
-    let reply = events::attend(&room, args.client.as_str(), &event, named.as_ref());
+    let reply = hook_events::handle(&room, args.client.as_str(), &event, named.as_ref());
     if let Some(trouble) = &reply.trouble {
         cx.out.warn(trouble);
     }
-    print(args.client, &event, reply.text.as_deref(), cx).inspect_err(|_| reply.unsaid(&room))?;
-    reply.said(&room, args.client.as_str(), &event)
+    print(args.client, &event, reply.text.as_deref(), cx).inspect_err(|_| reply.not_shown(&room))?;
+    reply.shown(&room, args.client.as_str(), &event)
 }
 
 /// The event that a client writes to standard input.

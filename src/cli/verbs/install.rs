@@ -6,7 +6,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, here};
 use crate::cli::show::output::{BOLD, DIM, PLAIN, RED, YELLOW};
 use crate::cli::show::table;
-use crate::clients::install::{self, Asked, Change, Hooks, Plan, Proof, Scope, Standing, Trust};
+use crate::clients::install::{self, Asked, Change, Hooks, HookTest, Plan, Scope, Status, Trust};
 use crate::clients::kind::Client;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ struct Report<'a> {
     #[serde(flatten)]
     plan: &'a Plan,
     dry_run: bool,
-    proof: Option<&'a Proof>,
+    proof: Option<&'a HookTest>,
 }
 
 impl Which {
@@ -121,7 +121,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     plan.apply()?;
     done(&plan, cx)?;
-    let proof = plan.prove();
+    let proof = plan.test_hook();
     report(&plan, false, Some(&proof), cx)
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
 }
 
 /// Prints the result and what is left to do.
-pub(crate) fn report(plan: &Plan, dry_run: bool, proof: Option<&Proof>, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn report(plan: &Plan, dry_run: bool, proof: Option<&HookTest>, cx: &mut Context) -> Result<Exit> {
     let exit = if proof.is_none_or(|proof| proof.ok) { Exit::Ok } else { Exit::Error };
     if cx.out.json {
         cx.out.json(&Report { plan, dry_run, proof })?;
@@ -205,9 +205,9 @@ fn status(client: Option<Client>, place: &Place, cx: &mut Context) -> Result<Exi
     let clients = Client::ALL.into_iter().filter(|one| client.is_none_or(|client| client == *one));
     let scopes = [Scope::Project, Scope::User].into_iter().filter(|one| !place.is_given() || *one == place.scope());
     let scopes: Vec<Scope> = scopes.collect();
-    let all: Vec<Standing> = clients
+    let all: Vec<Status> = clients
         .flat_map(|client| scopes.iter().map(move |scope| (client, *scope)))
-        .map(|(client, scope)| install::standing(client, scope, &homes))
+        .map(|(client, scope)| install::status(client, scope, &homes))
         .collect();
     if cx.out.json {
         cx.out.json(&serde_json::json!({ "clients": all }))?;
@@ -216,12 +216,12 @@ fn status(client: Option<Client>, place: &Place, cx: &mut Context) -> Result<Exi
     let head = ["CLIENT", "FOR", "HOOKS", "MCP", "SECTION", "PROGRAM", "TRUSTED", "AGENT"].map(String::from).to_vec();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(all.iter().map(row)).collect();
     table::print(&mut cx.out, &rows)?;
-    for stands in &all {
-        if !stands.missing.is_empty() {
+    for status in &all {
+        if !status.missing.is_empty() {
             let word = cx.out.paint(YELLOW, "partly");
-            cx.out.line(format!("{word}: {} has no hook at {}", stands.client.name(), stands.missing.join(", ")))?;
+            cx.out.line(format!("{word}: {} has no hook at {}", status.client.name(), status.missing.join(", ")))?;
         }
-        for problem in &stands.problems {
+        for problem in &status.problems {
             let word = cx.out.paint(RED, "problem");
             cx.out.line(format!("{word}: {}", sanitize::line(problem)))?;
         }
@@ -229,26 +229,26 @@ fn status(client: Option<Client>, place: &Place, cx: &mut Context) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-fn row(stands: &Standing) -> Vec<String> {
+fn row(status: &Status) -> Vec<String> {
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-    let hooks = match stands.hooks {
+    let hooks = match status.hooks {
         Hooks::Installed => "installed",
         Hooks::Partly => "partly",
         Hooks::Absent => "absent",
     };
-    let scope = if stands.scope == Scope::Project { "project" } else { "user" };
-    let program = match (&stands.command, &stands.executable) {
+    let scope = if status.scope == Scope::Project { "project" } else { "user" };
+    let program = match (&status.command, &status.executable) {
         (None, _) => "-".into(),
         (Some(_), Some(path)) => sanitize::line(&path.display().to_string()).into_owned(),
         (Some(command), None) => format!("{} not found", sanitize::line(command)),
     };
-    let trusted = match stands.trusted {
-        _ if stands.hooks == Hooks::Absent => "-",
+    let trusted = match status.trusted {
+        _ if status.hooks == Hooks::Absent => "-",
         Trust::Yes => "yes",
         Trust::No => "no",
         Trust::Unknown => "unknown",
     };
-    let agent = stands.agent.as_deref().map_or("-".into(), |agent| sanitize::line(agent).into_owned());
-    let client = stands.client.as_str().to_owned();
-    vec![client, scope.into(), hooks.into(), yes(stands.mcp), yes(stands.section), program, trusted.into(), agent]
+    let agent = status.agent.as_deref().map_or("-".into(), |agent| sanitize::line(agent).into_owned());
+    let client = status.client.as_str().to_owned();
+    vec![client, scope.into(), hooks.into(), yes(status.mcp), yes(status.section), program, trusted.into(), agent]
 }

@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::clients::kind::Client;
-use crate::clients::rewake::{Ended, Vigil};
+use crate::clients::rewake::{Ended, IdleWait};
 use crate::query::identity;
 use crate::room::sessions::Caller;
 
@@ -33,13 +33,13 @@ fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
     let Some(room) = hook::room(cx, &event) else { return Ok(Exit::Ok) };
     let caller = Caller::here(Client::Claude.as_str(), event.session.clone())?;
     let named = identity::named(asked);
-    let Some(mut vigil) = Vigil::begin(&room, &event, caller, named.as_ref())? else { return Ok(Exit::Ok) };
-    match vigil.wait(&|e| cx.trouble(e))? {
+    let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else { return Ok(Exit::Ok) };
+    match wait.wait(&|e| cx.trouble(e))? {
         Ended::Over => Ok(Exit::Ok),
-        Ended::Signal(signal) => vigil.end_by(signal).map(|()| Exit::Ok),
+        Ended::Signal(signal) => wait.end_by(signal).map(|()| Exit::Ok),
         Ended::Mail(briefing) => {
-            cx.out.tell(&briefing.text).inspect_err(|_| vigil.untold(&briefing))?;
-            vigil.told(&briefing)?;
+            cx.out.tell(&briefing.text).inspect_err(|_| wait.not_shown(&briefing))?;
+            wait.shown(&briefing)?;
             // Claude Code wakes the session at this status.
             Ok(Exit::Usage)
         }

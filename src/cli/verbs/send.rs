@@ -94,7 +94,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// Sends a draft, prints its id, and delivers it.
 pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Result<Exit> {
     let sent = send::send(room, who, draft)?;
-    cx.out.did(sent.stands(), send::STANDS);
+    cx.out.did(sent.written(), send::WRITTEN);
     // The id comes before the pass, so that it is known also if a slow pass is killed.
     if !cx.out.json {
         cx.out.line(&sent.id)?;

@@ -6,7 +6,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::commands::send as sending;
-use crate::commands::share::{Wish, share};
+use crate::commands::share::{Request, share};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -48,8 +48,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let Args { file, category, to, note, media_type, .. } = args;
-    let (artifact, sent) = share(&room, &who, Wish { file, category, to, note, media_type })?;
-    cx.out.did(format!("{} is shared, and {}", artifact.file.display(), sent.stands()), "don't share it again");
+    let (artifact, sent) = share(&room, &who, Request { file, category, to, note, media_type })?;
+    cx.out.did(format!("{} is shared, and {}", artifact.file.display(), sent.written()), "don't share it again");
     if artifact.renamed {
         cx.out.note(&format!("another file has this name; the copy is {}", artifact.path));
     } else if artifact.already {

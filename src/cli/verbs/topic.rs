@@ -86,8 +86,8 @@ fn follow(change: Change, follow: bool, cx: &mut Context) -> Result<Exit> {
     let who = change.identity.who(cx)?;
     let room = cx.room()?;
     let sent = topic::change(&room, &who, follow, &change.topics)?;
-    let stand: Vec<String> = sent.iter().map(|sent| sent.stands()).collect();
-    cx.out.did(stand.join(", "), send::STANDS);
+    let stand: Vec<String> = sent.iter().map(|sent| sent.written()).collect();
+    cx.out.did(stand.join(", "), send::WRITTEN);
     if let Err(e) = send::route(&room) {
         cx.out.warn(&format!("the change is sent but pending; don't send it again: {e}"));
     }

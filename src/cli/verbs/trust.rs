@@ -6,7 +6,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, here};
 use crate::cli::show::output::{BOLD, YELLOW};
 use crate::cli::show::table;
-use crate::commands::trust::{self, Standing};
+use crate::commands::trust::{self, RoomTrust};
 use crate::query::programs::Startable;
 use crate::room::consent::Consent;
 use serde_json::json;
@@ -90,7 +90,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// The programs that the person trusts, in a room to use; `None` without consent.
-fn ask(standing: &Standing, cx: &mut Context) -> Result<Option<Vec<Startable>>> {
+fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Vec<Startable>>> {
     trust::refuse_in_session()?;
     let nobody = || Error::Usage {
         what: "cannot ask for consent without a terminal".into(),
@@ -108,11 +108,11 @@ fn ask(standing: &Standing, cx: &mut Context) -> Result<Option<Vec<Startable>>> 
     Ok((!standing.trusted).then(Vec::new))
 }
 
-fn show(standing: &Standing, cx: &mut Context) -> Result<()> {
+fn show(standing: &RoomTrust, cx: &mut Context) -> Result<()> {
     if cx.out.json {
         return cx.out.json(standing);
     }
-    let Standing { identity, owner_name, own, trusted, .. } = standing;
+    let RoomTrust { identity, owner_name, own, trusted, .. } = standing;
     let whose = match (own, trusted) {
         (true, _) => "you".to_owned(),
         (false, true) => format!("{owner_name}; you trust the room"),

@@ -78,7 +78,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
     };
     let mails = inbox::whole(&room, &mails)?;
-    announce::telling(&room, &agent, &mails, || read::print(&agent, &mails, cx))?;
+    announce::announcing(&room, &agent, &mails, || read::print(&agent, &mails, cx))?;
     if args.read {
         reading::mark_seen(&room, &agent, &mails)?;
     }

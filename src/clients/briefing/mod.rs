@@ -1,8 +1,8 @@
-//! What a hook tells an agent of its mail: each message once, in a line, as facts, within the agent's budget.
+//! Announces mail to an agent: each message once, in one line, within the agent's budget.
 //!
-//! Mail of low priority, acks, and what the agent wrote itself are not told of. Nothing is marked as read.
+//! Low-priority mail, acks and the agent's own messages are not announced. Nothing is marked as read.
 
-mod look;
+mod snapshot;
 mod text;
 
 use crate::base::clock::Stamp;
@@ -12,38 +12,38 @@ use crate::query::inbox::{self as mailbox, Mail};
 use crate::room::sessions::Told;
 use crate::room::settings::Settings;
 use crate::room::{Room, inbox};
-use look::Look;
+use snapshot::Snapshot;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// At which moment of a session an agent is told.
+/// The moment of a session at which mail is announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Its session begins; what it knew before is gone from its context.
+    /// The session starts with an empty context.
     Start,
-    /// Its session is taken up again, with what it was told.
+    /// The session resumes with its earlier context.
     Resume,
-    /// It begins to work on a prompt.
+    /// A prompt was submitted.
     Prompt,
-    /// It has used tools.
+    /// Tools were used.
     Tool,
-    /// It is about to stop.
+    /// The agent is about to stop.
     Stop,
 }
 
-/// What to tell an agent. The markers of the messages are made: if the telling fails, they must be taken back.
+/// An announcement. Its messages are already marked as announced: if it cannot be shown, call [`Briefing::undo`].
 #[derive(Debug, PartialEq)]
 pub struct Briefing {
     /// The text: at most [`limits::BRIEFING`] characters.
     pub text: String,
-    /// The budget as it is used up then.
+    /// The budget after this announcement.
     pub told: Told,
     marked: Vec<OsString>,
 }
 
 impl Briefing {
-    /// Takes the markers back: nobody was told.
+    /// Removes the markers, because the announcement was not shown.
     pub fn undo(&self, room: &Room, agent: &str) {
         for name in &self.marked {
             if let Err(e) = inbox::unannounce(&room.dir, agent, name) {
@@ -53,12 +53,12 @@ impl Briefing {
     }
 }
 
-/// What there is to tell an agent at this moment; `None` for nothing. Whatever is told is marked as announced before,
-/// by exactly one of several tellers.
+/// Builds the announcement for a moment; `None` if there is nothing to announce. Of several processes that announce at the
+/// same time, exactly one marks and announces each message.
 pub fn brief(room: &Room, agent: &str, moment: Moment, told: Told) -> Result<Option<Briefing>> {
     let is_start = moment == Moment::Start;
     let budget = Budget::of(&room.settings()?, told);
-    // After tools nobody waits for a digest: it comes with the next prompt or stop.
+    // No digest after tools: it comes with the next prompt or stop.
     if moment == Moment::Tool && budget.left() == 0 {
         return Ok(None);
     }
@@ -77,12 +77,12 @@ pub fn brief(room: &Room, agent: &str, moment: Moment, told: Told) -> Result<Opt
     Ok(Some(Briefing { text, told: budget.used(lines), marked }))
 }
 
-/// How many unread messages an agent would be told of that it was not told of yet.
-pub fn untold(room: &Room, agent: &str) -> Result<usize> {
+/// Number of unread messages that were not announced yet.
+pub fn unannounced(room: &Room, agent: &str) -> Result<usize> {
     Ok(find(room, agent, false)?.map_or(0, |found| found.mails.len()))
 }
 
-/// Does any message that an agent was not told of yet go on in a conversation?
+/// Whether any message that was not announced yet continues a thread.
 pub fn is_answered(room: &Room, agent: &str) -> Result<bool> {
     let goes_on = |mail: &Mail| {
         let answers = mail.content.get("in_reply_to").is_some_and(|to| !to.is_null());
@@ -91,20 +91,20 @@ pub fn is_answered(room: &Room, agent: &str) -> Result<bool> {
     Ok(find(room, agent, false)?.is_some_and(|found| found.mails.iter().any(goes_on)))
 }
 
-/// What is worth telling.
+/// Mail that may be announced.
 struct Found {
-    /// How much is unread in all.
+    /// Number of all unread messages.
     unread: usize,
-    /// What was announced already.
+    /// Messages that were announced before.
     announced: HashSet<OsString>,
-    /// What may be told, oldest first.
+    /// Messages to announce, oldest first.
     mails: Vec<Mail>,
 }
 
-/// The newest of an agent's unread mail that is worth telling, where it was not told of it yet, or also `again`.
+/// The newest unread mail to announce; with `again`, also mail that was announced before.
 fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
-    let look = Look::at(room, agent)?;
-    if !again && look.as_ref().is_some_and(|look| look.is_the_last(room, agent)) {
+    let look = Snapshot::at(room, agent)?;
+    if !again && look.as_ref().is_some_and(|look| look.is_unchanged(room, agent)) {
         return Ok(None);
     }
     let (mut names, unread) = inbox::newest(&room.dir, agent, limits::BRIEFING_LOOK)?;
@@ -112,7 +112,7 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     names.retain(|name| again || !announced.contains(name));
     let mut mails: Vec<Mail> = mailbox::heads(room, agent, &names)?.collect();
     let unfinished = mails.iter().any(|mail| mail.unfinished);
-    mails.retain(|mail| is_worth_telling(mail, agent));
+    mails.retain(|mail| should_announce(mail, agent));
     if mails.is_empty() && !unfinished && unread > limits::LISTED_AGAIN {
         look.iter().for_each(|look| look.keep(room, agent));
     }
@@ -120,12 +120,12 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     Ok(Some(found).filter(|found| !found.mails.is_empty()))
 }
 
-fn is_worth_telling(mail: &Mail, agent: &str) -> bool {
+fn should_announce(mail: &Mail, agent: &str) -> bool {
     !mail.unfinished && mail.kind != "ack" && mail.priority != "low" && mail.from != agent
 }
 
-/// Makes the markers, and leaves out what somebody else is just telling. A marker that can't be made keeps nobody from
-/// being told, though it may be told again.
+/// Sets the markers, and skips messages that another process is announcing. A message whose marker cannot be set is still
+/// announced, perhaps twice.
 fn mark(room: &Room, agent: &str, found: &mut Found, again: bool) -> Vec<OsString> {
     let mut marked = Vec::new();
     found.mails.retain(|mail| {
@@ -142,7 +142,7 @@ fn mark(room: &Room, agent: &str, found: &mut Found, again: bool) -> Vec<OsStrin
     marked
 }
 
-/// How many lines an agent may still be given.
+/// The number of lines that an agent may still get.
 struct Budget {
     told: Told,
     most: u32,

@@ -1,21 +1,22 @@
-//! How mail is told in few words: who, what kind, what about, which id.
+//! Formats mail in one line: sender, type, subject, id.
 
 use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::query::inbox::Mail;
 use std::collections::BTreeMap;
 
-/// Room for the digest behind the lines.
+/// Characters reserved for the digest after the lines.
 const DIGEST: usize = 250;
 
-/// Messages that say the same: the newest of them, and how many there are.
+/// Messages with the same line: the newest of them and their number.
 #[derive(Clone, Copy)]
 struct Alike<'a> {
     newest: &'a Mail,
     times: usize,
 }
 
-/// When a session begins: how many, from whom, the newest, and what it was not told of before; the rest as a count.
+/// The text at the start of a session: counts by sender, the newest messages, and those not announced before; the rest as
+/// a count.
 pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail], is_new: impl Fn(&Mail) -> bool) -> String {
     let each: Vec<Alike> = mails.iter().rev().map(|newest| Alike { newest, times: 1 }).collect();
     let (mut named, mut left) = (Vec::new(), Vec::new());
@@ -31,8 +32,8 @@ pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail], is_new: impl F
     text
 }
 
-/// Later: a line for each message, alike ones in one, at most that many, and the rest as a digest. Also how many lines
-/// were told.
+/// The text later in a session: at most `most` lines, one for each message or group of equal messages, and the rest as a
+/// digest. Also returns the number of lines.
 pub(super) fn news(unread: usize, mails: &[Mail], most: usize) -> (String, usize) {
     let each = alike(mails);
     let shown = &each[..each.len().min(most)];
@@ -49,7 +50,7 @@ pub(super) fn news(unread: usize, mails: &[Mail], most: usize) -> (String, usize
     (text, told)
 }
 
-/// Adds what is not named, as a count with its senders.
+/// Adds the remaining messages as a count by sender.
 fn add_rest(text: &mut String, rest: &[Alike]) {
     if !rest.is_empty() {
         text.push_str(&format!("\nand {} more, {}", count(rest), senders(rest)));
@@ -60,7 +61,7 @@ fn count(each: &[Alike]) -> usize {
     each.iter().map(|alike| alike.times).sum()
 }
 
-/// Adds as many lines as fit, and says how many did.
+/// Adds as many lines as fit, and returns their number.
 fn put(text: &mut String, each: &[Alike], most: usize) -> usize {
     let mut length = text.chars().count();
     for (n, alike) in each.iter().enumerate() {
@@ -92,18 +93,18 @@ fn alike(mails: &[Mail]) -> Vec<Alike<'_>> {
 fn line(alike: &Alike) -> String {
     let mail = alike.newest;
     if mail.problem.is_some() {
-        return format!("a file that is no message, {}", brief(&mail.file.to_string_lossy(), limits::FILE_NAME));
+        return format!("a file that is not a message, {}", brief(&mail.file.to_string_lossy(), limits::FILE_NAME));
     }
     let times = if alike.times > 1 { format!("{} × ", alike.times) } else { String::new() };
     let priority = if mail.priority == "normal" { String::new() } else { format!("{} ", brief(&mail.priority, 8)) };
     let (kind, from) = (brief(&mail.kind, limits::NAME), brief(&mail.from, limits::NAME));
     let about = about(mail).map(|about| format!(", “{about}”")).unwrap_or_default();
-    let wanted = if mail.requires_response && mail.kind != "question" { ", answer wanted" } else { "" };
+    let wanted = if mail.requires_response && mail.kind != "question" { ", answer expected" } else { "" };
     let newest = if alike.times > 1 { "newest " } else { "" };
     format!("{times}{priority}{kind} from {from}{about}{wanted}, {newest}{}", reference(mail))
 }
 
-/// By which the agent can name it: its id, or where that is long, the number of its record, which every command takes.
+/// A reference for commands: the id, or if the id is long, the record number.
 fn reference(mail: &Mail) -> String {
     match mail.seq.filter(|_| mail.id.len() > limits::BRIEFING_ID) {
         Some(seq) => format!("#{seq}"),
@@ -111,13 +112,13 @@ fn reference(mail: &Mail) -> String {
     }
 }
 
-/// Its subject, or else the beginning of its body.
+/// The subject, or the beginning of the body.
 fn about(mail: &Mail) -> Option<String> {
     let about = mail.subject.as_deref().or(mail.preview.as_deref())?;
     Some(brief(about, limits::BRIEFING_SUBJECT)).filter(|about| !about.is_empty())
 }
 
-/// Who wrote them, those who wrote most first.
+/// The senders, those with most messages first.
 fn senders(each: &[Alike]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     each.iter().for_each(|alike| *counts.entry(&alike.newest.from).or_default() += alike.times);

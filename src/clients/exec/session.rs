@@ -172,8 +172,8 @@ impl Session {
     fn offer(&self, file: &Path, category: String, note: Option<String>) -> Result<()> {
         let permitted = permitted::open(&self.room, &self.room.settings()?, file)?;
         let Some(below) = permitted.in_context else {
-            let wish = share::Wish { file: file.to_path_buf(), category, note, ..share::Wish::default() };
-            return share_opened(&self.room, &self.who, wish, (permitted.name, permitted.file)).map(drop);
+            let request = share::Request { file: file.to_path_buf(), category, note, ..share::Request::default() };
+            return share_opened(&self.room, &self.who, request, (permitted.name, permitted.file)).map(drop);
         };
         let subject = below.to_string_lossy().replace('/', ": ");
         self.send(Draft {

@@ -1,24 +1,24 @@
-//! Claude Code: <https://code.claude.com/docs/en/hooks>. What was seen of it stands in `docs/hooks.md`.
+//! Claude Code: <https://code.claude.com/docs/en/hooks>. `docs/hooks.md` describes the observed behaviour.
 
 use super::{Input, context, end, start, stop};
 use crate::clients::briefing::Moment;
-use crate::clients::events::{Event, Kind};
+use crate::clients::hook_events::{Event, Kind};
 use serde_json::Value;
 
 pub(super) fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
         "SessionStart" => start(input),
-        "UserPromptSubmit" => Kind::Tell(Moment::Prompt),
-        "PostToolBatch" | "PostToolUse" => Kind::Tell(Moment::Tool),
+        "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
+        "PostToolBatch" | "PostToolUse" => Kind::Announce(Moment::Tool),
         "Stop" => stop(input),
-        // What is printed then is dropped.
-        "StopFailure" => Kind::Hear,
+        // The client drops the output of this hook.
+        "StopFailure" => Kind::Renew,
         "SessionEnd" => end(input),
-        _ => Kind::Nothing,
+        _ => Kind::Ignore,
     }
 }
 
-/// It takes silence for nothing. At a stop, context alone makes it go on; a reason to block would be sent twice.
+/// No output means no text. At a stop, `additionalContext` alone makes Claude continue; a block reason would be sent twice.
 pub(super) fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
     text.map(|text| context(event, text))
 }

@@ -1,26 +1,26 @@
-//! Codex. It refuses fields that it does not know; what was seen of it stands in `docs/hooks.md`.
+//! Codex. It rejects unknown fields. `docs/hooks.md` describes the observed behaviour.
 
 use super::{Input, context, end, start, stop};
 use crate::clients::briefing::Moment;
-use crate::clients::events::{Event, Kind};
+use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
 
 pub(super) fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
         "SessionStart" => start(input),
-        "UserPromptSubmit" => Kind::Tell(Moment::Prompt),
-        "PostToolUse" => Kind::Tell(Moment::Tool),
+        "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
+        "PostToolUse" => Kind::Announce(Moment::Tool),
         "Stop" => stop(input),
         "SessionEnd" => end(input),
-        _ => Kind::Nothing,
+        _ => Kind::Ignore,
     }
 }
 
-/// It wants an object, also for nothing.
+/// An empty object means no text.
 pub(super) fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
     Some(match text {
         None => json!({}),
-        Some(text) if event.kind == Kind::Tell(Moment::Stop) => json!({"decision": "block", "reason": text}),
+        Some(text) if event.kind == Kind::Announce(Moment::Stop) => json!({"decision": "block", "reason": text}),
         Some(text) => context(event, text),
     })
 }

@@ -1,28 +1,28 @@
-//! Gemini CLI. What was seen of it stands in `docs/hooks.md`.
+//! Gemini CLI. `docs/hooks.md` describes the observed behaviour.
 
 use super::{CLEAR, Input, context, end, start, stop};
 use crate::clients::briefing::Moment;
-use crate::clients::events::{Event, Kind};
+use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
 
 pub(super) fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
-        // It fires then, too, but drops what the hook says.
-        "SessionStart" if input.source.as_deref() == Some(CLEAR) => Kind::Hear,
+        // The client drops the output of this hook after `/clear`.
+        "SessionStart" if input.source.as_deref() == Some(CLEAR) => Kind::Renew,
         "SessionStart" => start(input),
-        "BeforeAgent" => Kind::Tell(Moment::Prompt),
-        "AfterTool" => Kind::Tell(Moment::Tool),
+        "BeforeAgent" => Kind::Announce(Moment::Prompt),
+        "AfterTool" => Kind::Announce(Moment::Tool),
         "AfterAgent" => stop(input),
         "SessionEnd" => end(input),
-        _ => Kind::Nothing,
+        _ => Kind::Ignore,
     }
 }
 
-/// It wants an object, also for nothing.
+/// An empty object means no text.
 pub(super) fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
     Some(match text {
         None => json!({}),
-        Some(text) if event.kind == Kind::Tell(Moment::Stop) => json!({"decision": "deny", "reason": text}),
+        Some(text) if event.kind == Kind::Announce(Moment::Stop) => json!({"decision": "deny", "reason": text}),
         Some(text) => context(event, text),
     })
 }

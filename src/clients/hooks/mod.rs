@@ -1,17 +1,17 @@
-//! Hooks: what a client says on standard input at each event, and the answer in exactly its form.
+//! Hooks: parses a client's event from standard input, and formats the answer for the client.
 
 mod claude;
 mod codex;
 mod gemini;
 
 use crate::clients::briefing::Moment;
-use crate::clients::events::{Event, Kind};
+use crate::clients::hook_events::{Event, Kind};
 use crate::clients::kind::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What the three clients' inputs have in common; they name it alike.
+/// The fields that all three clients send.
 #[derive(Debug, Deserialize)]
 struct Input {
     hook_event_name: String,
@@ -19,37 +19,37 @@ struct Input {
     session_id: Option<String>,
     #[serde(default)]
     cwd: Option<PathBuf>,
-    /// Why a session starts.
+    /// Why the session starts.
     #[serde(default)]
     source: Option<String>,
-    /// Why it ends.
+    /// Why the session ends.
     #[serde(default)]
     reason: Option<String>,
-    /// It goes on because a hook has held it up.
+    /// Whether the turn continues because of a hook.
     #[serde(default)]
     stop_hook_active: bool,
-    /// Of a sub-agent.
+    /// Id of a sub-agent.
     #[serde(default)]
     agent_id: Option<Value>,
 }
 
 impl Client {
-    /// Reads what the client says, or says what is wrong with it.
+    /// Parses a hook's input.
     pub fn read(self, input: &[u8]) -> Result<Event, String> {
-        let input: Input = serde_json::from_slice(input).map_err(|e| format!("this is no hook's input: {e}"))?;
+        let input: Input = serde_json::from_slice(input).map_err(|e| format!("invalid hook input: {e}"))?;
         let kind = match input.agent_id {
             None | Some(Value::Null) => match self {
                 Client::Claude => claude::kind(&input),
                 Client::Codex => codex::kind(&input),
                 Client::Gemini => gemini::kind(&input),
             },
-            Some(_) => Kind::Nothing,
+            Some(_) => Kind::Ignore,
         };
         let follows = input.source.as_deref() == Some(CLEAR);
         Ok(Event { name: input.hook_event_name, kind, session: input.session_id, directory: input.cwd, follows })
     }
 
-    /// The answer that gives the agent this text: what is printed, a line with its end, or nothing at all.
+    /// The output that gives the agent this text: one line, or nothing.
     pub fn answer(self, event: &Event, text: Option<&str>) -> String {
         let answer = match self {
             Client::Claude => claude::answer(event, text),
@@ -60,25 +60,25 @@ impl Client {
     }
 }
 
-/// The word for a session that another one follows at once, in the same process and with an empty context.
+/// The source or reason of a session change in the same process, with an empty context.
 const CLEAR: &str = "clear";
 
-/// What a session's start is to us: one that is taken up again knows what it was told.
+/// Handles a session's start. A resumed session still knows earlier announcements.
 fn start(input: &Input) -> Kind {
-    Kind::Tell(if input.source.as_deref() == Some("resume") { Moment::Resume } else { Moment::Start })
+    Kind::Announce(if input.source.as_deref() == Some("resume") { Moment::Resume } else { Moment::Start })
 }
 
-/// What a session's end is to us.
+/// Handles a session's end.
 fn end(input: &Input) -> Kind {
-    if input.reason.as_deref() == Some(CLEAR) { Kind::Nothing } else { Kind::End }
+    if input.reason.as_deref() == Some(CLEAR) { Kind::Ignore } else { Kind::End }
 }
 
-/// What a stop is to us: one that went on because of a hook is not held up again, and rests all the same.
+/// Handles a stop. A turn that already continued because of a hook is not continued again.
 fn stop(input: &Input) -> Kind {
-    if input.stop_hook_active { Kind::Hear } else { Kind::Tell(Moment::Stop) }
+    if input.stop_hook_active { Kind::Renew } else { Kind::Announce(Moment::Stop) }
 }
 
-/// The answer by which all of them take text into the agent's context.
+/// The answer that adds text to the agent's context, in all clients.
 fn context(event: &Event, text: &str) -> Value {
     json!({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}})
 }

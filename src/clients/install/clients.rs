@@ -1,4 +1,4 @@
-//! What each client wants: its files, its events, and how a hook is written in its settings.
+//! Facts about each client: its files, its events, and the format of a hook in its settings.
 
 use super::json::{Dialect, End};
 use crate::clients::kind::Client;
@@ -7,39 +7,39 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// How long Claude Code may let the waiter stand that wakes an idle session, in seconds: a day.
+/// Timeout of the background hook that wakes an idle session of Claude Code, in seconds: a day.
 const WAKE_SECONDS: u64 = 86_400;
 
-/// Behind `command -v` and the program: a colleague who has the settings of a project, but not the program, hears nothing.
+/// Follows `command -v PROGRAM`: a hook does nothing on a machine without the program.
 pub(super) const SILENT: &str = " >/dev/null 2>&1 || exit 0; ";
 
-/// Behind the command where a failing one would block the person's prompts and tools, as a program that is gone would.
+/// Follows the command in clients where a failing hook would block prompts and tools.
 const HARMLESS: &str = " || exit 0";
 
-/// For whom.
+/// Where mailbag is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Whoever works in this project.
+    /// For everyone who works in this project.
     Project,
-    /// This user, in every project.
+    /// For this user, in every project.
     User,
 }
 
-/// What goes into a file.
+/// A part of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// The hooks.
     Hooks,
     /// The MCP server.
     Mcp,
-    /// The section on how to use mail.
+    /// The instructions.
     Section,
     /// A line that includes AGENTS.md.
     Include,
 }
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Json(Dialect),
@@ -47,7 +47,7 @@ pub(super) enum Format {
     Markdown,
 }
 
-/// A file of a client, and what goes into it.
+/// A file of a client, and the parts that belong in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) path: PathBuf,
@@ -55,16 +55,16 @@ pub(super) struct Target {
     pub(super) parts: Vec<Part>,
 }
 
-/// The directories that a client's files may be in.
+/// The directories with client files.
 #[derive(Debug, Clone)]
 pub struct Homes {
-    /// The project's.
+    /// The project directory.
     pub project: PathBuf,
-    /// The user's.
+    /// The home directory.
     pub home: PathBuf,
 }
 
-/// What a hook does.
+/// The command that a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Job {
     /// `mailbag hook CLIENT`
@@ -73,7 +73,7 @@ pub(super) enum Job {
     Wake,
 }
 
-/// The program that is called, and for whom if that is fixed.
+/// The program to call, and the fixed agent, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) program: String,
@@ -81,7 +81,7 @@ pub(super) struct Wanted {
 }
 
 impl Client {
-    /// The events at which it calls.
+    /// The events with a hook.
     pub fn events(self) -> &'static [&'static str] {
         match self {
             Client::Claude => {
@@ -92,26 +92,26 @@ impl Client {
         }
     }
 
-    /// The event that a session begins with.
+    /// The event at a session's start.
     pub(super) fn first_event(self) -> &'static str {
         self.events()[0]
     }
 
-    /// What is done at an event.
+    /// The commands for an event.
     pub(super) fn jobs(self, event: &str) -> &'static [Job] {
         match (self, event) {
-            // No event tells of Esc and of `/clear`: who waits since the turn or the session began is there then as well.
+            // Esc fires no event, so the waiter already starts with the session and with each prompt.
             (Client::Claude, "SessionStart" | "UserPromptSubmit" | "Stop" | "StopFailure") => &[Job::Tell, Job::Wake],
             _ => &[Job::Tell],
         }
     }
 
-    /// Where ours go among the hooks of an event. Codex trusts a hook by its number there, so those of others keep theirs.
+    /// Where to add our hooks in an event's list. Codex trusts a hook by its index, so the index of other hooks must not change.
     pub(super) fn end(self) -> End {
         if self == Client::Codex { End::Back } else { End::Front }
     }
 
-    /// Its own directory for a user.
+    /// The client's user directory.
     pub(super) fn directory(self, homes: &Homes) -> PathBuf {
         let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
         let (other, own) = match self {
@@ -125,7 +125,7 @@ impl Client {
         other.unwrap_or_else(|| layout::of_client(&homes.home, own))
     }
 
-    /// The files that are written for it.
+    /// The files to edit.
     pub(super) fn targets(self, scope: Scope, homes: &Homes) -> Vec<Target> {
         match scope {
             Scope::Project => self.project_targets(&homes.project),
@@ -163,7 +163,7 @@ impl Client {
         let at = |name, format, parts: &[Part]| target(&own, name, format, parts);
         match self {
             Client::Claude => {
-                // The one file that is not in its directory, unless that is another than usual.
+                // The one file outside its directory, unless CLAUDE_CONFIG_DIR is set.
                 let other = std::env::var_os(layout::CLAUDE_HOME).is_some_and(|value| !value.is_empty());
                 let beside = if other { &own } else { &homes.home };
                 vec![
@@ -184,7 +184,7 @@ impl Client {
         }
     }
 
-    /// A hook as it stands in its settings.
+    /// A hook in the format of the settings.
     pub(super) fn handler(self, job: Job, event: &str, wanted: &Wanted) -> Value {
         let line = self.line(job, wanted);
         match (self, job) {
@@ -195,7 +195,7 @@ impl Client {
                 "type": "command", "command": line, "asyncRewake": true, "timeout": WAKE_SECONDS
             }),
             (Client::Codex, _) => {
-                // It cuts a longer one there, and what it trusts is the one that it cut.
+                // Codex shortens a longer timeout, and its trust covers the shortened one.
                 let seconds = if event == "SessionEnd" { 3 } else { 5 };
                 json!({"type": "command", "command": line, "timeout": seconds})
             }
@@ -205,7 +205,7 @@ impl Client {
         }
     }
 
-    /// What the program is called with.
+    /// The program's arguments.
     pub(super) fn words(self, job: Job, wanted: &Wanted) -> Vec<String> {
         let words = match job {
             Job::Tell => vec!["hook", self.as_str()],
@@ -215,7 +215,7 @@ impl Client {
         words.into_iter().chain(agent).map(str::to_owned).collect()
     }
 
-    /// The command as releases before this one wrote it.
+    /// The command in the format of earlier releases.
     pub(super) fn earlier(self, job: Job, wanted: &Wanted) -> Value {
         match self {
             Client::Claude => json!({"command": wanted.program, "args": self.words(job, wanted)}),
@@ -225,25 +225,25 @@ impl Client {
         }
     }
 
-    /// The whole command, for a shell: nothing where the program is missing.
+    /// The whole shell command. It does nothing if the program is missing.
     pub(super) fn line(self, job: Job, wanted: &Wanted) -> String {
-        // What shall be tried behind the call needs the shell.
+        // A fallback after the call needs the shell, so no `exec`.
         let exec = if self.behind().is_empty() { "exec " } else { "" };
         format!("command -v {}{SILENT}{exec}{}{}", shell_word(&wanted.program), self.call(job, wanted), self.behind())
     }
 
-    /// What stands behind the call.
+    /// The suffix of the call.
     pub(super) fn behind(self) -> &'static str {
         if self == Client::Gemini { HARMLESS } else { "" }
     }
 
-    /// The call alone, as a shell reads it.
+    /// The call alone, as shell text.
     pub(super) fn call(self, job: Job, wanted: &Wanted) -> String {
         let words = self.words(job, wanted);
         [vec![shell_word(&wanted.program)], words].concat().join(" ")
     }
 
-    /// Its MCP server as JSON.
+    /// The MCP server entry as JSON.
     pub(super) fn server(self, wanted: &Wanted) -> Value {
         let mut server = json!({"command": wanted.program, "args": ["mcp"]});
         if let Some(agent) = &wanted.agent {
@@ -257,7 +257,7 @@ fn target(directory: &Path, name: &str, format: Format, parts: &[Part]) -> Targe
     Target { path: layout::of_client(directory, name), format, parts: parts.to_vec() }
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -1,43 +1,43 @@
-//! Hooks and MCP servers in JSON settings: which of them are ours, putting them in, and taking them out.
+//! Finds, adds and removes our hooks and MCP server in JSON settings.
 
 use super::clients::{Job, SILENT, Wanted};
 use super::json::{End, Json, Step, Wrong};
 use crate::clients::kind::Client;
 use serde_json::{Map, Value, json};
 
-/// The key that clients have their hooks under.
+/// The settings key of hooks.
 const HOOKS: &str = "hooks";
-/// The key that clients have their MCP servers under.
+/// The settings key of MCP servers.
 const SERVERS: &str = "mcpServers";
-/// What a hook runs.
+/// The key of a hook's command.
 const COMMAND: &str = "command";
-/// What it runs that with, where no shell reads it.
+/// The key of a hook's arguments, if it runs without a shell.
 const ARGUMENTS: &str = "args";
-/// Our name there.
+/// The name of our MCP server.
 const NAME: &str = "mailbag";
 
-/// One of our hooks, where it stands.
+/// One of our hooks and its position.
 pub(super) struct Ours {
     pub(super) group: usize,
     pub(super) hook: usize,
     pub(super) job: Job,
-    /// For whom, if it is written as we write it.
+    /// Its program and agent, if it has exactly our format.
     pub(super) wanted: Option<Wanted>,
 }
 
-/// Which of a client's hooks stand in settings.
+/// Our hooks in a client's settings.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Is any there?
+    /// Whether any is installed.
     pub(super) any: bool,
-    /// The events at which one is wanted that is not there.
+    /// Events whose hook is missing.
     pub(super) missing: Vec<&'static str>,
-    /// For whom they are.
+    /// Their program and agent.
     pub(super) wanted: Option<Wanted>,
 }
 
-/// Puts the hooks in that are not there. One that is there already for another agent or by another path is changed; one
-/// that was changed by hand to do more than we wrote is left as it is.
+/// Adds missing hooks, and updates hooks with another agent or program path. A hook that the user has extended by hand
+/// stays unchanged.
 pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
     match json.value().get(HOOKS) {
         None => {
@@ -47,7 +47,7 @@ pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<()
         Some(Value::Object(_)) => {}
         Some(other) => return Err(wrong_kind("hooks", other, "an object {…}")),
     }
-    // Each goes before the others.
+    // Each event is inserted at the top, so start with the last.
     client.events().iter().rev().try_for_each(|event| put_event(json, client, event, wanted))
 }
 
@@ -80,14 +80,14 @@ fn put_event(json: &mut Json, client: Client, event: &'static str, wanted: &Want
     missing.copied().try_for_each(|job| json.push(&list, &client.handler(job, event, wanted), End::Back))
 }
 
-/// Takes out all hooks that are ours, and what is empty without them.
+/// Removes our hooks, and containers that become empty.
 pub(super) fn take_out(json: &mut Json, client: Client) -> Result<(), Wrong> {
     for &event in client.events() {
-        // The last first, so that the numbers of the others stay true.
+        // The last first, so that earlier indexes stay valid.
         for one in ours(json, client, event).into_iter().rev() {
             let whole: [Step; 5] = [HOOKS.into(), event.into(), one.group.into(), HOOKS.into(), one.hook.into()];
             json.take_out(&whole)?;
-            // The list of hooks goes with its group, then the event with its last group, then all with the last event.
+            // Remove the group with its last hook, the event with its last group, and `hooks` with its last event.
             let holders = [(4, 3), (2, 2), (1, 1)];
             for (list, holder) in holders {
                 if !look(&json.value(), &whole[..list]).is_some_and(is_empty) {
@@ -100,7 +100,7 @@ pub(super) fn take_out(json: &mut Json, client: Client) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Which of the client's hooks stand there.
+/// Finds our hooks in a client's settings.
 pub(super) fn find(json: &Json, client: Client) -> Found {
     let mut found = Found::default();
     for event in client.events() {
@@ -115,7 +115,7 @@ pub(super) fn find(json: &Json, client: Client) -> Found {
     found
 }
 
-/// Puts our MCP server in.
+/// Adds our MCP server.
 pub(super) fn put_server(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
     let server = client.server(wanted);
     match json.value().get(SERVERS) {
@@ -132,7 +132,7 @@ pub(super) fn put_server(json: &mut Json, client: Client, wanted: &Wanted) -> Re
     }
 }
 
-/// Takes our MCP server out.
+/// Removes our MCP server.
 pub(super) fn take_out_server(json: &mut Json) -> Result<(), Wrong> {
     if server(json).is_none() {
         return Ok(());
@@ -144,7 +144,7 @@ pub(super) fn take_out_server(json: &mut Json) -> Result<(), Wrong> {
     }
 }
 
-/// For whom our MCP server stands there.
+/// The program and agent of our MCP server.
 pub(super) fn server(json: &Json) -> Option<Wanted> {
     let value = json.value();
     let server = value.get(SERVERS)?.get(NAME).filter(|server| is_our_server(server))?;
@@ -152,12 +152,12 @@ pub(super) fn server(json: &Json) -> Option<Wanted> {
     Some(Wanted { program: server["command"].as_str()?.to_owned(), agent })
 }
 
-/// What stands under our name but isn't ours.
+/// The error for another MCP server with our name.
 pub(super) fn foreign_server(under: &str) -> Wrong {
-    Wrong::new(format!("has another MCP server called \"mailbag\" in {under}; rename or remove that one"))
+    Wrong::new(format!("already has another MCP server called \"mailbag\" in {under}; rename or remove that server"))
 }
 
-/// Is it an MCP server that runs this program?
+/// Whether an MCP server runs this program.
 pub(super) fn is_ours(program: &str, arguments: &[&str]) -> bool {
     is_program(program) && arguments.first() == Some(&"mcp")
 }
@@ -167,7 +167,7 @@ fn is_our_server(server: &Value) -> bool {
     server["command"].as_str().is_some_and(|program| is_ours(program, &arguments))
 }
 
-/// A server as it is wanted, with what the person added to it.
+/// Our server entry, merged with fields that the user added.
 fn merged(there: &Value, wanted: &Value) -> Value {
     let mut fields: Map<String, Value> = there.as_object().cloned().unwrap_or_default();
     for key in ["command", "args"] {
@@ -190,7 +190,7 @@ fn group(client: Client, event: &str, wanted: &Wanted) -> Value {
     json!({ HOOKS: hooks })
 }
 
-/// Our hooks of an event, in the order in which they stand.
+/// Our hooks of an event, in order.
 pub(super) fn ours(json: &Json, client: Client, event: &str) -> Vec<Ours> {
     let value = json.value();
     let groups = value[HOOKS][event].as_array().cloned().unwrap_or_default();
@@ -204,8 +204,7 @@ pub(super) fn ours(json: &Json, client: Client, event: &str) -> Vec<Ours> {
     all
 }
 
-/// Reads a hook that does this job with this program: for whom, if it is written as we write it. `None` if it is not
-/// ours at all.
+/// Recognizes a hook that does this job. `None` if it is not ours, `Some(None)` if the user has changed it.
 fn read(handler: &Value, client: Client, job: Job) -> Option<Option<Wanted>> {
     if handler["type"] != "command" {
         return None;
@@ -225,7 +224,7 @@ fn read(handler: &Value, client: Client, job: Job) -> Option<Option<Wanted>> {
     is_ours.then(|| plainly(handler, command, client, job))
 }
 
-/// For whom a hook is, if it is written as we write it, or as an earlier release did.
+/// The program and agent of a hook that has exactly our format, or that of an earlier release.
 fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<Wanted> {
     let arguments = handler[ARGUMENTS].as_array();
     let guarded = command.split_once(SILENT).map_or(command, |(_, call)| call.strip_prefix("exec ").unwrap_or(call));
@@ -274,9 +273,9 @@ fn wrong_kind(what: &str, is: &Value, wanted: &str) -> Wrong {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
-    Wrong::new(format!("has {kind} as {what:?}, where {wanted} belongs"))
+    Wrong::new(format!("has {kind} as {what:?}, expected {wanted}"))
 }

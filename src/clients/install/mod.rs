@@ -1,24 +1,24 @@
-//! Plugging mailbag into agent clients: hooks, the MCP server and a section of instructions, merged into files that are
-//! a person's own, and taken out of them again.
+//! Installs mailbag into agent clients: merges hooks, the MCP server and a section of instructions into the user's files, and
+//! removes them again.
 //!
-//! A [`Plan`] says what would change, file by file, and is shown before anything is written. Everything that may refuse
-//! does so while the plan is made: then no file was touched.
+//! A [`Plan`] lists the changes by file, and can be shown before anything is written. All checks run while the plan is made,
+//! before any file is changed.
 
-mod before;
+mod preexisting;
 mod clients;
 mod hooks;
 mod json;
-mod proof;
+mod hook_test;
 mod sections;
-mod standing;
+mod status;
 mod toml;
 mod trust;
-mod words;
+mod notes;
 
 use crate::clients::kind::Client;
 pub use clients::{Homes, Scope};
-pub use proof::{Proof, TRIED};
-pub use standing::{Hooks, Standing, standing};
+pub use hook_test::{DRY_RUN, HookTest};
+pub use status::{Hooks, Status, status};
 pub use trust::Trust;
 
 use crate::base::error::{Error, Result};
@@ -26,22 +26,22 @@ use crate::base::limits;
 use crate::disk::{Outside, layout, machine};
 use crate::query::identity;
 use crate::room::{self, Room};
-use before::{Before, check_inside};
 use clients::{Format, Part, Target, Wanted};
 use json::{Json, Wrong};
+use preexisting::{Preexisting, check_inside};
 use sections::Kind;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What is to be plugged in, and from where it is asked for.
+/// A request to install or uninstall.
 pub struct Asked<'a> {
-    /// Into which client.
+    /// The client.
     pub client: Client,
-    /// For whom.
+    /// Project or user.
     pub scope: Scope,
-    /// The agent that its sessions are; else each session joins.
+    /// The agent of the client's sessions; without it, each session joins.
     pub agent: Option<&'a str>,
-    /// The program that is called; else this one.
+    /// The program to call; by default this one.
     pub program: Option<&'a Path>,
     /// The room that `--room` or `MAILBAG_ROOM` names.
     pub room: Option<&'a Path>,
@@ -49,28 +49,28 @@ pub struct Asked<'a> {
     pub from: &'a Path,
 }
 
-/// What happens to a file.
+/// The kind of a file's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// There was none.
+    /// A new file.
     Made,
-    /// There was one.
+    /// A changed file.
     Changed,
-    /// It held only what is ours.
+    /// A removed file, which contained only our entries.
     Removed,
-    /// None: a person put in it before what would be ours, which a copy beside it bears witness of.
+    /// No change: the file already had a mailbag entry of the user's own. A backup records that.
     Kept,
 }
 
-/// A file that changes.
+/// A file's change.
 #[derive(Debug, Serialize)]
 pub struct Changing {
-    /// Where it is looked for.
+    /// Its path.
     pub path: PathBuf,
-    /// What happens to it.
+    /// The kind of change.
     pub change: Change,
-    /// Where its content from before is kept.
+    /// The backup of the original file.
     pub backup: Option<PathBuf>,
     /// The change, as a unified diff.
     pub diff: String,
@@ -82,29 +82,29 @@ pub struct Changing {
     keep: Keep,
 }
 
-/// What happens to the copy of a file from before.
+/// What to do with the backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
-    /// It is made.
+    /// Create it.
     Make,
-    /// It is left as it is.
+    /// Leave it.
     Leave,
-    /// It is removed: the file is what it was.
+    /// Remove it: the file has its original content.
     Drop,
 }
 
-/// What will change.
+/// All changes of an installation.
 #[derive(Debug, Serialize)]
 pub struct Plan {
-    /// In which client's files.
+    /// The client.
     pub client: Client,
-    /// For whom.
+    /// Project or user.
     pub scope: Scope,
-    /// Where: the project's directory or the user's.
+    /// The project directory or the client's user directory.
     pub directory: PathBuf,
-    /// The files that change; none if there is nothing to do.
+    /// Files to change; empty if there is nothing to do.
     pub files: Vec<Changing>,
-    /// What the person has to know or do.
+    /// Notes for the user.
     pub notes: Vec<String>,
     #[serde(skip)]
     wanted: Wanted,
@@ -112,14 +112,14 @@ pub struct Plan {
     project: PathBuf,
 }
 
-/// Works out what plugging in changes.
+/// Plans an installation.
 pub fn install(asked: &Asked<'_>) -> Result<Plan> {
     let homes = homes(asked.from)?;
     let room = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
     let agent = asked.agent.map(|name| registered(asked, name)).transpose()?;
     let wanted = Wanted { program: program(asked.program)?, agent };
-    let mut notes = words::on_install(asked, &homes, &wanted, room.as_ref());
-    let before = Before::of(asked, &homes);
+    let mut notes = notes::on_install(asked, &homes, &wanted, room.as_ref());
+    let before = Preexisting::of(asked, &homes);
     let mut files = Vec::new();
     for target in targets(asked.client, asked.scope, &homes)? {
         files.extend(put(&target, asked.client, &wanted, &before, &mut notes)?);
@@ -127,17 +127,17 @@ pub fn install(asked: &Asked<'_>) -> Result<Plan> {
     Ok(plan(asked, homes, files, notes, wanted))
 }
 
-/// Works out what taking out changes.
+/// Plans an uninstallation.
 pub fn uninstall(asked: &Asked<'_>) -> Result<Plan> {
     let homes = homes(asked.from)?;
     let others: Vec<Client> = Client::ALL.into_iter().filter(|client| *client != asked.client).collect();
-    let used = others.into_iter().find(|client| standing(*client, asked.scope, &homes).is_plugged_in());
+    let used = others.into_iter().find(|client| status(*client, asked.scope, &homes).is_installed());
     let (mut files, mut notes) = (Vec::new(), Vec::new());
-    let before = Before::of(asked, &homes);
+    let before = Preexisting::of(asked, &homes);
     for target in targets(asked.client, asked.scope, &homes)? {
         let shared = asked.scope == Scope::Project && target.parts == [Part::Section];
         match used.filter(|_| shared) {
-            Some(other) => notes.push(words::still_used(&target.path, other)),
+            Some(other) => notes.push(notes::still_used(&target.path, other)),
             None => files.extend(take_out(&target, asked.client, before.project, &mut notes)?),
         }
     }
@@ -146,14 +146,14 @@ pub fn uninstall(asked: &Asked<'_>) -> Result<Plan> {
 }
 
 impl Plan {
-    /// Makes the changes.
+    /// Writes the changes.
     pub fn apply(&self) -> Result<()> {
         self.files.iter().try_for_each(Changing::apply)
     }
 
-    /// Runs the hook once, as the client does at the start of a session. Nothing is bound or announced by it.
-    pub fn prove(&self) -> Proof {
-        proof::prove(self.client, &self.wanted, &self.project)
+    /// Runs the hook once, as the client does at the start of a session. The run binds no session and announces nothing.
+    pub fn test_hook(&self) -> HookTest {
+        hook_test::run(self.client, &self.wanted, &self.project)
     }
 }
 
@@ -181,13 +181,12 @@ impl Changing {
     }
 }
 
-/// The project and the user's directory, from a working directory.
+/// The project and home directories for a working directory.
 pub fn homes(from: &Path) -> Result<Homes> {
-    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty()).ok_or_else(|| Error::Usage {
-        what: "nothing says which directory is your home".into(),
-        cure: "set HOME".into(),
-    })?;
-    // Settings of the user's own home would be those of every project below it.
+    let home = std::env::home_dir()
+        .filter(|home| !home.as_os_str().is_empty())
+        .ok_or_else(|| Error::Usage { what: "cannot find your home directory".into(), cure: "set HOME".into() })?;
+    // Project settings in the home directory would apply to every project below it.
     let above = from.ancestors().take_while(|directory| *directory != home || *directory == from);
     let project = above.into_iter().find(|directory| layout::is_project(directory)).unwrap_or(from).to_path_buf();
     Ok(Homes { project, home })
@@ -201,13 +200,13 @@ fn plan(asked: &Asked<'_>, homes: Homes, files: Vec<Changing>, notes: Vec<String
     Plan { client: asked.client, scope: asked.scope, directory, files, notes, wanted, project: homes.project }
 }
 
-/// The files for a client. A file of instructions that is AGENTS.md by another name needs no line that includes it, nor
-/// does one that its client is told to read AGENTS.md instead of.
+/// The files for a client. No include line is needed if the client's instruction file is a link to AGENTS.md, or if the
+/// client is configured to read AGENTS.md.
 fn targets(client: Client, scope: Scope, homes: &Homes) -> Result<Vec<Target>> {
     let all = client.targets(scope, homes);
     let agents = layout::of_client(&homes.project, layout::AGENTS);
     let agents = Outside::read(&agents, limits::CLIENT_FILE_BYTES)?.real().to_path_buf();
-    let reads_agents = client == Client::Gemini && standing::reads_agents(&all);
+    let reads_agents = client == Client::Gemini && status::reads_agents(&all);
     let mut kept = Vec::new();
     for target in all {
         let include = target.parts == [Part::Include];
@@ -223,7 +222,7 @@ fn put(
     target: &Target,
     client: Client,
     wanted: &Wanted,
-    from: &Before<'_>,
+    from: &Preexisting<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Changing>> {
     let original = Outside::read(&target.path, limits::CLIENT_FILE_BYTES)?;
@@ -235,7 +234,7 @@ fn put(
     let after = edit(&ours, before.unwrap_or_default(), client, wanted).map_err(|wrong| refused(&original, wrong))?;
     let is_theirs = ours.parts != target.parts;
     if is_theirs {
-        notes.push(words::theirs(&target.path));
+        notes.push(notes::theirs(&target.path));
     }
     if before == Some(after.as_str()) && !(is_theirs && backup.bytes().is_none()) {
         return Ok(None);
@@ -256,7 +255,7 @@ fn take_out(
     let backup = Outside::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
     let Some(now) = text(&original)? else { return Ok(None) };
     let before = text(&backup)?;
-    let nothing = Before { project, is_first: false, is_first_of_all: false };
+    let nothing = Preexisting { project, is_first: false, is_first_of_all: false };
     let ours = nothing.ours(target, now, before);
     let rest = undo(&ours, now, client).map_err(|wrong| refused(&original, wrong))?;
     let is_witness = before == Some(now) && ours.parts != target.parts;
@@ -266,16 +265,16 @@ fn take_out(
     check_inside(&original, project)?;
     check_inside(&backup, project)?;
     original.check_writable()?;
-    let wanted = standing::wanted(&ours, now, client);
+    let wanted = status::wanted(&ours, now, client);
     let makes_this = |text: &str| {
         wanted.as_ref().is_some_and(|wanted| edit(&ours, text, client, wanted).is_ok_and(|after| after == now))
     };
     let (after, keep) = match before {
-        // Nobody changed it meanwhile: it becomes what it was, to the byte.
+        // The file has not changed since the installation: restore it byte for byte.
         Some(before) if makes_this(before) => (Some(before.to_owned()), Keep::Drop),
         Some(_) if makes_this(&rest) => (Some(rest), Keep::Drop),
         Some(_) => {
-            notes.push(words::kept(backup.path()));
+            notes.push(notes::kept(backup.path()));
             (Some(rest), Keep::Leave)
         }
         None if matches!(rest.trim().trim_start_matches('\u{feff}'), "" | "{}") => (None, Keep::Leave),
@@ -299,20 +298,20 @@ fn changing(target: &Target, original: &Outside, after: Option<String>, keep: Ke
         path: target.path.clone(),
         change,
         backup: is_kept.then_some(backup),
-        diff: words::diff(&target.path, before, after.as_deref()),
+        diff: notes::diff(&target.path, before, after.as_deref()),
         original: original.clone(),
         after,
         keep,
     })
 }
 
-/// A file's text with ours in it.
+/// A file's text with our entries.
 fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<String, Wrong> {
     match target.format {
         _ if target.parts.is_empty() => Ok(text.to_owned()),
         Format::Json(dialect) => {
             let mut json = Json::read(text, dialect)?;
-            // The last goes to the top.
+            // Each part is inserted at the top, so start with the last.
             for part in target.parts.iter().rev() {
                 match part {
                     Part::Hooks => hooks::put(&mut json, client, wanted)?,
@@ -326,7 +325,7 @@ fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<
     }
 }
 
-/// A file's text without ours.
+/// A file's text without our entries.
 fn undo(target: &Target, text: &str, client: Client) -> Result<String, Wrong> {
     match target.format {
         _ if target.parts.is_empty() => Ok(text.to_owned()),
@@ -357,35 +356,35 @@ fn text(file: &Outside) -> Result<Option<&str>> {
 }
 
 fn refused(file: &Outside, wrong: Wrong) -> Error {
-    let cure = "mend it, then run the command again; nothing was changed".into();
+    let cure = "correct the file and run the command again; nothing was changed".into();
     Error::State { path: file.path().to_path_buf(), line: wrong.line, what: wrong.what, cure }
 }
 
-/// The registered agent of that name, by id.
+/// The id of a registered agent.
 fn registered(asked: &Asked<'_>, name: &str) -> Result<String> {
     let room = Room::open(&room::find(asked.room, asked.from)?)?;
     let registry = room.registry()?;
     identity::registered(&registry, name, Some("--agent")).map(|agent| agent.id.to_string())
 }
 
-/// The program to call: by its name where that leads to this one, else by its path.
+/// The program to call: by name if the PATH leads to this program, else by path.
 fn program(asked: Option<&Path>) -> Result<String> {
     let plain = |path: &Path| path.to_str().map(str::to_owned);
     let unusable = |path: &Path| Error::Usage {
-        what: format!("{} can't be called from settings", path.display()),
-        cure: "its path has to be UTF-8, absolute, and end in /mailbag".into(),
+        what: format!("cannot use {} in client settings", path.display()),
+        cure: "use an absolute UTF-8 path that ends in /mailbag".into(),
     };
     if let Some(path) = asked {
-        let fits = path.is_absolute() && path.file_name().is_some_and(|name| name == words::NAME);
+        let fits = path.is_absolute() && path.file_name().is_some_and(|name| name == notes::NAME);
         return plain(path).filter(|_| fits).ok_or_else(|| unusable(path));
     }
     let this = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok());
-    let found = machine::program(words::NAME).and_then(|path| path.canonicalize().ok());
+    let found = machine::program(notes::NAME).and_then(|path| path.canonicalize().ok());
     match this {
         Some(this) if found.as_ref() != Some(&this) => {
-            let is_named = this.file_name().is_some_and(|name| name == words::NAME);
+            let is_named = this.file_name().is_some_and(|name| name == notes::NAME);
             plain(&this).filter(|_| is_named).ok_or_else(|| unusable(&this))
         }
-        _ => Ok(words::NAME.to_owned()),
+        _ => Ok(notes::NAME.to_owned()),
     }
 }

@@ -1,33 +1,33 @@
-//! Our section in instructions for agents, between markers: put in behind what stands there, and taken out again.
+//! Adds and removes our section, between markers, in instruction files for agents.
 
 use super::json::Wrong;
 
 const BEGIN: &str = "<!-- mailbag:begin -->";
 const END: &str = "<!-- mailbag:end -->";
 
-/// What an agent is told. Short, since it is read at every start.
+/// The instructions for agents. Short, because every session reads them at its start.
 const SECTION: &str = "\
 ## Mail between agents
 
-Where there is a `.mailbag` directory, agents write to each other with `mailbag`. New mail is announced; don't poll.
+If there is a `.mailbag` directory, agents write to each other with `mailbag`. New mail is announced to you; do not poll.
 
-- Say once who you are: `mailbag join NAME` (`mailbag agent list` shows the names)
-- Send: `mailbag send NAME 'text'`; NAME may be `human`, `all` or a role such as `@engineer`
-- Read the oldest unread: `mailbag read`; list: `mailbag inbox`
-- Answer: `mailbag reply ID 'text'`; when it is done: `mailbag ack ID --state actioned`
-- Ask, and wait for the answer: `mailbag ask NAME 'question'`
+- Identify your session once: `mailbag join NAME` (`mailbag agent list` shows the names)
+- Send: `mailbag send NAME 'text'`; NAME can also be `human`, `all` or a role such as `@engineer`
+- Read the oldest unread message: `mailbag read`; list unread mail: `mailbag inbox`
+- Answer: `mailbag reply ID 'text'`; after you have done the work: `mailbag ack ID --state actioned`
+- Ask and wait for the answer: `mailbag ask NAME 'question'`
 ";
 
-/// What a section holds.
+/// The content of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// How to use mail.
+    /// The instructions.
     Mail,
     /// A line that includes AGENTS.md.
     Include,
 }
 
-/// Puts our section into a text, or makes it what it should be.
+/// Adds or updates our section.
 pub(super) fn put(text: &str, kind: Kind) -> Result<String, Wrong> {
     let eol = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let section = section(kind, eol);
@@ -42,7 +42,7 @@ pub(super) fn put(text: &str, kind: Kind) -> Result<String, Wrong> {
     Ok(format!("{text}{end}{gap}{section}"))
 }
 
-/// Takes our section out, with the empty line before it.
+/// Removes our section and the empty line before it.
 pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
     let Some((start, end)) = place(text)? else { return Ok(text.to_owned()) };
     let before = &text[..start];
@@ -51,15 +51,15 @@ pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
     Ok(format!("{before}{}", &text[end..]))
 }
 
-/// Does our section stand in a text, or for an include, the line that does the same?
-pub(super) fn stands(text: &str, kind: Kind) -> bool {
+/// Whether a text has our section, or for an include, an equivalent line.
+pub(super) fn has_section(text: &str, kind: Kind) -> bool {
     match kind {
         Kind::Mail => matches!(place(text), Ok(Some(_))),
         Kind::Include => matches!(place(text), Ok(Some(_))) || includes(text),
     }
 }
 
-/// Does a text include AGENTS.md?
+/// Whether a text includes AGENTS.md.
 fn includes(text: &str) -> bool {
     text.split_whitespace().any(|word| matches!(word, "@AGENTS.md" | "@./AGENTS.md"))
 }
@@ -72,7 +72,7 @@ fn section(kind: Kind, eol: &str) -> String {
     format!("{BEGIN}\n{inner}{END}\n").replace('\n', eol)
 }
 
-/// From where to where our section stands, its last line end included.
+/// Start and end of our section, its last line end included.
 fn place(text: &str) -> Result<Option<(usize, usize)>, Wrong> {
     let places = |marker: &str| text.match_indices(marker).map(|(at, _)| at).collect::<Vec<_>>();
     let line = |at: usize| Some(text[..at].matches('\n').count() as u64 + 1);
@@ -86,7 +86,7 @@ fn place(text: &str) -> Result<Option<(usize, usize)>, Wrong> {
         }
         ([start, ..], _) | ([], [start, ..]) => Err(Wrong {
             line: line(*start),
-            what: format!("has the markers {BEGIN} and {END} otherwise than once each, in this order"),
+            what: format!("must have the markers {BEGIN} and {END} exactly once each, in this order"),
         }),
     }
 }

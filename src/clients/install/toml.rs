@@ -1,4 +1,4 @@
-//! The MCP server in Codex's `config.toml`: put in behind what stands there, and taken out again.
+//! Adds and removes the MCP server in Codex's `config.toml`.
 
 use super::clients::Wanted;
 use super::hooks::{foreign_server, is_ours};
@@ -7,10 +7,10 @@ use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 const SERVERS: &str = "mcp_servers";
 const NAME: &str = "mailbag";
-/// What tells the server its room, and where its agent is not fixed, its agent.
+/// Environment variables to pass on: the room and, if the agent is not fixed, the agent.
 const PASSED: [&str; 3] = ["MAILBAG_ROOM", "MAILBAG_AGENT", "MAOS_AGENT_ID"];
 
-/// Puts our MCP server into a file's text.
+/// Adds our MCP server to a file's text.
 pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
     let mut document = parse(text)?;
     let there = document.get(SERVERS).and_then(|servers| servers.get(NAME));
@@ -23,9 +23,9 @@ pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
         return Ok(with_line_ends(text, document.to_string()));
     }
     if document.get(SERVERS).is_some_and(|servers| !servers.is_table_like()) {
-        return Err(Wrong::new(format!("has something else than a table as {SERVERS:?}; mend or remove it")));
+        return Err(Wrong::new(format!("has {SERVERS:?}, which is not a table; correct or remove it")));
     }
-    // At the end a table never comes between what belongs together; only an inline table must take it in itself.
+    // A table at the end of the file never splits another one. Only an inline table must contain the entry itself.
     let appended = append(text, wanted);
     let stands = parse(&appended).ok().is_some_and(|document| server_in(&document).as_ref() == Some(wanted));
     if stands {
@@ -35,11 +35,11 @@ pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
     Ok(with_line_ends(text, document.to_string()))
 }
 
-/// Takes our MCP server out of a file's text.
+/// Removes our MCP server from a file's text.
 pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
     let mut document = parse(text)?;
     let Some(wanted) = server_in(&document) else { return Ok(text.to_owned()) };
-    // As it was put there, it is cut as it was put there.
+    // An unchanged entry is cut exactly as it was added.
     let eol = eol(text);
     let block = block(&wanted, eol);
     for gap in [eol, ""] {
@@ -64,12 +64,12 @@ pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
     Ok(with_line_ends(text, document.to_string()))
 }
 
-/// For whom our MCP server stands in a file.
+/// The program and agent of our MCP server in a file.
 pub(super) fn server(text: &str) -> Result<Option<Wanted>, Wrong> {
     Ok(server_in(&parse(text)?))
 }
 
-/// A text, or whether something is so, below tables.
+/// A string or boolean at a path, as text.
 pub(super) fn text_at(text: &str, path: &[&str]) -> Option<String> {
     let document = parse(text).ok()?;
     let found = path.iter().try_fold(document.as_item(), |item, key| item.get(key))?;
@@ -115,7 +115,7 @@ fn change(document: &mut DocumentMut, wanted: &Wanted) {
     }
 }
 
-/// Another text in the place of one, with the blanks and comments around it.
+/// Replaces a string and keeps the whitespace and comments around it.
 fn set(item: &mut Item, text: &str) {
     let decor = item.as_value().map(|value| value.decor().clone());
     let mut value = Value::from(text);
@@ -132,7 +132,7 @@ fn append(text: &str, wanted: &Wanted) -> String {
     format!("{text}{end}{gap}{}", block(wanted, eol))
 }
 
-/// The table as it stands in a file.
+/// The table as text.
 fn block(wanted: &Wanted, eol: &str) -> String {
     format!("[{SERVERS}.{NAME}]\n{}", table(wanted)).replace('\n', eol)
 }
@@ -141,7 +141,7 @@ fn table(wanted: &Wanted) -> Table {
     let mut table = Table::new();
     table["command"] = toml_edit::value(wanted.program.as_str());
     table["args"] = toml_edit::value(Array::from_iter(["mcp"]));
-    // Codex hands on only the variables that are named.
+    // Codex passes on only the listed variables.
     let passed = PASSED.iter().filter(|name| wanted.agent.is_none() || **name == PASSED[0]);
     table["env_vars"] = toml_edit::value(Array::from_iter(passed.copied()));
     if let Some(agent) = &wanted.agent {
@@ -156,7 +156,7 @@ fn eol(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// The library ends lines in one way; the file keeps its own.
+/// Restores the line ends of the file, which the library normalizes.
 fn with_line_ends(before: &str, after: String) -> String {
     match eol(before) {
         "\r\n" => after.replace("\r\n", "\n").replace('\n', "\r\n"),

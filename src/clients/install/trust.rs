@@ -1,5 +1,5 @@
-//! Does a client run our hooks? Each has its own way to ask the person first, and keeps the answer in a file that can be
-//! read. Where that doesn't tell, nothing is claimed.
+//! Whether a client runs our hooks. Each client asks the user in its own way and stores the answer in a file. If the file
+//! does not tell, the result is unknown.
 
 use super::clients::{Homes, Scope};
 use super::json::{Dialect, Json};
@@ -13,30 +13,30 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// What the person told the client.
+/// The user's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
-    /// It runs them.
+    /// The client runs the hooks.
     Yes,
-    /// It leaves them out, and says nothing.
+    /// The client silently skips the hooks.
     No,
-    /// Its files don't tell.
+    /// The client's files do not tell.
     Unknown,
 }
 
-/// Looks whether a client runs the hooks that stand in its files.
+/// Checks whether a client runs the installed hooks.
 pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
     match (client, scope) {
         (Client::Codex, _) => codex(scope, homes),
-        // A person's own settings need no asking.
+        // User settings need no trust.
         (_, Scope::User) => Trust::Yes,
         (Client::Claude, Scope::Project) => claude(homes),
         (Client::Gemini, Scope::Project) => gemini(homes),
     }
 }
 
-/// Claude Code asks whether it may work in a directory at all.
+/// Claude Code stores trust for each directory.
 fn claude(homes: &Homes) -> Trust {
     let of_user = Client::Claude.targets(Scope::User, homes);
     let state =
@@ -49,7 +49,7 @@ fn claude(homes: &Homes) -> Trust {
     if homes.project.ancestors().any(is_trusted) { Trust::Yes } else { Trust::Unknown }
 }
 
-/// Gemini CLI keeps a list of directories; the nearest above counts.
+/// Gemini CLI stores a list of directories. The nearest directory counts.
 fn gemini(homes: &Homes) -> Trust {
     let file = layout::of_client(&Client::Gemini.directory(homes), "trustedFolders.json");
     let Some(listed) = read(&file).and_then(|text| Json::read(&text, Dialect::Comments).ok()) else {
@@ -64,7 +64,7 @@ fn gemini(homes: &Homes) -> Trust {
     }
 }
 
-/// Codex keeps, for each hook by its file, event and number, the digest of what was trusted.
+/// Codex stores, for each hook by file, event and index, the digest of the trusted version.
 fn codex(scope: Scope, homes: &Homes) -> Trust {
     let targets = Client::Codex.targets(scope, homes);
     let Some(file) = targets.first().map(|target| &target.path) else { return Trust::Unknown };
@@ -83,7 +83,7 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
                 (Some(told), Some(_)) if told == digest(event, &handler(&json, event, one.group, one.hook)) => {
                     Trust::Yes
                 }
-                // Trusted once, and changed since; or in a way that this program doesn't know.
+                // Changed after it was trusted, or in a format that this program does not know.
                 _ => Trust::Unknown,
             });
         }
@@ -106,7 +106,7 @@ fn handler(json: &Json, event: &str, group: usize, hook: usize) -> Value {
     json.value()["hooks"][event][group]["hooks"][hook].clone()
 }
 
-/// The digest of a hook as Codex makes it: of short JSON with sorted names and the defaults filled in.
+/// The digest of a hook as Codex computes it: over compact JSON with sorted keys and defaults filled in.
 fn digest(event: &str, handler: &Value) -> String {
     let timeout = handler.get("timeout").cloned().unwrap_or_else(|| json!(600));
     let hook = json!({"async": false, "command": handler["command"], "timeout": timeout, "type": "command"});

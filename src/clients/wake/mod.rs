@@ -1,7 +1,7 @@
-//! Waking agents by programs: what a router that runs does when mail comes for somebody who idles.
+//! Wakes idle agents with programs, from a running router.
 //!
-//! Mail that comes close together wakes once, nobody is woken who reads it or is told of it meanwhile, and nobody who is
-//! at work, because its next hook tells it.
+//! Messages that arrive close together cause one wake. An agent is not woken if it reads the mail meanwhile, if the mail was
+//! announced, or if the agent is working: its next hook announces the mail.
 
 mod program;
 
@@ -18,12 +18,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What the events of clients are called after which their agent idles.
+/// Events after which an agent is idle.
 const RESTING: [&str; 5] = ["Stop", "StopFailure", "AfterAgent", "SessionEnd", "join"];
-/// What a session and its tool server call the moment at which they begin, and wait for the first prompt.
+/// Events at which a session or its MCP server starts and waits for the first prompt.
 const STARTING: [&str; 2] = ["SessionStart", "start"];
 
-/// A thread that wakes agents until it is dropped.
+/// Wakes agents in a thread, until dropped.
 pub struct Waker {
     news: Option<Sender<News>>,
     thread: Option<JoinHandle<()>>,
@@ -37,19 +37,20 @@ enum News {
 }
 
 impl Waker {
-    /// Begins to wake the agents of a room.
+    /// Starts the thread for a room.
     pub fn start(room: &Room) -> Result<Waker> {
         let (news, heard) = channel();
-        let bedside = Bedside { room: room.clone(), news: news.clone(), due: BTreeMap::new(), woken: BTreeMap::new() };
-        let thread = std::thread::Builder::new().name("waker".into()).spawn(move || bedside.watch(&heard));
+        let scheduler =
+            Scheduler { room: room.clone(), news: news.clone(), due: BTreeMap::new(), woken: BTreeMap::new() };
+        let thread = std::thread::Builder::new().name("waker".into()).spawn(move || scheduler.watch(&heard));
         let thread = thread.doing("start a waker for", room.dir.path())?;
         Ok(Waker { news: Some(news), thread: Some(thread) })
     }
 
-    /// These agents have mail, and are woken by a program.
+    /// Reports new mail for agents that a program wakes.
     pub fn delivered(&self, agents: BTreeSet<Arc<str>>) {
         if let Some(news) = &self.news {
-            // It only fails when the thread has ended, and then nobody is woken.
+            // Fails only if the thread has ended.
             let _ = news.send(News::Delivered(agents));
         }
     }
@@ -57,7 +58,7 @@ impl Waker {
 
 impl Drop for Waker {
     fn drop(&mut self) {
-        // The thread holds a sender itself: an empty word ends it.
+        // The thread holds a sender itself, so an empty set ends it.
         if let Some(news) = self.news.take() {
             let _ = news.send(News::Delivered(BTreeSet::new()));
         }
@@ -67,28 +68,28 @@ impl Drop for Waker {
     }
 }
 
-/// Who is to be woken, and when.
-struct Bedside {
+/// Schedules the wakes.
+struct Scheduler {
     room: Room,
     /// For the threads that run programs.
     news: Sender<News>,
-    /// When to see whether an agent has to be woken.
+    /// When to check whether an agent must be woken.
     due: BTreeMap<Arc<str>, Instant>,
-    /// When each was woken.
+    /// Earlier wakes of each agent.
     woken: BTreeMap<Arc<str>, Woken>,
 }
 
-/// When an agent was woken.
+/// Earlier wakes of an agent.
 #[derive(Default)]
 struct Woken {
-    /// Does its program run?
+    /// Whether its program is running.
     is_running: bool,
-    /// When each program ended that ran lately, the last one at the back.
+    /// When its recent programs ended, in order.
     at: VecDeque<Instant>,
 }
 
 impl Woken {
-    /// How long the agent may not be woken. Two agents that answer each other for ever are slowed down to `every`.
+    /// How long the agent must not be woken. Two agents that answer each other forever are limited to one wake per `every`.
     fn pause(&mut self, every: Duration, is_answered: bool) -> Duration {
         if self.is_running {
             return limits::WAKE_COALESCE;
@@ -104,7 +105,7 @@ impl Woken {
     }
 }
 
-impl Bedside {
+impl Scheduler {
     fn watch(mut self, heard: &Receiver<News>) {
         loop {
             let next = self.due.values().min().copied();
@@ -135,26 +136,26 @@ impl Bedside {
             match self.consider(&agent) {
                 Ok(None) => {}
                 Ok(Some(later)) => drop(self.due.insert(agent, now + later)),
-                Err(e) => tracing::warn!("{agent} can't be woken: {e}"),
+                Err(e) => tracing::warn!("cannot wake {agent}: {e}"),
             }
         }
     }
 
-    /// Wakes an agent if it has to be, or says when to look again.
+    /// Wakes an agent if needed, or returns when to check again.
     fn consider(&mut self, agent: &Arc<str>) -> Result<Option<Duration>> {
         let registry = self.room.registry()?;
         let Some(wake) = registry.agent(agent).filter(|a| a.is_woken_by_a_program()).and_then(|a| a.wake.clone())
         else {
             return Ok(None);
         };
-        if briefing::untold(&self.room, agent)? == 0 {
+        if briefing::unannounced(&self.room, agent)? == 0 {
             return Ok(None);
         }
         let lease = sessions::of(&self.room, agent)?;
         if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease, limits::AT_WORK)) {
             return Ok(Some(left));
         }
-        // A person's program wakes the person, whom a conversation of others needn't concern.
+        // Other programs may notify a person, who need not follow every answer in a thread.
         let is_answered = wake.by == By::Codex && briefing::is_answered(&self.room, agent)?;
         let pause = self.woken.entry(agent.clone()).or_default().pause(wake.every, is_answered);
         if !pause.is_zero() {
@@ -172,18 +173,18 @@ impl Bedside {
         };
         if !self.room.agrees(wake)? {
             tracing::warn!(
-                "{agent} is not woken: nobody agreed to start its program {argv:?}; `mailbag trust {}` shows it and asks",
+                "cannot wake {agent}: the user has not agreed to start its program {argv:?}; run `mailbag trust {}`",
                 self.room.dir.path().display()
             );
             return Ok(());
         }
         if program::wants_session(&argv) && lease.and_then(|lease| lease.session.as_ref()).is_none() {
-            tracing::warn!("{agent} can't be woken: no session of it is known; it has to run `mailbag join {agent}`");
+            tracing::warn!("cannot wake {agent}: it has no known session; run `mailbag join {agent}` in its session");
             return Ok(());
         }
         let told = lease.map(|lease| lease.told).unwrap_or_default();
-        let count = briefing::untold(&self.room, agent)?;
-        // Whoever gets the text has been told.
+        let count = briefing::unannounced(&self.room, agent)?;
+        // A program that gets the text announces the mail.
         let briefing = match program::wants_text(&argv) {
             true => briefing::brief(&self.room, agent, Moment::Prompt, told)?,
             false => None,
@@ -209,8 +210,8 @@ impl Bedside {
     }
 }
 
-/// How long an agent still counts as at work: its next hook announces its mail. `None` if the agent is idle, which it is
-/// taken to be after `most` without a hook, or if nothing is known of it.
+/// How long an agent still counts as working: its next hook will announce its mail. `None` if the agent is idle or unknown.
+/// An agent counts as idle after `most` without a hook.
 pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
     let within = room.settings().ok()?.session_lease;
     if RESTING.contains(&lease.event.as_str()) || !lease.is_live(&room.dir, within) {
@@ -227,7 +228,7 @@ fn report(room: &Room, agent: &str, argv: &[String], ran: &Ran) {
     let (outcome, output) = (&ran.outcome, &ran.output);
     match ran.is_well() {
         true => tracing::info!(program, output, "woke {agent}"),
-        false => tracing::warn!(program, output, "can't wake {agent}: {outcome}"),
+        false => tracing::warn!(program, output, "cannot wake {agent}: {outcome}"),
     }
     let trouble = (!ran.is_well()).then(|| format!("{program}: {outcome} {output}").trim().to_owned());
     log(sessions::note(room, sessions::WAKE, agent, Some(agent), trouble));

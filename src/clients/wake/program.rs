@@ -1,4 +1,4 @@
-//! Running the program that wakes an agent: its arguments filled in, no shell, no longer than it may.
+//! Runs the program that wakes an agent: without a shell, with placeholders replaced, and with a time limit.
 
 use crate::base::limits;
 use crate::room::Room;
@@ -10,14 +10,14 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 use wait_timeout::ChildExt;
 
-/// What puts a message into a session of Codex.
+/// The command that sends a message to a session of Codex.
 pub(super) const CODEX: [&str; 6] = ["codex", "queue", "--thread", "{session}", "--message", "{text}"];
 
 /// How a program ended.
 pub(super) struct Ran {
-    /// In words; empty if it went well.
+    /// The failure; empty on success.
     pub(super) outcome: String,
-    /// What it printed, the beginning of it.
+    /// The beginning of its output.
     pub(super) output: String,
 }
 
@@ -31,17 +31,17 @@ impl Ran {
     }
 }
 
-/// Is the text of the new mail among the arguments?
+/// Whether the arguments contain the text of the new mail.
 pub(super) fn wants_text(argv: &[String]) -> bool {
     argv.iter().any(|word| word.contains("{text}"))
 }
 
-/// Is the id of the agent's session among them?
+/// Whether the arguments contain the session id.
 pub(super) fn wants_session(argv: &[String]) -> bool {
     argv.iter().any(|word| word.contains("{session}"))
 }
 
-/// The arguments with what the words in braces stand for. What is filled in is not looked through for braces again.
+/// Replaces the placeholders in the arguments. Inserted text is not expanded again.
 pub(super) fn fill(
     argv: &[String],
     room: &Room,
@@ -68,21 +68,21 @@ pub(super) fn fill(
     argv.iter().map(one).collect()
 }
 
-/// Runs it, and waits until it has ended, or ends it with all that it started in its group when its time is over.
+/// Runs the program and waits for its end. After the time limit, kills its process group.
 pub(super) fn run(argv: &[String], room: &Room, agent: &str, within: Duration) -> Ran {
-    let Some((program, args)) = argv.split_first() else { return Ran::failed("there is no program".into()) };
+    let Some((program, args)) = argv.split_first() else { return Ran::failed("no program is set".into()) };
     let mut command = Command::new(program);
     command.args(args).env("MAILBAG_ROOM", room.dir.path()).env("MAILBAG_AGENT", agent);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(e) => return Ran::failed(format!("it can't be started: {e}")),
+        Err(e) => return Ran::failed(format!("it cannot be started: {e}")),
     };
     let (heard, listen) = channel();
     let pipes = [child.stdout.take().map(boxed), child.stderr.take().map(boxed)];
     for pipe in pipes.into_iter().flatten() {
         let heard = heard.clone();
-        // It may leave somebody behind who keeps the pipe open: nobody waits for that thread.
+        // A background process may keep the pipe open, so this thread is not joined.
         std::thread::spawn(move || heard.send(beginning(pipe)));
     }
     let outcome = end(&mut child, within);
@@ -99,9 +99,9 @@ fn end(child: &mut Child, within: Duration) -> String {
                 let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
             }
             let _ = child.wait();
-            format!("it took longer than {}, and was ended", crate::base::clock::span_text(within))
+            format!("it was killed after {}", crate::base::clock::span_text(within))
         }
-        Err(e) => format!("it can't be waited for: {e}"),
+        Err(e) => format!("waiting for it failed: {e}"),
     }
 }
 
@@ -109,7 +109,7 @@ fn boxed(pipe: impl Read + Send + 'static) -> Box<dyn Read + Send> {
     Box::new(pipe)
 }
 
-/// What comes first; the rest is read as well, so that its writer is not held up.
+/// Reads the beginning of the output, and discards the rest, so that the writer is not blocked.
 fn beginning(mut pipe: Box<dyn Read + Send>) -> String {
     let mut first = Vec::new();
     let _ = pipe.by_ref().take(limits::WAKE_OUTPUT as u64).read_to_end(&mut first);

@@ -1,4 +1,4 @@
-//! Which refused files stand there: each with its explanation, and lines with the file that holds them.
+//! Lists an agent's rejected files: matches files with explanations, and lines with the file that contains them.
 
 use super::Rejected;
 use crate::base::error::{Problem, Result};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The file that holds a refused line, if no other line of it stands there any more.
+/// The file that contains a rejected line, if it is the last of its rejected lines.
 pub(super) fn last_of_file(room: &Room, refused: &Rejected) -> Result<Option<PathBuf>> {
     let Some(kept) = &refused.kept_in else { return Ok(None) };
     let others = of(room, &refused.agent)?;
@@ -19,7 +19,7 @@ pub(super) fn last_of_file(room: &Room, refused: &Rejected) -> Result<Option<Pat
     Ok(is_last.then(|| kept.clone()))
 }
 
-/// The text of a refused line, byte for byte where the file stands there that held it.
+/// The text of a rejected line: from its file if that still exists, else from the explanation.
 pub(super) fn line_of(room: &Room, refused: &Rejected) -> Result<Option<Vec<u8>>> {
     let Some(text) = refused.text.as_ref().filter(|_| refused.file.is_none()) else { return Ok(None) };
     let kept = refused.kept_in.as_ref().map(|path| room.dir.read(path, limits::MESSAGE_BYTES_MOST)).transpose()?;
@@ -29,7 +29,7 @@ pub(super) fn line_of(room: &Room, refused: &Rejected) -> Result<Option<Vec<u8>>
     Ok(Some(line.unwrap_or_else(|| text.clone().into_bytes())))
 }
 
-/// Looks at one agent's directory: each refusal has a number, under which its file and its explanation stand.
+/// Lists one agent's directory. A rejected file and its explanation share a record number.
 pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
     let directory = layout::rejected(agent);
     let dir = room.dir.sub(&directory)?;
@@ -44,7 +44,7 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
         let (file, explanation) = tell_apart(&dir, seq, names);
         let why = explanation.as_ref().and_then(|name| explain(&dir, name));
         let why = why.unwrap_or_else(|| Why {
-            what: "its explanation can't be read; `mailbag log --event refused` has the reason".into(),
+            what: "cannot read its explanation; `mailbag log --event refused` shows the reason".into(),
             ..Why::default()
         });
         let kept = file.as_deref().or(explanation.as_deref()).and_then(layout::read_original).unwrap_or_default();
@@ -68,8 +68,7 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
     Ok(all)
 }
 
-/// Where no line of a file was accepted, the file stands beside the explanation of its first line: it belongs to all of
-/// its lines.
+/// If no line of a file was accepted, the file is next to the explanation of its first line. It belongs to all its lines.
 fn join_lines(room: &Room, all: &mut [Rejected]) -> Result<()> {
     for first in 0..all.len() {
         if all[first].line.is_none() || all[first].file.is_none() {
@@ -87,14 +86,13 @@ fn join_lines(room: &Room, all: &mut [Rejected]) -> Result<()> {
     Ok(())
 }
 
-/// The claim that a refusal was made from: the lines of one file have the same.
+/// The name of the file in `spool/claim` for a rejection. The lines of one file share it.
 pub(super) fn claim_of(room: &Room, seq: u64) -> Result<Option<String>> {
     let line = find::by_seq(&room.dir, seq)?;
     Ok(line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok()?.claim))
 }
 
-/// Which of the names of one number is the file, and which its explanation: a sender may call its file as
-/// explanations are called.
+/// Tells the file and its explanation apart. A sender may choose a file name that looks like an explanation's.
 fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, Option<String>) {
     names.sort_by_key(String::len);
     let explains = |name: &String, file: &String| {
@@ -117,7 +115,7 @@ fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, O
     }
 }
 
-/// What an explanation says.
+/// A parsed explanation.
 #[derive(Default, Deserialize)]
 struct Why {
     #[serde(default)]

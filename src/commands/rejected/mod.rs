@@ -1,4 +1,4 @@
-//! Rejected files: which there are, why, and what becomes of them: judged anew, or dropped.
+//! Rejected files: list them, show why, send them again, or remove them.
 
 mod listing;
 
@@ -23,92 +23,92 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// How long a running router is given to judge what was put back.
+/// How long to wait for a running router to judge files that were sent again.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A refused file that still stands there.
+/// A rejected file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Rejected {
-    /// The number of the record that refused it.
+    /// Number of the record that rejected it.
     pub seq: u64,
-    /// Who had dropped it.
+    /// Sender.
     pub agent: String,
-    /// The name under which it had been dropped.
+    /// Original file name.
     pub name: String,
-    /// The file, relative to the room; none if it was taken away.
+    /// The file, relative to the room; `None` if it was removed.
     pub file: Option<PathBuf>,
-    /// Its explanation, relative to the room; none if it was taken away.
+    /// Its explanation, relative to the room; `None` if it was removed.
     pub explanation: Option<PathBuf>,
-    /// Which line of the file it was, where the file holds a message a line; then its text stands in the explanation.
+    /// The line, for a file with one message per line. The explanation then has the line's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// The code of the first problem.
     pub code: String,
     /// The first problem.
     pub what: String,
-    /// When it was refused.
+    /// When it was rejected.
     pub refused_at: String,
-    /// Everything that is wrong with it.
+    /// All problems.
     #[serde(skip)]
     pub problems: Vec<Problem>,
     #[serde(skip)]
     text: Option<String>,
-    /// Of a line: the file that holds it, where no line of that was accepted. It goes with the last of its lines.
+    /// For a line: the file that contains it, if none of its lines was accepted. It is removed with the last of its lines.
     #[serde(skip)]
     kept_in: Option<PathBuf>,
 }
 
-/// Which refused files are meant.
+/// Selects rejected files.
 #[derive(Debug, Clone)]
 pub enum Which {
-    /// All of them.
+    /// All files.
     All,
-    /// All of one agent.
+    /// All files of one agent.
     Of(String),
-    /// These: each a seq, the name under which it had been dropped, or its name in `rejected/`.
+    /// By record number, original file name, or file name in `rejected/`.
     Named(Vec<String>),
 }
 
-/// A refused file with all that is known of it.
+/// A rejected file with its details.
 #[derive(Debug, Serialize)]
 pub struct Shown {
     /// The file.
     #[serde(flatten)]
     pub refused: Rejected,
-    /// Its text; none if it has none that can be shown.
+    /// Its text, if it can be shown.
     pub text: Option<String>,
-    /// Everything that is wrong with it.
+    /// All problems.
     pub problems: Vec<Problem>,
 }
 
-/// What became of a file that was put back.
+/// The result for a file that was sent again.
 #[derive(Debug, Serialize)]
 pub struct Retried {
-    /// The number of the record that had refused it.
+    /// Number of the record that rejected it before.
     pub seq: u64,
-    /// Whose it is.
+    /// Sender.
     pub agent: String,
-    /// Where it was put, relative to the room.
+    /// The new file, relative to the room.
     pub file: PathBuf,
-    /// Accepted, refused, duplicate, or none if it waits still.
+    /// `accepted`, `refused` or `duplicate`; `None` if it is still pending.
     pub became: Option<Event>,
-    /// The number of the new record.
+    /// Number of the new record.
     pub record: Option<u64>,
-    /// Who gets it.
+    /// Recipients.
     pub recipients: Vec<String>,
-    /// Why it was refused again.
+    /// Why it was rejected again.
     pub problems: Vec<Problem>,
 }
 
 impl Retried {
-    /// A claim keeps of a file's name what fits.
+    /// Compares file names as shortened by the router's pickup.
     fn is_claimed_as(&self, original: &str) -> bool {
         let claim = self.file.file_name().map(|name| layout::claim(0, &self.agent, name));
         claim.is_some_and(|claim| layout::read_claim(&claim).is_some_and(|claim| claim.original == original))
     }
 }
 
-/// What was refused and still stands there, newest first.
+/// Lists rejected files, newest first.
 pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
     let mut all = Vec::new();
     for agent in directories(room, layout::REJECTED)? {
@@ -136,7 +136,7 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
     }
 }
 
-/// One refused file with its text.
+/// Shows one rejected file with its text.
 pub fn show(room: &Room, name: &str) -> Result<Shown> {
     let mut found = list(room, &Which::Named(vec![name.to_owned()]))?;
     if found.len() > 1 {
@@ -148,11 +148,11 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
     Ok(Shown { problems: refused.problems.clone(), text, refused })
 }
 
-/// Removes refused files and their explanations: those that were listed, and none that came since.
+/// Removes the listed rejected files and their explanations. Later ones stay.
 pub fn remove_all(room: &Room, listed: &[Rejected]) -> Result<()> {
     for refused in listed {
         let dir = room.dir.sub(layout::rejected(&refused.agent))?;
-        // The explanation goes last: as long as anything stands there, it says what that is.
+        // The explanation last, so that it explains the file as long as that exists.
         for path in refused.file.iter().chain(last_of_file(room, refused)?.as_ref()).chain(&refused.explanation) {
             remove(&dir, path)?;
         }
@@ -161,16 +161,16 @@ pub fn remove_all(room: &Room, listed: &[Rejected]) -> Result<()> {
     Ok(())
 }
 
-/// Puts refused files back into the outboxes they came from, to be judged anew, and says what became of them. With
-/// `mended`, one file's content is put there in the place of it.
-pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Retried>> {
+/// Moves rejected files back to their outboxes and reports the new results. With `corrected`, sends that file's content
+/// instead of one rejected file.
+pub fn retry(room: &Room, which: &Which, corrected: Option<&Path>) -> Result<Vec<Retried>> {
     let all = list(room, which)?;
-    let content = match (mended, all.as_slice()) {
+    let content = match (corrected, all.as_slice()) {
         (Some(path), [_]) => Some(attach::read(&files::find(path)?, limits::MESSAGE_BYTES_MOST)?),
         (None, _) => None,
         (Some(_), many) => {
-            let what = format!("one mended file can't take the place of {}", many.len());
-            return Err(Error::Usage { what, cure: "name one refused file".into() });
+            let what = format!("one corrected file cannot replace {} rejected files", many.len());
+            return Err(Error::Usage { what, cure: "select one rejected file".into() });
         }
     };
     all.iter().try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
@@ -178,12 +178,12 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
     let (told, news) = channel();
     let tell = told.clone();
     let watch = LogWatch::new(&room.dir, move || {
-        // The receiver is gone only when this has returned.
+        // Sending fails only after this function has returned.
         let _ = tell.send(());
     });
     let mut retried = Vec::new();
     for refused in &all {
-        // A refused line has no file of its own; it goes back as one.
+        // A rejected line has no file of its own, so it gets one.
         let line = line_of(room, refused)?;
         retried.push(put_back(room, refused, content.as_deref().or(line.as_deref()))?);
     }
@@ -195,7 +195,7 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
         if left.is_zero() {
             break;
         }
-        // Without events, looking again now and then is all that can be done; `told` keeps this a wait.
+        // Without file events, poll. `told` keeps the channel open.
         let wait = if watch.is_ok() { limits::IDLE } else { limits::RETRY_FIRST };
         let _ = news.recv_timeout(wait.min(left));
         note(&mut retried, follower.read()?);
@@ -204,8 +204,8 @@ pub fn retry(room: &Room, which: &Which, mended: Option<&Path>) -> Result<Vec<Re
     Ok(retried)
 }
 
-/// What a word means: a number before a name. The name of a file that holds a message a line means all refused lines of
-/// it, in their order.
+/// Resolves a selector: a record number first, then a file name. The name of a file with one message per line selects all
+/// its rejected lines, in order.
 fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rejected>> {
     let in_room = |path: &Option<PathBuf>| {
         path.as_ref().is_some_and(|path| path.as_os_str() == word || path.file_name().is_some_and(|name| name == word))
@@ -225,8 +225,8 @@ fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rej
         }
     }
     Err(Error::NotFound {
-        what: format!("no refused file {} stands there", quoted(word)),
-        cure: "`mailbag rejected list` shows which do".into(),
+        what: format!("no rejected file {}", quoted(word)),
+        cure: "`mailbag rejected list` shows the rejected files".into(),
     })
 }
 
@@ -245,23 +245,23 @@ fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Rej
     };
     let names: Vec<String> = found.into_iter().take(limits::PROBLEMS).map(name).collect();
     Error::Usage {
-        what: format!("{} means several refused {things}", quoted(word)),
-        cure: format!("write one of {}", names.join(", ")),
+        what: format!("{} is ambiguous: it matches several rejected {things}", quoted(word)),
+        cure: format!("use one of {}", names.join(", ")),
     }
 }
 
-/// Putting a file back where nobody would route it would only hide it.
+/// Fails if the router would not read the sender's outbox: the file would only be hidden there.
 fn may_be_routed(room: &Room, refused: &Rejected, mended: bool) -> Result<()> {
     if refused.file.is_none() && refused.text.is_none() && !mended {
         return Err(Error::NotFound {
-            what: format!("the refused file {} was taken away; only its explanation stands there", refused.name),
-            cure: format!("`mailbag rejected retry {} FILE` sends another in its place", refused.seq),
+            what: format!("cannot retry {}: the rejected file was removed, only its explanation is left", refused.name),
+            cure: format!("send a corrected file with `mailbag rejected retry {} FILE`", refused.seq),
         });
     }
     let registry = room.registry()?;
     match identity::registered(&registry, &refused.agent, None) {
         Ok(agent) if agent.is_retired() => Err(Error::Usage {
-            what: format!("{} is retired, and its outbox is not routed", agent.id),
+            what: format!("agent {} is retired, so the router does not read its outbox", agent.id),
             cure: format!("run `mailbag agent set {} --status offline`", agent.id),
         }),
         Err(e) if room.settings()?.admission != Admission::Open => Err(e),
@@ -269,7 +269,7 @@ fn may_be_routed(room: &Room, refused: &Rejected, mended: bool) -> Result<()> {
     }
 }
 
-/// Moves a refused file back, or what takes its place, never over another.
+/// Moves a rejected file, or its replacement, to the outbox. Never overwrites a file.
 fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<Retried> {
     let outbox = room.dir.make(layout::outbox(&refused.agent))?;
     let dir = room.dir.sub(layout::rejected(&refused.agent))?;
@@ -284,10 +284,10 @@ fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<R
     };
     let kept = without_retry(old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json"));
     let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
-    // The directory that it left comes first, as in every move.
+    // Sync the source directory first, as in every move.
     from.0.sync()?;
     outbox.sync()?;
-    // From here on it is the router's; what is left of the refusal would only be shown as one that still stands.
+    // The router owns the file now. Remove the rest, or it would be listed as still rejected.
     let whole = last_of_file(room, refused)?;
     for path in refused.file.iter().filter(|_| content.is_some()).chain(&whole).chain(&refused.explanation) {
         remove(&dir, path)?;
@@ -304,7 +304,7 @@ fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<R
     })
 }
 
-/// A name that was given here before is not added to again and again.
+/// Removes the prefix of an earlier retry from a name.
 fn without_retry(name: &str) -> &str {
     let rest = name.strip_prefix("retry-").and_then(|rest| rest.split_once('-'));
     rest.filter(|(number, _)| number.parse::<u64>().is_ok()).map_or(name, |(_, rest)| rest)
@@ -321,7 +321,7 @@ fn move_to_free_name(from: &Dir, old: &std::ffi::OsStr, outbox: &Dir, seq: u64, 
     Ok(name)
 }
 
-/// What the records say of the files that were put back.
+/// Copies the results from the records.
 fn note(retried: &mut [Retried], records: Vec<Record>) {
     for record in records {
         let Some(claim) = record.claim.as_deref().and_then(layout::read_claim) else { continue };
@@ -337,7 +337,7 @@ fn note(retried: &mut [Retried], records: Vec<Record>) {
     }
 }
 
-/// A refused thing may be a directory, which is removed if it is empty.
+/// Removes a rejected file, or an empty directory.
 fn remove(dir: &Dir, path: &Path) -> Result<()> {
     let name = path.file_name().unwrap_or_default();
     if dir.stat(name)?.is_none_or(|meta| meta.kind != FileType::Directory) {
@@ -347,7 +347,7 @@ fn remove(dir: &Dir, path: &Path) -> Result<()> {
     match dir.stat(name)? {
         None => Ok(()),
         Some(_) => Err(Error::Usage {
-            what: format!("{} is a directory with something in it", dir.at(name).display()),
+            what: format!("cannot remove {}: the directory is not empty", dir.at(name).display()),
             cure: "remove it by hand".into(),
         }),
     }

@@ -1,7 +1,7 @@
-//! A JSON file as text: what is put into it or taken out of it, with every other byte left as it stands.
+//! Edits a JSON file as text. All other bytes stay unchanged.
 //!
-//! What is put in goes before what stands there, on lines of its own where the file has lines, so that no line of the
-//! person's gets another comma. The library's own editable tree loses comments, and 5 of 17 files do not come back.
+//! New values go before existing ones, on their own lines if the file has lines, so that no existing line gets a comma. The
+//! library's own editable tree loses comments, and cannot restore 5 of 17 test files.
 
 mod render;
 
@@ -12,16 +12,16 @@ use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions};
 use render::Style;
 use serde_json::Value;
 
-/// What the client takes for JSON.
+/// The JSON dialect of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// JSON and nothing else.
+    /// Plain JSON.
     Strict,
-    /// With comments.
+    /// JSON with comments.
     Comments,
 }
 
-/// Why a text can't be worked on: the line, from 1, and what is wrong there.
+/// Why a text cannot be edited, with the line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) line: Option<u64>,
@@ -53,23 +53,23 @@ impl From<usize> for Step {
     }
 }
 
-/// Which end of a list something is put at.
+/// The end of a list at which to insert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// Before what stands there: no line of what stands there changes.
+    /// At the front: no existing line changes.
     Front,
-    /// Behind it: what stands there keeps its numbers, and the last line of it gets a comma.
+    /// At the back: existing items keep their indexes, and the last one gets a comma.
     Back,
 }
 
-/// A JSON file, parsed at least once.
+/// A valid JSON file.
 #[derive(Debug, Clone)]
 pub(super) struct Json {
     text: String,
     dialect: Dialect,
 }
 
-/// What stands in an object or a list, by place in the text.
+/// Positions of the items of an object or a list.
 struct Inside {
     open: usize,
     close: usize,
@@ -77,7 +77,7 @@ struct Inside {
 }
 
 impl Json {
-    /// Reads a file's text; an empty one counts as an empty object.
+    /// Parses a file's text. An empty file counts as an empty object.
     pub(super) fn read(text: &str, dialect: Dialect) -> Result<Json, Wrong> {
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
         let body = if body.trim().is_empty() { format!("{{}}{}", Style::of(body).eol) } else { body.to_owned() };
@@ -96,32 +96,32 @@ impl Json {
         let json = Json { text: format!("{mark}{body}"), dialect };
         json.parse(|value, _| match value {
             ast::Value::Object(_) => Ok(()),
-            _ => Err(Wrong::new("holds no object {…}, so it can't be settings")),
+            _ => Err(Wrong::new("is not a JSON object {…}, so it cannot be a settings file")),
         })??;
         Ok(json)
     }
 
-    /// The text, ours included.
+    /// The edited text.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// What the text says.
+    /// The parsed value.
     pub(super) fn value(&self) -> Value {
         self.parse(|value, _| plain(value)).unwrap_or_default()
     }
 
-    /// Puts a value into the object at a place, under a name. Nothing may stand there under it.
+    /// Inserts a value into an object under a new name.
     pub(super) fn put(&mut self, at: &[Step], name: &str, value: &Value) -> Result<(), Wrong> {
         self.insert(at, Some(name), value, End::Front)
     }
 
-    /// Puts a value into the list at a place.
+    /// Inserts a value into a list.
     pub(super) fn push(&mut self, at: &[Step], value: &Value, end: End) -> Result<(), Wrong> {
         self.insert(at, None, value, end)
     }
 
-    /// Puts another value in the place of one.
+    /// Replaces a value.
     pub(super) fn replace(&mut self, at: &[Step], value: &Value) -> Result<(), Wrong> {
         let style = Style::of(self.body());
         let (start, end) = self.parse(|root, _| walk(root, at).map(|found| places(found.range())))??;
@@ -131,9 +131,9 @@ impl Json {
         Ok(())
     }
 
-    /// Takes out what stands at a place, with the comma and the lines that are its alone.
+    /// Removes a value with its comma and its own lines.
     pub(super) fn take_out(&mut self, at: &[Step]) -> Result<(), Wrong> {
-        let Some((last, above)) = at.split_last() else { return Err(Wrong::new("the whole can't be taken out")) };
+        let Some((last, above)) = at.split_last() else { return Err(Wrong::new("cannot remove the whole file")) };
         let cuts = self.parse(|root, tokens| {
             let holder = walk(root, above)?;
             let n = index(holder, last)?;
@@ -145,7 +145,7 @@ impl Json {
         Ok(())
     }
 
-    /// The places to cut, the last first, so that each stays true until its turn.
+    /// The ranges to cut, the last first, so that earlier positions stay valid.
     fn cuts(&self, inside: &Inside, n: usize, tokens: &[TokenAndRange<'_>]) -> Vec<(usize, usize)> {
         let body = self.body();
         let (start, mut end) = inside.items[n];
@@ -188,7 +188,7 @@ impl Json {
             let holder = walk(root, at)?;
             let fits = matches!((holder, name), (ast::Value::Object(_), Some(_)) | (ast::Value::Array(_), None));
             if !fits {
-                return Err(Wrong::new("is not what it was a moment ago"));
+                return Err(Wrong::new("was changed at the same time"));
             }
             let inside = inside(holder);
             Ok(match end {
@@ -203,7 +203,7 @@ impl Json {
         Ok(())
     }
 
-    /// What is inserted, and where, for a value that goes before what stands there.
+    /// Position and text for a value inserted at the front.
     fn before(
         &self,
         inside: &Inside,
@@ -215,7 +215,7 @@ impl Json {
     ) -> (usize, String) {
         let body = self.body();
         let named = |text: String| name.map(|name| style.named(name, &text)).unwrap_or(text);
-        // What says of which kind the file is stays at the top of it.
+        // `$schema` stays at the top.
         let after_schema =
             (has_schema && inside.items.len() > 1).then(|| comma_after(tokens, inside.items[0].1)).flatten();
         let from = after_schema.unwrap_or(inside.open) + 1;
@@ -242,7 +242,7 @@ impl Json {
         }
     }
 
-    /// What is inserted, and where, for a value that goes behind what stands there; the last place first.
+    /// Positions and texts for a value inserted at the back, the last position first.
     fn behind(
         &self,
         inside: &Inside,
@@ -257,7 +257,7 @@ impl Json {
         if !own_line {
             return vec![(end, format!("{}{}", style.comma(), style.compact(value)))];
         }
-        // A comment behind the last one stays on its line.
+        // A comment after the last item stays on its line.
         let comments = tokens.iter().filter(|token| token.range.start >= end && token.range.end <= inside.close);
         let same_line = comments.take_while(|token| !body[end..token.range.start].contains('\n'));
         let line_end = same_line.last().map_or(end, |token| token.range.end);
@@ -268,13 +268,13 @@ impl Json {
         }
     }
 
-    /// Does the line on which a value begins hold other values before it? Then it is written on one line as well.
+    /// Whether other values precede this one on its line. Then it is written on one line too.
     fn is_one_line(&self, start: usize) -> bool {
         let line = self.body()[..start].rfind('\n').map_or(0, |at| at + 1);
         self.body()[line..start].contains(['{', '[', ','])
     }
 
-    /// The blanks at the beginning of the line on which a place is.
+    /// The indentation of the line at a position.
     fn indent(&self, place: usize) -> String {
         let body = self.body();
         let line = body[..place].rfind('\n').map_or(0, |at| at + 1);
@@ -285,7 +285,7 @@ impl Json {
         self.text.strip_prefix('\u{feff}').unwrap_or(&self.text)
     }
 
-    /// A place in the body, as a place in the text.
+    /// Converts a position in the body to a position in the text.
     fn from(&self, place: usize) -> usize {
         place + self.text.len() - self.body().len()
     }
@@ -310,13 +310,13 @@ impl Json {
         })?;
         match (&parsed.value, &parsed.tokens) {
             (Some(value), Some(tokens)) => Ok(then(value, tokens)),
-            _ => Err(Wrong::new("holds nothing but comments; write {} into it, or remove it")),
+            _ => Err(Wrong::new("contains only comments; write {} into it, or delete it")),
         }
     }
 }
 
-/// The place of the first line after a place where something may be put: the rest of the line, comments included, stays
-/// as it is. `None` if the text goes on at `until` on the same line.
+/// The start of the next line after a position, at which text may be inserted. The rest of the current line, with comments,
+/// stays unchanged. `None` if the text continues at `until` on the same line.
 fn after_comments(body: &str, from: usize, until: usize) -> Option<usize> {
     let mut at = from;
     while at < until {
@@ -366,23 +366,23 @@ fn walk<'v, 'a>(value: &'v ast::Value<'a>, at: &[Step]) -> Result<&'v ast::Value
             ast::Value::Array(array) => array.elements.get(n),
             _ => None,
         };
-        found.ok_or_else(|| Wrong::new("is not what it was a moment ago"))
+        found.ok_or_else(|| Wrong::new("was changed at the same time"))
     })
 }
 
-/// Which of the things in a value a step leads to. A name that stands there twice is an error: clients take the last,
-/// and a change to the first would do nothing.
+/// The index of the item that a step selects. A duplicate name is an error: clients use the last one, so changing the first
+/// would have no effect.
 fn index(value: &ast::Value<'_>, step: &Step) -> Result<usize, Wrong> {
     let (key, object) = match (step, value) {
         (Step::At(n), _) => return Ok(*n),
         (Step::Key(key), ast::Value::Object(object)) => (key, object),
-        (Step::Key(key), _) => return Err(Wrong::new(format!("has no {key:?} where one was a moment ago"))),
+        (Step::Key(key), _) => return Err(Wrong::new(format!("lost {key:?} in the meantime"))),
     };
     let mut found = object.properties.iter().enumerate().filter(|(_, one)| one.name.as_str() == *key).map(|(n, _)| n);
     match (found.next(), found.next()) {
         (Some(n), None) => Ok(n),
         (Some(_), Some(_)) => Err(Wrong::new(format!("has {key:?} twice in one object; keep one of them"))),
-        (None, _) => Err(Wrong::new(format!("has no {key:?} where one was a moment ago"))),
+        (None, _) => Err(Wrong::new(format!("lost {key:?} in the meantime"))),
     }
 }
 

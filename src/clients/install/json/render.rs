@@ -1,18 +1,18 @@
-//! How values are written into a file: as the file writes its own.
+//! Formats values in the style of the file.
 
 use serde_json::Value;
 
-/// Up to this many characters a value without much in it stands on one line.
+/// Longest simple value on one line, in characters.
 const LINE: usize = 110;
 
-/// What is seen of how a file is written.
+/// The style of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Style {
-    /// What ends a line.
+    /// The line end.
     pub(super) eol: &'static str,
-    /// One step inward.
+    /// One level of indentation.
     pub(super) unit: String,
-    /// Does a blank follow colons and commas?
+    /// Whether a space follows colons and commas.
     spaced: bool,
 }
 
@@ -53,7 +53,7 @@ impl Style {
         }
     }
 
-    /// On one line if it is short and holds little, else on several, its inner lines further in than `indent`.
+    /// On one line if it is short and simple, else on several lines, indented deeper than `indent`.
     pub(super) fn fitting(&self, value: &Value, indent: &str) -> String {
         let line = self.compact(value);
         if depth(value) <= 2 && line.len() <= LINE {
@@ -77,7 +77,7 @@ fn between(items: Vec<String>, separator: &str) -> String {
     items.into_iter().reduce(|line, item| line + separator + &item).unwrap_or_default()
 }
 
-/// How many objects and lists stand within each other.
+/// Nesting depth of objects and lists.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),

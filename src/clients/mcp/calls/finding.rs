@@ -4,7 +4,7 @@ use super::super::letter::{Letter, Part, name, recipients, to_the_second};
 use super::{Call, Shown};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
-use crate::commands::send::route_waiting;
+use crate::commands::send::route_pending;
 use crate::query::history::{Asked, Eyes, Filter};
 use crate::query::search::{Hit, Match, Pattern, search as searched};
 use crate::query::thread as conversation;
@@ -26,7 +26,7 @@ pub(super) fn register(mut call: Call<'_>) -> Result<Shown> {
 
 pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
-    route_waiting(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
     let roster = who::who(&room)?;
     let you = call.session.known(&room);
     let shown = &roster.agents[..roster.agents.len().min(limits::TOOL_AGENTS)];
@@ -70,7 +70,7 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
     let limit = limit(&mut call, 10)?;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "search_messages")?.name;
-    route_waiting(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
     let pattern = Pattern::new(&regex::escape(&query), true, None)?;
     let filter = Filter::new(&room, Asked { asker: Some(agent), ..Asked::default() })?;
     let (mut newest, mut found) = (VecDeque::new(), 0);
@@ -131,7 +131,7 @@ pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
     let limit = limit(&mut call, 20)?;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "get_thread")?.name;
-    route_waiting(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
     let messages = conversation::thread(&room, &Eyes::of(&agent), &id, Some(limit))?;
     let part = Part { from: 0, most: limits::THREAD_BODY_SHOWN };
     let letters = messages.iter().map(|past| Letter::of_past(&room, past, part)).collect::<Result<Vec<_>>>()?;

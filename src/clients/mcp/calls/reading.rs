@@ -109,7 +109,7 @@ fn hand(
     });
     let handed: Vec<Handed> = handed.collect();
     call.receipts.hand(&call.request, room, agent, handed)?;
-    announce::telling(room, agent, &mails, || Ok(()))?;
+    announce::announcing(room, agent, &mails, || Ok(()))?;
     let mut text = if texts.is_empty() { "no unread mail".to_owned() } else { texts.join("\n\n") };
     let mut data = json!({"messages": data});
     if left > 0 {

@@ -47,7 +47,7 @@ pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
     let all = arguments.flag("all")?;
     let room = call.session.room()?;
     let who = call.session.agent(&room, "reply_message")?;
-    send::route_waiting(&room)?;
+    send::route_pending(&room)?;
     let Reply { draft, left_out, answered } = reply::reply(&room, &who, &id, all, draft)?;
     let mut shown = post(&room, &who, draft)?;
     if let Err(e) = call.receipts.spoken_of(&room, &who.name, &answered) {

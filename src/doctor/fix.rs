@@ -1,12 +1,12 @@
-//! What can be mended without losing anything.
+//! Fixes that cannot lose data.
 
 use super::{Finding, Severity, drafts};
 use crate::commands::send;
 use crate::disk::layout;
 use crate::room::Room;
 
-/// Makes directories that are missing, removes what killed commands left in outboxes, then a pass; gives what went wrong.
-pub(super) fn mend(room: &Room) -> Option<Finding> {
+/// Creates missing directories, removes drafts of killed commands, and makes a pass. Returns a failure as a finding.
+pub(super) fn fix(room: &Room) -> Option<Finding> {
     let made = layout::DIRECTORIES.iter().try_for_each(|directory| room.dir.make(directory).map(drop));
     let tidied = made.and_then(|()| drafts::remove(room));
     let passed = tidied.and_then(|()| send::route(room).map(drop));

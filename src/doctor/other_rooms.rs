@@ -1,4 +1,4 @@
-//! Is this the room that was meant? Another one near may have the mail.
+//! Other rooms nearby that may have the missing mail.
 
 use super::{Asked, Finding, Severity, shell};
 use crate::query::status::{self, Glance};
@@ -20,7 +20,7 @@ pub(super) fn look(asked: &Asked<'_>, room: Option<&Room>, findings: &mut Vec<Fi
     }
 }
 
-/// What waits in a room.
+/// Unread and pending mail of a room.
 #[derive(Default)]
 struct Mail {
     own_unread: usize,
@@ -38,7 +38,7 @@ impl Mail {
             Some(agent) if self.own_unread > 0 => format!("{} unread for {agent}", self.own_unread),
             _ => format!("{} unread", self.unread),
         };
-        let waiting = format!("{} in outboxes", self.waiting);
+        let waiting = format!("{} pending", self.waiting);
         match (self.unread, self.waiting) {
             (0, 0) => "empty".into(),
             (_, 0) => unread,

@@ -1,5 +1,5 @@
-//! Whether an inbox is as it was when it had nothing to tell: looking through a very large one at each hook would take
-//! longer than a hook may.
+//! Detects an inbox that has not changed since it had nothing to announce. Searching a very large inbox at every hook would
+//! take too long.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -8,31 +8,31 @@ use crate::disk::{Meta, layout};
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 
-/// How the directories stood that say what there is to tell.
+/// Identity and modification time of the inbox and of the announcement markers.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Look {
+pub(super) struct Snapshot {
     inbox: (u64, u64, i128),
     announced: (u64, u64, i128),
 }
 
-impl Look {
-    /// As they stand now; `None` where one is missing.
-    pub(super) fn at(room: &Room, agent: &str) -> Result<Option<Look>> {
+impl Snapshot {
+    /// The current snapshot; `None` if a directory is missing.
+    pub(super) fn at(room: &Room, agent: &str) -> Result<Option<Snapshot>> {
         let stand = |meta: Meta| (meta.device, meta.inode, meta.modified);
         let inbox = room.dir.stat(layout::inbox(agent))?.map(stand);
         let announced = room.dir.stat(layout::announced(agent))?.map(stand);
-        Ok(inbox.zip(announced).map(|(inbox, announced)| Look { inbox, announced }))
+        Ok(inbox.zip(announced).map(|(inbox, announced)| Snapshot { inbox, announced }))
     }
 
-    /// Did they stand so when there was nothing to tell? What can't be read says no.
-    pub(super) fn is_the_last(&self, room: &Room, agent: &str) -> bool {
+    /// Whether this equals the stored snapshot. An unreadable one counts as different.
+    pub(super) fn is_unchanged(&self, room: &Room, agent: &str) -> bool {
         let kept = room.dir.sub(layout::SESSIONS).and_then(|dir| dir.read(layout::looked(agent), limits::LEASE_BYTES));
-        let kept = kept.ok().flatten().and_then(|bytes| serde_json::from_slice::<Look>(&bytes).ok());
+        let kept = kept.ok().flatten().and_then(|bytes| serde_json::from_slice::<Snapshot>(&bytes).ok());
         kept.as_ref() == Some(self)
     }
 
-    /// Keeps them for the next hook, unless they changed so lately that another change could have the same time. It
-    /// only saves time, so that it can't be kept is no trouble.
+    /// Stores the snapshot for the next hook, unless a directory changed so recently that another change could have the same
+    /// time. Failures are ignored, because the snapshot only saves time.
     pub(super) fn keep(&self, room: &Room, agent: &str) {
         let now = i128::from(Stamp::now().micros()) * 1000;
         let settled = now - limits::CLOCKS_APART.as_nanos() as i128;

@@ -1,4 +1,4 @@
-//! How a client stands: which of our hooks, server and section are in its files, and whether they can run.
+//! The installation status of a client: which of our hooks, server and section its files contain, and whether they can run.
 
 use super::clients::{Format, Homes, Part, Scope, Target, Wanted};
 use super::json::{Dialect, Json, Wrong};
@@ -11,7 +11,7 @@ use crate::disk::{Outside, layout, machine};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// How many of the hooks are there.
+/// Which hooks are installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hooks {
@@ -23,45 +23,45 @@ pub enum Hooks {
     Absent,
 }
 
-/// What of ours is in a client's files.
+/// The installation status of a client.
 #[derive(Debug, Clone, Serialize)]
-pub struct Standing {
-    /// Which client.
+pub struct Status {
+    /// The client.
     pub client: Client,
-    /// For whom.
+    /// Project or user.
     pub scope: Scope,
-    /// How many of its hooks are there.
+    /// Which hooks are installed.
     pub hooks: Hooks,
-    /// The events at which it doesn't call, where it calls at others.
+    /// Events without a hook, if other events have one.
     pub missing: Vec<&'static str>,
-    /// Does our MCP server stand there?
+    /// Whether our MCP server is installed.
     pub mcp: bool,
-    /// Do the instructions stand where it reads them?
+    /// Whether the instructions are installed.
     pub section: bool,
-    /// The agent that its sessions are, if that is fixed.
+    /// The fixed agent of its sessions, if any.
     pub agent: Option<String>,
-    /// The program that is called.
+    /// The program that the hooks call.
     pub command: Option<String>,
-    /// Where that program is, if it is found and may be run.
+    /// The path of that program, if it exists and is executable.
     pub executable: Option<PathBuf>,
-    /// Does the client run what stands there?
+    /// Whether the client runs the hooks.
     pub trusted: Trust,
-    /// The files that were looked at.
+    /// The files that were examined.
     pub files: Vec<PathBuf>,
-    /// What could not be read.
+    /// Files that could not be read.
     pub problems: Vec<String>,
 }
 
-impl Standing {
-    /// Does the client call us? A server alone may be a person's own.
-    pub fn is_plugged_in(&self) -> bool {
+impl Status {
+    /// Whether the client has our hooks. An MCP server alone may be the user's own.
+    pub fn is_installed(&self) -> bool {
         self.hooks != Hooks::Absent
     }
 }
 
-/// Looks how a client stands. What can't be read is said, and counts as nothing.
-pub fn standing(client: Client, scope: Scope, homes: &Homes) -> Standing {
-    let mut stands = Standing {
+/// Examines a client. Unreadable files are reported and count as empty.
+pub fn status(client: Client, scope: Scope, homes: &Homes) -> Status {
+    let mut status = Status {
         client,
         scope,
         hooks: Hooks::Absent,
@@ -76,20 +76,20 @@ pub fn standing(client: Client, scope: Scope, homes: &Homes) -> Standing {
         problems: Vec::new(),
     };
     match targets(client, scope, homes) {
-        Ok(targets) => targets.iter().for_each(|target| stands.look(target)),
+        Ok(targets) => targets.iter().for_each(|target| status.look(target)),
         Err(e) => {
-            stands.section = false;
-            stands.problems.push(e.to_string());
+            status.section = false;
+            status.problems.push(e.to_string());
         }
     }
-    stands.executable = stands.command.as_deref().and_then(machine::program);
-    if stands.hooks != Hooks::Absent {
-        stands.trusted = trust::look(client, scope, homes);
+    status.executable = status.command.as_deref().and_then(machine::program);
+    if status.hooks != Hooks::Absent {
+        status.trusted = trust::look(client, scope, homes);
     }
-    stands
+    status
 }
 
-/// For whom ours stands in a file.
+/// The program and agent of our entries in a file.
 pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Wanted> {
     let anybody = || Some(Wanted { program: String::new(), agent: None });
     match target.format {
@@ -103,7 +103,7 @@ pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Want
     }
 }
 
-/// Is Gemini CLI told to read AGENTS.md?
+/// Whether Gemini CLI is configured to read AGENTS.md.
 pub(super) fn reads_agents(targets: &[Target]) -> bool {
     let settings = targets.iter().find(|target| target.parts.contains(&Part::Hooks));
     let names = settings.and_then(|target| {
@@ -116,7 +116,7 @@ pub(super) fn reads_agents(targets: &[Target]) -> bool {
     })
 }
 
-impl Standing {
+impl Status {
     fn look(&mut self, target: &Target) {
         self.files.push(target.path.clone());
         if let Err(e) = self.read(target) {
@@ -135,7 +135,7 @@ impl Standing {
 
     fn fill(&mut self, target: &Target, text: &str) -> Result<(), Wrong> {
         match target.format {
-            Format::Markdown => self.section &= sections::stands(text, kind(target)),
+            Format::Markdown => self.section &= sections::has_section(text, kind(target)),
             Format::Toml => {
                 let server = toml::server(text)?;
                 self.mcp = server.is_some();

@@ -1,6 +1,6 @@
-//! Where the room stands: its directories and who may write them, the file system, and what the machine allows.
+//! Storage: the room's directories and their permissions, the file system, and system limits.
 
-use super::{Finding, Patient, Severity, count, shell};
+use super::{Examined, Finding, Severity, count, shell};
 use crate::base::error::Result;
 use crate::disk::machine::{self, Free};
 use crate::disk::{Dir, Meta, events_work, layout};
@@ -8,38 +8,38 @@ use crate::query::status::directories;
 use rustix::fs::FileType;
 use std::path::{Path, PathBuf};
 
-/// Less than this is a disk that is nearly full: a batch and a log segment have to fit.
+/// A disk with less free space is nearly full: a batch and a log segment must fit.
 const BYTES_LEAST: u64 = 64 << 20;
-/// Each message needs some files.
+/// Fewest free inodes: each message needs several files.
 const FILES_LEAST: u64 = 1000;
-/// A router watches the room, its outboxes and its inboxes beside those of each agent.
+/// Directories that a router watches besides those of each agent: the room, `outbox/` and `inbox/`.
 const PLACES: u64 = 3;
-/// What a router holds open beside its watches: log, spool, conversations, scans.
+/// Files that a router keeps open besides its watches: log, spool, conversations, scans.
 const HELD: u64 = 256;
-/// How many directories of one kind are named.
+/// How many directories a finding names.
 const NAMED: usize = 3;
 
-pub(super) fn look(patient: &Patient<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let room = &patient.room.dir;
-    let all = places(patient)?;
+pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+    let room = &examined.room.dir;
+    let all = places(examined)?;
     reach(room, &all, findings)?;
     space(room, findings);
     if !events_work(room) {
-        let what = "this file system tells of no changes, so a router looks every two seconds instead of being woken";
+        let what = "this file system reports no file events, so a router polls every two seconds";
         findings.push(Finding::new("silent_file_system", Severity::Note, what, "mailbag run --poll"));
     } else {
-        bounds(patient, findings)?;
+        bounds(examined, findings)?;
     }
     Ok(())
 }
 
-/// Every directory that mail goes through.
-fn places(patient: &Patient<'_>) -> Result<Vec<PathBuf>> {
+/// All directories that mail passes through.
+fn places(examined: &Examined<'_>) -> Result<Vec<PathBuf>> {
     let mut all: Vec<PathBuf> = layout::DIRECTORIES.iter().map(PathBuf::from).collect();
-    for agent in directories_and_links(&patient.room.dir, layout::OUTBOXES) {
+    for agent in directories_and_links(&examined.room.dir, layout::OUTBOXES) {
         all.push(layout::outbox(&agent));
     }
-    for agent in directories_and_links(&patient.room.dir, layout::INBOXES) {
+    for agent in directories_and_links(&examined.room.dir, layout::INBOXES) {
         all.push(layout::inbox(&agent));
     }
     Ok(all)
@@ -55,7 +55,7 @@ fn directories_and_links(room: &Dir, of: &str) -> Vec<String> {
     names
 }
 
-/// Which are missing, can't be opened or written, or stand on another file system.
+/// Directories that are missing, cannot be opened or written, or are on another file system.
 fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()> {
     let own = room.meta()?;
     let me = rustix::process::geteuid().as_raw();
@@ -93,7 +93,7 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
 
 fn other_file_system(path: &Path) -> Finding {
     let what = format!(
-        "{} is on another file system than the room, and no message can be moved there in one step",
+        "{} is on another file system than the room, so messages cannot be moved there atomically",
         path.display()
     );
     Finding::new("other_file_system", Severity::Problem, what, format!("df {}", shell(path)))
@@ -106,12 +106,12 @@ fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Fi
     let which = format!("{}{more}", names.join(", "));
     if is_mine {
         let paths: Vec<String> = those.iter().map(|(below, _)| shell(&room.at(below))).collect();
-        let what = format!("you own {which}, and may not write there");
+        let what = format!("you own {which} but have no write permission");
         let cure = format!("chmod u+rwx {}", paths.join(" "));
         return Some(Finding::new("unwritable_directory", Severity::Problem, what, cure));
     }
-    // In a room of several users that may well be meant: then the router is one who may write everywhere.
-    let what = format!("you may not write {which}, of user {}; whoever may has to route", meta.uid);
+    // This may be intended in a room of several users: then the router runs as a user with access to all directories.
+    let what = format!("you have no write permission for {which}; user {} must run the router", meta.uid);
     let cure = format!("sudo -u '#{}' mailbag --room {} run", meta.uid, shell(room.path()));
     Some(Finding::new("unwritable_directory", Severity::Warning, what, cure))
 }
@@ -119,33 +119,33 @@ fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Fi
 fn space(room: &Dir, findings: &mut Vec<Finding>) {
     let Some(Free { bytes, files }) = machine::free(room) else { return };
     if bytes < BYTES_LEAST {
-        let what = format!("the disk is nearly full: {} MiB are free", bytes >> 20);
+        let what = format!("the disk is nearly full: {} MiB free", bytes >> 20);
         findings.push(Finding::new("disk_full", Severity::Problem, what, "mailbag archive --older-than 7d"));
     }
     if let Some(files) = files.filter(|files| *files < FILES_LEAST) {
-        let what = format!("the file system has room for {files} more files only");
+        let what = format!("the file system is nearly out of inodes: {files} free");
         findings.push(Finding::new("no_inodes", Severity::Problem, what, "mailbag archive --older-than 7d"));
     }
 }
 
-fn bounds(patient: &Patient<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+fn bounds(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let (outboxes, inboxes) =
-        (directories(patient.room, layout::OUTBOXES)?.len(), directories(patient.room, layout::INBOXES)?.len());
-    // An inbox may have a second directory to watch, of what was handed out.
+        (directories(examined.room, layout::OUTBOXES)?.len(), directories(examined.room, layout::INBOXES)?.len());
+    // An inbox may have `taken/` as a second directory to watch.
     let wanted = PLACES + outboxes as u64 + 2 * inboxes as u64;
     if let Some(most) = machine::watches().filter(|most| *most < wanted) {
-        let what = format!("a router wants to watch {wanted} directories, and this user may watch {most}");
+        let what = format!("a router needs {wanted} directory watches, but the limit of this user is {most}");
         let cure = format!("sudo sysctl fs.inotify.max_user_watches={}", (wanted * 4).max(1 << 16));
         findings.push(Finding::new("few_watches", Severity::Warning, what, cure));
     }
     let waiting = count(inboxes, "agent");
     if let Some(most) = machine::watchers().filter(|most| *most < inboxes as u64 + 1) {
-        let what = format!("{waiting} that wait for mail need a watcher each, and this user may have {most}");
+        let what = format!("{waiting} need one watcher each to wait for mail, but the limit of this user is {most}");
         let cure = format!("sudo sysctl fs.inotify.max_user_instances={}", (inboxes as u64 * 4).max(512));
         findings.push(Finding::new("few_watchers", Severity::Warning, what, cure));
     }
     if let Some(most) = machine::open_files().filter(|most| *most < HELD) {
-        let what = format!("a process may hold {most} files open, and a router wants {HELD}");
+        let what = format!("a router needs {HELD} open files, but the limit of a process is {most}");
         findings.push(Finding::new("few_open_files", Severity::Warning, what, "ulimit -n 4096"));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The proof that a hook works: it is run once as the client runs it, with the input of a session's start.
+//! Tests a hook: runs it once as the client does, with the input of a session's start.
 
 use super::clients::{Job, Wanted};
 use crate::base::limits;
@@ -13,32 +13,32 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 use wait_timeout::ChildExt;
 
-/// Set for a hook that is only tried: it answers as ever, but binds no session and marks nothing as announced.
-pub const TRIED: &str = "MAILBAG_HOOK_TRIED";
+/// Environment variable that makes a hook answer without binding a session or announcing mail.
+pub const DRY_RUN: &str = "MAILBAG_HOOK_TRIED";
 
-/// What a client takes in a hook's answer, for all three alike.
+/// The fields that all three clients accept in a hook's answer.
 const FIELDS: [&str; 6] = ["continue", "decision", "hookSpecificOutput", "reason", "stopReason", "systemMessage"];
 
-/// How the hook did.
+/// The result of a hook's test.
 #[derive(Debug, Clone, Serialize)]
-pub struct Proof {
-    /// What was run, as a shell writes it.
+pub struct HookTest {
+    /// The shell command that was run.
     pub command: String,
-    /// Did it answer as the client wants?
+    /// Whether the client would accept the answer.
     pub ok: bool,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub millis: u64,
-    /// What it printed.
+    /// Its output.
     pub said: String,
-    /// What is wrong with it.
+    /// The failure.
     pub trouble: Option<String>,
 }
 
-/// Runs the hook in a directory, and judges what it does.
-pub(super) fn prove(client: Client, wanted: &Wanted, from: &Path) -> Proof {
+/// Runs the hook in a directory and checks its answer.
+pub(super) fn run(client: Client, wanted: &Wanted, from: &Path) -> HookTest {
     let started = Instant::now();
     let command = client.call(Job::Tell, wanted);
-    let ran = run(client, wanted, from);
+    let ran = call(client, wanted, from);
     let millis = started.elapsed().as_millis() as u64;
     let (said, trouble) = match ran {
         Ok(said) => {
@@ -47,10 +47,10 @@ pub(super) fn prove(client: Client, wanted: &Wanted, from: &Path) -> Proof {
         }
         Err(trouble) => (String::new(), Some(trouble)),
     };
-    Proof { command, ok: trouble.is_none(), millis, said, trouble }
+    HookTest { command, ok: trouble.is_none(), millis, said, trouble }
 }
 
-fn run(client: Client, wanted: &Wanted, from: &Path) -> Result<String, String> {
+fn call(client: Client, wanted: &Wanted, from: &Path) -> Result<String, String> {
     let input = json!({
         "session_id": "mailbag-install",
         "transcript_path": "",
@@ -59,41 +59,41 @@ fn run(client: Client, wanted: &Wanted, from: &Path) -> Result<String, String> {
         "source": "startup",
     });
     if machine::program(&wanted.program).is_none() {
-        // What is in the settings says nothing then.
-        return Err(format!("there is no program {}, or it can't be run", wanted.program));
+        // The command in the settings would silently succeed.
+        return Err(format!("the program {} does not exist or is not executable", wanted.program));
     }
-    let mut child = start(client, wanted, from).map_err(|e| format!("it doesn't start: {e}"))?;
+    let mut child = start(client, wanted, from).map_err(|e| format!("the hook does not start: {e}"))?;
     let said = listen(child.stdout.take());
     let complained = listen(child.stderr.take());
     if let Some(mut stdin) = child.stdin.take() {
-        // One that doesn't read its input may have answered all the same.
+        // A hook that does not read its input may still answer.
         let _ = stdin.write_all(input.to_string().as_bytes());
     }
-    let status = child.wait_timeout(limits::HOOK_TIME).map_err(|e| format!("it can't be waited for: {e}"))?;
+    let status = child.wait_timeout(limits::HOOK_TIME).map_err(|e| format!("waiting for the hook failed: {e}"))?;
     let Some(status) = status else {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(format!("it took longer than {} seconds", limits::HOOK_TIME.as_secs()));
+        return Err(format!("the hook took longer than {} seconds", limits::HOOK_TIME.as_secs()));
     };
     let heard = |from: Receiver<String>| from.recv_timeout(limits::HOOK_TIME).unwrap_or_default();
     let said = heard(said);
     if !status.success() {
         let complaint = heard(complained);
         let why = complaint.lines().next().map(|line| format!(": {line}")).unwrap_or_default();
-        return Err(format!("it ended with {status}{why}"));
+        return Err(format!("the hook failed with {status}{why}"));
     }
     Ok(said)
 }
 
 fn start(client: Client, wanted: &Wanted, from: &Path) -> std::io::Result<Child> {
     let mut command = Command::new("sh");
-    // As it stands in the settings it hides what is wrong with it.
+    // Without the guard of the settings, which hides failures.
     command.arg("-c").arg(client.call(Job::Tell, wanted));
-    command.current_dir(from).env(TRIED, "1");
+    command.current_dir(from).env(DRY_RUN, "1");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
-/// Reads a pipe to its end on a thread of its own, so that neither side waits for the other.
+/// Reads a pipe to its end in a thread, so that neither side blocks the other.
 fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (tell, heard) = mpsc::channel();
     std::thread::spawn(move || {
@@ -106,22 +106,22 @@ fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     heard
 }
 
-/// Is this an answer that the clients take?
+/// Checks that the clients accept an answer.
 fn accepts(event: &str, said: &str) -> Result<(), String> {
     if said.trim().is_empty() {
         return Ok(());
     }
-    let answer: Value = serde_json::from_str(said.trim()).map_err(|e| format!("it printed no JSON: {e}"))?;
-    let fields = answer.as_object().ok_or("it printed JSON that is no object")?;
+    let answer: Value = serde_json::from_str(said.trim()).map_err(|e| format!("the hook did not print JSON: {e}"))?;
+    let fields = answer.as_object().ok_or("the hook printed JSON that is not an object")?;
     if let Some(unknown) = fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-        return Err(format!("its answer has {unknown:?}, which clients don't know"));
+        return Err(format!("the hook's answer has the unknown field {unknown:?}"));
     }
     let Some(specific) = fields.get("hookSpecificOutput") else { return Ok(()) };
     if specific["hookEventName"] != event {
-        return Err(format!("its answer is for the event {}, not for {event}", specific["hookEventName"]));
+        return Err(format!("the hook's answer is for the event {}, not for {event}", specific["hookEventName"]));
     }
     match specific.get("additionalContext") {
         None | Some(Value::String(_)) => Ok(()),
-        Some(other) => Err(format!("what it adds is {other}, where a text belongs")),
+        Some(other) => Err(format!("additionalContext in the hook's answer is {other}, not a string")),
     }
 }

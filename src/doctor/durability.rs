@@ -1,11 +1,11 @@
-//! Whether the room is where it was made, and the file system keeps what `durability = "power"` promises.
+//! Durability: whether the room was copied, and whether the file system keeps the promise of `durability = "power"`.
 
-use super::{Finding, Patient, Severity, shell};
+use super::{Examined, Finding, Severity, shell};
 use crate::base::error::Result;
 use crate::disk::{Durability, Keeps, keeps};
 use crate::room::Room;
 
-/// Whether the room is a copy.
+/// Reports a room that is a copy.
 pub(super) fn copied(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     if let Some(copied) = room.copied()? {
         let cure = format!("mailbag init --adopt {}", shell(room.dir.path()));
@@ -14,9 +14,9 @@ pub(super) fn copied(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn look(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
-    let room = &patient.room.dir;
-    if patient.room.settings().is_ok_and(|settings| settings.durability != Durability::Power) {
+pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
+    let room = &examined.room.dir;
+    if examined.room.settings().is_ok_and(|settings| settings.durability != Durability::Power) {
         return;
     }
     let (code, severity, what) = match keeps(room) {
@@ -24,7 +24,7 @@ pub(super) fn look(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
         Keeps::Nothing => (
             "not_durable",
             Severity::Note,
-            "the room is on a file system in memory: a power cut or a restart loses it, although `durability` is \"power\"",
+            "the room is on an in-memory file system: a power cut or a restart deletes it, although `durability` is \"power\"",
         ),
         Keeps::NoJournal => (
             "not_durable",
@@ -35,7 +35,7 @@ pub(super) fn look(patient: &Patient<'_>, findings: &mut Vec<Finding>) {
         Keeps::Unknown => (
             "durability_unknown",
             Severity::Note,
-            "cannot tell whether this file system keeps mail through a power cut; ext4 with a journal, xfs and btrfs do",
+            "unknown whether this file system keeps mail through a power cut; ext4 with a journal, xfs and btrfs do",
         ),
     };
     findings.push(Finding::new(code, severity, what, format!("df -T {}", shell(room.path()))));

@@ -1,4 +1,4 @@
-//! What a client's hook sets off: the session's lease is renewed, its agent told of new mail, and what waits routed.
+//! Handles a hook event: renews the session's lease, announces new mail, and delivers pending mail.
 
 use super::briefing::{self, Briefing, Moment};
 use crate::base::error::{Doing, Result};
@@ -11,83 +11,82 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What happens in a session, as far as mail is concerned.
+/// An event of a client's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// The client's name for it.
     pub name: String,
-    /// What it is to us.
+    /// How we handle it.
     pub kind: Kind,
     /// The client's id of the session.
     pub session: Option<String>,
-    /// Where the session works.
+    /// The session's working directory.
     pub directory: Option<PathBuf>,
-    /// Does this session follow another one of the same process?
+    /// Whether this session follows another one in the same process.
     pub follows: bool,
 }
 
-/// What an event is to us.
+/// How an event is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A moment to tell of mail.
-    Tell(Moment),
-    /// A moment of the session at which nothing is told: what is said now would not reach the agent, or would hold it up
-    /// again.
-    Hear,
+    /// Announce mail.
+    Announce(Moment),
+    /// Renew the lease only: text would not reach the agent, or would stop it from stopping again.
+    Renew,
     /// The session ends.
     End,
-    /// Nothing: a sub-agent's.
-    Nothing,
+    /// Ignore it: an event of a sub-agent.
+    Ignore,
 }
 
-/// What to say to the session.
+/// The answer to an event.
 #[derive(Debug, Default)]
 pub struct Reply {
-    /// Who the session speaks for.
+    /// The session's agent.
     pub agent: Option<String>,
-    /// What is said, if anything.
+    /// The text for the agent, if any.
     pub text: Option<String>,
-    /// What keeps the session from its mail.
+    /// Why the session gets no mail.
     pub trouble: Option<String>,
     briefing: Option<Briefing>,
-    /// The agent that the session hears that it has lost.
+    /// The agent that the session has lost to another session.
     lost: Option<(String, Caller)>,
 }
 
-/// Works out what to say. Nothing is said yet: then [`Reply::said`] or [`Reply::unsaid`] has to be called.
-pub fn attend(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Reply {
-    let starts = matches!(event.kind, Kind::Tell(Moment::Start | Moment::Resume));
-    consider(room, client, event, named).unwrap_or_else(|e| {
-        // Said once, where the session begins: it can do something about it then, and needn't hear it with every tool.
-        let text = starts.then(|| format!("mailbag: no mail here: {}", sanitize::line(&e.to_string())));
+/// Builds the answer to an event. After printing it, call [`Reply::shown`] or [`Reply::not_shown`].
+pub fn handle(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Reply {
+    let starts = matches!(event.kind, Kind::Announce(Moment::Start | Moment::Resume));
+    answer(room, client, event, named).unwrap_or_else(|e| {
+        // Reported once, at the start of the session, not after every tool.
+        let text = starts.then(|| format!("mailbag: cannot check mail: {}", sanitize::line(&e.to_string())));
         Reply { text, trouble: Some(e.to_string()), ..Reply::default() }
     })
 }
 
-/// What a hook says that is only tried: that it finds the room and its agent. Nothing is bound, told or noted.
-pub fn tried(room: &Room, named: Option<&Who>) -> Result<String> {
+/// The answer of a hook during its test by `install`: the room and the agent were found. Changes nothing.
+pub fn dry_run(room: &Room, named: Option<&Who>) -> Result<String> {
     let registry = room.registry()?;
     let agent = named.map(|who| who.in_registry(&registry)).transpose()?;
-    let whom = agent.map_or_else(|| "whoever a session joins as".to_owned(), |agent| agent.id.to_string());
-    Ok(format!("mailbag: mail of {whom} in {}", room.dir.path().display()))
+    let whom = agent.map_or_else(|| "the agent that the session joins".to_owned(), |agent| agent.id.to_string());
+    Ok(format!("mailbag: found the room {}; announces mail for {whom}", room.dir.path().display()))
 }
 
-fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Result<Reply> {
+fn answer(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Result<Reply> {
     let caller = Caller::here(client, event.session.clone())?;
     match event.kind {
-        Kind::Nothing => Ok(Reply::default()),
-        Kind::Hear => {
+        Kind::Ignore => Ok(Reply::default()),
+        Kind::Renew => {
             let agent = bind(room, &caller, event, named)?.map(|lease| lease.agent);
             Ok(Reply { agent, ..Reply::default() })
         }
         Kind::End => sessions::end(room, &caller).map(|()| Reply::default()),
-        Kind::Tell(moment) => {
+        Kind::Announce(moment) => {
             let bound = bind(room, &caller, event, named);
             if let Ok(Some(lease)) = bound {
-                return tell(room, moment, lease);
+                return announce(room, moment, lease);
             }
             if let Some(loss) = sessions::loss(room, &caller)? {
-                return Ok(told_of(loss, caller));
+                return Ok(report_loss(loss, caller));
             }
             bound?;
             match moment {
@@ -98,22 +97,22 @@ fn consider(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Re
     }
 }
 
-/// Does a session begin with this event?
+/// Whether a session starts with this event.
 pub(super) fn begins(event: &Event) -> bool {
-    event.follows || matches!(event.kind, Kind::Tell(Moment::Start | Moment::Resume))
+    event.follows || matches!(event.kind, Kind::Announce(Moment::Start | Moment::Resume))
 }
 
-/// Binds the session in which an event happened to its agent, if it has one.
+/// Binds the event's session to its agent, if it has one.
 pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<Lease>> {
-    // A client runs one session at a time in a process. The tool server may have taken the agent before under the id of
-    // one that never began: that of a session that is taken up again is known late.
+    // A client process runs one session at a time. Its MCP server may have bound the agent earlier under a session id that
+    // was never used, because a resumed session's id is known late.
     let claim = if begins(event) { Claim::Successor } else { Claim::Free };
     let before = || if event.follows { sessions::before(room, caller) } else { Ok(None) };
     let ours = match sessions::agent_of(room, caller)? {
         None => before()?,
         lease => lease,
     };
-    // What the session itself has said counts before the name that its hooks were installed with.
+    // `mailbag join` takes precedence over the name that the hooks were installed with.
     let agent = match (ours, named) {
         (Some(lease), _) if lease.joined => Some(lease.agent),
         (_, Some(who)) => Some(who.in_registry(&room.registry()?)?.id.to_string()),
@@ -122,36 +121,37 @@ pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&W
     agent.map(|agent| sessions::bind(room, &agent, caller, claim, &event.name)).transpose()
 }
 
-fn tell(room: &Room, moment: Moment, lease: Lease) -> Result<Reply> {
+fn announce(room: &Room, moment: Moment, lease: Lease) -> Result<Reply> {
     let briefing = briefing::brief(room, &lease.agent, moment, lease.told)?;
     let text = briefing.as_ref().map(|briefing| briefing.text.clone());
     Ok(Reply { agent: Some(lease.agent), text, briefing, ..Reply::default() })
 }
 
-fn told_of(loss: Loss, caller: Caller) -> Reply {
-    let text = format!("mailbag: {loss}; {}", join_by(&caller).unwrap_or_default());
+fn report_loss(loss: Loss, caller: Caller) -> Reply {
+    let join = join_command(&caller).map(|join| format!("; run {join} to join as another agent")).unwrap_or_default();
+    let text = format!("mailbag: {loss}{join}");
     let text = Some(sanitize::line(&text).into_owned());
     Reply { text, trouble: Some(loss.to_string()), lost: Some((loss.agent, caller)), ..Reply::default() }
 }
 
-/// How a session says who it is.
-fn join_by(caller: &Caller) -> Option<String> {
+/// The command by which a session identifies itself.
+fn join_command(caller: &Caller) -> Option<String> {
     let session = caller.session.as_deref()?;
-    Some(format!("`mailbag join NAME --session {session} --client {}` gives it one", caller.client))
+    Some(format!("`mailbag join NAME --session {session} --client {}`", caller.client))
 }
 
 fn how_to_join(room: &Room, caller: &Caller) -> Reply {
-    let Some(how) = join_by(caller) else { return Reply::default() };
+    let Some(join) = join_command(caller) else { return Reply::default() };
     let text = format!(
-        "mailbag: this session has no name yet in {}; {how} (`mailbag agent list` shows them), and its mail.",
+        "mailbag: this session is unidentified in {}, so it gets no mail. Run {join}; `mailbag agent list` shows the names.",
         sanitize::line(&room.dir.path().to_string_lossy()),
     );
     Reply { text: Some(text), ..Reply::default() }
 }
 
 impl Reply {
-    /// It was said: the budget is charged, and what waits in outboxes is routed by a process of its own.
-    pub fn said(&self, room: &Room, client: &str, event: &Event) -> Result<()> {
+    /// Call after the answer was printed: charges the budget, and starts a process that delivers pending mail.
+    pub fn shown(&self, room: &Room, client: &str, event: &Event) -> Result<()> {
         if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {
             sessions::told(room, agent, briefing.told)?;
         }
@@ -165,16 +165,16 @@ impl Reply {
         Ok(())
     }
 
-    /// It could not be said: it will be told with the next event.
-    pub fn unsaid(&self, room: &Room) {
+    /// Call if the answer could not be printed: the next event announces the mail.
+    pub fn not_shown(&self, room: &Room) {
         if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {
             briefing.undo(room, agent);
         }
     }
 }
 
-// In a group of its own, so that a client that ends its hooks' group leaves it alone, and with none of its pipes: it would
-// wait for them to close.
+// The pass gets its own process group, so that a client that kills its hook's group does not kill the pass, and no pipes,
+// because the client would wait for them to close.
 fn begin_pass(room: &Room) -> Result<()> {
     let program = std::env::current_exe().doing("find", "this program")?;
     let mut pass = Command::new(&program);

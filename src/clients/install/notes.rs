@@ -1,0 +1,129 @@
+//! Diffs, and notes for the user.
+
+use super::clients::{Homes, Scope, Wanted};
+use super::{Asked, Hooks, status};
+use crate::base::error::Error;
+use crate::clients::kind::Client;
+use crate::room::{self, Room};
+use similar::TextDiff;
+use std::path::Path;
+
+/// The program's name.
+pub(super) const NAME: &str = "mailbag";
+
+/// A change as a unified diff.
+pub(super) fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
+    let name = path.display().to_string();
+    let side = |text: Option<&str>| text.map_or_else(|| "/dev/null".to_owned(), |_| name.clone());
+    let (old, new) = (side(before), side(after));
+    let changes = TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default());
+    changes.unified_diff().header(&old, &new).to_string()
+}
+
+/// The note for a section that another client still needs.
+pub(super) fn still_used(path: &Path, other: Client) -> String {
+    format!("{} keeps the mailbag section: {} still uses it", path.display(), other.name())
+}
+
+/// The note for a file that was edited since the installation.
+pub(super) fn kept(backup: &Path) -> String {
+    format!(
+        "the file was edited after the installation; the backup {} is kept, delete it when you like",
+        backup.display()
+    )
+}
+
+/// The note for an entry of the user's own.
+pub(super) fn theirs(path: &Path) -> String {
+    format!("{} already has a mailbag entry of your own; `install` and `uninstall` do not change it", path.display())
+}
+
+/// The notes after an installation.
+pub(super) fn on_install(
+    asked: &Asked<'_>,
+    homes: &Homes,
+    wanted: &Wanted,
+    room: Result<&Room, &Error>,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if wanted.program != NAME {
+        notes.push(format!(
+            "the PATH does not lead to this {NAME}, so the hooks call {}; add it to the PATH so that agents can run it in their shell",
+            wanted.program
+        ));
+    }
+    match room {
+        Err(e @ Error::Untrusted { .. }) => notes.push(e.to_string()),
+        Err(_) => notes
+            .push("there is no room here yet; create one with `mailbag init`. Until then the hooks do nothing".into()),
+        Ok(room) if room::find(None, asked.from).ok().as_deref() != Some(room.dir.path()) => notes.push(format!(
+            "this room cannot be found from this directory: start {} with MAILBAG_ROOM={}",
+            asked.client.name(),
+            room.dir.path().display()
+        )),
+        Ok(_) => {}
+    }
+    let other = if asked.scope == Scope::Project { Scope::User } else { Scope::Project };
+    if status(asked.client, other, homes).hooks != Hooks::Absent {
+        let flag = if other == Scope::User { "--user" } else { "--project" };
+        notes.push(format!(
+            "the hooks are also installed with {flag}, which is unnecessary; `mailbag uninstall {} {flag}` removes those",
+            asked.client.as_str()
+        ));
+    }
+    match asked.client {
+        Client::Claude => claude(asked.scope, &mut notes),
+        Client::Codex => {
+            codex(asked.scope, homes, room.ok(), &mut notes);
+            let agent = wanted.agent.as_deref().unwrap_or("AGENT");
+            notes.push(format!(
+                "to wake idle sessions, run `mailbag agent set {agent} --wake codex`, and keep a router running (`mailbag run`)"
+            ));
+        }
+        Client::Gemini => gemini(asked.scope, &mut notes),
+    }
+    notes
+}
+
+fn claude(scope: Scope, notes: &mut Vec<String>) {
+    if scope == Scope::Project {
+        notes.push("Claude Code asks once whether it may use the server in .mcp.json: choose yes (the highlighted answer is no). \
+        It reads .claude/settings.json only in the directory where it is started, so start it here".into());
+    }
+    notes.push("restart running sessions to apply the change".into());
+}
+
+fn codex(scope: Scope, homes: &Homes, room: Option<&Room>, notes: &mut Vec<String>) {
+    if scope == Scope::Project {
+        notes.push(
+            "Codex reads .codex/ only in a trusted project: start `codex` here once and trust the project".into(),
+        );
+    }
+    notes.push(
+        "Codex runs only trusted hooks and silently skips all others: start `codex`, enter `/hooks`, and trust them. Do so again \
+        after each change. `codex exec` does not ask"
+            .into(),
+    );
+    let outside = room.map(|room| room.dir.path()).filter(|path| !path.starts_with(&homes.project));
+    match outside {
+        Some(room) => notes.push(format!(
+            "the room is outside the project, where Codex's sandbox cannot write: add `writable_roots = [{:?}]` below \
+            `[sandbox_workspace_write]` in config.toml",
+            room.display().to_string()
+        )),
+        None if scope == Scope::User => notes.push(
+            "Codex's sandbox can write only below the directory where Codex is started; add a room elsewhere to \
+            `writable_roots` below `[sandbox_workspace_write]` in config.toml"
+                .into(),
+        ),
+        None => notes
+            .push("Codex's sandbox can write only below the directory where Codex is started, so start it here".into()),
+    }
+}
+
+fn gemini(scope: Scope, notes: &mut Vec<String>) {
+    if scope == Scope::Project {
+        notes.push("Gemini CLI runs a project's hooks only in a trusted folder: trust the folder when it asks".into());
+    }
+    notes.push("restart running sessions to apply the change".into());
+}
