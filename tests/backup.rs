@@ -212,5 +212,5 @@ fn a_copy_that_root_makes_belongs_to_the_owner_of_the_room() {
     let strange = world.path().join("strange");
     fs::create_dir(&strange).expect("a directory");
     chown(&strange, Some(65533), None).expect("root may");
-    assert!(world.fails(2, &["backup", "strange"]).contains("belongs to somebody else"));
+    assert!(world.fails(2, &["backup", "strange"]).contains("belongs to another user"));
 }

@@ -64,9 +64,9 @@ pub struct Progress {
 }
 
 /// Packs everything up to `bound`. The report covers what was done, also if an error occurred.
-pub fn archive(room: &Room, bound: Stamp, dry_run: bool, told: &mut dyn FnMut(Progress)) -> (Report, Result<()>) {
+pub fn archive(room: &Room, bound: Stamp, dry_run: bool, progress: &mut dyn FnMut(Progress)) -> (Report, Result<()>) {
     let report = Report { before: bound.to_string(), dry_run, ..Report::default() };
-    let mut run = Run { room, bound, archive: None, report, told, read: 0 };
+    let mut run = Run { room, bound, archive: None, report, progress, read: 0 };
     let done = note_failed_sync(&room.dir, run.run());
     (run.report, done)
 }
@@ -77,7 +77,7 @@ struct Run<'a> {
     /// None in a dry run.
     archive: Option<Archive>,
     report: Report,
-    told: &'a mut dyn FnMut(Progress),
+    progress: &'a mut dyn FnMut(Progress),
     read: u64,
 }
 
@@ -118,10 +118,10 @@ impl Run<'_> {
             Ok(path.to_str().is_some_and(|path| shared.contains(&(path.to_owned(), hex(digest)))))
         };
         archive::artifacts(&context, self.bound, &mut is_shared, &mut |artifact| {
-            let Run { archive, told, read, .. } = self;
+            let Run { archive, progress, read, .. } = self;
             let mut tell = |bytes| {
                 *read += bytes;
-                told(Progress { kind: CONTEXT, bytes: *read });
+                progress(Progress { kind: CONTEXT, bytes: *read });
             };
             let packed = match artifact {
                 Err(left) => Packed { left: vec![left], ..Packed::default() },
@@ -182,10 +182,10 @@ impl Run<'_> {
     }
 
     fn segment(&mut self, number: u32, first: &Record) -> Result<()> {
-        let Run { room, archive, told, read, .. } = self;
+        let Run { room, archive, progress, read, .. } = self;
         let mut tell = |bytes| {
             *read += bytes;
-            told(Progress { kind: layout::LOG, bytes: *read });
+            progress(Progress { kind: layout::LOG, bytes: *read });
         };
         let packed = match archive {
             Some(archive) => archive.segment(number, &first.stamp().month(), &mut tell)?,
@@ -212,10 +212,10 @@ impl Run<'_> {
         chunk.sort_by(|a, b| (&a.month, &a.agent, &a.name).cmp(&(&b.month, &b.agent, &b.name)));
         for month in chunk.chunk_by(|a, b| a.month == b.month) {
             let sources: Vec<&Source> = month.iter().collect();
-            let Run { room, archive, told, read, .. } = self;
+            let Run { room, archive, progress, read, .. } = self;
             let mut tell = |bytes| {
                 *read += bytes;
-                told(Progress { kind: kind.as_str(), bytes: *read });
+                progress(Progress { kind: kind.as_str(), bytes: *read });
             };
             let packed = match archive {
                 Some(archive) => archive.files(kind, &sources, &mut tell)?,

@@ -153,9 +153,9 @@ impl Run<'_> {
         let to = self.to.sub(&inbox)?;
         let elsewhere = [layout::taken(agent), layout::seen(agent), layout::expired(agent)];
         for entry in to.list()?.collect::<Result<Vec<_>>>()? {
-            let stands =
+            let is_elsewhere =
                 |directory: &PathBuf| self.to.stat(layout::below(directory, &entry.name)).is_ok_and(|m| m.is_some());
-            if entry.kind != FileType::Directory && elsewhere.iter().any(stands) {
+            if entry.kind != FileType::Directory && elsewhere.iter().any(is_elsewhere) {
                 to.remove(&entry.name)?;
             }
         }

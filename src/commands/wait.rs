@@ -159,12 +159,12 @@ pub fn deadline(timeout: Duration) -> Option<Instant> {
     Instant::now().checked_add(timeout)
 }
 
-fn listen(told: Arc<AtomicI32>, wake: impl Fn() + Send + 'static) -> Result<()> {
+fn listen(received: Arc<AtomicI32>, wake: impl Fn() + Send + 'static) -> Result<()> {
     let mut signals =
         signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;
     let listen = move || {
         for signal in signals.forever() {
-            if told.swap(signal, Ordering::Relaxed) != 0 {
+            if received.swap(signal, Ordering::Relaxed) != 0 {
                 // A second signal ends the process immediately.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }

@@ -1,4 +1,4 @@
-//! The reading side: answers questions from the log and the room's files, as data for every interface.
+//! The reading side: answers questions from the log and the room's files, as data for every face.
 //!
 //! In: a room and a question. Out: messages, threads, the timeline, the outcome of a message, the status of a room.
 //!

@@ -117,7 +117,7 @@ impl Collector {
         if matches!(&collector.name, Name::Known(thread) if thread == name) {
             collector.name = Name::Gathered(name.to_owned());
         }
-        collector.take_in(found);
+        collector.add_members(found);
         Ok(Some(collector))
     }
 
@@ -179,7 +179,7 @@ impl Collector {
             self.name = Name::Gathered(thread.clone());
         }
         let found = self.look(room, Wanted { thread, ids, answers }, &new)?;
-        self.take_in(found);
+        self.add_members(found);
         self.follow_up();
         Ok(!self.new.is_empty() || matches!(self.name, Name::Known(_)))
     }
@@ -215,7 +215,7 @@ impl Collector {
 
     /// Adds the found messages that belong to the thread. Repeats until a round adds nothing, because a message may come
     /// before the one that connects it.
-    fn take_in(&mut self, mut found: Vec<Placed>) {
+    fn add_members(&mut self, mut found: Vec<Placed>) {
         let mut known = usize::MAX;
         while self.members.len() != known {
             known = self.members.len();

@@ -179,7 +179,7 @@ impl<'a> Tracing<'a> {
                     self.answers.push(Answer { seq: record.seq, id, from, at: record.at });
                 }
             }
-            Event::Notice => self.hear(&record),
+            Event::Notice => self.add_notice(&record),
             _ => {}
         }
     }
@@ -201,7 +201,7 @@ impl<'a> Tracing<'a> {
         record.answers == Some(*seq) || (is_between && by_name())
     }
 
-    fn hear(&mut self, record: &Record) {
+    fn add_notice(&mut self, record: &Record) {
         let about = record.about.as_deref().and_then(|about| about.split_once(' '));
         let Some((what, seq)) = about else { return };
         if seq.parse() == Ok(self.meant.seq) && [EXPIRED, OVERDUE, OVERDUE_AT_LAST].contains(&what) {
@@ -240,8 +240,8 @@ impl<'a> Tracing<'a> {
         let later = self.steps.get(agent).map(Vec::as_slice).unwrap_or_default();
         statuses.extend(self.delivery(record, agent, state, !later.is_empty()));
         let next = later.iter().find_map(|step| step.at.as_deref());
-        let is_told = later.iter().any(|step| step.status == Status::Announced);
-        statuses.extend(self.marker(record, agent).filter(|_| !is_told));
+        let is_recorded = later.iter().any(|step| step.status == Status::Announced);
+        statuses.extend(self.marker(record, agent).filter(|_| !is_recorded));
         in_order(&mut statuses, next);
         let step = |step: &Step| Step {
             status: step.status,
@@ -256,14 +256,14 @@ impl<'a> Tracing<'a> {
     }
 
     /// A committed copy that is no longer staged was delivered.
-    fn delivery(&self, record: &Record, agent: &str, state: &State, went_on: bool) -> Option<Step> {
+    fn delivery(&self, record: &Record, agent: &str, state: &State, has_receipts: bool) -> Option<Step> {
         let open = state.open.get(&record.seq);
         let staged = open.and_then(|open| open.deliveries().find(|delivery| &*delivery.agent == agent));
-        let waits = match staged {
+        let is_staged = match staged {
             Some(delivery) => self.look(layout::STAGE, &delivery.staged).is_some(),
             None => false,
         };
-        if waits && !went_on {
+        if is_staged && !has_receipts {
             return None;
         }
         let came = self.look(layout::inbox(agent), &self.file_name(record)).map(|meta| (meta.changed / 1000) as i64);

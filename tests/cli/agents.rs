@@ -38,7 +38,7 @@ fn fields_are_changed_taken_away_and_what_is_unknown_is_kept() {
     let alice = world.json(&["agent", "show", "alice"]);
     assert_eq!((alice["role"].as_str(), alice["colour"].as_str()), (Some("writer"), Some("green")));
     assert_eq!((alice["topics"].as_array(), alice["status"].as_str()), (None, Some("busy")));
-    assert!(world.fails(2, &["agent", "set", "alice"]).contains("nothing was given"));
+    assert!(world.fails(2, &["agent", "set", "alice"]).contains("no field to change"));
     assert!(world.fails(3, &["agent", "set", "alcie", "--role", "x"]).contains("did you mean alice?"));
 }
 

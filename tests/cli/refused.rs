@@ -123,8 +123,8 @@ fn odd_things_in_rejected_are_told_apart() {
     assert_eq!(names.len(), 4);
     assert!(world.json(&["rejected", "show", "x.error.json"])["text"] == "[]");
     assert!(world.ok(&["rejected", "show", "d.json"]).contains("cannot show the file"));
-    assert!(world.fails(3, &["rejected", "retry", "taken.json"]).contains("was taken away"));
-    assert!(world.ok(&["rejected", "show", "900"]).contains("explanation can't be read"));
+    assert!(world.fails(3, &["rejected", "retry", "taken.json"]).contains("was removed"));
+    assert!(world.ok(&["rejected", "show", "900"]).contains("cannot read its explanation"));
     assert_eq!(world.ok(&["rejected", "drop", "--all", "--yes"]).trim(), "removed 4 rejected files");
     assert_eq!((world.names("rejected/alice"), world.room("rejected/alice/notes.txt").exists()), (Vec::new(), true));
 }

@@ -75,8 +75,8 @@ fn what_is_no_regular_file_is_refused() {
     };
     share("link", 2, "symbolic link");
     share("folder", 2, "directory");
-    share("folder/..", 2, "no file");
-    share("/dev/null", 2, "no regular file");
+    share("folder/..", 2, "not a file");
+    share("/dev/null", 2, "not a regular file");
     share("none.md", 3, "no file");
     share("none/none.md", 3, "no file");
     for category in ["../up", "a/b", ".hidden", ""] {

@@ -43,7 +43,7 @@ fn hooks_that_the_client_leaves_out_are_told() {
     let world = project();
     install(&world, "codex");
     let found = finding(&examined(&world), "hooks_not_trusted");
-    says(&found, "warning", &["Codex leaves our hooks out", "/hooks"]);
+    says(&found, "warning", &["Codex silently skips our hooks", "/hooks"]);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_a_hook_complained_of_is_told() {
     let input = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"}).to_string();
     world.pipe(&["hook", "claude", "--as", "alise"], input).ok(&["hook"]);
     let found = finding(&examined(&world), "hook_complained");
-    says(&found, "warning", &["SessionStart of Claude Code complained", "no agent is called \"alise\""]);
+    says(&found, "warning", &["the Claude Code hook SessionStart failed", "no agent is called \"alise\""]);
 }
 
 #[test]
@@ -64,7 +64,11 @@ fn hooks_that_call_a_program_that_is_gone_are_a_problem() {
     let program = assert_cmd::cargo::cargo_bin!("mailbag").to_string_lossy().into_owned();
     assert!(text.contains(&program), "{text}");
     std::fs::write(&settings, text.replace(&program, "/gone/mailbag")).expect("settings");
-    says(&finding(&examined(&world), "hook_without_program"), "problem", &["Gemini CLI calls /gone/mailbag"]);
+    says(
+        &finding(&examined(&world), "hook_without_program"),
+        "problem",
+        &["the hooks of Gemini CLI call /gone/mailbag"],
+    );
 }
 
 #[test]
@@ -72,5 +76,5 @@ fn an_agent_that_could_not_be_woken_is_told() {
     let world = project();
     let trouble = json!({"client": "wake", "event": "alice", "at": "2026-01-05T10:00:00Z", "trouble": "bell: no bell"});
     world.write("sessions/fired/wake.alice.json", trouble.to_string());
-    says(&finding(&examined(&world), "waking_failed"), "warning", &["alice could not be woken", "bell: no bell"]);
+    says(&finding(&examined(&world), "waking_failed"), "warning", &["waking alice failed", "bell: no bell"]);
 }

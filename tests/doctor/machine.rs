@@ -24,9 +24,9 @@ fn too_few_watches_and_watchers_are_told_with_the_command_that_allows_more() {
         command.env("MAILBAG_TEST_PROC", bounds(&world, 4, 1));
         command
     });
-    let words = ["may watch 4", "sudo sysctl fs.inotify.max_user_watches="];
+    let words = ["the limit of this user is 4", "sudo sysctl fs.inotify.max_user_watches="];
     says(&finding(&report, "few_watches"), "warning", &words);
-    let words = ["may have 1", "sudo sysctl fs.inotify.max_user_instances="];
+    let words = ["the limit of this user is 1", "sudo sysctl fs.inotify.max_user_instances="];
     says(&finding(&report, "few_watchers"), "warning", &words);
 }
 
@@ -78,7 +78,7 @@ fn a_disk_that_is_nearly_full_is_told() {
                   \"$mailbag\" -q init > /dev/null && exec \"$mailbag\" doctor --json";
     let Some(report) = mounted(&world, script) else { return };
     says(&finding(&report, "disk_full"), "problem", &["0 MiB", "mailbag archive"]);
-    says(&finding(&report, "no_inodes"), "problem", &["more files", "mailbag archive"]);
+    says(&finding(&report, "no_inodes"), "problem", &["inodes", "mailbag archive"]);
 }
 
 #[cfg(target_os = "linux")]
@@ -102,7 +102,7 @@ fn a_room_in_memory_is_told_that_it_is_not_durable() {
         )
     };
     let Some(report) = mounted(&world, &script("")) else { return };
-    says(&finding(&report, "not_durable"), "note", &["in memory", "df -T "]);
+    says(&finding(&report, "not_durable"), "note", &["in-memory", "df -T "]);
     let world = World::empty();
     let Some(report) = mounted(&world, &script("durability = \"process\"")) else { return };
     assert!(!report.to_string().contains("not_durable"), "{report:#}");
@@ -113,7 +113,7 @@ fn a_file_system_that_does_not_tell_is_a_note() {
     let world = World::new();
     let mut command = world.program(&["doctor", "--json"]);
     command.env("MAILBAG_TEST_KEEPS", "unknown");
-    says(&finding(&report(command), "durability_unknown"), "note", &["cannot tell", "df -T "]);
+    says(&finding(&report(command), "durability_unknown"), "note", &["unknown whether", "df -T "]);
 }
 
 /// Formats a file in these ways, mounts it, and looks what `doctor` says of a room there.

@@ -20,7 +20,7 @@ fn a_conversation_that_lacks_messages_is_made_again() {
     let path = world.room("channels/main/messages.ndjson");
     let whole = fs::read(&path).expect("the conversation");
     fs::remove_file(&path).expect("it is there");
-    says(&finding(&examined(&world, &[]), "conversation_behind"), "warning", &["channels/main", "up to 0"]);
+    says(&finding(&examined(&world, &[]), "conversation_behind"), "warning", &["channels/main", "ends at message 0"]);
     let cut = whole.iter().position(|&byte| byte == b'\n').expect("two lines") + 1;
     fs::write(&path, &whole[..cut]).expect("half of it");
     let found = finding(&examined(&world, &[]), "conversation_behind");
@@ -37,7 +37,7 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
     let mut text = fs::read_to_string(&path).expect("the log");
     text.push_str("{\"seq\":99,");
     fs::write(&path, &text).expect("the log");
-    says(&finding(&examined(&world, &[]), "log_unfinished"), "warning", &["not whole"]);
+    says(&finding(&examined(&world, &[]), "log_unfinished"), "warning", &["incomplete"]);
     let report = examined(&world, &["--fix"]);
     assert_eq!(report["fixed"][0]["code"], "log_unfinished");
     // What was cut off is kept, and said.
@@ -70,7 +70,7 @@ fn what_it_mended_is_told_in_words() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let text = world.ok(&["doctor", "--fix"]);
-    assert!(text.contains("fixed: 1 file in outboxes") && text.contains("no problems with"), "{text}");
+    assert!(text.contains("fixed: 1 file pending in outboxes") && text.contains("no problems with"), "{text}");
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn a_directory_that_its_owner_may_not_write_is_told_with_the_command_that_mends_
     }
     let found = finding(&report(assert_cmd::Command::from_std(command)), "unwritable_directory");
     match am_root {
-        true => says(&found, "warning", &["of user 0", "sudo -u '#0' mailbag --room "]),
+        true => says(&found, "warning", &["user 0 must run the router", "sudo -u '#0' mailbag --room "]),
         false => {
             says(&found, "problem", &["spool/stage", "chmod u+rwx "]);
             paste(&world, &found);

@@ -61,7 +61,7 @@ fn refused_mail_is_counted_with_the_command_that_lists_it() {
     world.drop_file("alice", "x.json", r#"{"to": "bbo", "body": "x"}"#);
     world.ok(&["run", "--once"]);
     let found = finding(&examined(&world, &[]), "rejected");
-    says(&found, "warning", &["1 message of alice refused", "bbo", "mailbag rejected list --agent alice"]);
+    says(&found, "warning", &["1 message of alice rejected", "bbo", "mailbag rejected list --agent alice"]);
     paste(&world, &found);
 }
 

@@ -34,7 +34,7 @@ fn two_processes_that_are_started_as_one_agent_are_told() {
     let second = Session::of(&world, "bob");
     world.wait("both have begun", is_told);
     let found = finding(&examined(&world, &[]), "two_sessions");
-    says(&found, "warning", &["2 sessions work as bob at once", "ps -o pid,lstart,cmd -p "]);
+    says(&found, "warning", &["2 sessions act as bob at the same time", "ps -o pid,lstart,cmd -p "]);
     drop(second);
     world.wait("the second has ended", || !is_told());
 }

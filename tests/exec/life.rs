@@ -105,9 +105,9 @@ fn it_ends_as_the_command_does_and_says_how() {
         (
             127,
             vec!["no-such-program"],
-            "blocked: can't run \"no-such-program\": No such file or directory (os error 2)",
+            "blocked: cannot run \"no-such-program\": No such file or directory (os error 2)",
         ),
-        (126, vec!["./plain"], "blocked: can't run \"plain\": Permission denied (os error 13)"),
+        (126, vec!["./plain"], "blocked: cannot run \"plain\": Permission denied (os error 13)"),
     ] {
         let ran = world.run(&[&["exec", "--id", "alice", "--"], words.as_slice()].concat());
         assert_eq!(ran.code, code, "{words:?}: {ran:?}");
@@ -148,7 +148,7 @@ fn a_second_one_is_refused_with_who_holds_the_agent() {
     first.ends(&world, 0);
     let program = env!("CARGO_BIN_EXE_mailbag");
     let complaint = again(&[program, "exec", "--id", "alice", "--", "touch", "ran"]).fails(75, &["one inside"]);
-    assert!(complaint.contains("inside of which"), "{complaint}");
+    assert!(complaint.contains("the surrounding session"), "{complaint}");
     assert!(!world.path().join("ran").exists());
     assert_eq!(again(&["echo", "now"]).ok(&["the next"]), "now\n");
 }

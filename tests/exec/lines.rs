@@ -80,10 +80,12 @@ fn a_line_that_is_wrong_goes_on_untouched_with_a_warning() {
     let text = lines.join("\n");
     let (out, err) = print(&world, &text);
     assert_eq!(out, text);
-    for why in ["not a number from 0 to 1", "it has no message", "nowhere.md", "category", "no list of texts"] {
+    for why in
+        ["not a number from 0 to 1", "the field message is missing", "nowhere.md", "category", "not a list of strings"]
+    {
         assert!(err.contains(why), "{why}: {err}");
     }
-    assert_eq!(err.matches("is not taken").count(), 5, "{err}");
+    assert_eq!(err.matches("invalid line in the output").count(), 5, "{err}");
     assert_eq!(words(&world, "alice"), ["status: started cat", "completed: ended with exit status 0"]);
 }
 
@@ -142,6 +144,6 @@ fn what_does_not_fit_into_a_message_goes_on_as_it_is() {
     assert!(line.len() < 4096, "by itself it is no longer than a message");
     let (out, err) = print(&world, &line);
     assert_eq!(out, line);
-    assert!(err.contains("is not taken") && err.contains("4096"), "{err}");
+    assert!(err.contains("invalid line in the output") && err.contains("4096"), "{err}");
     assert_eq!(words(&world, "alice"), ["status: started cat", "completed: ended with exit status 0"]);
 }

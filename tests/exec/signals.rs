@@ -60,7 +60,7 @@ fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
     command.ends(&world, 143);
     assert!(!world.path().join("begun").exists());
     let last = words(&world, "alice").pop().unwrap_or_default();
-    assert_eq!(last, "blocked: ended by SIGTERM before it began");
+    assert_eq!(last, "blocked: ended by SIGTERM before it started");
     assert_eq!(world.json(&["agent", "show", "alice"])["status"], "offline");
 }
 
@@ -110,7 +110,7 @@ fn an_interrupt_that_is_ignored_ends_neither_the_command_nor_a_wait_and_sigterm_
     carol.signal(Signal::TERM);
     carol.ends(&world, 143);
     let last = words(&world, "carol").pop().unwrap_or_default();
-    assert_eq!(last, "blocked: ended by SIGTERM before it began");
+    assert_eq!(last, "blocked: ended by SIGTERM before it started");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_helper_is_written_to_a_file_or_printed() {
         // An older one is replaced, and nothing else is.
         world.ok(&["helper", language, "-o", name]);
         fs::write(world.path().join(name), "mine\n").expect("a file");
-        assert!(world.fails(2, &["helper", language, "-o", name]).contains("no helper"));
+        assert!(world.fails(2, &["helper", language, "-o", name]).contains("not a helper"));
         assert_eq!(fs::read_to_string(world.path().join(name)).expect("a file"), "mine\n");
     }
     assert!(world.fails(2, &["helper", "cobol"]).contains("typescript"));

@@ -34,7 +34,7 @@ fn an_argument_is_never_run() {
             let Some(output) = run(&town, shell, &["-c", &script]) else { break };
             assert!(!town.path().join("run").exists(), "{shell} ran {seconds:?}");
             let said = text(&output.stderr);
-            let refused = said.contains("no number of seconds") && text(&output.stdout).contains("ended 2");
+            let refused = said.contains("is not a number of seconds") && text(&output.stdout).contains("ended 2");
             assert!(refused, "{shell} {seconds:?}: {said}");
             assert_eq!(town.names("outbox/alice").len(), 0, "{shell} {seconds:?}: nothing is sent first");
         }

@@ -162,7 +162,7 @@ fn input_that_is_none_is_a_warning_and_never_a_failure() {
     for input in ["", "{", "[]", "{\"hook_event_name\": 7}", "\u{0}"] {
         let output = run(&world, &["claude"], Some("alice"), input);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{input:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("no hook's input"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("invalid hook input"), "{output:?}");
     }
     for args in [&["emacs"][..], &["claude", "--no-such-option"], &[]] {
         assert_eq!(run(&world, args, None, "{}").status.code(), Some(0), "{args:?}");

@@ -54,7 +54,7 @@ fn a_file_outside_of_the_repository_that_output_names_stays_where_it_is() {
         [&*secret.to_string_lossy(), "notes.md", "docs/id_ed25519", &climbing, ".git/config", &room.to_string_lossy()]
     {
         let ran = offer(&town, path);
-        assert!(ran.code == 0 && ran.err.contains("outside of the repository"), "{path}: {ran:?}");
+        assert!(ran.code == 0 && ran.err.contains("outside the repository"), "{path}: {ran:?}");
     }
     assert!(leaked(&town).is_empty() && announced(&town).is_empty(), "{:?}", leaked(&town));
     assert_eq!(mode(&secret), 0o600);
@@ -108,7 +108,7 @@ fn a_home_directory_with_a_room_in_it_is_no_repository() {
     let ran = town.run_with(&["exec", "--id", "carol", "--", "printf", "%s\\n", &line], |command| {
         command.env("HOME", town.path());
     });
-    assert!(ran.err.contains("outside of the repository"), "{ran:?}");
+    assert!(ran.err.contains("outside the repository"), "{ran:?}");
     assert!(leaked(&town).is_empty());
 }
 

@@ -35,7 +35,7 @@ fn the_place_of_the_mistake_and_its_kind_are_named() {
         ("wrong/gemini-foreign-server.json", &["another MCP server called \"mailbag\""]),
         ("wrong/codex-foreign-server.toml", &["another MCP server called \"mailbag\""]),
         ("wrong/codex-servers-text.toml", &["\"mcp_servers\""]),
-        ("wrong/gemini-only-a-comment.json", &["nothing but comments"]),
+        ("wrong/gemini-only-a-comment.json", &["only comments"]),
     ] {
         let said = Desk::with(fixture).fails(1, &["install", client(fixture)]);
         for word in words {
@@ -123,7 +123,7 @@ fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
     let outside = tempfile::tempdir().expect("a directory");
     for target in [outside.path().join("new"), "no/../../../new".into()] {
         std::os::unix::fs::symlink(&target, desk.path("AGENTS.md")).expect("a link");
-        assert!(desk.fails(1, &["install", "codex"]).contains("leads out of the project"), "{}", target.display());
+        assert!(desk.fails(1, &["install", "codex"]).contains("is a link out of the project"), "{}", target.display());
         assert!(!target.exists());
         fs::remove_file(desk.path("AGENTS.md")).expect("a link");
     }
@@ -154,5 +154,5 @@ fn the_command_line_says_what_it_needs() {
     assert!(desk.world.fails(2, &["install"]).contains("CLIENT"));
     assert!(desk.world.fails(2, &["install", "claude", "--user", "--project"]).contains("cannot be used"));
     assert!(desk.world.fails(2, &["install", "cursor"]).contains("possible values: claude, codex, gemini"));
-    assert!(desk.world.fails(2, &["install", "claude", "--command", "elsewhere"]).contains("end in /mailbag"));
+    assert!(desk.world.fails(2, &["install", "claude", "--command", "elsewhere"]).contains("ends in /mailbag"));
 }

@@ -109,7 +109,7 @@ fn it_stays_as_long_as_another_client_needs_it() {
         desk.ok(&["install", client]);
     }
     let left = desk.json(&["uninstall", "claude"]);
-    assert!(left["notes"][0].as_str().expect("a note").contains("keeps its section"), "{left}");
+    assert!(left["notes"][0].as_str().expect("a note").contains("keeps the mailbag section"), "{left}");
     assert!(!desk.is_there("CLAUDE.md") && desk.text("AGENTS.md").contains(BEGIN));
     desk.ok(&["uninstall", "gemini"]);
     assert!(desk.is_there("AGENTS.md"));

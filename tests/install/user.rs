@@ -87,7 +87,7 @@ fn what_the_person_has_to_do_is_said() {
         notes(&["install", "claude", "--user", "--dry-run"])
             .contains("the hooks are also installed with --project, which is unnecessary")
     );
-    assert!(notes(&["install", "gemini", "--dry-run"]).contains("a folder that you trust"));
+    assert!(notes(&["install", "gemini", "--dry-run"]).contains("a trusted folder"));
     let room = desk.path("far");
     desk.world.ok(&["init", room.to_str().expect("a plain path")]);
     let far = notes(&["install", "codex", "--dry-run", "--room", room.to_str().expect("a plain path")]);

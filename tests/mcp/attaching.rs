@@ -23,7 +23,7 @@ fn a_model_can_attach_files_of_the_repository_and_no_others() {
             client.fails("send_message", wanted),
             client.fails("reply_message", json!({"id": id, "body": "see", "attach": [path]})),
         ] {
-            assert!(said.contains("outside of the repository"), "{path}: {said}");
+            assert!(said.contains("outside the repository"), "{path}: {said}");
         }
     }
     assert_eq!(world.inbox("bob").len(), 0, "nothing else was sent");

@@ -161,6 +161,6 @@ fn a_router_in_a_trusted_room_starts_only_what_its_person_agreed_to() {
     // The owner of the room names another program.
     town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": bell("another trap")})]);
     let town = town.run();
-    town.wait("the router says why it starts nothing", || town.words().contains("nobody agreed"));
+    town.wait("the router says why it starts nothing", || town.words().contains("the user has not agreed"));
     assert_eq!(rung(&town), [""; 0]);
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let asker = mailbox(&room, &room.registry()?, &who.name, Some(who.source)).unwrap_or_else(|_| who.name.clone());
     let draft = draft(args)?;
     let mut question = ask::ask(&room, &who, &asker, draft)?;
-    cx.out.did(question.sent.written(), "don't ask again; `mailbag wait` shows the answer");
+    cx.out.did(question.sent.written(), "do not ask again; `mailbag wait` shows the answer");
     // Whoever ends this early knows what was asked.
     cx.out.note(&format!("asked {}: {}", question.asked().join(", "), question.sent.id));
     let mut waiter = Waiter::new(&room, &asker)?;

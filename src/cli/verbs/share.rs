@@ -49,7 +49,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let Args { file, category, to, note, media_type, .. } = args;
     let (artifact, sent) = share(&room, &who, Request { file, category, to, note, media_type })?;
-    cx.out.did(format!("{} is shared, and {}", artifact.file.display(), sent.written()), "don't share it again");
+    cx.out.did(format!("{} is shared, and {}", artifact.file.display(), sent.written()), "do not share it again");
     if artifact.renamed {
         cx.out.note(&format!("another file has this name; the copy is {}", artifact.path));
     } else if artifact.already {

@@ -6,15 +6,15 @@
     for mail in mailbag.inbox():            # oldest first
         mailbag.reply(mail, "8080")         # marked as read once the loop asks for the next one
 
-Written by `mailbag helper python`. It reads and writes files only; what is sent is carried by a router (`mailbag run`)
-or by any `mailbag` command that somebody runs. `route()` runs one.
+Written by `mailbag helper python`. It only reads and writes files. A router (`mailbag run`) or any other `mailbag` command
+delivers the messages; `route()` runs such a command.
 
-A message is marked as read, which moves it to `seen/`, when the loop over `inbox()` asks for the next one, or before
-that by `mail.done()`. A loop that is left by an exception or by `break` leaves the message that it was at unread.
+A message is marked as read (moved to `seen/`) when the loop over `inbox()` asks for the next one, or earlier by
+`mail.done()`. If an exception or `break` ends the loop, the current message stays unread.
 
-Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, else `.mailbag` here or above; MAILBAG_AGENT or MAOS_AGENT_ID
-is who you are; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID goes into the metadata of what you send, as `session_id`;
-MAOS_SHARED_CONTEXT is the directory of shared files, else what the room's settings say.
+Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, by default `.mailbag` in this directory or a parent;
+MAILBAG_AGENT or MAOS_AGENT_ID is your agent id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID is added to the metadata of
+your messages as `session_id`; MAOS_SHARED_CONTEXT is the directory of shared files, by default that of the room's settings.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _log = logging.getLogger("mailbag")
 _warned: Set[str] = set()
 
 
-# Beyond ASCII, punctuation, signs and emoji: what may stand beside a mention. Everything else counts as a letter.
+# Non-ASCII punctuation, symbols and emoji, which may be next to a mention. All other characters count as letters.
 _SIGNS = (
     "80-A9 AB-B4 B6-B9 BB-BF D7 F7 37E 387 55A-55F 589-58A 5BE 5C0 5C3 5F3-5F4 60C-60D 61B-61F 66A-66D 6D4 "
     "964-965 E4F E5A-E5B 104A-104F 1360-1368 17D4-17DA 1800-180E 2000-2BFF 2E00-2E7F 3000-3004 3008-3020 "
@@ -59,24 +59,24 @@ _BLANKS = " \t\r\n"
 
 
 class MailbagError(Exception):
-    """Something is wrong with the room, with who you are or with what was given; the text says what to do."""
+    """The room, your identity or an argument is invalid. The text says what to do."""
 
 
 class Timeout(MailbagError, TimeoutError):
-    """What was waited for did not come in time."""
+    """The timeout expired."""
 
 
 class Refused(MailbagError):
-    """The router refused a message. `problems` has what is wrong with it, `mail` is what the router wrote."""
+    """The router rejected a message. `problems` lists the problems, `mail` is the router's message."""
 
     def __init__(self, mail: Mail) -> None:
-        super().__init__(mail.body or "the message was refused")
+        super().__init__(mail.body or "the message was rejected")
         self.mail = mail
         self.problems = mail.problems
 
 
 class Mail(Dict[str, Any]):
-    """A delivered message: a dict of its fields, and the file it stands in."""
+    """A delivered message: a dict of its fields, and its file."""
 
     def __init__(self, fields: Mapping[str, Any], path: Path) -> None:
         super().__init__(fields)
@@ -100,23 +100,23 @@ class Mail(Dict[str, Any]):
 
     @property
     def reference(self) -> str:
-        """How other messages name this one."""
+        """The reference to this message in other messages."""
         return f"{self.sender}/{self.id}"
 
     @property
     def is_refusal(self) -> bool:
-        """Does the router say here that it refused something of yours?"""
+        """Whether the router rejected one of your messages with this one."""
         return self.sender == "mailbag" and self.type == "error"
 
     @property
     def problems(self) -> List[Dict[str, Any]]:
-        """What was wrong with what was refused: `code`, `where`, `what`, `fix`."""
+        """The problems of the rejected message: `code`, `where`, `what`, `fix`."""
         metadata = self.get("metadata")
         problems = metadata.get("problems") if isinstance(metadata, dict) else None
         return [problem for problem in problems if isinstance(problem, dict)] if isinstance(problems, list) else []
 
     def done(self) -> bool:
-        """Marks it as read: moves it to `seen/`. False if it is not in the inbox any more."""
+        """Marks the message as read: moves it to `seen/`. False if it is no longer in the inbox."""
         seen = self.path.parent / "seen"
         seen.mkdir(exist_ok=True)
         try:
@@ -144,7 +144,7 @@ Recipients = Union[str, Sequence[str], None]
 
 
 class Mailbag:
-    """One agent in one room. Without arguments, both are what the environment says."""
+    """One agent in one room, by default those of the environment."""
 
     def __init__(self, room: Union[str, Path, None] = None, agent: Optional[str] = None) -> None:
         self.room = _room(room)
@@ -153,9 +153,9 @@ class Mailbag:
         self.session = os.environ.get("MAOS_SESSION_ID") or None
 
     def send(self, to: Recipients, body: Optional[str] = None, *, type: str = "message", **fields: Any) -> str:
-        """Writes a message and gives its id. `fields` are those of the protocol: subject, priority, thread_id, refs,
-        requires_response, attachments, metadata, … Those that are None are left out. Once it has returned, a power cut
-        doesn't lose it. What the router refuses comes back into the inbox, see `Mail.is_refusal`."""
+        """Sends a message and returns its id. `fields` are fields of the protocol: subject, priority, thread_id, refs,
+        requires_response, attachments, metadata, … None omits a field. The message is on disk when this returns. If the
+        router rejects it, you get a message, see `Mail.is_refusal`."""
         id = fields.pop("id", None) or str(uuid.uuid4())
         recipients = to if to is None or isinstance(to, str) else list(to)
         message = {"id": id, "from": self.agent, "to": recipients, "type": type, "body": body, **fields}
@@ -166,12 +166,12 @@ class Mailbag:
         try:
             text = json.dumps(message, ensure_ascii=False, allow_nan=False, indent=2).encode("utf-8")
         except (TypeError, ValueError, RecursionError) as e:
-            raise MailbagError(f"this message can't be written as JSON in UTF-8: {e}") from e
+            raise MailbagError(f"cannot write this message as JSON in UTF-8: {e}") from e
         self.drop(text + b"\n")
         return str(id)
 
     def drop(self, content: Union[str, bytes]) -> Path:
-        """Puts a message file into the outbox as it is, and gives its path."""
+        """Writes a message file to the outbox unchanged and returns its path."""
         data = content.encode("utf-8") if isinstance(content, str) else content
         outbox = self.room / "outbox" / self.agent
         outbox.mkdir(exist_ok=True)
@@ -181,7 +181,7 @@ class Mailbag:
         return path
 
     def inbox(self) -> Iterator[Mail]:
-        """What is unread now, oldest first. Each is marked as read when the loop asks for the next one."""
+        """The unread messages, oldest first. Each is marked as read when the loop asks for the next one."""
         for mail in self._unread():
             yield mail
             mail.done()
@@ -196,16 +196,16 @@ class Mailbag:
         where: Optional[Callable[[Mail], bool]] = None,
         program: bool = False,
     ) -> Mail:
-        """The oldest unread mail that fits, as soon as there is one; it stays unread until `done()`. After `timeout`
-        seconds `Timeout` is raised; None waits for ever. It looks every 150 ms, or has `mailbag wait` do it, which also
-        routes meanwhile, if `program` is true."""
+        """Waits for the oldest unread matching message and returns it. It stays unread until `done()`. Raises `Timeout`
+        after `timeout` seconds; None waits forever. Polls every 150 ms. With `program`, runs `mailbag wait` instead, which
+        also delivers pending mail."""
 
         def fits(mail: Mail) -> bool:
             asked = ((sender, mail.sender), (type, mail.type), (thread_id, mail.get("thread_id")))
             return all(want is None or want == got for want, got in asked) and (where is None or where(mail))
 
         if program and where is not None:
-            raise MailbagError("`where` is a function, which `mailbag wait` can't ask; leave out `program`")
+            raise MailbagError("cannot use `where` with `program`: `mailbag wait` cannot call a function; omit `program`")
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             for mail in self._unread():
@@ -213,7 +213,7 @@ class Mailbag:
                     return mail
             left = None if until is None else until - time.monotonic()
             if left is not None and left <= 0:
-                raise Timeout(f"no such mail came to {self.agent} within {timeout:g} s")
+                raise Timeout(f"no matching message for {self.agent} within {timeout:g} s")
             if program:
                 filters = {"--from": sender, "--type": type, "--thread": thread_id}
                 words = [word for name, value in filters.items() if value is not None for word in (name, value)]
@@ -223,9 +223,9 @@ class Mailbag:
                 time.sleep(POLL_SECONDS if left is None else min(POLL_SECONDS, left))
 
     def reply(self, mail: Mail, body: Optional[str] = None, **fields: Any) -> str:
-        """Answers a message, in its thread and channel, with its subject. Gives the id of the answer."""
+        """Answers a message in its thread and channel, with its subject. Returns the id of the answer."""
         if mail.sender in ("", "mailbag"):
-            raise MailbagError(f"{mail.reference} was written by the router, which reads no mail")
+            raise MailbagError(f"cannot reply to {mail.reference}: the router wrote it and reads no mail")
         asked = mail.type == "question" or mail.get("requires_response") is True
         subject = mail.get("subject")
         if isinstance(subject, str):
@@ -240,20 +240,20 @@ class Mailbag:
         return self.send(mail.sender, body, **{**carried, **fields})
 
     def ack(self, mail: Union[Mail, str], status: str = "acknowledged") -> str:
-        """Says how far you have come with a message: acknowledged, actioned, resolved, superseded or abandoned. Its
-        sender sees it by `mailbag trace`. Gives the id of the ack."""
+        """Sets the status of a message: acknowledged, actioned, resolved, superseded or abandoned. `mailbag trace` shows
+        it to the sender. Returns the id of the ack."""
         reference = mail.reference if isinstance(mail, Mail) else mail
         return self.send(None, None, type="ack", refs=[reference], status=status)
 
     def broadcast_to_role(self, role: Optional[str], body: Optional[str] = None, **fields: Any) -> str:
-        """Writes to every agent of a role but yourself; None is your own role."""
+        """Sends to all agents of a role except yourself. None means your own role."""
         return self.send(f"all_{self._role(role)}", body, **{"type": "broadcast", **fields})
 
     def request_from_role(
         self, role: Optional[str], body: str, timeout: Optional[float] = 300.0, **fields: Any
     ) -> Mail:
-        """Asks one agent of a role, and gives its answer, which stays unread until `done()`. Raises `Refused` if the
-        request was, and `Timeout`; an answer that comes later is mail like any other."""
+        """Asks one agent of a role and returns its answer, which stays unread until `done()`. Raises `Refused` if the
+        router rejects the request, and `Timeout`. A later answer arrives as normal mail."""
         fields = {"type": "request", "requires_response": True, **fields}
         id = self.send(f"any_{self._role(role)}", body, **fields)
         answer = self.wait(timeout, where=lambda mail: self._answers(mail, id))
@@ -270,16 +270,16 @@ class Mailbag:
         note: Optional[str] = None,
         media_type: Optional[str] = None,
     ) -> Artifact:
-        """Copies a regular file into `context/<category>/`, never over another one, and announces it with its digest.
-        The same content under the same name stays; another file of that name gives the copy a number."""
+        """Copies a regular file to `context/<category>/` and announces it with its digest. Never overwrites a file: if
+        another file has the name, the copy gets a number."""
         source = Path(file)
         if not _NAME.match(category):
-            raise MailbagError(f"{category!r} can't be a category; take a name such as research")
+            raise MailbagError(f"{category!r} is not a valid category; use a name such as research")
         if not (source.name and stat.S_ISREG(_lstat(source).st_mode)):
-            raise MailbagError(f"{source} is no regular file; links and directories are not shared")
+            raise MailbagError(f"cannot share {source}: it is not a regular file; links and directories are not shared")
         directory = _context(self.room) / category
         if directory.is_symlink():
-            raise MailbagError(f"{directory} is a symbolic link, which is not followed; remove it")
+            raise MailbagError(f"cannot share into {directory}: it is a symbolic link; remove the link")
         directory.mkdir(parents=True, exist_ok=True)
         kept, digest = _place(source, directory)
         path = f"{category}/{kept}"
@@ -292,16 +292,16 @@ class Mailbag:
         return Artifact(path, directory / kept, digest, id)
 
     def route(self) -> None:
-        """Has the program carry what waits, for rooms in which no router runs."""
+        """Delivers pending mail with the program, for rooms without a running router."""
         self._program(["run", "--once", "-q"], (0,))
 
     def _program(self, words: Sequence[str], fine: Sequence[int]) -> None:
         program = shutil.which("mailbag")
         if program is None:
-            raise MailbagError("there is no program mailbag on the PATH")
+            raise MailbagError("the program mailbag is not on the PATH")
         ran = subprocess.run([program, "--room", str(self.room), *words], capture_output=True)
         if ran.returncode not in fine:
-            raise MailbagError(ran.stderr.decode("utf-8", "replace").strip() or f"mailbag ended with {ran.returncode}")
+            raise MailbagError(ran.stderr.decode("utf-8", "replace").strip() or f"mailbag failed with exit status {ran.returncode}")
 
     def _unread(self) -> Iterator[Mail]:
         directory = self.room / "inbox" / self.agent
@@ -318,7 +318,7 @@ class Mailbag:
     def _role(self, role: Optional[str]) -> str:
         if role or self.role:
             return str(role or self.role)
-        raise MailbagError("no role is given, and MAOS_AGENT_ROLE is not set")
+        raise MailbagError("no role: pass a role or set MAOS_AGENT_ROLE")
 
     def _answers(self, mail: Mail, id: str) -> bool:
         answered = mail.get("in_reply_to")
@@ -330,7 +330,7 @@ class Mailbag:
             return False
         if any(name in (id, f"{self.agent}/{id}") for name in names) or mail.get("thread_id") == id:
             return True
-        # By its number in the log, which is in the name of the original that the router keeps.
+        # A reference by record number: the router's copy in sent/ has the number in its name.
         seqs = [name for name in names if isinstance(name, str) and name.isdigit()]
         return any(self._wrote(seq, id) for seq in seqs)
 
@@ -396,7 +396,7 @@ def route() -> None:
 
 
 class Mentions(NamedTuple):
-    """What a body says of whom it is for."""
+    """The mentions in a body."""
 
     mentions: List[str]
     text: str
@@ -404,8 +404,8 @@ class Mentions(NamedTuple):
 
 
 def parse_mentions(body: str) -> Mentions:
-    """The mentions in a body, as `@name`, each once; the body without them; and whether they make it a broadcast, where
-    the message has no `to`. The same as `mailbag check --json` gives."""
+    """The mentions in a body, as `@name`, each once; the body without them; and whether they make the message a broadcast
+    if it has no `to`. The result equals that of `mailbag check --json`."""
     mentions: Dict[str, None] = {}
     kept, start = [], 0
     for at, end in _places(body):
@@ -420,7 +420,7 @@ def parse_mentions(body: str) -> Mentions:
 
 
 def _places(body: str) -> Iterator[Tuple[int, int]]:
-    """Where each mention begins and ends."""
+    """Start and end of each mention."""
     text, last = _without_code(body), 0
     for found in re.finditer("@[A-Za-z0-9._-]*", text):
         at, name = found.start(), found.group()[1:].rstrip(".-")
@@ -436,7 +436,7 @@ def _places(body: str) -> Iterator[Tuple[int, int]]:
 
 
 def _without_code(text: str) -> str:
-    """The text with a backtick in the place of each character of code."""
+    """The text with each character of code replaced by a backtick."""
     kept: List[str] = []
     prose, fence = "", ""
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
@@ -457,7 +457,7 @@ def _without_code(text: str) -> str:
 
 
 def _without_spans(text: str) -> str:
-    """A run of backticks is closed by the next run as long."""
+    """Replaces code spans. A run of backticks is closed by the next run of the same length."""
     runs = [found.span() for found in re.finditer("`+", text)]
     following: Dict[int, int] = {}
     closed: Dict[int, int] = {}
@@ -481,22 +481,22 @@ def _room(asked: Union[str, Path, None]) -> Path:
     if named:
         room = Path(named).absolute()
         if not (room / "outbox").is_dir():
-            raise MailbagError(f"no room at {room}; make one with `mailbag init {room}`")
+            raise MailbagError(f"no room at {room}; create one with `mailbag init {room}`")
         return room
     here = Path.cwd()
     for directory in (here, *here.parents):
         for base in (_main_worktree(directory), directory):
             if base is not None and (base / ".mailbag" / "spool").is_dir():
                 found = base / ".mailbag"
-                # Whoever put it there may want mail that is not meant for them.
+                # Another user may have created the room to read your mail.
                 if found.stat().st_uid != os.geteuid():
                     raise MailbagError(f"the room {found} belongs to another user; to use it, set MAILBAG_ROOM to it")
                 return found
-    raise MailbagError(f"no room: there is no .mailbag in {here} or above it; make one with `mailbag init`")
+    raise MailbagError(f"no room: no .mailbag in {here} or its parents; create one with `mailbag init`")
 
 
 def _main_worktree(directory: Path) -> Optional[Path]:
-    """Sessions in several worktrees of one repository share the main one's room."""
+    """The main worktree: all worktrees of a repository share its room."""
     try:
         text = (directory / ".git").read_text()
         own = directory / text[len("gitdir:") :].strip() if text.startswith("gitdir:") else None
@@ -508,7 +508,7 @@ def _main_worktree(directory: Path) -> Optional[Path]:
 def _agent(room: Path, asked: Optional[str]) -> str:
     name = asked or os.environ.get("MAILBAG_AGENT") or os.environ.get("MAOS_AGENT_ID")
     if not name:
-        raise MailbagError("nothing says which agent you are; set MAILBAG_AGENT")
+        raise MailbagError("no agent name given; set MAILBAG_AGENT")
     try:
         agents = json.loads((room / "registry.json").read_bytes()).get("agents", [])
     except (OSError, ValueError, AttributeError, RecursionError):
@@ -541,30 +541,30 @@ def _context(room: Path) -> Path:
         return room / "context"
     plain = re.match(r"""(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?\Z""", said.group(1).strip())
     if plain is None:
-        raise MailbagError(f"can't read `context` in {room / 'settings.toml'}; set MAOS_SHARED_CONTEXT to its directory")
+        raise MailbagError(f"cannot parse `context` in {room / 'settings.toml'}; set MAOS_SHARED_CONTEXT to its directory")
     return room / (plain.group(1) or plain.group(2) or "context")
 
 
 def _read(path: Path) -> Optional[Mail]:
-    """The message in a file; None, with a warning, for what is none: anybody may have put it there."""
+    """Reads a message file. Other files, which anyone may have put there, give None and a warning."""
     try:
-        # Neither a link nor a pipe may lead or hold us up.
+        # Do not follow links, and do not block on a pipe.
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError("it is no regular file")
+                raise ValueError("it is not a regular file")
             data = file.read(_MAIL_BYTES + 1)
         if len(data) > _MAIL_BYTES:
             raise ValueError("it is too large")
         fields = json.loads(data.decode("utf-8"))
         if not isinstance(fields, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not a JSON object")
         return Mail(fields, path)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as e:
         if str(path) not in _warned:
             _warned.add(str(path))
-            _log.warning("passed over %r, which can't be read as a message: %s", str(path), e)
+            _log.warning("skipped %r: not a message: %s", str(path), e)
         return None
 
 
@@ -572,11 +572,11 @@ def _lstat(path: Path) -> os.stat_result:
     try:
         return os.lstat(path)
     except OSError as e:
-        raise MailbagError(f"can't share {path}: {e.strerror}") from e
+        raise MailbagError(f"cannot share {path}: {e.strerror}") from e
 
 
 def _write(draft: Path, data: bytes, path: Path) -> None:
-    """Whole and durable, or not at all."""
+    """Writes a file atomically and durably."""
     try:
         with open(draft, "xb") as file:
             file.write(data)
@@ -598,7 +598,7 @@ def _sync(directory: Path) -> None:
 
 
 def _place(source: Path, directory: Path) -> tuple[str, str]:
-    """Copies a file, and gives the name that it got and its digest."""
+    """Copies a file and returns the copy's name and digest."""
     draft = directory / f".tmp-{uuid.uuid4()}"
     digest = hashlib.sha256()
     try:

@@ -1,60 +1,61 @@
-# Mail for AI agents in plain files: one file, any POSIX shell, nothing but coreutils (and awk for mentions).
+# Mail for AI agents in plain files: one file, any POSIX shell, needs only coreutils (and awk for mentions).
 #
 #   . ./mailbag.sh
 #   mailbag_send bob 'which port?' type=question
 #   mailbag_each my_handler                # runs `my_handler FILE` for each message, oldest first
 #   mailbag_reply FILE 8080
 #
-# or, under the name mailbag.sh, as a program: sh mailbag.sh send bob 'which port?' type=question
+# or as a program, if the file name is mailbag.sh: sh mailbag.sh send bob 'which port?' type=question
 #
-# Written by `mailbag helper shell`. It reads and writes files only; what is sent is carried by a router (`mailbag run`)
-# or by any `mailbag` command that somebody runs. `mailbag_route` runs one.
+# Written by `mailbag helper shell`. It only reads and writes files. A router (`mailbag run`) or any other `mailbag`
+# command delivers the messages; `mailbag_route` runs such a command.
 #
-#   mailbag_send TO BODY [FIELD=TEXT | FIELD:=JSON]...    writes a message, prints its id; several addresses in one word,
-#                                                         blanks between them; '' for none; BODY - is standard input
+#   mailbag_send TO BODY [FIELD=TEXT | FIELD:=JSON]...    sends a message, prints its id; TO is one word: addresses
+#                                                         separated by blanks, '' for none; BODY - is standard input
 #   mailbag_reply FILE BODY [FIELD…]                      answers a message
-#   mailbag_inbox                                         the files that are unread, a line each, oldest first
-#   mailbag_each COMMAND [ARGUMENT]...                    runs COMMAND ARGUMENT... FILE for each of them
+#   mailbag_inbox                                         the unread files, one per line, oldest first
+#   mailbag_each COMMAND [ARGUMENT]...                    runs COMMAND ARGUMENT... FILE for each unread file
 #   mailbag_done FILE                                     marks a message as read: moves it to seen/
 #   mailbag_text FILE FIELD                               a text field of a message, such as body, as text
-#   mailbag_field FILE FIELD                              a field that is no list and no object, as JSON
-#   mailbag_wait [SECONDS] [--program] [FIELD=TEXT]...    the oldest unread file that fits; looks every 200 ms, or has
-#                                                         `mailbag wait` do it, which also routes meanwhile
+#   mailbag_field FILE FIELD                              a field as JSON; not for lists and objects
+#   mailbag_wait [SECONDS] [--program] [FIELD=TEXT]...    waits for the oldest unread matching file; polls every 200 ms;
+#                                                         --program runs `mailbag wait`, which also delivers mail
 #   mailbag_ack FILE [STATUS]                             acknowledged, actioned, resolved, superseded, abandoned
 #   mailbag_share_artifact FILE CATEGORY [TO] [NOTE]      copies a file into the room's context and announces it
-#   mailbag_broadcast_to_role ROLE BODY [FIELD…]          to every agent of a role
+#   mailbag_broadcast_to_role ROLE BODY [FIELD…]          sends to all agents of a role
 #   mailbag_request_from_role ROLE BODY [SECONDS]         asks one agent of a role, prints the file of its answer
-#   mailbag_drop FILE                                     puts a message file into the outbox as it is, prints its
-#                                                         path there; - is standard input
-#   mailbag_mentions BODY                                 whom a body mentions, as @name, a line each
-#   mailbag_without_mentions BODY                         the body without them
-#   mailbag_is_broadcast BODY                             true (0) if they make it a broadcast, where there is no TO;
-#                                                         these three as `mailbag check --json`; they need awk; BODY -
+#   mailbag_drop FILE                                     writes a message file to the outbox unchanged, prints its
+#                                                         path; - is standard input
+#   mailbag_mentions BODY                                 the mentions in a body, as @name, one per line
+#   mailbag_without_mentions BODY                         the body without mentions
+#   mailbag_is_broadcast BODY                             succeeds if the mentions make a message without TO a broadcast;
+#                                                         these three equal `mailbag check --json` and need awk; BODY -
 #                                                         is standard input
-#   mailbag_route                                         has the program carry what waits
+#   mailbag_route                                         delivers pending mail with the program
 #
-# A message is marked as read when its COMMAND of mailbag_each has succeeded, or by mailbag_done. If it fails, the loop
-# ends with its status, and the message stays unread. Files in the inbox that the router did not write are passed over
-# with a warning. ROLE '' is your own, MAOS_AGENT_ROLE.
+# A message is marked as read when the COMMAND of mailbag_each succeeds, or by mailbag_done. If the command fails, the
+# loop ends with its status, and the message stays unread. Files in the inbox that the router did not write are skipped
+# with a warning. ROLE '' means your own role, MAOS_AGENT_ROLE.
 #
-# Status: 0 done, 1 trouble, 2 usage, 3 not there, 4 not in time, 65 refused by the router (the file is printed).
+# Status: 0 success, 1 error, 2 usage, 3 not found, 4 timeout, 65 rejected by the router (the file is printed).
 #
-# Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, else .mailbag here or above; MAILBAG_AGENT or MAOS_AGENT_ID
-# is your id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID goes into the metadata of what you send, as session_id, where
-# you give no metadata; MAOS_SHARED_CONTEXT is the directory of shared files, else what the room's settings say.
+# Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, by default .mailbag in this directory or a parent;
+# MAILBAG_AGENT or MAOS_AGENT_ID is your agent id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID is added to the metadata
+# of your messages as session_id, unless you pass metadata; MAOS_SHARED_CONTEXT is the directory of shared files, by
+# default that of the room's settings.
 
-# zsh splits no words, and takes another file's name for its own: there the functions are read, and run, as sh has them.
+# zsh does not split words and reports another file name: read and run the functions in its sh mode.
 if [ -n "${ZSH_VERSION:-}" ] && [ "$(emulate)" != sh ]; then
     eval 'mailbag_file=${(%):-%x}'
     case $mailbag_file in */*) ;; *) mailbag_file=./$mailbag_file ;; esac
-    # $0 doesn't tell there whether this is a program or part of one.
+    # In zsh, $0 does not tell whether the file is sourced.
     case ${ZSH_EVAL_CONTEXT:-} in *:file*) mailbag_sourced=yes ;; esac
     emulate sh -c '. "$mailbag_file"'
     unset mailbag_file mailbag_sourced
     return
 fi
 
-# Every function is a subshell, so that it has variables of its own and may end by exit.
+# Every function is a subshell, so that it has its own variables and may call exit.
 
 mailbag_fail() {
     printf 'mailbag.sh: %s\n' "$2" >&2
@@ -64,7 +65,7 @@ mailbag_fail() {
 mailbag_room() (
     room=${MAILBAG_ROOM:-${MAOS_MESSAGE_DIR:-}}
     if [ -n "$room" ]; then
-        [ -d "$room/outbox" ] || mailbag_fail 3 "no room at $room; make one with \`mailbag init\`"
+        [ -d "$room/outbox" ] || mailbag_fail 3 "no room at $room; create one with \`mailbag init\`"
         cd -- "$room" && pwd -P
         exit
     fi
@@ -73,7 +74,7 @@ mailbag_room() (
         main=$(mailbag_main_worktree "$at")
         for base in "$main" "$at"; do
             [ -n "$base" ] && [ -d "${base%/}/.mailbag/spool" ] || continue
-            # Whoever put it there may want mail that is not meant for them.
+            # Another user may have created the room to read your mail.
             [ -O "${base%/}/.mailbag" ] ||
                 mailbag_fail 1 "the room ${base%/}/.mailbag belongs to another user; to use it, set MAILBAG_ROOM to it"
             printf '%s\n' "${base%/}/.mailbag"
@@ -83,10 +84,10 @@ mailbag_room() (
         at=${at%/*}
         at=${at:-/}
     done
-    mailbag_fail 3 "no room: there is no .mailbag here or above; make one with \`mailbag init\`"
+    mailbag_fail 3 "no room: no .mailbag in this directory or its parents; create one with \`mailbag init\`"
 )
 
-# Sessions in several worktrees of one repository share the main one's room.
+# The main worktree: all worktrees of a repository share its room.
 mailbag_main_worktree() (
     [ -f "$1/.git" ] && IFS= read -r line <"$1/.git" || exit 0
     case $line in "gitdir: "*) ;; *) exit 0 ;; esac
@@ -98,18 +99,18 @@ mailbag_main_worktree() (
 mailbag_me() (
     LC_ALL=C
     me=${MAILBAG_AGENT:-${MAOS_AGENT_ID:-}}
-    [ -n "$me" ] || mailbag_fail 2 "nothing says which agent you are; set MAILBAG_AGENT"
+    [ -n "$me" ] || mailbag_fail 2 "no agent name given; set MAILBAG_AGENT"
     case $me in
-    [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) mailbag_fail 2 "$me is no agent's id" ;;
+    [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) mailbag_fail 2 "$me is not a valid agent id" ;;
     esac
     printf '%s\n' "$me"
 )
 
-# The outbox; an agent has one once it is registered.
+# The outbox. Every registered agent has one.
 mailbag_outbox() (
     room=$(mailbag_room) && me=$(mailbag_me) || exit
     [ -d "$room/outbox/$me" ] ||
-        mailbag_fail 3 "there is no outbox of $me in $room; \`mailbag agent add $me\` makes it"
+        mailbag_fail 3 "$me has no outbox in $room; register the agent with \`mailbag agent add $me\`"
     printf '%s\n' "$room/outbox/$me"
 )
 
@@ -117,7 +118,7 @@ mailbag_new_id() (
     od -An -v -N16 -tx1 /dev/urandom | tr -d ' \n'
 )
 
-# Standard input as a JSON string. It goes byte by byte through od, so that no locale and no echo has a say.
+# Converts standard input to a JSON string, byte by byte through od, to be independent of the locale and of echo.
 mailbag_json() (
     printf '"'
     od -An -v -to1 | while read -r line; do
@@ -151,7 +152,7 @@ mailbag_json() (
     printf '"'
 )
 
-# A JSON string on standard input as text.
+# Converts a JSON string on standard input to text.
 mailbag_unjson() (
     od -An -v -tu1 | {
         state=begin hex= high=0
@@ -189,7 +190,7 @@ mailbag_unjson() (
     }
 )
 
-# These two are called within mailbag_unjson, whose variables they use: no subshells.
+# These two use the variables of mailbag_unjson, so they are not subshells.
 mailbag_byte() {
     out="$out\\$((($1 / 64) % 4))$((($1 / 8) % 8))$(($1 % 8))"
 }
@@ -224,7 +225,7 @@ mailbag_drop() (
     outbox=$(mailbag_outbox) || exit
     name=$(mailbag_new_id) && draft="$outbox/.$name.tmp"
     trap 'rm -f -- "$draft"' EXIT
-    # cat: what is - or a pipe is read here as well.
+    # cat also reads - and pipes.
     cat -- "${1:--}" >"$draft" || exit
     sync -- "$draft" 2>/dev/null || sync
     mv -- "$draft" "$outbox/$name.json" || exit
@@ -234,7 +235,7 @@ mailbag_drop() (
 
 mailbag_send() (
     LC_ALL=C
-    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_send TO BODY [FIELD=TEXT | FIELD:=JSON]..."
+    [ $# -ge 2 ] || mailbag_fail 2 "usage: mailbag_send TO BODY [FIELD=TEXT | FIELD:=JSON]..."
     outbox=$(mailbag_outbox) || exit
     to=$1 body=$2 id=$(mailbag_new_id) names=' '
     shift 2
@@ -242,7 +243,7 @@ mailbag_send() (
         name=${field%%=*}
         name=${name%:}
         case $name in
-        '' | *[!A-Za-z0-9_.-]*) mailbag_fail 2 "$field is no field; write FIELD=TEXT or FIELD:=JSON" ;;
+        '' | *[!A-Za-z0-9_.-]*) mailbag_fail 2 "invalid field $field; use FIELD=TEXT or FIELD:=JSON" ;;
         id) id=${field#*=} ;;
         esac
         names="$names$name "
@@ -256,7 +257,7 @@ mailbag_send() (
     printf '%s\n' "$id"
 )
 
-# Called within mailbag_send, whose variables it uses.
+# Uses the variables of mailbag_send.
 mailbag_compose() (
     printf '{"id": %s, "from": "%s"' "$(printf %s "$id" | mailbag_json)" "$(mailbag_me)"
     case $names in *" type "*) ;; *) printf ', "type": "message"' ;; esac
@@ -296,7 +297,7 @@ mailbag_compose() (
     printf '}\n'
 )
 
-# The router writes a field a line, two blanks before it; a line break in a text is never one in the file.
+# The router writes one field per line, indented by two blanks. Line breaks in text are escaped.
 mailbag_field() (
     while IFS= read -r line; do
         case $line in
@@ -327,12 +328,12 @@ mailbag_inbox() (
             printf '%s\n' "$file"
         elif [ -e "$file" ] || [ -L "$file" ]; then
             name=$(printf %s "${file##*/}" | mailbag_json)
-            printf 'mailbag.sh: passed over %s, which the router did not write\n' "$name" >&2
+            printf 'mailbag.sh: skipped %s: not written by the router\n' "$name" >&2
         fi
     done
 )
 
-# Did the router write this? Then it begins and ends with a brace, and says whom it is from.
+# Whether the router wrote a file: it begins and ends with a brace and has a sender.
 mailbag_is_mail() (
     case ${1##*/} in *'
 '*) exit 1 ;; esac
@@ -349,8 +350,8 @@ mailbag_done() (
 )
 
 mailbag_each() (
-    [ $# -ge 1 ] || mailbag_fail 2 "write: mailbag_each COMMAND [ARGUMENT]..."
-    # Listed before it is begun, from another descriptor: the command may read standard input and send mail.
+    [ $# -ge 1 ] || mailbag_fail 2 "usage: mailbag_each COMMAND [ARGUMENT]..."
+    # The list is complete before the loop starts and has its own descriptor: the command may read standard input and send.
     list=$(mailbag_inbox) || exit
     [ -n "$list" ] || exit 0
     while IFS= read -r file <&3; do
@@ -362,10 +363,10 @@ $list
 EOF
 )
 
-# A number of seconds. Shells evaluate whatever stands in arithmetic, and take a leading zero for octal.
+# Validates a number of seconds. Shell arithmetic evaluates any text, and a leading zero means octal.
 mailbag_seconds() (
     number=$1
-    case $number in '' | *[!0-9]*) mailbag_fail 2 "$number is no number of seconds" ;; esac
+    case $number in '' | *[!0-9]*) mailbag_fail 2 "$number is not a number of seconds" ;; esac
     while [ "$number" != "${number#0}" ] && [ "$number" != 0 ]; do number=${number#0}; done
     [ ${#number} -le 9 ] || number=999999999
     printf '%s\n' "$number"
@@ -395,10 +396,10 @@ $list
 EOF
         left=$((until - $(date +%s)))
         if [ -n "$seconds" ] && [ "$left" -le 0 ]; then
-            mailbag_fail 4 "no such mail came to $me within $seconds s"
+            mailbag_fail 4 "no matching message for $me within $seconds s"
         fi
         if [ -n "$program" ] && [ $# -gt 0 ]; then
-            # It can't be asked for any field: it routes, and the files are looked at here.
+            # The program cannot filter by any field: it delivers mail, and this loop filters.
             mailbag_route && sleep 0.2
         elif [ -n "$program" ]; then
             status=0
@@ -421,18 +422,18 @@ mailbag_fits() (
 )
 
 mailbag_reply() (
-    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_reply FILE BODY [FIELD]..."
+    [ $# -ge 2 ] || mailbag_fail 2 "usage: mailbag_reply FILE BODY [FIELD]..."
     file=$1 body=$2
     shift 2
-    mailbag_is_mail "$file" || mailbag_fail 3 "there is no message in $file"
+    mailbag_is_mail "$file" || mailbag_fail 3 "$file is not a message"
     from=$(mailbag_text "$file" from) id=$(mailbag_text "$file" id)
-    [ "$from" != mailbag ] || mailbag_fail 2 "$file was written by the router, which reads no mail"
+    [ "$from" != mailbag ] || mailbag_fail 2 "cannot reply to $file: the router wrote it and reads no mail"
     given=" "
     for field in "$@"; do
         name=${field%%=*}
         given="$given${name%:} "
     done
-    # Put in front from the last to the first, unless the caller gave it.
+    # Prepend each default, unless the caller passed the field.
     mailbag_lacks() { case $given in *" $1 "*) return 1 ;; esac; }
     if mailbag_lacks thread_id; then
         thread=$(mailbag_text "$file" thread_id) || thread=$id
@@ -449,7 +450,7 @@ mailbag_reply() (
             *) break ;;
             esac
         done
-        # It must not become longer than a subject may be.
+        # The prefix must not exceed the maximum length of a subject.
         [ ${#subject} -gt 990 ] || subject="Re: $subject"
         set -- subject="$subject" "$@"
     fi
@@ -464,7 +465,7 @@ mailbag_reply() (
 )
 
 mailbag_ack() (
-    mailbag_is_mail "$1" || mailbag_fail 3 "there is no message in $1"
+    mailbag_is_mail "$1" || mailbag_fail 3 "$1 is not a message"
     reference="$(mailbag_text "$1" from)/$(mailbag_text "$1" id)"
     mailbag_send '' '' type=ack "refs:=[\"$reference\"]" status="${2:-acknowledged}"
 )
@@ -488,8 +489,8 @@ mailbag_is_broadcast() (
     }
 )
 
-# The mentions, a line each, or the text without them as escapes for printf. It goes byte by byte through od, so that no
-# locale has a say.
+# Prints the mentions, one per line, or the text without them as escapes for printf. Works byte by byte through od, to be
+# independent of the locale.
 mailbag_spoken() (
     LC_ALL=C
     export LC_ALL
@@ -499,7 +500,7 @@ mailbag_spoken() (
     esac | awk -v asked="$1" -v signs="$(printf %s "$mailbag_signs" | tr '\n' ' ')" "$mailbag_awk"
 )
 
-# Beyond ASCII, punctuation, signs and emoji: what may stand beside a mention. Everything else counts as a letter.
+# Non-ASCII punctuation, symbols and emoji, which may be next to a mention. All other characters count as letters.
 mailbag_signs='
 128-169 171-180 182-185 187-191 215-215 247-247 894-894 903-903 1370-1375 1417-1418 1470-1470 1472-1472
 1475-1475 1523-1524 1548-1549 1563-1567 1642-1645 1748-1748 2404-2405 3663-3663 3674-3675 4170-4175 4960-4968
@@ -515,7 +516,7 @@ function letter(x,   i) {
     return 1
 }
 function blank(x) { return x == 32 || x == 9 || x == 10 || x == 13 }
-# Code spans: a run of backticks is closed by the next run as long.
+# Code spans: a run of backticks is closed by the next run of the same length.
 function spans_of(from, to,   i, k, l, n, start, stop, closes, following) {
     n = 0
     for (i = from; i < to; i++) {
@@ -535,7 +536,7 @@ function spans_of(from, to,   i, k, l, n, start, stop, closes, following) {
         k = closes[k]
     }
 }
-# Sets mark, long and bare: the fence that a line is.
+# Sets mark, long and bare if a line is a fence.
 function fence(from, to,   i) {
     mark = 0
     for (i = from; i < to && c[i] == 32;) i++
@@ -619,12 +620,12 @@ END {
 
 mailbag_role() (
     role=${1:-${MAOS_AGENT_ROLE:-}}
-    [ -n "$role" ] || mailbag_fail 2 "no role is given, and MAOS_AGENT_ROLE is not set"
+    [ -n "$role" ] || mailbag_fail 2 "no role: pass a role or set MAOS_AGENT_ROLE"
     printf '%s\n' "$role"
 )
 
 mailbag_broadcast_to_role() (
-    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_broadcast_to_role ROLE BODY [FIELD]..."
+    [ $# -ge 2 ] || mailbag_fail 2 "usage: mailbag_broadcast_to_role ROLE BODY [FIELD]..."
     role=$(mailbag_role "$1") || exit
     body=$2
     shift 2
@@ -633,7 +634,7 @@ mailbag_broadcast_to_role() (
 )
 
 mailbag_request_from_role() (
-    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_request_from_role ROLE BODY [SECONDS]"
+    [ $# -ge 2 ] || mailbag_fail 2 "usage: mailbag_request_from_role ROLE BODY [SECONDS]"
     seconds=$(mailbag_seconds "${3:-300}") || exit
     role=$(mailbag_role "$1") && me=$(mailbag_me) || exit
     id=$(mailbag_send "any_$role" "$2" type=request requires_response:=true) || exit
@@ -653,7 +654,7 @@ mailbag_request_from_role() (
         done <<EOF
 $list
 EOF
-        [ "$(date +%s)" -lt "$until" ] || mailbag_fail 4 "nobody answered $id within $seconds s"
+        [ "$(date +%s)" -lt "$until" ] || mailbag_fail 4 "no answer to $id within $seconds s"
         sleep 0.2
     done
 )
@@ -662,8 +663,8 @@ mailbag_answers() (
     [ "$(mailbag_field "$1" type)" != '"ack"' ] || exit 1
     case $(mailbag_field "$1" in_reply_to) in
     "\"$2\"" | "\"$3/$2\"") exit 0 ;;
-    # By its number in the log, which is in the name of the original that the router keeps; that is named by chance,
-    # so it is looked into.
+    # A reference by record number: the router's copy in sent/ has the number in its name. Check its id, because the
+    # number may be another sender's message id.
     '"'[0-9]*'"')
         seq=$(mailbag_text "$1" in_reply_to)
         for sent in "$(mailbag_room)/sent/$3/$seq~"*.json; do
@@ -722,18 +723,18 @@ mailbag_media_type() (
     esac
 )
 
-# Prints the path below the context, the digest and the id of the announcement, a line each.
+# Prints the path below the context, the digest and the id of the announcement, one per line.
 mailbag_share_artifact() (
     LC_ALL=C
-    [ $# -ge 2 ] || mailbag_fail 2 "write: mailbag_share_artifact FILE CATEGORY [TO] [NOTE]"
+    [ $# -ge 2 ] || mailbag_fail 2 "usage: mailbag_share_artifact FILE CATEGORY [TO] [NOTE]"
     file=$1 category=$2 name=${1##*/}
     case $category in
-    '' | [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) mailbag_fail 2 "$category can't be a category; take a name such as research" ;;
+    '' | [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) mailbag_fail 2 "$category is not a valid category; use a name such as research" ;;
     esac
     [ -f "$file" ] && [ ! -L "$file" ] ||
-        mailbag_fail 2 "$file is no regular file; links and directories are not shared"
+        mailbag_fail 2 "cannot share $file: it is not a regular file; links and directories are not shared"
     directory=$(mailbag_context)/$category || exit
-    [ ! -L "$directory" ] || mailbag_fail 1 "$directory is a symbolic link, which is not followed; remove it"
+    [ ! -L "$directory" ] || mailbag_fail 1 "cannot share into $directory: it is a symbolic link; remove the link"
     mkdir -p -- "$directory" || exit
     draft="$directory/.tmp-$(mailbag_new_id)"
     trap 'rm -f -- "$draft"' EXIT
@@ -743,10 +744,10 @@ mailbag_share_artifact() (
     number=1 kept=$name
     while :; do
         there="$directory/$kept"
-        # A link is made under a new name or not at all.
+        # A hard link never overwrites a file.
         [ ! -d "$there" ] && ln -- "$draft" "$there" 2>/dev/null && break
         [ -f "$there" ] && [ ! -L "$there" ] && [ "$(mailbag_sha256 "$there")" = "$digest" ] && break
-        [ -e "$there" ] || [ -L "$there" ] || mailbag_fail 1 "can't put $name into $directory"
+        [ -e "$there" ] || [ -L "$there" ] || mailbag_fail 1 "cannot write $name to $directory"
         number=$((number + 1))
         case $name in
         ?*.*) kept="${name%.*}-$number.${name##*.}" ;;
@@ -765,7 +766,7 @@ mailbag_share_artifact() (
 )
 
 mailbag_route() (
-    command -v mailbag >/dev/null 2>&1 || mailbag_fail 1 "there is no program mailbag on the PATH"
+    command -v mailbag >/dev/null 2>&1 || mailbag_fail 1 "the program mailbag is not on the PATH"
     room=$(mailbag_room) && mailbag --room "$room" run --once -q >/dev/null
 )
 
@@ -778,6 +779,6 @@ if [ "${0##*/}" = mailbag.sh ] && [ -z "${mailbag_sourced:-}" ]; then
         "mailbag_$mailbag_command" "$@"
         exit
         ;;
-    *) mailbag_fail 2 "write: mailbag.sh send|reply|inbox|each|done|text|field|wait|ack|share_artifact|broadcast_to_role|request_from_role|mentions|without_mentions|is_broadcast|drop|route" ;;
+    *) mailbag_fail 2 "usage: mailbag.sh send|reply|inbox|each|done|text|field|wait|ack|share_artifact|broadcast_to_role|request_from_role|mentions|without_mentions|is_broadcast|drop|route" ;;
     esac
 fi

@@ -8,17 +8,16 @@
  *       reply(mail, "8080");              // marked as read once the loop asks for the next one
  *     }
  *
- * Written by `mailbag helper typescript`. All types can be erased: Node 22.18 and later run it as it is, Node 22.6 with
- * --experimental-strip-types, and for Node 20 `tsc`, `tsx` or any bundler takes the types away. It reads and writes files
- * only; what is sent is carried by a router (`mailbag run`) or by any `mailbag` command that somebody runs. `route()`
- * runs one.
+ * Written by `mailbag helper typescript`. All types are erasable: Node 22.18 and later run the file directly, Node 22.6 with
+ * --experimental-strip-types; for Node 20 use `tsc`, `tsx` or any bundler. It only reads and writes files. A router (`mailbag
+ * run`) or any other `mailbag` command delivers the messages; `route()` runs such a command.
  *
- * A message is marked as read, which moves it to `seen/`, when the loop over `inbox()` asks for the next one, or before
- * that by `mail.done()`. A loop that is left by `throw`, `break` or `return` leaves the message that it was at unread.
+ * A message is marked as read (moved to `seen/`) when the loop over `inbox()` asks for the next one, or earlier by
+ * `mail.done()`. If `throw`, `break` or `return` ends the loop, the current message stays unread.
  *
- * Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, else `.mailbag` here or above; MAILBAG_AGENT or
- * MAOS_AGENT_ID is who you are; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID goes into the metadata of what you send, as
- * `session_id`; MAOS_SHARED_CONTEXT is the directory of shared files, else what the room's settings say.
+ * Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, by default `.mailbag` in this directory or a parent;
+ * MAILBAG_AGENT or MAOS_AGENT_ID is your agent id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID is added to the metadata of
+ * your messages as `session_id`; MAOS_SHARED_CONTEXT is the directory of shared files, by default that of the room's settings.
  */
 
 import { execFile } from "node:child_process";
@@ -36,7 +35,7 @@ const MEDIA_TYPES: Record<string, string> = {
   sh: "application/x-sh", svg: "image/svg+xml", tar: "application/x-tar", toml: "application/toml", txt: "text/plain",
   xml: "text/xml", yaml: "application/yaml", yml: "application/yaml", zip: "application/zip",
 };
-// Beyond ASCII, punctuation, signs and emoji: what may stand beside a mention. Everything else counts as a letter.
+// Non-ASCII punctuation, symbols and emoji, which may be next to a mention. All other characters count as letters.
 const SIGNS = String.raw`\u{80}-\u{A9}\u{AB}-\u{B4}\u{B6}-\u{B9}\u{BB}-\u{BF}\u{D7}\u{F7}\u{37E}\u{387}\u{55A}-\u{55F}`
   + String.raw`\u{589}-\u{58A}\u{5BE}\u{5C0}\u{5C3}\u{5F3}-\u{5F4}\u{60C}-\u{60D}\u{61B}-\u{61F}\u{66A}-\u{66D}\u{6D4}`
   + String.raw`\u{964}-\u{965}\u{E4F}\u{E5A}-\u{E5B}\u{104A}-\u{104F}\u{1360}-\u{1368}\u{17D4}-\u{17DA}`
@@ -53,29 +52,29 @@ export type Problem = { code?: string; where?: string; what?: string; fix?: stri
 export type AckStatus = "acknowledged" | "actioned" | "resolved" | "superseded" | "withdrawn" | "abandoned";
 export type Artifact = { path: string; file: string; sha256: string; id: string };
 export type WaitOptions = {
-  /** Only mail of this agent. */
+  /** Only mail from this agent. */
   sender?: string;
   /** Only mail of this type. */
   type?: string;
-  /** Only mail of this conversation. */
+  /** Only mail in this thread. */
   threadId?: string;
   /** Only mail for which this is true. */
   where?: (mail: Mail) => boolean;
-  /** Have `mailbag wait` look, which also routes meanwhile. */
+  /** Run `mailbag wait`, which also delivers pending mail, instead of polling. */
   program?: boolean;
 };
 
-/** Something is wrong with the room, with who you are or with what was given; the text says what to do. */
+/** The room, your identity or an argument is invalid. The text says what to do. */
 export class MailbagError extends Error {
   override name = "MailbagError";
 }
 
-/** What was waited for did not come in time. */
+/** The timeout expired. */
 export class Timeout extends MailbagError {
   override name = "Timeout";
 }
 
-/** The router refused a message. `problems` has what is wrong with it, `mail` is what the router wrote. */
+/** The router rejected a message. `problems` lists the problems, `mail` is the router's message. */
 export class Refused extends MailbagError {
   override name = "Refused";
   readonly mail: Mail;
@@ -88,7 +87,7 @@ export class Refused extends MailbagError {
   }
 }
 
-/** A delivered message: its fields, and the file it stands in. */
+/** A delivered message: its fields and its file. */
 export class Mail {
   readonly fields: Fields;
   readonly path: string;
@@ -104,20 +103,20 @@ export class Mail {
   get subject(): string { return this.text("subject"); }
   get body(): string { return this.text("body"); }
 
-  /** How other messages name this one. */
+  /** The reference to this message in other messages. */
   get reference(): string { return `${this.sender}/${this.id}`; }
 
-  /** Does the router say here that it refused something of yours? */
+  /** Whether the router rejected one of your messages with this one. */
   get isRefusal(): boolean { return this.sender === "mailbag" && this.type === "error"; }
 
-  /** What was wrong with what was refused. */
+  /** The problems of the rejected message. */
   get problems(): Problem[] {
     const metadata = this.fields["metadata"];
     const problems = isObject(metadata) ? metadata["problems"] : undefined;
     return Array.isArray(problems) ? problems.filter(isObject) as Problem[] : [];
   }
 
-  /** Marks it as read: moves it to `seen/`. False if it is not in the inbox any more. */
+  /** Marks the message as read: moves it to `seen/`. False if it is no longer in the inbox. */
   done(): boolean {
     const seen = path.join(path.dirname(this.path), "seen");
     fs.mkdirSync(seen, { recursive: true });
@@ -130,14 +129,14 @@ export class Mail {
     }
   }
 
-  /** A field that is text, or nothing. */
+  /** A text field, if present. */
   text(key: string): string {
     const value = this.fields[key];
     return typeof value === "string" ? value : "";
   }
 }
 
-/** One agent in one room. Without arguments, both are what the environment says. */
+/** One agent in one room, by default those of the environment. */
 export class Mailbag {
   readonly room: string;
   readonly agent: string;
@@ -152,9 +151,9 @@ export class Mailbag {
   }
 
   /**
-   * Writes a message and gives its id. `fields` are those of the protocol: type, subject, priority, thread_id, refs,
-   * requires_response, attachments, metadata, … Once it has returned, a power cut doesn't lose it. What the router
-   * refuses comes back into the inbox, see `Mail.isRefusal`.
+   * Sends a message and returns its id. `fields` are fields of the protocol: type, subject, priority, thread_id, refs,
+   * requires_response, attachments, metadata, … The message is on disk when this returns. If the router rejects it, you get
+   * a message, see `Mail.isRefusal`.
    */
   send(to: Recipients, body?: string | null, fields: Fields = {}): string {
     const id = typeof fields["id"] === "string" ? fields["id"] : randomUUID();
@@ -168,7 +167,7 @@ export class Mailbag {
     return id;
   }
 
-  /** Puts a message file into the outbox as it is, and gives its path. */
+  /** Writes a message file to the outbox unchanged and returns its path. */
   drop(content: string | Uint8Array): string {
     const outbox = path.join(this.room, "outbox", this.agent);
     fs.mkdirSync(outbox, { recursive: true });
@@ -187,7 +186,7 @@ export class Mailbag {
     return file;
   }
 
-  /** What is unread now, oldest first. Each is marked as read when the loop asks for the next one. */
+  /** The unread messages, oldest first. Each is marked as read when the loop asks for the next one. */
   *inbox(): Generator<Mail, void, undefined> {
     for (const mail of this.unread()) {
       yield mail;
@@ -196,13 +195,13 @@ export class Mailbag {
   }
 
   /**
-   * The oldest unread mail that fits, as soon as there is one; it stays unread until `done()`. After `timeout` seconds
-   * `Timeout` is thrown; without one it waits for ever. It looks every 150 ms.
+   * Waits for the oldest unread matching message and returns it. It stays unread until `done()`. Throws `Timeout` after
+   * `timeout` seconds; without a timeout it waits forever. Polls every 150 ms.
    */
   async wait(timeout?: number, options: WaitOptions = {}): Promise<Mail> {
     const { sender, type, threadId, where, program } = options;
     if (program && where) {
-      throw new MailbagError("`where` is a function, which `mailbag wait` can't ask; leave out `program`");
+      throw new MailbagError("cannot use `where` with `program`: `mailbag wait` cannot call a function; omit `program`");
     }
     const fits = (mail: Mail): boolean =>
       (sender === undefined || mail.sender === sender) && (type === undefined || mail.type === type) &&
@@ -213,7 +212,7 @@ export class Mailbag {
         if (fits(mail)) return mail;
       }
       const left = until - performance.now();
-      if (left <= 0) throw new Timeout(`no such mail came to ${this.agent} within ${timeout} s`);
+      if (left <= 0) throw new Timeout(`no matching message for ${this.agent} within ${timeout} s`);
       if (program) {
         const filters = { "--from": sender, "--type": type, "--thread": threadId };
         const words = Object.entries(filters).flatMap(([name, value]) => value === undefined ? [] : [name, value]);
@@ -225,10 +224,10 @@ export class Mailbag {
     }
   }
 
-  /** Answers a message, in its thread and channel, with its subject. Gives the id of the answer. */
+  /** Answers a message in its thread and channel, with its subject. Returns the id of the answer. */
   reply(mail: Mail, body?: string | null, fields: Fields = {}): string {
     if (mail.sender === "" || mail.sender === "mailbag") {
-      throw new MailbagError(`${mail.reference} was written by the router, which reads no mail`);
+      throw new MailbagError(`cannot reply to ${mail.reference}: the router wrote it and reads no mail`);
     }
     const asked = mail.type === "question" || mail.fields["requires_response"] === true;
     const subject = mail.subject && `Re: ${mail.subject.replace(/^(\s*re:)+\s*/i, "")}`;
@@ -242,20 +241,20 @@ export class Mailbag {
     });
   }
 
-  /** Says how far you have come with a message; its sender sees it by `mailbag trace`. Gives the id of the ack. */
+  /** Sets the status of a message, which `mailbag trace` shows to the sender. Returns the id of the ack. */
   ack(mail: Mail | string, status: AckStatus = "acknowledged"): string {
     const reference = typeof mail === "string" ? mail : mail.reference;
     return this.send(null, null, { type: "ack", refs: [reference], status });
   }
 
-  /** Writes to every agent of a role but yourself; null is your own role. */
+  /** Sends to all agents of a role except yourself. null means your own role. */
   broadcastToRole(role: string | null, body?: string | null, fields: Fields = {}): string {
     return this.send(`all_${this.roleOr(role)}`, body, { type: "broadcast", ...fields });
   }
 
   /**
-   * Asks one agent of a role, and gives its answer, which stays unread until `done()`. Throws `Refused` if the request
-   * was, and `Timeout`; an answer that comes later is mail like any other.
+   * Asks one agent of a role and returns its answer, which stays unread until `done()`. Throws `Refused` if the router
+   * rejects the request, and `Timeout`. A later answer arrives as normal mail.
    */
   async requestFromRole(role: string | null, body: string, timeout = 300, fields: Fields = {}): Promise<Mail> {
     const asked = { type: "request", requires_response: true, ...fields };
@@ -267,8 +266,8 @@ export class Mailbag {
   }
 
   /**
-   * Copies a regular file into `context/<category>/`, never over another one, and announces it with its digest. The same
-   * content under the same name stays; another file of that name gives the copy a number.
+   * Copies a regular file to `context/<category>/` and announces it with its digest. Never overwrites a file: if another
+   * file has the name, the copy gets a number.
    */
   shareArtifact(
     file: string,
@@ -277,15 +276,15 @@ export class Mailbag {
     options: { note?: string; mediaType?: string } = {},
   ): Artifact {
     if (!NAME.test(category)) {
-      throw new MailbagError(`${JSON.stringify(category)} can't be a category; take a name such as research`);
+      throw new MailbagError(`${JSON.stringify(category)} is not a valid category; use a name such as research`);
     }
     const source = fs.lstatSync(file, { throwIfNoEntry: false });
     if (!source?.isFile()) {
-      throw new MailbagError(`${file} is no regular file; links and directories are not shared`);
+      throw new MailbagError(`cannot share ${file}: it is not a regular file; links and directories are not shared`);
     }
     const directory = path.join(contextOf(this.room), category);
     if (fs.lstatSync(directory, { throwIfNoEntry: false })?.isSymbolicLink()) {
-      throw new MailbagError(`${directory} is a symbolic link, which is not followed; remove it`);
+      throw new MailbagError(`cannot share into ${directory}: it is a symbolic link; remove the link`);
     }
     fs.mkdirSync(directory, { recursive: true });
     const [kept, sha256] = place(file, directory);
@@ -301,7 +300,7 @@ export class Mailbag {
     return { path: below, file: path.join(directory, kept), sha256, id };
   }
 
-  /** Has the program carry what waits, for rooms in which no router runs. */
+  /** Delivers pending mail with the program, for rooms without a running router. */
   async route(): Promise<void> {
     await this.program(["run", "--once", "-q"], [0]);
   }
@@ -312,7 +311,7 @@ export class Mailbag {
         const status = error === null ? 0 : error.code;
         if (typeof status === "number" && fine.includes(status)) return resolve();
         const missing = (status as unknown) === "ENOENT" ? "there is no program mailbag on the PATH" : "";
-        reject(new MailbagError(missing || err.trim() || `mailbag ended with ${status}`));
+        reject(new MailbagError(missing || err.trim() || `mailbag failed with exit status ${status}`));
       });
     });
   }
@@ -335,7 +334,7 @@ export class Mailbag {
   private roleOr(role: string | null): string {
     const found = role || this.role;
     if (found) return found;
-    throw new MailbagError("no role is given, and MAOS_AGENT_ROLE is not set");
+    throw new MailbagError("no role: pass a role or set MAOS_AGENT_ROLE");
   }
 
   private answers(mail: Mail, id: string): boolean {
@@ -345,7 +344,7 @@ export class Mailbag {
     const refs = mail.fields["refs"];
     const names = [answered, ...(Array.isArray(refs) ? refs : [])].filter((name) => typeof name === "string");
     if (names.some((name) => name === id || name === `${this.agent}/${id}`) || mail.text("thread_id") === id) return true;
-    // By its number in the log, which is in the name of the original that the router keeps.
+    // A reference by record number: the router's copy in sent/ has the number in its name.
     return names.some((name) => /^[0-9]+$/.test(name) && this.wrote(name, id));
   }
 
@@ -414,12 +413,12 @@ export async function route(): Promise<void> {
   return new Mailbag().route();
 }
 
-/** What a body says of whom it is for. */
+/** The mentions in a body. */
 export type Mentions = { mentions: string[]; text: string; broadcast: boolean };
 
 /**
- * The mentions in a body, as `@name`, each once; the body without them; and whether they make it a broadcast, where the
- * message has no `to`. The same as `mailbag check --json` gives.
+ * The mentions in a body, as `@name`, each once; the body without them; and whether they make the message a broadcast if
+ * it has no `to`. The result equals that of `mailbag check --json`.
  */
 export function parseMentions(body: string): Mentions {
   const mentions = new Set<string>();
@@ -442,7 +441,7 @@ function isBlank(character: string | undefined): boolean {
   return character !== undefined && " \t\r\n".includes(character);
 }
 
-/** Where each mention begins and ends. */
+/** Start and end of each mention. */
 function places(body: string): [number, number][] {
   const text = withoutCode(body);
   const found: [number, number][] = [];
@@ -450,7 +449,7 @@ function places(body: string): [number, number][] {
   for (const { index: at, 0: whole } of text.matchAll(/@[A-Za-z0-9._-]*/g)) {
     let end = at + whole.length;
     while (end > at + 1 && ".-".includes(text[end - 1] ?? "")) end--;
-    // A character beyond 16 bits has two units.
+    // A character above U+FFFF has two code units.
     const unit = text.charCodeAt(at - 1);
     const before = text.slice(unit >= 0xdc00 && unit <= 0xdfff ? at - 2 : Math.max(at - 1, 0), at);
     const follows = before === "/" && last === at - 1 && last > 0;
@@ -464,7 +463,7 @@ function places(body: string): [number, number][] {
   return found;
 }
 
-/** The text with a backtick in the place of each unit of code. */
+/** The text with each code unit of code replaced by a backtick. */
 function withoutCode(text: string): string {
   let [kept, prose, fence] = ["", "", ""];
   for (const line of text.match(/[^\n]*\n|[^\n]+/g) ?? []) {
@@ -482,7 +481,7 @@ function withoutCode(text: string): string {
   return kept + withoutSpans(prose);
 }
 
-/** A run of backticks is closed by the next run as long. */
+/** Replaces code spans. A run of backticks is closed by the next run of the same length. */
 function withoutSpans(text: string): string {
   const runs = [...text.matchAll(/`+/g)].map((found) => ({ at: found.index, length: found[0].length }));
   const following = new Map<number, number>();
@@ -514,10 +513,10 @@ function code(error: unknown): string | undefined {
   return error instanceof Error && "code" in error ? String(error.code) : undefined;
 }
 
-/** JSON has no such numbers, and JavaScript would write null without a word. */
+/** JSON has no NaN and no infinity, and JavaScript would silently write null. */
 function finite(key: string, value: unknown): unknown {
   if (typeof value === "number" && !Number.isFinite(value)) {
-    throw new MailbagError(`this message can't be written as JSON: ${key} is ${value}`);
+    throw new MailbagError(`cannot write this message as JSON: ${key} is ${value}`);
   }
   return value;
 }
@@ -527,14 +526,14 @@ function findRoom(asked: string | undefined): string {
   if (named) {
     const room = path.resolve(named);
     if (isDirectory(path.join(room, "outbox"))) return room;
-    throw new MailbagError(`no room at ${room}; make one with \`mailbag init ${room}\``);
+    throw new MailbagError(`no room at ${room}; create one with \`mailbag init ${room}\``);
   }
   const here = process.cwd();
   for (let at = here; ; at = path.dirname(at)) {
     for (const base of [mainWorktree(at), at]) {
       if (base === undefined || !isDirectory(path.join(base, ".mailbag", "spool"))) continue;
       const found = path.join(base, ".mailbag");
-      // Whoever put it there may want mail that is not meant for them.
+      // Another user may have created the room to read your mail.
       if (fs.statSync(found).uid !== process.geteuid?.()) {
         throw new MailbagError(`the room ${found} belongs to another user; to use it, set MAILBAG_ROOM to it`);
       }
@@ -542,10 +541,10 @@ function findRoom(asked: string | undefined): string {
     }
     if (at === path.dirname(at)) break;
   }
-  throw new MailbagError(`no room: there is no .mailbag in ${here} or above it; make one with \`mailbag init\``);
+  throw new MailbagError(`no room: no .mailbag in ${here} or its parents; create one with \`mailbag init\``);
 }
 
-/** Sessions in several worktrees of one repository share the main one's room. */
+/** The main worktree: all worktrees of a repository share its room. */
 function mainWorktree(directory: string): string | undefined {
   try {
     const text = fs.readFileSync(path.join(directory, ".git"), "utf8");
@@ -564,7 +563,7 @@ function isDirectory(place: string): boolean {
 
 function findAgent(room: string, asked: string | undefined): string {
   const name = asked || process.env["MAILBAG_AGENT"] || process.env["MAOS_AGENT_ID"];
-  if (!name) throw new MailbagError("nothing says which agent you are; set MAILBAG_AGENT");
+  if (!name) throw new MailbagError("no agent name given; set MAILBAG_AGENT");
   const known = agentsOf(room);
   if (known.some((agent) => agent["id"] === name)) return name;
   const named = known.find((agent) => String(agent["name"] ?? "").toLowerCase() === name.toLowerCase());
@@ -601,23 +600,23 @@ function contextOf(room: string): string {
   const plain = /^(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$/.exec((said[1] ?? "").trim());
   if (plain === null) {
     const file = path.join(room, "settings.toml");
-    throw new MailbagError(`can't read \`context\` in ${file}; set MAOS_SHARED_CONTEXT to its directory`);
+    throw new MailbagError(`cannot parse \`context\` in ${file}; set MAOS_SHARED_CONTEXT to its directory`);
   }
   return path.resolve(room, plain[1] ?? plain[2] ?? "context");
 }
 
-/** The message in a file; nothing, with a warning, for what is none: anybody may have put it there. */
+/** Reads a message file. Other files, which anyone may have put there, give nothing and a warning. */
 function read(file: string): Mail | undefined {
   try {
-    // Neither a link nor a pipe may lead or hold us up.
+    // Do not follow links, and do not block on a pipe.
     const handle = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK);
     try {
       const found = fs.fstatSync(handle);
-      if (!found.isFile()) throw new Error("it is no regular file");
+      if (!found.isFile()) throw new Error("it is not a regular file");
       if (found.size > MAIL_BYTES) throw new Error("it is too large");
       const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(fs.readFileSync(handle));
       const fields: unknown = JSON.parse(text);
-      if (!isObject(fields)) throw new Error("it is no JSON object");
+      if (!isObject(fields)) throw new Error("it is not a JSON object");
       return new Mail(fields, file);
     } finally {
       fs.closeSync(handle);
@@ -626,13 +625,13 @@ function read(file: string): Mail | undefined {
     if (code(e) !== "ENOENT" && !warned.has(file)) {
       warned.add(file);
       const why = e instanceof Error ? e.message : String(e);
-      process.emitWarning(`passed over ${JSON.stringify(file)}, which can't be read as a message: ${JSON.stringify(why)}`);
+      process.emitWarning(`skipped ${JSON.stringify(file)}: not a message: ${JSON.stringify(why)}`);
     }
     return undefined;
   }
 }
 
-/** Makes a file's content, or a directory's names, durable. */
+/** Syncs a file or a directory to disk. */
 function sync(place: string): void {
   const handle = fs.openSync(place, "r");
   try {
@@ -642,7 +641,7 @@ function sync(place: string): void {
   }
 }
 
-/** Copies a file, and gives the name that it got and its digest. */
+/** Copies a file and returns the copy's name and digest. */
 function place(source: string, directory: string): [string, string] {
   const draft = path.join(directory, `.tmp-${randomUUID()}`);
   try {
@@ -666,7 +665,7 @@ function place(source: string, directory: string): [string, string] {
   }
 }
 
-/** The digest of a regular file of any size, which is copied on the way if a place is given. */
+/** The digest of a regular file of any size. With a target, copies the file too. */
 function digestOf(file: string, copy?: string): string {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
   const from = fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

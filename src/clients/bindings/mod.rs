@@ -1,11 +1,11 @@
-//! The helpers for other languages, one file each, as they stand in `src/helpers`.
+//! The helper files for other languages, one file each.
 
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use crate::message::address::quoted;
 use std::path::Path;
 
-/// A language that there is a helper for.
+/// A language with a helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// Python 3.9 or later.
@@ -25,13 +25,13 @@ pub fn source(language: Language) -> &'static str {
     }
 }
 
-/// Writes the helper to a file, whole. One that was written before is replaced; a file that is no helper is not.
+/// Writes the helper to a file atomically. Replaces an earlier helper, but no other file.
 pub fn write(language: Language, file: &Path) -> Result<()> {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let shown = quoted(&file.display().to_string());
     let Some(name) = file.file_name() else {
-        let what = format!("{shown} names no file");
-        return Err(Error::Usage { what, cure: "write -o DIR/mailbag.py, for example".into() });
+        let what = format!("{shown} is not a file path");
+        return Err(Error::Usage { what, cure: "pass a path such as -o DIR/mailbag.py".into() });
     };
     let dir = Dir::open(parent)?;
     let source = source(language);
@@ -40,8 +40,8 @@ pub fn write(language: Language, file: &Path) -> Result<()> {
         Ok(None) => {}
         Ok(Some(bytes)) if is_helper(&bytes) => {}
         Ok(Some(_)) | Err(Error::State { .. }) => {
-            let what = format!("{shown} is there already, and no helper");
-            return Err(Error::Usage { what, cure: "give another name, or remove it".into() });
+            let what = format!("{shown} already exists and is not a helper");
+            return Err(Error::Usage { what, cure: "choose another name, or remove the file".into() });
         }
         Err(e) => return Err(e),
     }

@@ -26,8 +26,8 @@ pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail], is_new: impl F
     }
     let order = if each.len() > 1 { ", newest first" } else { "" };
     let mut text = format!("mailbag: you are {agent}; {unread} unread ({}){order}:", senders(&each));
-    let told = put(&mut text, &named, limits::BRIEFING - DIGEST);
-    left.extend(&named[told..]);
+    let shown_lines = put(&mut text, &named, limits::BRIEFING - DIGEST);
+    left.extend(&named[shown_lines..]);
     add_rest(&mut text, &left);
     text
 }
@@ -42,12 +42,12 @@ pub(super) fn news(unread: usize, mails: &[Mail], most: usize) -> (String, usize
     if let ([one], 1) = (shown, each.len()) {
         return (format!("{text} {}", line(one)), 1);
     }
-    let told = put(&mut text, shown, limits::BRIEFING - DIGEST);
-    match told {
+    let shown_lines = put(&mut text, shown, limits::BRIEFING - DIGEST);
+    match shown_lines {
         0 => text.push_str(&format!(" {} new, {}", count(&each), senders(&each))),
-        _ => add_rest(&mut text, &each[told..]),
+        _ => add_rest(&mut text, &each[shown_lines..]),
     }
-    (text, told)
+    (text, shown_lines)
 }
 
 /// Adds the remaining messages as a count by sender.

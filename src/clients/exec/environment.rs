@@ -1,12 +1,12 @@
-//! The environment of a command that is an agent: what mailbag and the helpers read.
+//! The environment variables of a command, for mailbag and the helpers.
 
 use crate::message::id;
 use crate::room::sessions::{HOLD, IN_GEMINI, VARIABLES};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Who the command is, and where.
-pub(super) struct Place {
+/// Identity and directories of the command.
+pub(super) struct Environment {
     /// The room.
     pub(super) room: PathBuf,
     /// The agent.
@@ -15,19 +15,19 @@ pub(super) struct Place {
     pub(super) role: Option<String>,
     /// The session.
     pub(super) session: String,
-    /// What tells that this is it, in a sandbox too.
+    /// The lock file that identifies this run, also from inside a sandbox.
     pub(super) hold: String,
     /// The directory of shared files.
     pub(super) context: PathBuf,
 }
 
-impl Place {
-    /// Every variable with its value; none for one that must not be set, as the role of an agent that has none.
+impl Environment {
+    /// All variables with their values; `None` for a variable that must be unset.
     pub(super) fn variables(&self) -> Vec<(&'static str, Option<OsString>)> {
         let text = |text: &str| Some(OsString::from(text));
         let path = |path: &Path| Some(path.as_os_str().to_owned());
         let role = self.role.as_deref().map(OsString::from);
-        // The command is a session of its own: what names the client's that runs this is not said to it.
+        // The command is its own session, so variables that name an outer client's session are unset.
         let foreign = VARIABLES.iter().map(|(name, _)| *name).chain([IN_GEMINI]).map(|name| (name, None));
         let own = [
             ("MAILBAG_ROOM", path(&self.room)),
@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-/// The session that this process is in already, or a new one.
+/// The current session, or a new one.
 pub(super) fn session() -> String {
     std::env::var("MAOS_SESSION_ID").ok().filter(|id| !id.is_empty()).unwrap_or_else(id::mint)
 }

@@ -1,4 +1,4 @@
-//! Who waits for whom, and who is done, as the log says.
+//! Which agents wait for which, and which have completed, from the log.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -8,14 +8,14 @@ use crate::room::Room;
 use crate::room::registry::Registry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What everybody last said that it does.
+/// The last status message of each agent.
 #[derive(Default)]
 pub(super) struct Graph {
     last: BTreeMap<String, Doing>,
 }
 
 impl Graph {
-    /// As the log stands now.
+    /// Reads the current state of the log.
     pub(super) fn of(room: &Room, registry: &Registry) -> Result<Graph> {
         let activity = state::committed(&room.dir)?.activity;
         let mut graph = Graph::default();
@@ -27,7 +27,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Takes in a record that was accepted since; `true` if it says what its sender does.
+    /// Applies a new record. Returns whether it is a status message.
     pub(super) fn follow(&mut self, record: &Record, registry: &Registry) -> bool {
         let Some(from) = record.from.as_ref().filter(|_| record.event == Event::Accepted) else { return false };
         let says = record.shown().is_some_and(|(_, kind)| DOING.contains(&&*kind));
@@ -35,7 +35,7 @@ impl Graph {
         doing.is_some_and(|doing| self.learn(from, doing, registry))
     }
 
-    /// What is older than what is known is no news. Names become ids.
+    /// Ignores older messages. Converts names to ids.
     fn learn(&mut self, agent: &str, mut doing: Doing, registry: &Registry) -> bool {
         if self.last.get(agent).is_some_and(|last| last.at >= doing.at) {
             return false;
@@ -49,18 +49,17 @@ impl Graph {
         true
     }
 
-    /// What this agent last said that it does.
+    /// The last status message of an agent.
     pub(super) fn doing(&self, agent: &str) -> Option<&Doing> {
         self.last.get(agent)
     }
 
-    /// The way by which `first` waits for itself, if it waits for these: `first`, who it waits for, and so on, and
-    /// `first` again. Only those who are there wait.
+    /// The cycle that arises if `first` waits for `others`: a path from `first` to `first`. Only agents that are present wait.
     pub(super) fn cycle(&self, first: &str, others: &[String], is_there: &dyn Fn(&str) -> bool) -> Option<Vec<String>> {
         let mut seen = BTreeSet::new();
         let mut ways: Vec<Vec<&str>> = others.iter().rev().map(|other| vec![first, other]).collect();
         while let Some(way) = ways.pop() {
-            let last = *way.last().expect("a way has a beginning");
+            let last = *way.last().expect("a path is not empty");
             if last == first {
                 return Some(way.into_iter().map(str::to_owned).collect());
             }
@@ -73,7 +72,7 @@ impl Graph {
         None
     }
 
-    /// Who on this way was the last to say that it waits.
+    /// The agent on this path that started to wait last.
     pub(super) fn latest<'w>(&self, way: &'w [String]) -> Option<&'w str> {
         let at = |agent: &&String| self.doing(agent).map_or(Stamp::default().micros(), |doing| doing.at);
         way.iter().max_by_key(at).map(String::as_str)
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_waits_no_more() {
+    fn an_absent_agent_does_not_wait() {
         let graph = graph(&[("gone", &["alice"])]);
         assert_eq!(way(&graph, "alice", &["gone"]), "");
     }

@@ -1,4 +1,4 @@
-//! What a command says in its output: which bytes are held back until their line is whole, and which lines are for us.
+//! Finds lines addressed to mailbag in a command's output, and parses them.
 
 use crate::base::limits;
 use crate::message::address::quoted;
@@ -9,17 +9,17 @@ use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::io;
 
-/// Cuts output into lines that may be for us, and everything else, which goes on at once.
+/// Splits output into lines that may be addressed to mailbag, and everything else, which is forwarded immediately.
 ///
-/// Held back is only a line that begins with `{` and then, blanks aside, `"`, until it ends or is longer than a message
-/// may be. A prompt, a progress bar or anything binary is never held back.
+/// Only a line that begins with `{`, optional blanks and `"` is held back, until it ends or exceeds the size of a message.
+/// Prompts, progress bars and binary data are never held back.
 pub(super) struct Splitter {
     at: At,
     held: Vec<u8>,
     most: usize,
 }
 
-/// Where in a line the next byte stands.
+/// The state of the current line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Begin,
@@ -30,19 +30,19 @@ enum At {
 /// A piece of output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'b> {
-    /// A whole line that may be for us, with its end if it has one.
+    /// A complete line that may be addressed to mailbag, with its line end if it has one.
     Line(&'b [u8]),
-    /// What is not for us.
+    /// Other output.
     Through(&'b [u8]),
 }
 
 impl Splitter {
-    /// Lines of at most so many bytes may be for us.
+    /// Lines of at most `most` bytes may be addressed to mailbag.
     pub(super) fn new(most: usize) -> Splitter {
         Splitter { at: At::Begin, held: Vec::new(), most }
     }
 
-    /// Takes what came, and gives every piece of it in order.
+    /// Splits further output, and calls `give` for each piece in order.
     pub(super) fn feed(&mut self, bytes: &[u8], give: &mut dyn FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
         let (mut start, mut next) = (0, 0);
         while next < bytes.len() {
@@ -66,7 +66,7 @@ impl Splitter {
         if start < bytes.len() { give(Piece::Through(&bytes[start..])) } else { Ok(()) }
     }
 
-    /// Nothing more comes: what is held is a line without an end.
+    /// Ends the output: a held line has no line end.
     pub(super) fn finish(&mut self, give: &mut dyn FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
         let held = std::mem::take(&mut self.held);
         self.at = At::Begin;
@@ -92,51 +92,51 @@ impl Splitter {
     }
 }
 
-/// May a line that begins so be an object with a field?
+/// Whether a line with this beginning can be a JSON object with a field.
 fn may_be_ours(begin: &[u8]) -> bool {
     let mut behind = begin.iter().skip(1).filter(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
     behind.next().is_none_or(|&byte| byte == b'"')
 }
 
-/// What a line says.
+/// A parsed line.
 #[derive(Debug, PartialEq)]
-pub(super) enum Said {
-    /// How far the command is.
+pub(super) enum ParsedLine {
+    /// Progress of the command.
     Status {
-        /// In words.
+        /// Text.
         message: String,
         /// From 0 to 1.
         progress: Option<Number>,
-        /// Whatever else the line has.
+        /// All other fields.
         rest: Map<String, Value>,
     },
-    /// A file that others may want.
+    /// A file to share.
     Artifact {
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// A word about it.
+        /// A note.
         description: Option<String>,
-        /// The directory of the context that it goes to.
+        /// The subdirectory of the context.
         category: Option<String>,
     },
     /// The command waits for other agents.
     Dependency {
-        /// For these.
+        /// The agents.
         waiting_for: Vec<String>,
         /// Why.
         reason: Option<String>,
     },
-    /// The command has done what it was there for.
+    /// The command has completed its task.
     Complete {
-        /// What came of it.
+        /// The result.
         result: Option<Value>,
-        /// What it made.
+        /// Files that it made.
         outputs: Vec<String>,
     },
 }
 
-/// What a line says; `None` if it is not for us, and what is wrong with one that is.
-pub(super) fn read(line: &[u8]) -> Option<Result<Said, String>> {
+/// Parses a line. `None` if it is not addressed to mailbag; an error if it is invalid.
+pub(super) fn read(line: &[u8]) -> Option<Result<ParsedLine, String>> {
     #[derive(Deserialize)]
     struct Head<'a> {
         #[serde(borrow, rename = "type")]
@@ -150,39 +150,39 @@ pub(super) fn read(line: &[u8]) -> Option<Result<Said, String>> {
     Some(said(&head.kind, Fields(fields)))
 }
 
-fn said(kind: &str, mut fields: Fields) -> Result<Said, String> {
+fn said(kind: &str, mut fields: Fields) -> Result<ParsedLine, String> {
     fields.0.shift_remove("type");
     match kind {
         "status" => {
-            let message = fields.text("message")?.ok_or("it has no message")?;
-            Ok(Said::Status { message, progress: fields.progress()?, rest: fields.0 })
+            let message = fields.text("message")?.ok_or("the field message is missing")?;
+            Ok(ParsedLine::Status { message, progress: fields.progress()?, rest: fields.0 })
         }
-        "artifact" => Ok(Said::Artifact {
-            path: fields.text("path")?.ok_or("it has no path")?,
+        "artifact" => Ok(ParsedLine::Artifact {
+            path: fields.text("path")?.ok_or("the field path is missing")?,
             description: fields.text("description")?,
             category: fields.text("category")?,
         }),
         "dependency" => {
             let waiting_for = fields.list("waiting_for")?;
             if waiting_for.is_empty() {
-                return Err("it doesn't say in waiting_for which agent is waited for".into());
+                return Err("the field waiting_for is missing".into());
             }
             if let Some(name) = waiting_for.iter().find(|name| !id::is_name(name)) {
-                return Err(format!("{} can't be the name of an agent", quoted(name)));
+                return Err(format!("{} is not a valid agent name", quoted(name)));
             }
             if waiting_for.len() > limits::WAITING_FOR {
-                return Err(format!("it waits for more than {} agents", limits::WAITING_FOR));
+                return Err(format!("waiting_for has more than {} agents", limits::WAITING_FOR));
             }
-            Ok(Said::Dependency { waiting_for, reason: fields.text("reason")? })
+            Ok(ParsedLine::Dependency { waiting_for, reason: fields.text("reason")? })
         }
-        _ => Ok(Said::Complete { result: fields.take("result"), outputs: fields.list("outputs")? }),
+        _ => Ok(ParsedLine::Complete { result: fields.take("result"), outputs: fields.list("outputs")? }),
     }
 }
 
 struct Fields(Map<String, Value>);
 
 impl Fields {
-    /// A field that is there and not `null`.
+    /// A field, if present and not `null`.
     fn take(&mut self, field: &str) -> Option<Value> {
         self.0.shift_remove(field).filter(|value| !value.is_null())
     }
@@ -191,14 +191,14 @@ impl Fields {
         match self.take(field) {
             None => Ok(None),
             Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text)),
-            Some(Value::String(_)) => Err(format!("its {field} is empty")),
-            Some(_) => Err(format!("its {field} is no text")),
+            Some(Value::String(_)) => Err(format!("the field {field} is empty")),
+            Some(_) => Err(format!("the field {field} is not a string")),
         }
     }
 
-    /// One text, or a list of texts.
+    /// A string, or a list of strings.
     fn list(&mut self, field: &str) -> Result<Vec<String>, String> {
-        let wrong = || format!("its {field} is no list of texts");
+        let wrong = || format!("the field {field} is not a list of strings");
         let items = match self.take(field) {
             None => return Ok(Vec::new()),
             Some(Value::Array(items)) => items,
@@ -212,7 +212,7 @@ impl Fields {
         let is_share = |number: &&Number| number.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share));
         let shown = quoted(&value.to_string());
         let number = value.as_number().filter(is_share).cloned();
-        number.map(Some).ok_or_else(|| format!("its progress is {shown}, not a number from 0 to 1"))
+        number.map(Some).ok_or_else(|| format!("the field progress is {shown}, not a number from 0 to 1"))
     }
 }
 
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_be_an_object_is_held_back() {
+    fn only_a_line_that_can_be_an_object_is_held_back() {
         assert_eq!(pieces(&["ab", "c\nd"], 99), ["through ab", "through c\nd"]);
         assert_eq!(pieces(&["a\n{\"b\":1}\nc\n"], 99), ["through a\n", "line {\"b\":1}\n", "through c\n"]);
         assert_eq!(pieces(&["{", " \"a\"", ":1}", "\n"], 99), ["line { \"a\":1}\n"]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_goes_on_as_it_comes() {
+    fn a_line_that_is_too_long_is_forwarded_unchanged() {
         assert_eq!(
             pieces(&["{\"ab", "cd", "e\"}\n", "{\"\"}\n"], 5),
             ["through {\"ab", "through cd", "through e\"}\n", "line {\"\"}\n"]
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_others_are_not_ours() {
+    fn other_lines_are_ignored() {
         for line in ["{}", "{\"type\":7}", "{\"type\":\"result\"}", "{\"type\":\"status\"", "[]", "{\"a\":\"status\"}"]
         {
             assert_eq!(read(line.as_bytes()), None, "{line}");
@@ -267,18 +267,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_and_wrong_is_told() {
+    fn an_invalid_line_is_reported() {
         for (line, what) in [
-            (r#"{"type":"status"}"#, "it has no message"),
-            (r#"{"type":"status","message":7}"#, "its message is no text"),
-            (r#"{"type":"status","message":"x","progress":7}"#, "its progress is \"7\", not a number from 0 to 1"),
+            (r#"{"type":"status"}"#, "the field message is missing"),
+            (r#"{"type":"status","message":7}"#, "the field message is not a string"),
+            (
+                r#"{"type":"status","message":"x","progress":7}"#,
+                "the field progress is \"7\", not a number from 0 to 1",
+            ),
             (r#"{"type":"status","message":"x","progress":"half"}"#, "not a number"),
-            (r#"{"type":"artifact","description":"x"}"#, "it has no path"),
+            (r#"{"type":"artifact","description":"x"}"#, "the field path is missing"),
             (r#"{"type":"dependency","waiting_for":[]}"#, "waiting_for"),
-            (r#"{"type":"dependency","waiting_for":"../x"}"#, "can't be the name"),
-            (r#"{"type":"complete","outputs":[7]}"#, "its outputs is no list of texts"),
+            (r#"{"type":"dependency","waiting_for":"../x"}"#, "is not a valid agent name"),
+            (r#"{"type":"complete","outputs":[7]}"#, "the field outputs is not a list of strings"),
         ] {
-            let wrong = read(line.as_bytes()).expect("it is ours").expect_err("it is wrong");
+            let wrong = read(line.as_bytes()).expect("a line for mailbag").expect_err("an invalid line");
             assert!(wrong.contains(what), "{line}: {wrong}");
         }
     }
@@ -286,6 +289,6 @@ mod tests {
     #[test]
     fn a_null_is_an_absent_field() {
         let said = read(b"{\"type\":\"complete\",\"result\":null,\"outputs\":null}\r\n").expect("it is ours");
-        assert_eq!(said, Ok(Said::Complete { result: None, outputs: Vec::new() }));
+        assert_eq!(said, Ok(ParsedLine::Complete { result: None, outputs: Vec::new() }));
     }
 }

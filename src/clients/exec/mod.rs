@@ -1,5 +1,5 @@
-//! Running a command as an agent: registered and online while it lives, its status lines in the log, and after others
-//! where it is asked to wait.
+//! Runs a command as an agent: registered and online while it runs, with its status lines in the log, and optionally after
+//! other agents have completed.
 
 mod environment;
 mod graph;
@@ -14,7 +14,7 @@ use crate::base::limits;
 use crate::commands::wait::Routing;
 use crate::disk::machine;
 use crate::room::Room;
-use session::{Session, bear};
+use session::{Session, warn_on_error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -26,111 +26,110 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use waiting::Waited;
 
-/// What is handed on to the command; everything else does as it always does.
+/// Signals that are forwarded to the command. All others have their default effect.
 const SIGNALS: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
 
-/// What is to be run, and as whom.
+/// A command to run.
 #[derive(Debug)]
-pub struct Wish {
-    /// The agent; it is registered if it isn't.
+pub struct Request {
+    /// The agent; registered if it is unknown.
     pub id: String,
     /// Its role.
     pub role: Option<String>,
-    /// Who has to have completed before.
+    /// Agents that must complete first.
     pub after: Vec<String>,
-    /// How long that is waited for; for ever if nothing is said.
+    /// How long to wait for them; `None` means without limit.
     pub timeout: Option<Duration>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
 
-/// A word for whoever runs it, while it goes on.
+/// A message for the user while the command runs.
 #[derive(Debug)]
-pub enum Told {
-    /// What may be of interest.
+pub enum Report {
+    /// Information.
     Note(String),
-    /// What went wrong, and is borne.
+    /// A failure that does not stop the command.
     Warning(String),
 }
 
-/// How it ended.
+/// How the run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// With this status: the command's own, 128 and the number of the signal that ended it, or 127 or 126 where it could
-    /// not be started.
+    /// With an exit status: the command's own, 128 plus the number of the signal that ended it, or 127 or 126 if it could not
+    /// be started.
     Status(u8),
-    /// By a signal, before the command was started.
+    /// By a signal, before the command started.
     Signal(i32),
 }
 
-/// Runs a command as an agent, and gives its status. Its output goes to `out`, but for the lines that are for us.
-pub fn exec(room: &Room, wish: &Wish, out: Box<dyn Write + Send>, hear: &dyn Fn(Told)) -> Result<Ended> {
-    let others = session::others(&room.registry()?, &wish.after)?;
-    let mut happenings = Happenings::listen(room)?;
-    let session = Arc::new(Session::begin(room, wish)?);
-    let ended = live(&session, (wish, &others), out, &mut happenings, hear);
-    happenings.finishing.store(true, Ordering::Relaxed);
-    drop(happenings);
-    // What was said last is routed by this process, if nobody else does. Only then is the agent free: who waits for it
-    // must not take what it said before it was begun for its last word.
-    bear(crate::commands::send::route(room).map(drop), hear);
-    bear(session.end(), hear);
+/// Runs a command as an agent and returns its status. Its output goes to `out`, except for lines addressed to mailbag.
+pub fn exec(room: &Room, request: &Request, out: Box<dyn Write + Send>, report: &dyn Fn(Report)) -> Result<Ended> {
+    let others = session::others(&room.registry()?, &request.after)?;
+    let mut events = Events::listen(room)?;
+    let session = Arc::new(Session::begin(room, request)?);
+    let ended = live(&session, (request, &others), out, &mut events, report);
+    events.finishing.store(true, Ordering::Relaxed);
+    drop(events);
+    // Deliver the last messages before releasing the agent: another command that waits for it must not use an older message.
+    warn_on_error(crate::commands::send::route(room).map(drop), report);
+    warn_on_error(session.end(), report);
     ended
 }
 
 fn live(
     session: &Arc<Session>,
-    (wish, others): (&Wish, &[String]),
+    (request, others): (&Request, &[String]),
     out: Box<dyn Write + Send>,
-    happenings: &mut Happenings,
-    hear: &dyn Fn(Told),
+    events: &mut Events,
+    report: &dyn Fn(Report),
 ) -> Result<Ended> {
     if !others.is_empty()
-        && let Waited::Signal(signal) = waiting::wait(session, others, wish.timeout, happenings, hear)?
+        && let Waited::Signal(signal) = waiting::wait(session, others, request.timeout, events, report)?
     {
         return Ok(Ended::Signal(signal));
     }
-    run::run(session, &wish.command, out, happenings, hear)
+    run::run(session, &request.command, out, events, report)
 }
 
-/// The name of a signal, such as `SIGTERM`.
+/// A signal's name, such as `SIGTERM`.
 fn signal_name(signal: i32) -> String {
     signal_hook::low_level::signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
-/// What may happen while a command is waited for.
-enum Happening {
+/// An event during the run.
+enum RunEvent {
     /// The log may have grown.
     Grown,
-    /// A signal came.
+    /// A signal arrived.
     Signal {
         number: i32,
-        /// From the terminal, which tells the command as well.
+        /// Whether the terminal sent it, to the command as well.
         to_all: bool,
     },
     /// The command has ended.
     Exited,
-    /// Nothing more comes of its output.
+    /// The command's output has ended.
     Drained,
-    /// Something is to be told.
+    /// A warning for the user.
     Warn(String),
-    /// Nothing was heard for a while.
+    /// Nothing happened for a while.
     Nothing,
 }
 
-/// Everything that may happen, in one queue; who takes from it routes, and says that its session lives.
-struct Happenings {
-    sender: Sender<Happening>,
-    receiver: Receiver<Happening>,
+/// All events in one queue. Reading it also keeps a router running and renews the session's lease.
+struct Events {
+    sender: Sender<RunEvent>,
+    receiver: Receiver<RunEvent>,
     routing: Routing,
     renewal: Instant,
-    /// Is a signal now to end the process at once?
+    /// Whether a signal now ends the process immediately.
     finishing: Arc<AtomicBool>,
 }
 
-impl Happenings {
-    /// From now on signals are heard, but those that this process was started to ignore, which the command ignores too.
-    fn listen(room: &Room) -> Result<Happenings> {
+impl Events {
+    /// Starts to receive signals, except those that this process was started to ignore. The command ignores these too.
+    fn listen(room: &Room) -> Result<Events> {
         let (sender, receiver) = channel();
         let finishing = Arc::new(AtomicBool::new(false));
         let mut signals = SignalsInfo::<WithOrigin>::new(machine::heard(&SIGNALS)).doing("listen to", "signals")?;
@@ -138,49 +137,49 @@ impl Happenings {
         let listen = move || {
             for origin in signals.forever() {
                 if is_finishing.load(Ordering::Relaxed) {
-                    // Asked while it ends: at once, whatever is in hand.
+                    // A signal during the shutdown ends the process immediately.
                     let _ = signal_hook::low_level::emulate_default_handler(origin.signal);
                 }
                 let to_all = origin.process.is_none_or(|process| process.pid == 0);
-                let _ = told.send(Happening::Signal { number: origin.signal, to_all });
+                let _ = told.send(RunEvent::Signal { number: origin.signal, to_all });
             }
         };
         std::thread::Builder::new().name("signals".into()).spawn(listen).doing("listen to", "signals")?;
-        Ok(Happenings { sender, receiver, routing: Routing::new(room), renewal: Instant::now(), finishing })
+        Ok(Events { sender, receiver, routing: Routing::new(room), renewal: Instant::now(), finishing })
     }
 
-    fn sender(&self) -> Sender<Happening> {
+    fn sender(&self) -> Sender<RunEvent> {
         self.sender.clone()
     }
 
-    /// A signal that came and that nobody took.
+    /// A pending signal.
     fn signal(&self) -> Option<i32> {
-        self.receiver.try_iter().find_map(|happening| match happening {
-            Happening::Signal { number, .. } => Some(number),
+        self.receiver.try_iter().find_map(|event| match event {
+            RunEvent::Signal { number, .. } => Some(number),
             _ => None,
         })
     }
 
-    /// What is still to be told.
-    fn tell(&self, hear: &dyn Fn(Told)) {
-        for happening in self.receiver.try_iter() {
-            if let Happening::Warn(text) = happening {
-                hear(Told::Warning(text));
+    /// Reports pending warnings.
+    fn tell(&self, report: &dyn Fn(Report)) {
+        for event in self.receiver.try_iter() {
+            if let RunEvent::Warn(text) = event {
+                report(Report::Warning(text));
             }
         }
     }
 
-    /// What happens next; `None` if nothing does before the deadline.
-    fn next(&mut self, session: &Session, deadline: Option<Instant>, hear: &dyn Fn(Told)) -> Option<Happening> {
+    /// The next event; `None` after the deadline.
+    fn next(&mut self, session: &Session, deadline: Option<Instant>, report: &dyn Fn(Report)) -> Option<RunEvent> {
         if let Err(e) = self.routing.tend() {
-            hear(Told::Warning(format!("what waits is not routed: {e}")));
+            report(Report::Warning(format!("cannot deliver pending mail: {e}")));
         }
-        self.renewal = session.renew(self.renewal, hear);
+        self.renewal = session.renew(self.renewal, report);
         let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
         match self.receiver.recv_timeout(left.min(limits::TAKE_OVER)) {
-            Ok(happening) => Some(happening),
+            Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) if left <= limits::TAKE_OVER => None,
-            Err(_) => Some(Happening::Nothing),
+            Err(_) => Some(RunEvent::Nothing),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! A command's output on its way: what is for us is taken out, and everything else goes on byte for byte.
+//! Forwards a command's output byte for byte, except for lines addressed to mailbag.
 
-use super::Happening;
-use super::lines::{Piece, Said, Splitter, read};
+use super::RunEvent;
+use super::lines::{ParsedLine, Piece, Splitter, read};
 use super::session::Session;
 use crate::base::limits;
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,36 +9,36 @@ use std::process::ChildStdout;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The output of a command, and what became of it. Two may hold it: the thread that reads, and who waits for the end.
+/// The output of a command, shared by the reading thread and the main thread.
 pub(super) struct Pump(Mutex<Flow>);
 
 struct Flow {
     splitter: Splitter,
-    into: Into,
-    /// How often something came.
+    into: Sink,
+    /// Number of reads.
     count: u64,
 }
 
-/// Where the pieces go.
-struct Into {
+/// Receives the pieces.
+struct Sink {
     session: Arc<Session>,
     out: Box<dyn Write + Send>,
-    tell: Sender<Happening>,
-    /// Was the last that it said of itself that it is done?
+    tell: Sender<RunEvent>,
+    /// Whether its last status line said that it has completed.
     completed: bool,
-    /// How many of its lines were wrong.
+    /// Number of invalid lines.
     wrong: usize,
 }
 
 impl Pump {
-    /// Lines longer than a message may be are for nobody but the reader.
-    pub(super) fn new(session: Arc<Session>, most: u64, out: Box<dyn Write + Send>, tell: Sender<Happening>) -> Pump {
+    /// Lines longer than `most` bytes are forwarded.
+    pub(super) fn new(session: Arc<Session>, most: u64, out: Box<dyn Write + Send>, tell: Sender<RunEvent>) -> Pump {
         let splitter = Splitter::new(usize::try_from(most).unwrap_or(usize::MAX));
-        Pump(Mutex::new(Flow { splitter, into: Into { session, out, tell, completed: false, wrong: 0 }, count: 0 }))
+        Pump(Mutex::new(Flow { splitter, into: Sink { session, out, tell, completed: false, wrong: 0 }, count: 0 }))
     }
 
-    /// Takes everything that comes, until the end of it, or until nobody reads what is handed on. Then the command hears
-    /// of that as it would have without us: by a broken pipe.
+    /// Forwards the output until its end, or until the output's reader is gone. Then the command gets a broken pipe, as it
+    /// would without mailbag.
     pub(super) fn run(&self, mut from: ChildStdout) {
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -55,7 +55,7 @@ impl Pump {
         self.finish();
     }
 
-    /// Hands on what was held back: nothing more comes.
+    /// Forwards a held line at the end of the output.
     pub(super) fn finish(&self) {
         let mut flow = self.flow();
         if let Err(e) = flow.finish() {
@@ -63,12 +63,12 @@ impl Pump {
         }
     }
 
-    /// How often something has come. Waits until what is being handed on is.
+    /// Number of reads so far. Waits while a piece is being forwarded.
     pub(super) fn count(&self) -> u64 {
         self.flow().count
     }
 
-    /// Was the last that the command said of itself that it is done?
+    /// Whether the command's last status line said that it has completed.
     pub(super) fn is_completed(&self) -> bool {
         self.flow().into.completed
     }
@@ -92,12 +92,12 @@ impl Flow {
 
     fn fail(&mut self, e: io::Error) {
         if e.kind() != ErrorKind::BrokenPipe {
-            self.into.warn(format!("the command's output can't be handed on: {e}"));
+            self.into.warn(format!("cannot forward the command's output: {e}"));
         }
     }
 }
 
-impl Into {
+impl Sink {
     fn take(&mut self, piece: Piece) -> io::Result<()> {
         match piece {
             Piece::Line(line) if self.is_taken(line) => Ok(()),
@@ -105,7 +105,7 @@ impl Into {
         }
     }
 
-    /// Was the line for us, and is what it says in the outbox?
+    /// Whether the line was addressed to mailbag and its message was written.
     fn is_taken(&mut self, line: &[u8]) -> bool {
         let said = match read(line) {
             None => return false,
@@ -113,11 +113,11 @@ impl Into {
         };
         let done = said.and_then(|said| -> Result<Option<String>, String> {
             let completes = match said {
-                Said::Complete { .. } => Some(true),
-                Said::Status { .. } | Said::Dependency { .. } => Some(false),
-                Said::Artifact { .. } => None,
+                ParsedLine::Complete { .. } => Some(true),
+                ParsedLine::Status { .. } | ParsedLine::Dependency { .. } => Some(false),
+                ParsedLine::Artifact { .. } => None,
             };
-            let warning = self.session.heed(said).map_err(|e| e.to_string())?;
+            let warning = self.session.process(said).map_err(|e| e.to_string())?;
             self.completed = completes.unwrap_or(self.completed);
             Ok(warning)
         });
@@ -131,12 +131,8 @@ impl Into {
                 self.wrong += 1;
                 let line: String = String::from_utf8_lossy(line).trim_end().chars().take(limits::DOING).collect();
                 match self.wrong {
-                    ..=limits::WRONG_LINES => {
-                        self.warn(format!("a line of the output is not taken, since {why}: {line}"))
-                    }
-                    n if n == limits::WRONG_LINES + 1 => {
-                        self.warn("further lines that are not taken are not told".into())
-                    }
+                    ..=limits::WRONG_LINES => self.warn(format!("invalid line in the output: {why}: {line}")),
+                    n if n == limits::WRONG_LINES + 1 => self.warn("further invalid lines are not reported".into()),
                     _ => {}
                 }
                 false
@@ -145,7 +141,7 @@ impl Into {
     }
 
     fn warn(&self, text: String) {
-        // The receiver is gone only when the command's end was told.
-        let _ = self.tell.send(Happening::Warn(text));
+        // Sending fails only after the end of the run.
+        let _ = self.tell.send(RunEvent::Warn(text));
     }
 }

@@ -1,9 +1,9 @@
-//! The command itself: started, its signals handed on, and what came of it said.
+//! Starts the command, forwards signals, and reports its result.
 
 use super::pump::Pump;
-use super::session::{Session, bear};
-use super::waiting::{not_begun, outcome};
-use super::{Ended, Happening, Happenings, Told};
+use super::session::{Session, warn_on_error};
+use super::waiting::{not_started, outcome};
+use super::{Ended, Events, Report, RunEvent};
 use crate::base::error::{Doing, Result};
 use crate::base::limits;
 use crate::disk::machine;
@@ -18,22 +18,22 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Runs a command, and says how it ended.
+/// Runs a command and returns how it ended.
 pub(super) fn run(
     session: &Arc<Session>,
     words: &[OsString],
     out: Box<dyn Write + Send>,
-    happenings: &mut Happenings,
-    hear: &dyn Fn(Told),
+    events: &mut Events,
+    report: &dyn Fn(Report),
 ) -> Result<Ended> {
     let (program, arguments) = words.split_first().expect("the command line asks for a command");
     let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
-    // Before it runs: what it says of itself comes after this. Arguments may hold secrets, and the log is for ever.
+    // Before the command starts, so that its own messages come later. Without arguments, which may contain secrets.
     let pid = ("pid".to_owned(), json!(std::process::id()));
     session.say("status", &format!("started {name}"), Map::from_iter([pid]))?;
-    if let Some(signal) = happenings.signal() {
-        // Nobody else could tell the command of it.
-        bear(session.stuck(&not_begun(signal), Map::new(), "normal").map(drop), hear);
+    if let Some(signal) = events.signal() {
+        // The command has not started, so it cannot handle the signal.
+        warn_on_error(session.blocked(&not_started(signal), Map::new(), "normal").map(drop), report);
         return Ok(Ended::Signal(signal));
     }
     let mut command = Command::new(program);
@@ -49,15 +49,15 @@ pub(super) fn run(
         Ok(child) => child,
         Err(e) => {
             let code = if e.kind() == ErrorKind::NotFound { 127 } else { 126 };
-            let what = format!("can't run {}: {e}", quoted(&name));
-            bear(session.stuck(&what, outcome(code, None).1, "normal").map(drop), hear);
-            hear(Told::Warning(what));
+            let what = format!("cannot run {}: {e}", quoted(&name));
+            warn_on_error(session.blocked(&what, outcome(code, None).1, "normal").map(drop), report);
+            report(Report::Warning(what));
             return Ok(Ended::Status(code));
         }
     };
-    let pump = pump(session, &mut child, out, happenings)?;
-    let status = attend(session, child, &pump, happenings, hear)?;
-    happenings.tell(hear);
+    let pump = pump(session, &mut child, out, events)?;
+    let status = attend(session, child, &pump, events, report)?;
+    events.tell(report);
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     let code = code.unwrap_or_else(|| 128 + status.signal().unwrap_or_default() as u8);
     if status.success() && pump.is_completed() {
@@ -66,60 +66,55 @@ pub(super) fn run(
     let (text, metadata) = outcome(code, status.signal());
     let said = match status.success() {
         true => session.say("completed", &text, metadata),
-        false => session.stuck(&text, metadata, "normal"),
+        false => session.blocked(&text, metadata, "normal"),
     };
-    bear(said.map(drop), hear);
+    warn_on_error(said.map(drop), report);
     Ok(Ended::Status(code))
 }
 
-/// Begins to hand its output on.
-fn pump(
-    session: &Arc<Session>,
-    child: &mut Child,
-    out: Box<dyn Write + Send>,
-    happenings: &Happenings,
-) -> Result<Arc<Pump>> {
+/// Starts to forward the output.
+fn pump(session: &Arc<Session>, child: &mut Child, out: Box<dyn Write + Send>, events: &Events) -> Result<Arc<Pump>> {
     let most = session.room.settings()?.message_bytes;
     let stdout = child.stdout.take().expect("it was asked for");
-    let (pump, told) = (Arc::new(Pump::new(session.clone(), most, out, happenings.sender())), happenings.sender());
+    let (pump, sender) = (Arc::new(Pump::new(session.clone(), most, out, events.sender())), events.sender());
     let pumping = pump.clone();
     let flow = move || {
         pumping.run(stdout);
-        let _ = told.send(Happening::Drained);
+        let _ = sender.send(RunEvent::Drained);
     };
     std::thread::Builder::new().name("output".into()).spawn(flow).doing("read the output of", "the command")?;
     Ok(pump)
 }
 
-/// Hands signals on until the command has ended and its output too.
+/// Forwards signals until the command and its output have ended.
 fn attend(
     session: &Session,
     mut child: Child,
     pump: &Pump,
-    happenings: &mut Happenings,
-    hear: &dyn Fn(Told),
+    events: &mut Events,
+    report: &dyn Fn(Report),
 ) -> Result<ExitStatus> {
     let pid = Pid::from_child(&child);
-    watch(pid, happenings)?;
+    watch(pid, events)?;
     let (mut status, mut drained, mut seen) = (None, false, None);
     loop {
         if let Some(status) = status.filter(|_| drained) {
             return Ok(status);
         }
         let deadline = status.map(|_| Instant::now() + limits::LEFT_RUNNING);
-        match happenings.next(session, deadline, hear) {
-            Some(Happening::Exited) => {
-                // Only now is the number free for another process.
+        match events.next(session, deadline, report) {
+            Some(RunEvent::Exited) => {
+                // Reaping frees the pid for another process.
                 status = Some(child.wait().doing("wait for", "the command")?);
             }
-            Some(Happening::Drained) => drained = true,
-            Some(Happening::Signal { number, to_all }) if status.is_none() && !to_all => {
-                // It may have ended a moment ago; then there is nothing to tell it.
+            Some(RunEvent::Drained) => drained = true,
+            Some(RunEvent::Signal { number, to_all }) if status.is_none() && !to_all => {
+                // Fails if the command has just ended.
                 let _ = Signal::from_named_raw(number).map(|signal| kill_process(pid, signal));
             }
-            Some(Happening::Warn(text)) => hear(Told::Warning(text)),
+            Some(RunEvent::Warn(text)) => report(Report::Warning(text)),
             Some(_) => {}
-            // What it left running may hold its output open for ever.
+            // A background process may keep the output open.
             None if seen == Some(pump.count()) => {
                 pump.finish();
                 drained = true;
@@ -129,13 +124,13 @@ fn attend(
     }
 }
 
-/// Has the end of the command told, but leaves it to be waited for: until then nobody else gets its number.
-fn watch(pid: Pid, happenings: &Happenings) -> Result<()> {
-    let told = happenings.sender();
+/// Reports the end of the command without reaping it, so that its pid is not reused.
+fn watch(pid: Pid, events: &Events) -> Result<()> {
+    let sender = events.sender();
     let wait = move || {
         let until = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while waitid(WaitId::Pid(pid), until).is_err_and(|e| e == rustix::io::Errno::INTR) {}
-        let _ = told.send(Happening::Exited);
+        let _ = sender.send(RunEvent::Exited);
     };
     std::thread::Builder::new().name("child".into()).spawn(wait).map(drop).doing("wait for", "the command")
 }

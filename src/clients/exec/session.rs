@@ -1,8 +1,8 @@
-//! The agent that a command is while it runs: registered, online, and heard in the log.
+//! The session of a running command: registers its agent, keeps it online, and sends its messages.
 
-use super::environment::{self, Place};
-use super::lines::Said;
-use super::{Told, Wish};
+use super::environment::{self, Environment};
+use super::lines::ParsedLine;
+use super::{Report, Request};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::commands::agent::{self, Fields};
@@ -19,56 +19,55 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The category of a file whose line names none.
+/// The default category of shared files.
 const CATEGORY: &str = "artifacts";
 
-/// How often at least a session says that it lives: an agent that was seen so often is online.
+/// Longest interval between lease renewals, so that the agent counts as online.
 const RENEWED: Duration = Duration::from_secs(limits::ONLINE.as_secs() / 2);
 
-/// An agent that a command is.
+/// The session of a running command.
 pub(super) struct Session {
     /// Its room.
     pub(super) room: Room,
-    /// Who and where it is.
-    pub(super) place: Place,
+    /// Its identity and directories.
+    pub(super) place: Environment,
     who: Who,
-    /// Who is told when it is stuck.
+    /// Agent that gets its `blocked` messages.
     supervisor: Option<String>,
-    /// This process, as who it speaks for the agent.
+    /// This process as the holder of the lease.
     caller: Caller,
     every: Duration,
-    /// What tells others, wherever they run, that this lives.
+    /// The lock that shows other processes that this one runs.
     _hold: Hold,
 }
 
 impl Session {
-    /// Registers the agent if it isn't, takes it for this process, and says that it is there. Another session of it that
-    /// lives is left alone.
-    pub(super) fn begin(room: &Room, wish: &Wish) -> Result<Session> {
+    /// Registers the agent if needed, takes its lease, and marks it online. Fails if another live session has the agent.
+    pub(super) fn begin(room: &Room, request: &Request) -> Result<Session> {
         let (registry, settings) = (room.registry()?, room.settings()?);
-        let known = registry.find(&wish.id);
+        let known = registry.find(&request.id);
         if let Some(agent) = known {
-            refuse_unfit(agent, wish)?;
+            refuse_unfit(agent, request)?;
         } else {
-            let fields = Fields { role: wish.role.clone(), status: Some(Status::Online), ..Fields::default() };
-            agent::add(room, std::slice::from_ref(&wish.id), &fields)?;
+            let fields = Fields { role: request.role.clone(), status: Some(Status::Online), ..Fields::default() };
+            agent::add(room, std::slice::from_ref(&request.id), &fields)?;
         }
-        let id = known.map_or(wish.id.clone(), |agent| agent.id.to_string());
+        let id = known.map_or(request.id.clone(), |agent| agent.id.to_string());
         let who = Who { name: id.clone(), source: "--id" };
         send::sender_id(&room.registry()?, &settings, &who)?;
         let caller = caller();
         let lease = sessions::bind(room, &id, &caller, Claim::Free, "exec")?;
         let hold = Hold::take(room, &id, &Named::from(&caller))?;
         if !lease.is_of(&caller) {
-            let what = format!("{id} is held by {}, inside of which this runs", lease.holder());
-            return Err(Error::Busy { what, cure: "take another name".into() });
+            let what = format!("cannot run as {id}: the surrounding session {} has that agent", lease.holder());
+            return Err(Error::Busy { what, cure: "use another agent name".into() });
         }
         agent::mark(room, &id, Status::Online)?;
         let path = room.dir.path();
         let context = files::context(room, &settings);
-        let place = Place {
+        let place = Environment {
             room: path.canonicalize().doing("find", path)?,
-            role: known.map_or(wish.role.clone(), |agent| agent.role.clone()),
+            role: known.map_or(request.role.clone(), |agent| agent.role.clone()),
             session: environment::session(),
             hold: hold.name().to_owned(),
             context: std::path::absolute(&context).doing("find", &context)?,
@@ -79,81 +78,81 @@ impl Session {
         Ok(Session { room: room.clone(), place, who, supervisor, caller, every, _hold: hold })
     }
 
-    /// Its id.
+    /// The agent's id.
     pub(super) fn id(&self) -> &str {
         &self.place.agent
     }
 
-    /// Says that it is gone. If it was taken over meanwhile, whoever took it is there.
+    /// Marks the agent offline, unless another session has taken it over, and releases the lease.
     pub(super) fn end(&self) -> Result<()> {
         let held = sessions::of(&self.room, self.id())?.is_none_or(|lease| lease.is_of(&self.caller));
         let marked = if held { agent::mark(&self.room, self.id(), Status::Offline) } else { Ok(()) };
         sessions::release(&self.room, &self.caller).and(marked)
     }
 
-    /// Says that it still lives, if it is time to, and gives when that is next. Who was taken over is told, once, and the
-    /// command goes on as what it was started.
-    pub(super) fn renew(&self, due: Instant, hear: &dyn Fn(Told)) -> Instant {
+    /// Renews the lease when due, and returns the next due time. After a takeover it warns once; the command continues as the
+    /// same agent.
+    pub(super) fn renew(&self, due: Instant, report: &dyn Fn(Report)) -> Instant {
         if Instant::now() < due {
             return due;
         }
         if let Err(e) = sessions::bind(&self.room, self.id(), &self.caller, Claim::Free, "exec") {
             tracing::debug!("{e}");
             if let Ok(Some(loss)) = sessions::loss(&self.room, &self.caller) {
-                hear(Told::Warning(loss.to_string()));
-                bear(sessions::told_of_loss(&self.room, &self.caller, &loss.agent), hear);
+                report(Report::Warning(loss.to_string()));
+                warn_on_error(sessions::told_of_loss(&self.room, &self.caller, &loss.agent), report);
             }
         }
         Instant::now() + self.every
     }
 
-    /// Says in the log what it does. The text goes into the subject, where no name in it is a mention; one that is too
-    /// long for that stands whole in the metadata.
+    /// Sends a status message. The text becomes the subject, where names are not mentions. The metadata has a text that is too
+    /// long for the subject.
     pub(super) fn say(&self, kind: &str, text: &str, metadata: Map<String, Value>) -> Result<Sent> {
         self.send(Draft { kind: Some(kind.into()), ..self.draft(text, metadata) })
     }
 
-    /// Says that it is stuck, also to its supervisor: whoever has a say in it must be able to refer to it.
-    pub(super) fn stuck(&self, text: &str, metadata: Map<String, Value>, priority: &str) -> Result<Sent> {
+    /// Sends a `blocked` message, also to the supervisor, who can refer to it in an answer.
+    pub(super) fn blocked(&self, text: &str, metadata: Map<String, Value>, priority: &str) -> Result<Sent> {
         let draft = Draft { kind: Some("blocked".into()), ..self.draft(text, metadata) };
         let to: Vec<String> = self.supervisor.iter().filter(|agent| **agent != self.place.agent).cloned().collect();
-        let told = Draft { to, priority: Some(priority.into()), ..draft.clone() };
-        match told.to.is_empty() || send::check(&self.room, &self.who, told.clone()).is_err() {
+        let addressed = Draft { to, priority: Some(priority.into()), ..draft.clone() };
+        match addressed.to.is_empty() || send::check(&self.room, &self.who, addressed.clone()).is_err() {
             true => self.send(draft),
-            false => self.send(told),
+            false => self.send(addressed),
         }
     }
 
-    /// Does with a line of the command's what it says, and gives a word of warning where there is one.
-    pub(super) fn heed(&self, said: Said) -> Result<Option<String>> {
+    /// Processes a line of the command. Returns a warning, if any.
+    pub(super) fn process(&self, said: ParsedLine) -> Result<Option<String>> {
         match said {
-            Said::Status { message, progress, rest: mut metadata } => {
+            ParsedLine::Status { message, progress, rest: mut metadata } => {
                 metadata.extend(progress.map(|progress| ("progress".to_owned(), Value::Number(progress))));
                 if line(&message) != message {
                     metadata.insert("message".into(), json!(message));
                 }
                 self.say("status", &message, metadata).map(|_| None)
             }
-            Said::Complete { result, outputs } => {
+            ParsedLine::Complete { result, outputs } => {
                 let text = result.as_ref().and_then(Value::as_str).unwrap_or("completed").to_owned();
                 let result = result.map(|result| ("result".to_owned(), result));
                 let outputs = (!outputs.is_empty()).then(|| ("outputs".to_owned(), json!(outputs)));
                 self.say("completed", &text, result.into_iter().chain(outputs).collect()).map(|_| None)
             }
-            Said::Dependency { waiting_for, reason } => self.depend(&waiting_for, reason.as_deref()),
-            Said::Artifact { path, description, category } => {
+            ParsedLine::Dependency { waiting_for, reason } => self.depend(&waiting_for, reason.as_deref()),
+            ParsedLine::Artifact { path, description, category } => {
                 let category = category.unwrap_or_else(|| CATEGORY.into());
                 self.offer(Path::new(&path), category, description).map(|()| None)
             }
         }
     }
 
-    /// Says that it waits for others.
+    /// Sends the message that this agent waits for others.
     pub(super) fn waits_for(&self, others: &[String], reason: Option<&str>) -> Result<Sent> {
         let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         let mut metadata = Map::from_iter([("waiting_for".to_owned(), json!(others))]);
         metadata.extend(reason.map(|reason| ("reason".to_owned(), json!(reason))));
-        self.stuck(&format!("waits for {}{because}", others.join(", ")), metadata, "low")
+        self.blocked(&format!("waits for {}{because}", others.join(", ")), metadata, "low")
     }
 
     fn depend(&self, names: &[String], reason: Option<&str>) -> Result<Option<String>> {
@@ -164,11 +163,11 @@ impl Session {
         let unknown = names.iter().find(|name| registry.find(name).is_none());
         Ok(unknown.map(|name| {
             let me = self.id();
-            format!("{me} waits for {}, and no agent is called that; {}", quoted(name), registry.did_you_mean(name))
+            format!("{me} waits for the unregistered agent {}; {}", quoted(name), registry.did_you_mean(name))
         }))
     }
 
-    /// Announces a file, which is copied into the context if it isn't there.
+    /// Announces a file, after copying it into the context if needed.
     fn offer(&self, file: &Path, category: String, note: Option<String>) -> Result<()> {
         let permitted = permitted::open(&self.room, &self.room.settings()?, file)?;
         let Some(below) = permitted.in_context else {
@@ -197,21 +196,21 @@ impl Session {
     }
 }
 
-/// This process. Where the system doesn't tell one from a later one of its number, an id of its own does.
+/// This process. If the system cannot tell it from a later process with the same pid, it gets a unique id.
 fn caller() -> Caller {
     let process = Process::own();
     Caller { client: sessions::EXEC.into(), session: process.is_none().then(id::mint), process }
 }
 
-/// The agents that are waited for, by id.
+/// The ids of the agents to wait for.
 pub(super) fn others(registry: &Registry, names: &[String]) -> Result<Vec<String>> {
     let mut ids: Vec<String> = Vec::new();
     for name in names {
         let agent = identity::registered(registry, name, Some("--after"))?;
         if agent.is_retired() {
             return Err(Error::Usage {
-                what: format!("{} is retired, and will complete nothing", agent.id),
-                cure: "leave it out".into(),
+                what: format!("cannot wait for {}: the agent is retired", agent.id),
+                cure: "remove it from --after".into(),
             });
         }
         if !ids.iter().any(|id| **id == *agent.id) {
@@ -221,34 +220,34 @@ pub(super) fn others(registry: &Registry, names: &[String]) -> Result<Vec<String
     Ok(ids)
 }
 
-/// The first line of a text that says something, as long as a subject may be.
+/// The first non-empty line of a text, shortened to the length of a subject.
 fn line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     line.chars().take(limits::SUBJECT).collect()
 }
 
-fn refuse_unfit(agent: &Agent, wish: &Wish) -> Result<()> {
+fn refuse_unfit(agent: &Agent, request: &Request) -> Result<()> {
     let id = &agent.id;
     let unfit = |what: String, cure: String| Err(Error::Usage { what, cure });
     if &**id == id::HUMAN {
-        return unfit("the human is no command".into(), "give the id of an agent".into());
+        return unfit("the human cannot be a command".into(), "pass the id of an agent".into());
     }
-    match (&wish.role, &agent.role) {
+    match (&request.role, &agent.role) {
         (Some(asked), Some(has)) if asked != has => unfit(
             format!("{id} is registered with the role {has}, not {}", quoted(asked)),
-            format!("leave --role out, or change it with `mailbag agent set {id} --role {asked}`"),
+            format!("omit --role, or change the role with `mailbag agent set {id} --role {asked}`"),
         ),
         (Some(asked), None) => unfit(
             format!("{id} is registered without a role"),
-            format!("leave --role out, or give it one with `mailbag agent set {id} --role {asked}`"),
+            format!("omit --role, or set the role with `mailbag agent set {id} --role {asked}`"),
         ),
         _ => Ok(()),
     }
 }
 
-/// A failure that must not keep the command from going on or ending.
-pub(super) fn bear(done: Result<()>, hear: &dyn Fn(Told)) {
+/// Reports a failure that must not stop the command.
+pub(super) fn warn_on_error(done: Result<()>, report: &dyn Fn(Report)) {
     if let Err(e) = done {
-        hear(Told::Warning(e.to_string()));
+        report(Report::Warning(e.to_string()));
     }
 }

@@ -1,8 +1,8 @@
-//! Waiting until other agents have completed: said in the log, so that a circle of those who wait is seen.
+//! Waits until other agents have completed. The wait is a message in the log, so that a circular wait is detected.
 
 use super::graph::{Graph, shown};
 use super::session::Session;
-use super::{Happening, Happenings, Told};
+use super::{Events, Report, RunEvent};
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Result};
 use crate::commands::send;
@@ -15,69 +15,69 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// What ended the wait.
+/// Why the wait ended.
 pub(super) enum Waited {
-    /// Everybody has completed, or somebody let it go on.
+    /// All agents have completed, or an answer ended the wait.
     Over,
     /// A signal asks to end.
     Signal(i32),
 }
 
-/// A wait, from the first look at the log on.
+/// A wait.
 struct Wait<'s> {
     session: &'s Session,
     others: &'s [String],
     registry: Registry,
     follower: Follower,
     graph: Graph,
-    /// How the message that says so may be named by an answer.
+    /// References to the message about this wait.
     names: BTreeSet<String>,
     id: String,
-    /// Of whom it was told that they are done, or stuck.
-    told: BTreeSet<(String, i64)>,
-    /// The circle that it was warned of.
+    /// Agents whose completion or block was reported.
+    reported: BTreeSet<(String, i64)>,
+    /// The reported circular wait.
     warned: Option<Vec<String>>,
-    /// Who let it go on.
-    freed: Option<String>,
+    /// Agent that ended the wait by an answer.
+    released_by: Option<String>,
 }
 
-/// Waits until these agents have completed. What each has last said of itself counts, also if it said so long ago.
+/// Waits until these agents have completed. The last status message of each counts, however old it is.
 pub(super) fn wait(
     session: &Session,
     others: &[String],
     timeout: Option<Duration>,
-    happenings: &mut Happenings,
-    hear: &dyn Fn(Told),
+    events: &mut Events,
+    report: &dyn Fn(Report),
 ) -> Result<Waited> {
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     if let Err(e) = send::route(&session.room) {
-        hear(Told::Warning(format!("what waits was not routed: {e}")));
+        report(Report::Warning(format!("cannot deliver pending mail: {e}")));
     }
-    let grown = happenings.sender();
-    // Made before the first look, so that nothing comes unseen in between; without it, it looks every two seconds.
+    let grown = events.sender();
+    // Created before the first read, so that no change is missed. Without it, the loop polls every two seconds.
     let _watch = LogWatch::new(&session.room.dir, move || {
-        // The receiver is gone only when nobody waits any more.
-        let _ = grown.send(Happening::Grown);
+        // Sending fails only after the wait has ended.
+        let _ = grown.send(RunEvent::Grown);
     });
-    let Some(mut wait) = Wait::begin(session, others, hear)? else { return Ok(Waited::Over) };
-    let waited = wait.until(deadline, timeout, happenings, hear);
+    let Some(mut wait) = Wait::begin(session, others, report)? else { return Ok(Waited::Over) };
+    let waited = wait.until(deadline, timeout, events, report);
     let why_not = match &waited {
         Ok(Waited::Over) => return waited,
-        Ok(Waited::Signal(signal)) => not_begun(*signal),
-        Err(e) => format!("not begun: {e}"),
+        Ok(Waited::Signal(signal)) => not_started(*signal),
+        Err(e) => format!("not started: {e}"),
     };
-    // It waits no more: nobody may be told that it does.
-    super::session::bear(session.stuck(&why_not, Map::new(), "normal").map(drop), hear);
+    // The wait has ended, so the log must not show it any longer.
+    super::session::warn_on_error(session.blocked(&why_not, Map::new(), "normal").map(drop), report);
     waited
 }
 
 impl<'s> Wait<'s> {
-    /// Says who is waited for; `None` if nobody need be.
-    fn begin(session: &'s Session, others: &'s [String], hear: &dyn Fn(Told)) -> Result<Option<Wait<'s>>> {
+    /// Sends the message about the wait; `None` if all agents have completed.
+    fn begin(session: &'s Session, others: &'s [String], report: &dyn Fn(Report)) -> Result<Option<Wait<'s>>> {
         let registry = session.room.registry()?;
         let follower = Follower::at_end(&session.room)?;
         let graph = Graph::of(&session.room, &registry)?;
-        let (told, names) = (BTreeSet::new(), BTreeSet::new());
+        let (reported, names) = (BTreeSet::new(), BTreeSet::new());
         let mut wait = Wait {
             session,
             others,
@@ -86,20 +86,20 @@ impl<'s> Wait<'s> {
             graph,
             names,
             id: String::new(),
-            told,
+            reported,
             warned: None,
-            freed: None,
+            released_by: None,
         };
         let missing = wait.missing();
         if missing.is_empty() {
             return Ok(None);
         }
         if let Some(way) = wait.graph.cycle(session.id(), &missing, &|agent| wait.is_there(agent)) {
-            return Err(circle(&way));
+            return Err(circular_wait(&way));
         }
         let sent = session.waits_for(&missing, None)?;
         wait.names = BTreeSet::from([sent.id.clone(), format!("{}/{}", session.id(), sent.id)]);
-        hear(Told::Note(format!("waiting for {}, as message {} says", missing.join(", "), sent.id)));
+        report(Report::Note(format!("waiting for {} (message {})", missing.join(", "), sent.id)));
         wait.id = sent.id;
         Ok(Some(wait))
     }
@@ -108,45 +108,45 @@ impl<'s> Wait<'s> {
         &mut self,
         deadline: Option<Instant>,
         timeout: Option<Duration>,
-        happenings: &mut Happenings,
-        hear: &dyn Fn(Told),
+        events: &mut Events,
+        report: &dyn Fn(Report),
     ) -> Result<Waited> {
         loop {
-            self.look(hear)?;
+            self.look(report)?;
             let missing = self.missing();
-            if let Some(by) = self.freed.take() {
+            if let Some(by) = self.released_by.take() {
                 let them = missing.join(", ");
-                hear(Told::Note(format!("{by} lets it go on without waiting for {them}")));
+                report(Report::Note(format!("{by} ended the wait for {them}")));
                 return Ok(Waited::Over);
             }
             if missing.is_empty() {
                 return Ok(Waited::Over);
             }
-            match happenings.next(self.session, deadline, hear) {
+            match events.next(self.session, deadline, report) {
                 None => return Err(too_late(&missing, timeout.unwrap_or_default())),
-                Some(Happening::Signal { number, .. }) => return Ok(Waited::Signal(number)),
+                Some(RunEvent::Signal { number, .. }) => return Ok(Waited::Signal(number)),
                 Some(_) => {}
             }
         }
     }
 
-    /// Takes in what the log has got since.
-    fn look(&mut self, hear: &dyn Fn(Told)) -> Result<()> {
+    /// Reads new records.
+    fn look(&mut self, report: &dyn Fn(Report)) -> Result<()> {
         for record in self.follower.read()? {
             self.graph.follow(&record, &self.registry);
             let is_own = record.from.as_deref() == Some(self.session.id());
             if is_own && record.event == Event::Accepted && record.id.as_ref() == Some(&self.id) {
                 self.names.insert(record.seq.to_string());
             }
-            if self.freed.is_none() && !is_own && self.is_release(&record) {
-                self.freed = record.from.as_deref().map(str::to_owned);
+            if self.released_by.is_none() && !is_own && self.is_release(&record) {
+                self.released_by = record.from.as_deref().map(str::to_owned);
             }
         }
-        self.tell_of_others(hear);
-        self.look_for_a_circle(hear)
+        self.report_progress(report);
+        self.check_for_cycle(report)
     }
 
-    /// Is it an answer or a decision for this agent that refers to its wait?
+    /// Whether a record is an answer or a decision for this agent that refers to its wait.
     fn is_release(&self, record: &Record) -> bool {
         let is_to_us = || record.recipients().any(|(agent, _)| **agent == *self.session.id());
         if record.event != Event::Accepted || !is_to_us() {
@@ -164,7 +164,7 @@ impl<'s> Wait<'s> {
         self.others.iter().filter(|other| !self.is_completed(other)).cloned().collect()
     }
 
-    /// Who was begun anew since it completed has not: its hold tells, also before what it says is in the log.
+    /// Whether an agent has completed. A command that was restarted since has not: its lease shows that before its messages do.
     fn is_completed(&self, other: &str) -> bool {
         let Some(doing) = self.graph.doing(other).filter(|doing| doing.is_completed()) else { return false };
         let lease = sessions::of(&self.session.room, other).ok().flatten();
@@ -173,42 +173,43 @@ impl<'s> Wait<'s> {
         since.is_none_or(|since| since.micros() <= doing.at)
     }
 
-    fn tell_of_others(&mut self, hear: &dyn Fn(Told)) {
+    fn report_progress(&mut self, report: &dyn Fn(Report)) {
         for other in self.others {
             let Some(doing) = self.graph.doing(other) else { continue };
             let stuck = doing.kind == "blocked";
-            if !(stuck || self.is_completed(other)) || !self.told.insert((other.clone(), doing.at)) {
+            if !(stuck || self.is_completed(other)) || !self.reported.insert((other.clone(), doing.at)) {
                 continue;
             }
-            hear(Told::Note(match stuck {
+            report(Report::Note(match stuck {
                 true => format!("{other} is blocked: {}", doing.text),
                 false => format!("{other} has completed"),
             }));
         }
     }
 
-    /// Two who begin to wait for each other at the same time are both told by the log who was the later one: that one
-    /// gives way.
-    fn look_for_a_circle(&mut self, hear: &dyn Fn(Told)) -> Result<()> {
+    /// If two agents start to wait for each other at the same time, the log decides which was later. That one gives up.
+    fn check_for_cycle(&mut self, report: &dyn Fn(Report)) -> Result<()> {
         let me = self.session.id();
         let Some(way) = self.graph.cycle(me, &self.missing(), &|agent| self.is_there(agent)) else {
             self.warned = None;
             return Ok(());
         };
-        // Before the own message is in the log, it is not known who was first.
+        // The order is unknown until the own message is in the log.
         let is_said = self.names.len() > 2;
         if is_said && self.graph.latest(&way) == Some(me) {
-            return Err(circle(&way));
+            return Err(circular_wait(&way));
         }
         if is_said && self.warned.as_ref() != Some(&way) {
             let (path, id) = (shown(&way), format!("{me}/{}", self.id));
-            hear(Told::Warning(format!("{path}; a decision to {me} that refers to {id} lets it go on")));
+            report(Report::Warning(format!(
+                "circular wait: {path}; a decision sent to {me} that refers to {id} ends its wait"
+            )));
             self.warned = Some(way);
         }
         Ok(())
     }
 
-    /// Who has gone, or was begun anew since, waits for nobody any more, whatever it said last.
+    /// Whether an agent is present. An agent that is offline or was restarted since its last message does not wait.
     fn is_there(&self, agent: &str) -> bool {
         let registry = self.session.room.registry();
         let status = registry.ok().and_then(|registry| registry.agent(agent).map(|agent| agent.status));
@@ -221,28 +222,25 @@ impl<'s> Wait<'s> {
     }
 }
 
-fn circle(way: &[String]) -> Error {
-    Error::Usage {
-        what: format!("nobody would ever begin: {}", shown(way)),
-        cure: "begin one of them without waiting for the next".into(),
-    }
+fn circular_wait(way: &[String]) -> Error {
+    Error::Usage { what: format!("circular wait: {}", shown(way)), cure: "start one of them without --after".into() }
 }
 
 fn too_late(missing: &[String], timeout: Duration) -> Error {
     let them = missing.join(", ");
     let what = match timeout.is_zero() {
-        true => format!("{them} has not completed"),
-        false => format!("{them} has not completed within {}", span_text(timeout)),
+        true => format!("not completed: {them}"),
+        false => format!("not completed within {}: {them}", span_text(timeout)),
     };
-    Error::Timeout { what, cure: "wait again, or longer with --timeout".into() }
+    Error::Timeout { what, cure: "try again, or increase --timeout".into() }
 }
 
-/// What is said of a command that a signal kept from being started.
-pub(super) fn not_begun(signal: i32) -> String {
-    format!("ended by {} before it began", super::signal_name(signal))
+/// The status text for a signal before the command started.
+pub(super) fn not_started(signal: i32) -> String {
+    format!("ended by {} before it started", super::signal_name(signal))
 }
 
-/// What a command's exit says.
+/// The status text and metadata for a command's exit.
 pub(super) fn outcome(code: u8, signal: Option<i32>) -> (String, Map<String, Value>) {
     let mut metadata = Map::from_iter([("exit_code".to_owned(), json!(code))]);
     let text = match signal {

@@ -27,8 +27,8 @@ pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
     }
     // A table at the end of the file never splits another one. Only an inline table must contain the entry itself.
     let appended = append(text, wanted);
-    let stands = parse(&appended).ok().is_some_and(|document| server_in(&document).as_ref() == Some(wanted));
-    if stands {
+    let is_installed = parse(&appended).ok().is_some_and(|document| server_in(&document).as_ref() == Some(wanted));
+    if is_installed {
         return Ok(appended);
     }
     document[SERVERS][NAME] = Item::Value(Value::InlineTable(table(wanted).into_inline_table()));

@@ -56,8 +56,8 @@ fn gemini(homes: &Homes) -> Trust {
         return Trust::Unknown;
     };
     let listed = listed.value();
-    let told = homes.project.ancestors().find_map(|directory| listed.get(directory.to_str()?)?.as_str());
-    match told {
+    let decision = homes.project.ancestors().find_map(|directory| listed.get(directory.to_str()?)?.as_str());
+    match decision {
         Some("TRUST_FOLDER") => Trust::Yes,
         Some("DO_NOT_TRUST") => Trust::No,
         _ => Trust::Unknown,
@@ -77,10 +77,10 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
             let key = |name: &PathBuf| format!("{}:{}:{}:{}", name.display(), snake(event), one.group, one.hook);
             let noted =
                 |what| names.iter().find_map(|name| toml::text_at(&config, &["hooks", "state", &key(name), what]));
-            let told = noted("trusted_hash").filter(|_| noted("enabled").as_deref() != Some("false"));
-            all.push(match (told, one.wanted) {
+            let trusted = noted("trusted_hash").filter(|_| noted("enabled").as_deref() != Some("false"));
+            all.push(match (trusted, one.wanted) {
                 (None, _) => Trust::No,
-                (Some(told), Some(_)) if told == digest(event, &handler(&json, event, one.group, one.hook)) => {
+                (Some(trusted), Some(_)) if trusted == digest(event, &handler(&json, event, one.group, one.hook)) => {
                     Trust::Yes
                 }
                 // Changed after it was trusted, or in a format that this program does not know.

@@ -175,11 +175,11 @@ pub fn retry(room: &Room, which: &Which, corrected: Option<&Path>) -> Result<Vec
     };
     all.iter().try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
     let mut follower = Follower::at_end(room)?;
-    let (told, news) = channel();
-    let tell = told.clone();
+    let (notify, notified) = channel();
+    let sender = notify.clone();
     let watch = LogWatch::new(&room.dir, move || {
         // Sending fails only after this function has returned.
-        let _ = tell.send(());
+        let _ = sender.send(());
     });
     let mut retried = Vec::new();
     for refused in &all {
@@ -195,12 +195,12 @@ pub fn retry(room: &Room, which: &Which, corrected: Option<&Path>) -> Result<Vec
         if left.is_zero() {
             break;
         }
-        // Without file events, poll. `told` keeps the channel open.
+        // Without file events, poll. `notify` keeps the channel open.
         let wait = if watch.is_ok() { limits::IDLE } else { limits::RETRY_FIRST };
-        let _ = news.recv_timeout(wait.min(left));
+        let _ = notified.recv_timeout(wait.min(left));
         note(&mut retried, follower.read()?);
     }
-    drop(told);
+    drop(notify);
     Ok(retried)
 }
 
@@ -251,8 +251,8 @@ fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Rej
 }
 
 /// Fails if the router would not read the sender's outbox: the file would only be hidden there.
-fn may_be_routed(room: &Room, refused: &Rejected, mended: bool) -> Result<()> {
-    if refused.file.is_none() && refused.text.is_none() && !mended {
+fn may_be_routed(room: &Room, refused: &Rejected, corrected: bool) -> Result<()> {
+    if refused.file.is_none() && refused.text.is_none() && !corrected {
         return Err(Error::NotFound {
             what: format!("cannot retry {}: the rejected file was removed, only its explanation is left", refused.name),
             cure: format!("send a corrected file with `mailbag rejected retry {} FILE`", refused.seq),
