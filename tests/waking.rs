@@ -115,7 +115,7 @@ fn a_program_that_hangs_is_ended_with_what_it_started() {
     // P86
     let town = town(json!({"argv": ["sh", "-c", "sleep 600 & echo $! > pid; wait"], "within": "1s"}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
-    town.wait("the log tells", || town.words().contains("it took longer than 1s"));
+    town.wait("the log tells", || town.words().contains("it was killed after 1s"));
     let pid = std::fs::read_to_string(town.path().join("pid")).expect("it was started");
     let stat = format!("/proc/{}/stat", pid.trim());
     town.wait("the child is gone", || !std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z")));

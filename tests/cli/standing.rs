@@ -51,7 +51,7 @@ fn the_id_and_the_place_of_what_was_sent_are_told() {
     assert_eq!(code, 1, "{said}");
     let id = name.trim_end_matches(".json");
     assert!(
-        said.contains(&format!("message {id} was written to outbox/alice/{name}, but can't write to standard output")),
+        said.contains(&format!("message {id} was written to outbox/alice/{name}, but cannot write to standard output")),
         "{said}"
     );
     assert!(said.trim_end().ends_with("; do not send it again"), "{said}");

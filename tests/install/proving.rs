@@ -72,7 +72,7 @@ fn a_hook_that_hangs_is_ended() {
     let mut desk = Desk::new();
     desk.program = script(desk.world.path(), "exec tail -f /dev/null");
     let ran = desk.run(&["install", "claude"]);
-    assert!(ran.code == 1 && ran.out.contains("it took longer than 5 seconds"), "{ran:?}");
+    assert!(ran.code == 1 && ran.out.contains("the hook took longer than 5 seconds"), "{ran:?}");
 }
 
 #[test]

@@ -48,7 +48,8 @@ pub(super) fn on_install(
     let mut notes = Vec::new();
     if wanted.program != NAME {
         notes.push(format!(
-            "the PATH does not lead to this {NAME}, so the hooks call {}; add it to the PATH so that agents can run it in their shell",
+            "the PATH does not lead to this {NAME}, so the hooks call {}; add it to the PATH so that agents can \
+             run it in their shell",
             wanted.program
         ));
     }
