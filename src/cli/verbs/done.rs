@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::waiting;
-use crate::commands::take::{self, Consumer, State, Operation};
+use crate::commands::take::{self, Consumer, Operation, State};
 use serde_json::json;
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, here};
 use crate::cli::show::output::{BOLD, DIM, PLAIN, RED, YELLOW};
 use crate::cli::show::table;
-use crate::clients::install::{self, Asked, Change, Hooks, HookTest, Plan, Scope, Status, Trust};
+use crate::clients::install::{self, Asked, Change, HookTest, Hooks, Plan, Scope, Status, Trust};
 use crate::clients::kind::Client;
 use serde::Serialize;
 use std::path::PathBuf;
