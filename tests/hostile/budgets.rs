@@ -153,7 +153,7 @@ fn two_agents_that_answer_each_other_at_once_are_slowed_after_thirty_hops_and_go
     town.mail("ping", "0.json", json!({"to": "pong", "body": "0"}));
     let accepted = || town.status()["counts"]["accepted"].as_u64().expect("a number");
     loop_of_two(&town, &answer, || {
-        town.wait_for_reason("its conversation went to and fro 30 times a minute; next at ");
+        town.wait_for_reason("its conversation exceeded the reply rate of 30 a minute; next at ");
         let (start, before) = (Instant::now(), accepted());
         assert!(before >= 31, "{before}");
         // Only the conversation waits: not its participants, and nobody else.
@@ -201,7 +201,7 @@ fn a_loop_that_only_names_its_thread_is_one_too_and_fifty_answers_to_one_questio
     });
     let answer = |mail: &Value| json!({"to": mail["from"], "conversation_id": "two", "body": next_number(mail)});
     town.mail("ping", "0.json", json!({"to": "pong", "body": "0", "conversation_id": "two"}));
-    loop_of_two(&town, &answer, || town.wait_for_reason("its conversation went to and fro 10 times an hour"));
+    loop_of_two(&town, &answer, || town.wait_for_reason("its conversation exceeded the reply rate of 10 an hour"));
     let numbers = sent_numbers(&town);
     assert_eq!(numbers, (0..10).collect::<Vec<_>>());
 }
@@ -215,7 +215,7 @@ fn an_agent_that_answers_each_bounce_with_another_bad_file_is_slowed_too() {
         let answer = |bounce: &Value| json!({"to": "nobody-known", "in_reply_to": bounce["id"], "body": "take that"});
         scope.spawn(move || answer_at_once(town, "mallory", &answer, stop));
         town.mail("mallory", "first.json", json!({"to": "nobody-known", "body": "x"}));
-        let slowed = so_within(crate::town::PATIENCE, || town.status()["blocked"].to_string().contains("to and fro"));
+        let slowed = so_within(crate::town::PATIENCE, || town.status()["blocked"].to_string().contains("reply rate"));
         town.is_alive("alice", "bob");
         stop.store(true, Ordering::Relaxed);
         assert!(slowed, "{:#?}", town.status());

@@ -65,7 +65,7 @@ fn the_router_s_own_words_show_no_escapes_of_a_file_s_name() {
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(run.get_args());
     command.current_dir(town.path()).env("NO_COLOR", "1");
     town.start_by(command);
-    town.wait("it says what waits", || town.words().contains("waits:"));
+    town.wait("it says what is pending", || town.words().contains("pending:"));
     assert!(is_tame(&town.words()), "{:?}", town.words());
     town.ok(&["trust", "--yes"]);
     town.wait_for_reason("ermission denied");

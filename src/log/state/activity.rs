@@ -5,7 +5,7 @@ use crate::base::limits;
 use crate::message::id;
 use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -52,10 +52,8 @@ impl Activity {
     }
 
     /// Records a report of an agent.
-    pub(super) fn said(&mut self, agent: &Arc<str>, record: &Record, at: Stamp) {
-        if let Some(doing) = Doing::of(record, at) {
-            self.life(agent).doing = Some(doing);
-        }
+    pub(super) fn said(&mut self, agent: &Arc<str>, doing: Doing) {
+        self.life(agent).doing = Some(doing);
     }
 
     /// The last time at which copies left this agent's inbox.
@@ -80,28 +78,23 @@ impl Activity {
 impl Doing {
     /// The report in a record. `None` if the record is not a report.
     pub fn of(record: &Record, at: Stamp) -> Option<Doing> {
-        #[derive(Deserialize)]
-        struct Said {
-            #[serde(rename = "type")]
-            kind: String,
-            #[serde(default)]
-            subject: Option<String>,
-            #[serde(default)]
-            body: Option<String>,
-            #[serde(default)]
-            metadata: Value,
-        }
-        let said: Said = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
-        let line = |text: Option<String>| {
-            let line = text.as_deref()?.lines().map(str::trim).find(|line| !line.is_empty())?;
+        Doing::of_fields(&serde_json::from_str(record.message.as_ref()?.get()).ok()?, at)
+    }
+
+    /// The report in the fields of a message.
+    pub(super) fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<Doing> {
+        let kind = fields.get("type")?.as_str()?.to_owned();
+        let line = |field: &str| {
+            let line = fields.get(field)?.as_str()?.lines().map(str::trim).find(|line| !line.is_empty())?;
             Some(line.chars().take(limits::DOING).collect::<String>())
         };
-        let text = line(said.subject).or_else(|| line(said.body)).unwrap_or_default();
-        let progress = said.metadata.get("progress").and_then(|progress| progress.as_number().cloned());
+        let text = line("subject").or_else(|| line("body")).unwrap_or_default();
+        let metadata = fields.get("metadata").unwrap_or(&Value::Null);
+        let progress = metadata.get("progress").and_then(|progress| progress.as_number().cloned());
         // A JSON number can have any number of digits.
         let progress = progress.filter(|number| number.to_string().len() <= limits::DOING);
-        let waiting_for = if said.kind == "blocked" { waiting_for(&said.metadata) } else { Vec::new() };
-        let doing = Doing { kind: said.kind, text, progress, waiting_for, at: at.micros() };
+        let waiting_for = if kind == "blocked" { waiting_for(metadata) } else { Vec::new() };
+        let doing = Doing { kind, text, progress, waiting_for, at: at.micros() };
         (!doing.is_empty()).then_some(doing)
     }
 

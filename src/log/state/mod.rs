@@ -294,7 +294,11 @@ impl State {
             None => drop(self.channels.insert(channel.into(), record.seq)),
         }
         if let Some(from) = record.from.as_ref().filter(|_| DOING.contains(&&*kind)) {
-            self.activity.said(from, record, at);
+            let doing = match message {
+                Some(message) => Doing::of_fields(message.fields(), at),
+                None => Doing::of(record, at),
+            };
+            doing.into_iter().for_each(|doing| self.activity.said(from, doing));
         }
     }
 

@@ -1,4 +1,4 @@
-//! A router inside a process that waits for something else: where nobody else routes, it does while it waits.
+//! A router in a thread of a command that waits. It routes while the command waits, if no other router runs.
 
 use super::{Caller, Life, Notice, Options, Tally, Wake, pass, watch};
 use crate::base::error::{Doing, Error, Result};
@@ -8,15 +8,15 @@ use crate::room::{Lock, Locking, Mode, Room};
 use crate::router::recover::{note_failed_sync, recover};
 use std::thread::JoinHandle;
 
-/// Routes until it is dropped, which waits until what is in hand is done and settled.
+/// Routes until it is dropped. The drop waits until the present batch is done and settled.
 pub struct Alongside {
     router: Caller,
     thread: Option<JoinHandle<Result<Tally>>>,
 }
 
-/// Begins to route in a thread of this process; `None` if somebody else does.
+/// Starts to route in a thread of this process; `None` if another router runs.
 pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
-    // Not even another's single pass is waited for: whoever waits asks again.
+    // It does not wait for another process's single pass either: the caller asks again.
     if room.holder()?.is_some() || room.is_wanted() {
         return Ok(None);
     }
@@ -32,19 +32,19 @@ pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
     Ok(Some(Alongside { router, thread: Some(thread) }))
 }
 
-/// As [`super::run`] does, but without signals.
+/// Like [`super::run`], but without signals.
 fn route(room: &Room, lock: Lock, notice: Notice) -> Result<Tally> {
     let router = recover(room.clone(), lock, Patience::new(None))?;
     let mut life = Life::new(router, notice);
     let tally = life.live(&Options::default(), &mut ())?;
     drop(life);
-    // Whoever saw this router alive a moment ago left its mail to it.
+    // A command that saw this router a moment ago left its mail to it.
     pass(room)?;
     Ok(tally)
 }
 
 impl Alongside {
-    /// Why it has ended by itself, if it has: then nobody routes any more.
+    /// The error by which it ended, if it did: then nothing is routed any more.
     pub fn failure(&mut self) -> Option<Error> {
         if !self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
             return None;

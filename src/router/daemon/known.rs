@@ -1,4 +1,4 @@
-//! Which outboxes there are: found, made for whoever has none, watched, and admitted where the room is open.
+//! The outboxes of a room: found, watched, made for agents without one, and admitted if the room is open.
 
 use crate::base::error::{Error, Result};
 use crate::disk::{Barrier, Dir, Entry, layout};
@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Which outboxes there are, and are watched, each with its identity on the file system.
+/// The outboxes that exist and are watched, each with its inode.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) outboxes: BTreeMap<Arc<str>, u64>,
     parent: Option<u64>,
-    /// The inboxes that are watched, each with its identity and that of its `taken/`.
+    /// The inboxes that are watched, each with its inode and that of its `taken/`.
     inboxes: BTreeMap<Arc<str>, (u64, Option<u64>)>,
-    /// Directories that could not be watched, for a reason of their own.
+    /// Directories that could not be watched, each for its own reason.
     pub(super) unwatched: BTreeSet<PathBuf>,
 }
 
@@ -29,8 +29,8 @@ impl Known {
         Known { parent: Some(0), ..Known::default() }
     }
 
-    /// Makes what is missing for the registered agents, then finds and watches every outbox there is, also those that
-    /// nobody is registered for.
+    /// Makes the missing directories of registered agents, then finds and watches all outboxes, also those of
+    /// unregistered agents.
     pub(super) fn look(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
         let dir = router.config.dir().make(layout::OUTBOXES)?;
         let parent = Some(dir.meta()?.inode);
@@ -52,7 +52,7 @@ impl Known {
         for (agent, inode) in &there {
             let place = layout::outbox(agent);
             if self.outboxes.get(agent) != Some(inode) || self.unwatched.contains(&place) {
-                // Watched before it is read.
+                // First watch, then read: no file is missed in between.
                 self.watched(router, place, notice.outbox(agent));
                 router.intake.outboxes().scan(agent);
             }
@@ -66,7 +66,7 @@ impl Known {
         Ok(())
     }
 
-    /// Watches what leaves every inbox, so that the plainest agent's mail has a receipt.
+    /// Watches what leaves inboxes, so that mail has a receipt although its reader only moves files.
     fn look_at_inboxes(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
         let mut there = BTreeMap::new();
         for entry in router.config.dir().make(layout::INBOXES)?.list()? {
@@ -90,7 +90,7 @@ impl Known {
         Ok(())
     }
 
-    /// What came of watching a directory. What is wrong with one is that agent's, and tried again.
+    /// The result of watching a directory. A failure affects its agent only, and is tried again.
     fn watched(&mut self, router: &mut Router, place: PathBuf, watched: Result<()>) {
         let what = format!("{}/", place.display());
         match watched {
@@ -108,8 +108,8 @@ impl Known {
     }
 }
 
-/// What stands in the directory of outboxes. What can't be one is said, so that mail dropped beside the outboxes
-/// doesn't wait unseen.
+/// The entries of the directory of outboxes. An entry that cannot be an outbox is listed as pending, so that people see
+/// mail that was dropped beside the outboxes.
 fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
     let mut outboxes = BTreeMap::new();
     for entry in dir.list()? {
@@ -117,7 +117,7 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
         let name = entry.name.to_string_lossy();
         let place = layout::outbox(&name).display().to_string();
         if entry.kind == FileType::RegularFile {
-            router.pending.not_ready(&place, "it lies beside the outboxes: move it into outbox/<agent>/", None);
+            router.pending.not_ready(&place, "it is beside the outboxes: move it into outbox/<agent>/", None);
         } else if id::is_name(&name) {
             outboxes.insert(Arc::from(&*name), entry.inode);
         } else if !name.starts_with('.') {
@@ -127,7 +127,7 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
     Ok(outboxes)
 }
 
-/// Makes what agents need who have nothing yet, durable at one barrier however many they are.
+/// Makes the directories of new agents, with one barrier for all.
 fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut barrier = Barrier::new(router.config.settings().durability, router.config.dir().clone());
     for agent in agents {
@@ -143,14 +143,14 @@ fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> R
     barrier.pass()
 }
 
-/// Registers whoever has made an outbox, in a room that is open to all.
+/// Registers the agents that have made an outbox, in a room that is open.
 fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
     let is_new = |agent: &&Arc<str>| router.config.registry().agent(agent).is_none();
     if !there.keys().any(|agent| is_new(&agent)) {
         return Ok(());
     }
     let held = router.config.room().try_lock_registry()?;
-    // One that can't be read is told of by who reloads it; nobody is admitted meanwhile.
+    // The reload reports an invalid registry; no agent is admitted meanwhile.
     let Ok(mut registry) = router.config.room().registry() else { return Ok(()) };
     let new: Vec<_> = there.keys().filter(|agent| registry.agent(agent).is_none()).cloned().collect();
     for agent in new {

@@ -1,4 +1,4 @@
-//! The router's life: lock, recover, loop, signals. And the single pass of a command when no router runs.
+//! Runs a router: lock, recovery, loop and signals. And the single pass of a command when no router runs.
 
 mod alongside;
 mod known;
@@ -24,45 +24,45 @@ use std::time::{Duration, Instant};
 /// How to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Route what is there, and end.
+    /// Route what is there, then end.
     pub once: bool,
-    /// Use no file events: look every two seconds.
+    /// Use no file events: look at the directories every two seconds.
     pub poll: bool,
 }
 
-/// What a router tells once when it watches.
+/// What a router reports when it has begun to watch.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Ready {
-    /// Where the room is.
+    /// The directory of the room.
     pub room: PathBuf,
-    /// How many agents the registry has.
+    /// The number of registered agents.
     pub agents: usize,
-    /// How many outboxes are watched.
+    /// The number of watched outboxes.
     pub outboxes: usize,
     /// Are file events used?
     pub events: bool,
 }
 
-/// Whoever wants to know what a router does.
+/// A receiver of a router's reports.
 pub trait Onlooker {
-    /// It watches.
+    /// The router watches.
     fn ready(&mut self, ready: &Ready);
 
-    /// These agents have mail, and are woken by a program.
+    /// These agents have new mail, and a program wakes them.
     fn delivered(&mut self, _agents: BTreeSet<Arc<str>>) {}
 }
 
-/// Nobody.
+/// Receives nothing.
 impl Onlooker for () {
     fn ready(&mut self, _: &Ready) {}
 }
 
-/// What came of a single pass.
+/// The result of a single pass.
 #[derive(Debug)]
 pub enum Passed {
-    /// It was made; this is what it did.
+    /// The pass was made, with this result.
     Routed(Tally),
-    /// A router runs and does the work.
+    /// Another router runs and does the work.
     RouterRuns(Holder),
 }
 
@@ -113,7 +113,7 @@ fn pass_with(room: &Room, lock: Lock) -> Result<Tally> {
     Ok(router.tally())
 }
 
-/// Routes until a signal ends it, or once.
+/// Routes until a signal ends the router, or once.
 pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
     let lock = match if options.once { room.lock(Mode::Pass, limits::LOCK_WAIT) } else { room.lock_to_run() }? {
         Locking::Ours(lock) => lock,
@@ -136,13 +136,13 @@ fn run_with(room: &Room, lock: Lock, options: &Options, onlooker: &mut dyn Onloo
     let tally = life.live(options, onlooker)?;
     drop(life);
     if !options.once {
-        // Whoever saw this router alive a moment ago left its mail to it.
+        // A command that saw this router a moment ago left its mail to it.
         pass(room)?;
     }
     Ok(tally)
 }
 
-/// What the router waits on, with file events where they work and are wanted.
+/// What the router waits for, with file events where they work and are wanted.
 fn watch(room: &Room, options: &Options) -> Notice {
     let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
     let watched = if events { Notice::watch(&room.dir) } else { Ok(Notice::silent()) };
@@ -157,13 +157,13 @@ struct Life {
     router: Router,
     notice: Notice,
     known: Known,
-    /// An outbox may have come or gone.
+    /// An outbox may have appeared or disappeared.
     stale: bool,
     /// The registry or the settings may have changed.
     edited: bool,
     next_sweep: Instant,
     next_reload: Instant,
-    /// When something last happened that is not settled, or not told to `status`, yet.
+    /// Since when something is not settled, or not written for `status`.
     busy: Option<Instant>,
 }
 
@@ -203,7 +203,7 @@ impl Life {
                 if self.listen(Duration::ZERO)? {
                     return self.end();
                 }
-                // Also while mail comes without end: what waits is tried again, and what events missed is found.
+                // Also while mail keeps coming: pending items are tried again, and files that events missed are found.
                 if !options.once {
                     self.tend()?;
                 }
@@ -229,7 +229,7 @@ impl Life {
         }
     }
 
-    /// Takes every wake that is there, waiting for the first; `true` when one of them says to end.
+    /// Waits for a wake and handles all that are there; `true` if one of them ends the router.
     fn listen(&mut self, patience: Duration) -> Result<bool> {
         let mut end = false;
         self.router.turn.give()?;
@@ -238,7 +238,7 @@ impl Life {
             for wake in woken {
                 end |= self.wake(wake);
             }
-            // A signal ends the router also while a backup holds it still.
+            // A signal ends the router also while a backup makes it pause.
             if self.router.turn.take(limits::STILL_WAIT)? || end {
                 break;
             }
@@ -272,7 +272,7 @@ impl Life {
         false
     }
 
-    // How long until there is something to do without being woken.
+    // How long until something is due without a wake.
     fn patience(&self) -> Duration {
         let settle = self.busy.map(|since| since + limits::IDLE);
         let receipts = self.router.receipts.due();
@@ -318,7 +318,7 @@ impl Life {
         Ok(())
     }
 
-    // What keeps the router from looking around passes by itself, or doesn't pass at all: only then it ends.
+    // A temporary failure of a look at the room is pending; a permanent failure ends the router.
     fn bear(&mut self, done: Result<()>) -> Result<()> {
         let Err(e) = done else {
             self.router.pending.clear(layout::OUTBOXES);
@@ -326,12 +326,12 @@ impl Life {
         };
         self.router.pending.failed(layout::OUTBOXES, temporary(e)?.to_string());
         self.stale = true;
-        // Not before that, whatever failed: a look at the room that fails at once must not come again at once.
+        // Not earlier, whatever failed: a look that fails immediately must not be repeated immediately.
         self.next_sweep = Instant::now() + limits::RELOAD;
         Ok(())
     }
 
-    // The directory is the truth: everything that events may have missed.
+    // Events are only hints: this finds everything that they may have missed.
     fn look_around(&mut self) -> Result<()> {
         self.reload()?;
         self.known.look(&mut self.router, &mut self.notice)?;
@@ -341,7 +341,7 @@ impl Life {
         self.router.look_for_receipts(true);
         self.router.intake.tidy();
         self.router.reconcile(Cause::Sweep)?;
-        // Also where mail comes without a pause, so that a start after a kill reads little.
+        // Also while mail keeps coming, so that a start after a kill reads little of the log.
         self.router.save_checkpoint()?;
         self.router.write_pending();
         self.next_sweep =
@@ -361,7 +361,7 @@ impl Life {
 
     fn end(&mut self) -> Result<Tally> {
         if !self.router.turn.take(limits::STILL_WAIT)? {
-            // The next start settles what is open; the copy must not see a part of it.
+            // The next start settles what is open; the backup must not contain a part of it.
             return Ok(self.router.tally());
         }
         self.router.settle()?;
@@ -372,7 +372,7 @@ impl Life {
     }
 }
 
-/// When everything is routed: who seems to be stale may have sent something just now.
+/// Only after everything is routed: an agent that seems to be stale may have sent something just now.
 fn tell_of_stale(router: &mut Router) -> Result<()> {
     router.tell_of_stale();
     while !router.is_idle() {
@@ -389,7 +389,8 @@ fn sweep(router: &mut Router, known: &Known) {
     }
 }
 
-/// SIGHUP reloads; SIGINT and SIGTERM end cleanly, and a second one at once. SIGHUP and SIGINT that are ignored stay so.
+/// SIGHUP reloads. SIGINT and SIGTERM end the router cleanly; a second one ends it immediately. SIGHUP and SIGINT stay
+/// ignored if they were.
 fn listen_for_signals(router: Caller) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };

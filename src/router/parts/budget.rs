@@ -180,7 +180,7 @@ impl Links {
 }
 
 impl Budgets {
-    /// Forgets what has come back in the meantime.
+    /// Forgets what has come back.
     pub(crate) fn tidy(&mut self) {
         let now = Instant::now();
         self.messages.retain(|_, spent| spent.0 > now);
@@ -244,7 +244,7 @@ impl Budgets {
         let Some(links) = content.as_ref().ok().and_then(Links::of) else { return Ok(None) };
         let before = self.hops.before(agent, &links);
         if let Some(wait) = pace.wait(before, now, 1) {
-            let reason = format!("its conversation went to and fro {} times {}", pace.most, per(pace.window));
+            let reason = format!("its conversation exceeded the reply rate of {} {}", pace.most, per(pace.window));
             return Err(Delay { reason, wait, all: false });
         }
         Ok(Some(Hop { spent: pace.spend(before, now, 1), thread: links.thread }))

@@ -119,7 +119,7 @@ impl Config {
             self.read = Versions::default();
             return pending.failed(name, e.to_string());
         }
-        pending.not_ready(name, &format!("{e}; the last good one stays in force"), Some(limits::STAND_STILL));
+        pending.not_ready(name, &format!("{e}; the last valid version stays in use"), Some(limits::STAND_STILL));
         let (versions, since) = self.invalid.entry(name).or_insert_with(|| (Versions::default(), Instant::now()));
         if *versions != self.read {
             (*versions, *since) = (self.read.clone(), Instant::now());
@@ -128,11 +128,11 @@ impl Config {
             self.read = Versions::default();
             return;
         }
-        tracing::error!("{e}; the last good one stays in force");
+        tracing::error!("{e}; the last valid version stays in use");
         // The same mistake made again on another day is another version, and is told again.
         let what = format!("{e} {:?}", self.read);
         let about = format!("{name}:{}", &hex(&hash_line(what.as_bytes()))[..16]);
-        let body = format!("{e}\n\nUntil then the last good one stays in force.");
+        let body = format!("{e}\n\nUntil then the last valid version stays in use.");
         notices.tell_human(state, about, format!("{name} can't be read"), body);
     }
 }

@@ -1,4 +1,4 @@
-//! A damaged end of the log: what shows that it was committed, and where it goes if nothing does.
+//! A damaged end of the log: it is set aside, unless a file shows that it was committed.
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -10,9 +10,9 @@ use crate::message::record::Record;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A batch that was never committed has all its claims: they are durable before it is written. And nothing follows from
-/// it: no original that was retired, no copy that was delivered. If it is otherwise, the batch was committed, and what
-/// damaged it came later.
+/// All claims of an uncommitted batch exist, because they are durable before the batch is written. And it has no
+/// effect: no retired original, no delivered copy. If a claim is missing or an effect exists, the batch was committed,
+/// and the damage came later.
 pub fn refuse_to_set_aside_what_was_committed(room: &Dir, state: &State, damage: &Damage) -> Result<()> {
     let claims = room.sub(layout::CLAIM)?;
     for line in log::read(room, damage.from)? {
@@ -66,7 +66,7 @@ pub fn last_retired(room: &Dir) -> Result<Option<(u64, PathBuf)>> {
     Ok(last)
 }
 
-/// A file that follows from a record behind the last whole batch, relative to the room.
+/// A file that follows from a record after the last complete batch, relative to the room.
 fn find_effect(room: &Dir, state: &State) -> Result<Option<PathBuf>> {
     if let Some((_, path)) = last_retired(room)?.filter(|(seq, _)| *seq > state.seq) {
         return Ok(Some(path));
@@ -86,7 +86,8 @@ fn find_effect(room: &Dir, state: &State) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
-// A copy belongs to the router's user; what an agent of another user puts into its inbox must not stop the router.
+// A copy belongs to the router's user. A file that an agent of another user puts into its inbox must not stop the
+// router.
 fn is_copy_behind(dir: &Dir, name: &str, seq: u64, us: u32) -> bool {
     let is_ours = dir.stat(name).ok().flatten().is_some_and(|meta| meta.uid == us);
     let bytes = dir.read(name, limits::MESSAGE_BYTES_MOST * 2).ok().flatten().filter(|_| is_ours);
@@ -116,7 +117,7 @@ fn find(room: &Dir, place: PathBuf, is_it: &dyn Fn(&Dir, &str) -> bool) -> Resul
     Ok(None)
 }
 
-/// Copies what stands behind the last whole batch into the quarantine, and cuts it off the log.
+/// Copies everything after the last complete batch into the quarantine, and cuts it off the log.
 pub(super) fn set_aside(room: &Dir, damage: &Damage) -> Result<()> {
     let quarantine = room.make(layout::QUARANTINE)?;
     let logs = room.make(layout::LOG)?;
@@ -125,7 +126,7 @@ pub(super) fn set_aside(room: &Dir, damage: &Damage) -> Result<()> {
         tail.extend(line?.bytes);
     }
     let name = format!("log-{}-{}-{}", damage.from.segment, damage.from.offset, crate::message::id::mint());
-    // A kill in the middle of it leaves the log as it is: the next recovery comes here again, and uses the same name.
+    // A kill before the cut leaves the log as it is: the next recovery does the same again.
     quarantine.replace_by(Path::new(&name), Path::new(layout::QUARANTINE_DRAFT), &tail)?;
     tracing::warn!("{}; set aside {} bytes of the log as {}", damage.what, tail.len(), quarantine.at(&name).display());
     for segment in log::live(room)?.into_iter().filter(|&number| number > damage.from.segment) {

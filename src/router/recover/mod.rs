@@ -1,4 +1,4 @@
-//! Recovery: the same ten steps, entered in the middle, from whatever a kill or a power cut left on disk.
+//! Recovery: the same steps, entered in the middle, from any state that a kill or a power cut leaves on disk.
 
 mod damage;
 mod twice;
@@ -21,18 +21,18 @@ use crate::router::projections::Cause;
 use crate::router::steps::commit::Committed;
 use std::collections::HashSet;
 
-/// Brings the room from any state that a crash can leave to one where only new mail is left to route.
+/// Brings the room from any state that a crash can leave to a state in which only new mail is left to route.
 ///
-/// What was committed is delivered; what was staged without a record goes, because its claim still stands and is read
-/// again; a last batch that is not whole was never committed and is set aside. All that makes it refuse comes before the
-/// first change.
+/// Committed messages are delivered. Staged files without a record are removed: their claims still exist and are read
+/// again. An incomplete last batch was never committed and is set aside. All reasons to refuse a room are checked
+/// before the first change.
 pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let turn = Turn::new(&room.dir, lock.patience())?;
     let settings = room.settings()?;
     let spool = Spool::open(&room.dir)?;
     let replayed = state::replay(&room.dir)?;
     refuse_a_strange_room(&room, &replayed.state)?;
-    // In the mode `process` a power cut may take from the log what the checkpoint was made from.
+    // With the durability `process`, a power cut may remove records from the log that the checkpoint has.
     if let Some(seq) = replayed.rolled_back_from().filter(|_| settings.durability == Durability::Power) {
         return Err(rolled_back(&room, replayed.state.seq, seq));
     }
@@ -50,7 +50,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     clear_stage(&spool, &state)?;
     twice::finish(&room.dir, &spool, &state)?;
     if read > limits::CHECKPOINT_BYTES / 16 && damage.is_none() {
-        // It is a cache: without room for it the next start reads as much again.
+        // The checkpoint is a cache: if it cannot be written, the next start reads as much again.
         state.save(&room.dir).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
     }
     let log = Log::open(&room.dir, state.end)?;
@@ -64,7 +64,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     Ok(router)
 }
 
-/// A copy routes, since nobody can tell whether its original does, but not without a word.
+/// A copied room is routed, because nothing shows whether its original is routed too; but with a warning.
 fn look_at_place(room: &Room) -> Result<()> {
     match room.copied()? {
         None => room.note_place(),
@@ -76,9 +76,9 @@ fn look_at_place(room: &Room) -> Result<()> {
     }
 }
 
-/// Notes that a sync failed, for the next recovery: any file that was not durable may have lost what was written to it.
-/// Of what counts that is the log's last batch alone, which every recovery writes again. The conversations are too large
-/// for that, so it happens only where there is this note.
+/// Notes for the next recovery that a sync failed: files that were not durable may have lost data. Every recovery
+/// writes the log's last batch again. The conversations are too large for that, so recovery checks them for holes only
+/// with this note.
 pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
     if matches!(done, Err(Error::Sync { .. })) && failpoint::on(Failpoint::SyncNote) {
         let noted = room.lock_file(layout::SUSPECT).and_then(|file| {
@@ -92,11 +92,11 @@ pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
     done
 }
 
-/// What was read may be in memory only: acted upon and then lost in a power cut, it would be acted upon twice.
+/// Makes durable what was read: it may be in memory only, and a power cut after its effects would repeat them.
 ///
-/// A sync alone does so for what nobody has tried to sync before. The sync of the log's last batch may have failed: then
-/// the system no longer knows that it is not on the disk, and only writing it again gets it there. Every earlier batch was
-/// durable before the next was begun, and so were the staged files of every batch before its records.
+/// A sync is enough for data that was never synced. The sync of the log's last batch may have failed: then the system
+/// no longer knows that the batch is not on disk, and only a second write gets it there. Every earlier batch was
+/// durable before the next batch began, and the staged files of every batch before its records.
 fn make_durable(room: &Room, spool: &Spool, state: &State, last: Option<Last>) -> Result<()> {
     if let Some(last) = last.filter(|_| failpoint::on(Failpoint::Rewrite))
         && !is_acted_upon(spool, state, last)?
@@ -114,7 +114,7 @@ fn make_durable(room: &Room, spool: &Spool, state: &State, last: Option<Last>) -
     barrier.pass()
 }
 
-/// Nobody acts on a batch before it is durable, so a claim or a copy that was moved shows that it is.
+/// A batch has no effect before it is durable, so a moved claim or copy shows that it is durable.
 fn is_acted_upon(spool: &Spool, state: &State, last: Last) -> Result<bool> {
     for open in state.open.range(last.seq..).map(|(_, open)| open) {
         if let Some(claim) = &open.claim
@@ -131,7 +131,7 @@ fn is_acted_upon(spool: &Spool, state: &State, last: Last) -> Result<bool> {
     Ok(false)
 }
 
-// Where no call syncs a whole file system: everything that recovery reads, one by one.
+// For systems without a call that syncs a whole file system: everything that recovery reads, one by one.
 fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<()> {
     let log = room.dir.make(layout::LOG)?;
     let mut dirs = vec![log, spool.claims.clone(), spool.stage.clone()];
@@ -153,8 +153,8 @@ fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<
     Ok(())
 }
 
-/// A log without its spool, or a spool without its log, is somebody's half-removed room: going on would number
-/// messages anew over old ones.
+/// A log without its spool, or a spool without its log, is a partly removed room: a router would use old numbers for
+/// new messages.
 fn refuse_a_strange_room(room: &Room, state: &State) -> Result<()> {
     let id = room.id()?;
     if state.seq > 0 && id != state.room {
@@ -168,7 +168,7 @@ fn refuse_a_strange_room(room: &Room, state: &State) -> Result<()> {
             cure: "put spool/ and log/ of one room together again; nothing was changed".into(),
         });
     }
-    // A new file of that name would begin the segment anew, and hide the archived one.
+    // A new file of that name would hide the archived segment.
     if state.seq > 0 && room.dir.stat(layout::live_segment(state.end.segment))?.is_none() {
         return Err(Error::Moved {
             what: format!(
@@ -199,7 +199,7 @@ fn rolled_back(room: &Room, ends: u64, held: u64) -> Error {
     }
 }
 
-// A harness may have made the directories; only a router makes these names.
+// Any program may have made the directories; only a router makes these names.
 fn has_retired(dir: &Dir) -> Result<bool> {
     for agent in dir.list()? {
         let Ok(kept) = dir.sub(agent?.name).and_then(|dir| dir.list()) else { continue };
@@ -213,8 +213,8 @@ fn has_retired(dir: &Dir) -> Result<bool> {
     Ok(false)
 }
 
-/// A staged file without an open record was never committed: it goes if its claim stands or it had none, and is kept
-/// aside otherwise.
+/// A staged file without an open record was never committed. It is removed if its claim exists or it had none, and
+/// quarantined otherwise.
 fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
     let claims: HashSet<u64> =
         spool.claimed()?.iter().filter_map(|name| layout::read_claim(name)).map(|claim| claim.number).collect();
@@ -258,7 +258,7 @@ impl Router {
     }
 }
 
-/// The change time of a file just written in the room: what its file system's clock says.
+/// The time of the room's file system: the change time of a file that was written just now.
 pub fn file_system_time(room: &Room) -> Result<i128> {
     let dir = room.dir.sub(layout::SPOOL)?;
     let name = format!(".clock.{}", std::process::id());

@@ -1,5 +1,5 @@
-//! Copies under two names: delivered, and staged still. A power cut leaves them so on a file system that logs the
-//! directories that are synced one by one, such as btrfs, where only the inbox was synced after the delivery.
+//! Copies with two names: delivered, and still staged. A power cut leaves such copies on a file system that logs each
+//! synced directory separately, such as btrfs, if only the inbox was synced after the delivery.
 
 use crate::base::error::{Class, Result};
 use crate::base::limits;
@@ -11,12 +11,11 @@ use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-/// The staged names of copies that have a second name, by the identity of the file.
+/// The staged names of copies with a second name, by inode.
 type Twice = HashMap<u64, (String, Meta)>;
 
-/// Removes the staged name of every copy that stands in a directory of its recipient too: in the inbox, or wherever
-/// below it the recipient has moved it since. A second name that is found nowhere there is no delivery: whoever keeps a
-/// copy of a room by hard links makes such names.
+/// Removes the staged name of every copy that is in its recipient's inbox too, or in a directory below the inbox. A
+/// second name elsewhere is no delivery: a copy of the room by hard links makes such names.
 pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
     let mut by_inbox: BTreeMap<PathBuf, Twice> = BTreeMap::new();
     let copies = state.open.values().flat_map(|open| open.deliveries()).filter(|copy| copy.place == Place::Inbox);

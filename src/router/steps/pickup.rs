@@ -230,7 +230,7 @@ impl Pickup<'_> {
             }
             Ok(Look::Later(reason, wait)) => self.pending.not_ready(&place, reason, wait),
             Ok(Look::Gone) => {
-                tracing::warn!(claim, "is gone, and was not routed to its end");
+                tracing::warn!(claim, "is gone before its last line was routed");
                 self.end_file(agent);
             }
             Err(e) => self.pending.failed(&place, e.to_string()),

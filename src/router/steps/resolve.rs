@@ -153,7 +153,7 @@ impl Judge<'_> {
         match resolve::resolve(self.config.registry(), agent, addresses, by_mention, &mut self.crowd) {
             Err(problems) => Err(problems),
             Ok(none) if none.is_empty() && by_mention && !message::may_go_to_channel_alone(message.kind()) => {
-                let problem = Problem::new("no_recipient", "nobody that the body mentions is known here");
+                let problem = Problem::new("no_recipient", "no agent that the body mentions is registered");
                 Err(vec![problem.at("/body").fix("name the recipients in `to`; `mailbag agent list` shows them")])
             }
             Ok(recipients) => Ok(groups(recipients)),

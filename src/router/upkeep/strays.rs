@@ -27,7 +27,7 @@ pub(in crate::router) fn tell_of_strays(config: &Config, intake: &mut Intake, st
             told += 1;
             let subject = format!("{} is not sent", stray.place);
             let body = format!(
-                "It stands in your outbox, and the router does not take it: {}.\n\nTo send it, run in the room:\n\n    \
+                "It is in your outbox, and the router does not pick it up: {}.\n\nTo send it, run in the room:\n\n    \
                  {}\n\nOne JSON object in a file is a message; a file of one message a line ends in .ndjson.",
                 stray.why, stray.cure
             );

@@ -1,4 +1,4 @@
-//! Tells whoever watches the timeline when the log may have grown.
+//! Tells a reader of the timeline when the log may have grown.
 
 use super::cannot;
 use crate::base::error::Result;
@@ -11,15 +11,15 @@ pub struct LogWatch {
 }
 
 impl LogWatch {
-    /// Begins to watch the log's directory; `told` is called, by a thread of the watcher's, whenever a segment may have
-    /// grown or come.
+    /// Starts to watch the log's directory. A thread of the watcher calls `told` when a segment may have grown or
+    /// appeared.
     pub fn new(room: &Dir, told: impl Fn() + Send + 'static) -> Result<LogWatch> {
         let path = room.make(layout::LOG)?.path().to_path_buf();
-        // What was appended counts once the router has noted that it is committed.
+        // Appended lines count once the router has noted that they are committed.
         let spool = room.make(layout::SPOOL)?.path().to_path_buf();
         let (log, note) = (path.clone(), room.at(layout::COMMITTED));
         let handler = move |event: notify::Result<Event>| {
-            // Whoever reads the log makes events of reading it, and must not be woken by them.
+            // Reading the log makes events too, which must not wake the reader.
             let matters = |event: &Event| {
                 let is_of_log = event.paths.iter().any(|path| path.starts_with(&log) || *path == note);
                 event.need_rescan() || is_of_log && !matches!(event.kind, EventKind::Access(_))

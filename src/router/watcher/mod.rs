@@ -31,20 +31,20 @@ use std::time::Duration;
 /// What a file event hints at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
-    /// A file may have come into the outbox of this name.
+    /// A file may have appeared in the outbox of this name.
     File(String, OsString),
     /// A file left the inbox of this name.
     Left(String, OsString),
-    /// The outbox of this name may have come.
+    /// The outbox of this name may have appeared.
     Outbox(String),
-    /// The directory of outboxes may have come.
+    /// The directory of outboxes may have appeared.
     Outboxes,
-    /// The outbox of this name went, or was moved. One that stands there now may look the same, since file systems use
-    /// identities again, but nobody watches it.
+    /// The outbox of this name was removed or moved. A new one may have the same inode, because file systems use inodes
+    /// again, but it is not watched.
     OutboxGone(String),
-    /// The directory of outboxes went, or was moved.
+    /// The directory of outboxes was removed or moved.
     OutboxesGone,
-    /// An inbox may have come, or a directory in one.
+    /// An inbox, or a directory in an inbox, may have appeared.
     Inboxes,
     /// The registry or the settings may have changed.
     Registry,
@@ -91,7 +91,7 @@ impl Place {
         matches!(self, Place::Outbox(_) | Place::Inbox(_) | Place::Taken(_))
     }
 
-    /// What it means that a name came into this directory.
+    /// The hint of a new name in this directory.
     fn came(&self, name: &OsStr) -> Option<Hint> {
         match self {
             Place::Room if name == layout::REGISTRY || name == layout::SETTINGS => Some(Hint::Registry),
@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    /// What it means that a name left this directory.
+    /// The hint of a name that left this directory.
     fn went(&self, name: &OsStr) -> Option<Hint> {
         match self {
             Place::Room if name == layout::OUTBOXES => Some(Hint::OutboxesGone),
@@ -125,7 +125,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Wakes the router. One that has ended hears nothing.
+    /// Wakes the router, if it has not ended.
     pub fn call(&self, wake: Wake) {
         // The receiver is gone only when the router has ended.
         let _ = self.wakes.send(wake);
@@ -133,7 +133,7 @@ impl Caller {
     }
 }
 
-/// What a router waits on: file events, and calls from other threads.
+/// What a router waits for: file events, and calls from other threads.
 pub struct Notice {
     calls: Sender<Wake>,
     wakes: Receiver<Wake>,
@@ -149,7 +149,7 @@ impl Notice {
         Notice { calls, wakes, events: None, failed: false }
     }
 
-    /// Begins to watch the room itself and its directory of outboxes.
+    /// Starts to watch the room itself and its directories of outboxes and inboxes.
     pub fn watch(room: &Dir) -> Result<Notice> {
         let mut notice = Notice::silent();
         notice.events = Some(Events::new(room, &notice.calls)?);
@@ -174,45 +174,45 @@ impl Notice {
         Caller { wakes: self.calls.clone(), bell: self.events.as_ref().map(Events::bell) }
     }
 
-    /// Watches the directory of outboxes anew, after it was replaced.
+    /// Watches the directory of outboxes again, after it was replaced.
     pub fn outboxes(&mut self) -> Result<()> {
         self.add(&Place::Outboxes)
     }
 
-    /// Watches an agent's outbox, anew if it was replaced.
+    /// Watches an agent's outbox, again if it was replaced.
     pub fn outbox(&mut self, agent: &str) -> Result<()> {
         self.add(&Place::Outbox(agent.to_owned()))
     }
 
-    /// Watches what leaves an agent's inbox, anew if it was replaced.
+    /// Watches what leaves an agent's inbox, again if it was replaced.
     pub fn inbox(&mut self, agent: &str) -> Result<()> {
         self.add(&Place::Inbox(agent.to_owned()))
     }
 
-    /// Watches what leaves the mail that was handed out to one of several consumers.
+    /// Watches what leaves an agent's directory of leased mail.
     pub fn taken(&mut self, agent: &str) -> Result<()> {
         self.add(&Place::Taken(agent.to_owned()))
     }
 
     fn add(&mut self, place: &Place) -> Result<()> {
         if self.failed {
-            // It was said, and the router looks everywhere in any case.
+            // Reported before; the router looks at all directories in any case.
             return Ok(());
         }
         let Some(events) = &mut self.events else { return Ok(()) };
         match events.add(place) {
-            // What is gone again needs no watch.
+            // A directory that is gone needs no watch.
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
             Err(e) if is_at_the_limit(&e) || !place.is_of_an_agent() => {
                 self.failed = true;
                 Err(too_many(&e))
             }
-            // Whatever it is, it is wrong with this directory alone.
+            // Any other error concerns this directory only.
             added => added,
         }
     }
 
-    /// Waits until something wakes, at most this long, and gives all that is there.
+    /// Waits for a wake, at most this long, and returns all that are there.
     pub fn wait(&mut self, patience: Duration) -> Vec<Wake> {
         let mut woken = Vec::new();
         match &mut self.events {
@@ -233,12 +233,12 @@ fn cannot(path: &Path, e: notify::Error) -> Error {
     Error::Io { verb: "watch", path: path.to_path_buf(), source }
 }
 
-// The portable watcher doesn't always say which error it was.
+// The portable watcher does not always report the error number.
 fn is_at_the_limit(e: &Error) -> bool {
     matches!(e.errno(), None | Some(libc::ENOSPC | libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }
 
-/// The system has no more watches for this user, or no watcher at all: what to raise.
+/// The system has no more watches for this user, or no watcher at all: says which limit to raise.
 pub fn too_many(e: &Error) -> Error {
     let raise = match e.errno() {
         Some(libc::EMFILE) => "; raise fs.inotify.max_user_instances with sysctl, and start the router again",

@@ -1,4 +1,4 @@
-//! Linux: inotify, asked for just the events that mean something, and read by the thread that routes.
+//! Linux: inotify, with only the events that matter, read by the thread that routes.
 
 use super::{Hint, Place, Wake};
 use crate::base::error::{Doing, Result};
@@ -16,16 +16,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// Opening and reading are what the router itself does: to hear of them would feed back.
+/// Events of opening and reading are left out: the router's own reads would wake it.
 const CAME: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::MOVED_TO)
-    // All that a hard link gives.
+    // The only event of a hard link.
     .union(WatchFlags::CREATE)
-    // A second name that went, or a permission that came.
+    // A removed second name, or a changed permission.
     .union(WatchFlags::ATTRIB);
 const WENT: WatchFlags = WatchFlags::MOVED_FROM.union(WatchFlags::DELETE);
 
-/// Most files are closed this soon after they were made, which is an event of its own. A link has no other.
+/// Most files are closed this soon after they were made, which gives another event. A link gives no other event.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(20);
 
 /// The watches of one router.
@@ -33,7 +33,7 @@ pub(super) struct Events {
     fd: OwnedFd,
     bell: Bell,
     path: PathBuf,
-    /// Files that were made, and when to look at those that nobody closes.
+    /// New files, and when to look at those that are not closed.
     made: VecDeque<(Instant, Hint)>,
     places: HashMap<i32, Place>,
     watches: HashMap<Place, i32>,
@@ -46,7 +46,7 @@ pub(super) struct Bell(Arc<OwnedFd>);
 
 impl Bell {
     pub(super) fn ring(&self) {
-        // It can only fail when it has been status four billion times without being heard.
+        // The counter overflows only after four billion calls without a read.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
 
@@ -59,7 +59,7 @@ impl Events {
     pub(super) fn new(room: &Dir, _: &Sender<Wake>) -> Result<Events> {
         let fd = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).doing("watch", room.path())?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).doing("watch", room.path())?;
-        // The room is watched as what it is, also when the router's working directory changes.
+        // An absolute path stays valid when the router's working directory changes.
         let path = room.path().canonicalize().unwrap_or_else(|_| room.path().to_path_buf());
         Ok(Events {
             fd,
@@ -79,13 +79,13 @@ impl Events {
     pub(super) fn add(&mut self, place: &Place) -> Result<()> {
         let wanted = match place {
             Place::Room | Place::Outboxes => CAME | WENT,
-            // A delivery is a rename, and is not asked for.
+            // A delivery is a rename, which gives none of these events.
             Place::Inboxes => WatchFlags::CREATE | WatchFlags::MOVED_TO,
             Place::Inbox(_) => WENT | WatchFlags::CREATE,
             Place::Outbox(_) => CAME,
             Place::Taken(_) => WENT,
         };
-        // A directory that was removed and made again has a new identity, which the old watch doesn't know.
+        // A directory that was removed and made again has a new inode, which the old watch does not cover.
         if let Some(old) = self.watches.remove(place) {
             self.places.remove(&old);
             let _ = inotify::remove_watch(&self.fd, old);
@@ -110,7 +110,7 @@ impl Events {
     fn poll(&mut self, patience: Duration, woken: &mut Vec<Wake>) {
         let limit = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
         let mut both = [PollFd::new(&self.fd, PollFlags::IN), PollFd::new(&self.bell.0, PollFlags::IN)];
-        // A signal ends the wait early, which hurts nobody: who waits looks again.
+        // A signal ends the wait early, which is harmless: the router waits again.
         if poll(&mut both, Some(&limit)).unwrap_or(0) == 0 {
             return;
         }
@@ -130,7 +130,7 @@ impl Events {
                 Ok(event) => event,
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return,
-                // Whatever it was, the directories are the truth.
+                // After any error the router looks at the directories themselves.
                 Err(_) => return woken.push(Wake::Hint(Hint::Everything)),
             };
             let flags = event.events();

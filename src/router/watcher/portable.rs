@@ -1,4 +1,4 @@
-//! Everywhere else: the `notify` crate, which hands events over from a thread of its own.
+//! Other systems: the `notify` crate, which delivers events from a thread of its own.
 //!
 //! Known of it: an overflow or an error comes without a path, and a file written right after its directory was made
 //! gives no event.
@@ -21,12 +21,12 @@ pub(super) struct Events {
 
 impl Events {
     pub(super) fn new(room: &Dir, wakes: &Sender<Wake>) -> Result<Events> {
-        // Events carry the path as it was watched, so the real one is watched and cut off again.
+        // Events have the path as it was watched, so the real path is watched, and removed from each event.
         let root = room.path().canonicalize().unwrap_or_else(|_| room.path().to_path_buf());
         let (cut, wakes) = (root.clone(), wakes.clone());
         let handler = move |event: notify::Result<Event>| {
             for hint in read(&cut, event) {
-                // The receiver is gone only when the router ends.
+                // The receiver is gone only after the router has ended.
                 let _ = wakes.send(Wake::Hint(hint));
             }
         };
@@ -36,7 +36,7 @@ impl Events {
 
     pub(super) fn add(&mut self, place: &Place) -> Result<()> {
         let path = self.root.join(place.below());
-        // A directory that was removed and made again has a new identity, which the old watch doesn't know.
+        // A directory that was removed and made again has a new inode, which the old watch does not cover.
         let _ = self.watcher.unwatch(&path);
         self.watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| cannot(&path, e))
     }
@@ -65,23 +65,23 @@ fn read(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {
     };
     let (mut came, mut went) = (Vec::new(), Vec::new());
     match event.kind {
-        // Opening and reading are what the router itself does: to react to them would feed back.
+        // Events of opening and reading are left out: the router's own reads would wake it.
         EventKind::Access(AccessKind::Close(AccessMode::Write))
         | EventKind::Create(_)
-        // A link that went, or a permission that came.
+        // A removed link, or a changed permission.
         | EventKind::Modify(ModifyKind::Metadata(_))
         | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => came.extend(event.paths.last()),
         EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
             went.extend(event.paths.first());
             came.extend(event.paths.last());
         }
-        // Which way it went is not told.
+        // The event does not say in which direction.
         EventKind::Modify(ModifyKind::Name(RenameMode::Any)) | EventKind::Any => {
             went.extend(&event.paths);
             came.extend(&event.paths);
         }
         EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => went.extend(&event.paths),
-        // Elsewhere than on Linux a change of content is all that is told.
+        // Other systems than Linux report only a change of content.
         EventKind::Modify(_) if cfg!(not(target_os = "linux")) => came.extend(&event.paths),
         _ => {}
     }

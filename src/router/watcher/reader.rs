@@ -1,4 +1,4 @@
-//! Watching one inbox, for a reader that waits: by the `notify` crate everywhere, since so few events cost nothing.
+//! Watches one inbox for a reader that waits, with the `notify` crate on all systems: few events cost little.
 
 use super::cannot;
 use crate::base::error::Result;
@@ -10,20 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Tells a reader that waits when something may have come into one inbox.
+/// Tells a waiting reader when a file may have appeared in one inbox.
 pub struct InboxWatch {
     room: Dir,
     inbox: PathBuf,
-    /// The directory that is watched; somebody may replace it.
+    /// The watched directory, which may be replaced.
     inode: u64,
-    /// None where file events don't work; then the reader looks again and again.
+    /// None where file events do not work; then the reader polls.
     watcher: Option<RecommendedWatcher>,
     events: Receiver<()>,
     wakes: Sender<()>,
 }
 
 impl InboxWatch {
-    /// Watches an agent's inbox, which is made if there is none. What comes after this is told, so list it now.
+    /// Watches an agent's inbox, and makes it if it is missing. List the inbox after this call: later files give
+    /// events.
     pub fn new(room: &Dir, agent: &str) -> Result<InboxWatch> {
         let (wakes, events) = channel();
         let inbox = layout::inbox(agent);
@@ -32,16 +33,16 @@ impl InboxWatch {
         Ok(watch)
     }
 
-    /// What ends the current wait from another thread, or the next one.
+    /// Ends the current or the next wait, from another thread.
     pub fn waker(&self) -> impl Fn() + Send + 'static {
         let wakes = self.wakes.clone();
         move || {
-            // The receiver is gone only when nobody waits any more.
+            // The receiver is gone only after the last wait.
             let _ = wakes.send(());
         }
     }
 
-    /// Waits, at most so long and at most two seconds. `true` when something may have come.
+    /// Waits at most this long, and at most two seconds. `true` if a file may have appeared.
     pub fn wait(&mut self, at_most: Duration) -> bool {
         if self.events.recv_timeout(at_most.min(limits::SWEEP_UNTRUSTED)).is_ok() {
             while self.events.try_recv().is_ok() {}
@@ -50,7 +51,7 @@ impl InboxWatch {
         self.renew().unwrap_or(true) || self.watcher.is_none()
     }
 
-    /// Watches the directory that stands there now, if it isn't watched yet.
+    /// Watches the present directory, if it is not watched yet.
     fn renew(&mut self) -> Result<bool> {
         let dir = self.room.make(&self.inbox)?;
         let inode = dir.meta()?.inode;
@@ -78,7 +79,7 @@ impl InboxWatch {
     }
 }
 
-/// Not opening and reading, which is what the reader itself does, and not what leaves.
+/// Events of opening, reading and removal are left out: the reader itself does these.
 fn may_bring_mail(event: &Event) -> bool {
     let leaves = matches!(event.kind, EventKind::Modify(ModifyKind::Name(RenameMode::From)));
     let is_touched = matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));

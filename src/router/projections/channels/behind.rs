@@ -1,4 +1,4 @@
-//! Which conversations lack messages at their end, told without mending any.
+//! Finds conversations that lack messages at their end, and repairs none.
 
 use super::tail::Judge;
 use crate::base::error::{Doing, Result};
@@ -17,7 +17,7 @@ pub struct Behind {
     pub last: u64,
 }
 
-/// The conversations whose end is not what this state says.
+/// The conversations that end before this state's last message.
 pub fn behind(room: &Dir, state: &State) -> Result<Vec<Behind>> {
     let mut all = Vec::new();
     for (channel, &last) in &state.channels {

@@ -1,4 +1,4 @@
-//! Lines that somebody else wrote into a conversation: kept in `rejected/`, before they are cut out of it.
+//! Foreign lines in a conversation, which are kept in `rejected/` before they are cut out.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// So much is gathered before it is written.
+/// Gathered lines are written in pieces of this size.
 const HELD: usize = 8 << 20;
 
 /// Lines that were cut out of a conversation, and kept.
@@ -24,16 +24,16 @@ pub(super) struct CutOut {
     pub(super) kept: PathBuf,
     /// How many there are.
     pub(super) lines: usize,
-    /// What the writer should have dropped for the first of them.
+    /// The message that the writer should have dropped instead of the first line.
     pub(super) example: Value,
-    /// Tells this cut from any other.
+    /// Identifies this cut.
     pub(super) digest: String,
 }
 
 /// Finds the registered agent of a name.
 pub(super) type Find<'a> = &'a dyn Fn(&str) -> Option<Arc<str>>;
 
-/// Gathers the lines of one conversation by who wrote them.
+/// Gathers the foreign lines of one conversation by writer.
 pub(super) struct Foreign<'a> {
     room: &'a Dir,
     channel: Arc<str>,
@@ -45,13 +45,12 @@ pub(super) struct Foreign<'a> {
 }
 
 impl<'a> Foreign<'a> {
-    /// For lines behind the one of record `behind`.
+    /// For lines after the line of record `behind`.
     pub(super) fn new(room: &'a Dir, channel: &str, behind: u64, find: Find<'a>) -> Foreign<'a> {
         Foreign { room, channel: channel.into(), behind, find, held: BTreeMap::new(), size: 0, cut: Vec::new() }
     }
 
-    /// Takes a line. Blank ones say nothing, and what is left of a line beside a hole neither: no message has a zero
-    /// byte in it.
+    /// Takes a line. Blank lines are dropped, and so are lines with a zero byte: they are remains beside a hole.
     pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
         if line.iter().all(u8::is_ascii_whitespace) || line.contains(&0) {
             return Ok(());
@@ -64,13 +63,13 @@ impl<'a> Foreign<'a> {
         if self.size >= HELD { self.keep() } else { Ok(()) }
     }
 
-    /// Everything that was taken stands durably in `rejected/`.
+    /// Everything that was taken is durable in `rejected/`.
     pub(super) fn kept(mut self) -> Result<Vec<CutOut>> {
         self.keep()?;
         Ok(self.cut)
     }
 
-    // Done again after a kill, it writes the same files again.
+    // Repeated after a kill, it writes the same files again.
     fn keep(&mut self) -> Result<()> {
         self.size = 0;
         for (writer, (lines, count)) in std::mem::take(&mut self.held) {
@@ -106,14 +105,14 @@ impl<'a> Foreign<'a> {
     }
 }
 
-/// Who a line says that it is from.
+/// The sender that a line names.
 fn writer(line: &[u8]) -> Option<String> {
     let fields: Map<String, Value> = serde_json::from_slice(line).ok()?;
     let name = |value: &Value| value.as_str().or_else(|| value.get("id")?.as_str()).map(str::to_owned);
     ["sender", "from", "from_agent", "actor"].iter().find_map(|field| fields.get(*field).and_then(name))
 }
 
-/// What should have been dropped in the place of the first line.
+/// The message that should have been dropped instead of the first line.
 fn example(lines: &[u8], channel: &str) -> Value {
     let first = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let fields = serde_json::from_slice::<Map<String, Value>>(first).unwrap_or_default();

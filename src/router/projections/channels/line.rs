@@ -1,15 +1,15 @@
-//! A message as one line of its channel's conversation, in the NDJSON spelling.
+//! A message as one line of its channel's conversation, in the NDJSON dialect.
 
 use crate::message::Message;
 use crate::message::record::Record;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-/// The fields that have a place of their own in a line; all others stand in its `metadata`.
+/// The fields with a place of their own in a line; all others are in its `metadata`.
 const PLACED: [&str; 8] = ["id", "timestamp", "from", "to", "type", "body", "refs", "metadata"];
 /// What the router adds to the `metadata` of a line.
 const DELIVERY: &str = "delivery";
-/// Where entries of a sender's own `metadata` stand whose names are taken.
+/// The place of entries of the sender's own `metadata` whose names are in use.
 const OWN: &str = "metadata";
 
 /// The line of a message that was accepted with this number at this time, newline included.
@@ -19,14 +19,14 @@ pub fn line(message: &Message, seq: u64, at: &str) -> Vec<u8> {
     line
 }
 
-/// As [`line`], behind what is there.
+/// Like [`line`], appended to `lines`.
 pub(super) fn write(lines: &mut Vec<u8>, message: &Message, seq: u64, at: &str) {
     let whole = Whole { message, seq, at };
     serde_json::to_writer(&mut *lines, &whole).expect("a message has only text keys");
     lines.push(b'\n');
 }
 
-/// The line of a record, or `None` for one that no conversation shows.
+/// The line of a record; `None` if no conversation shows it.
 pub fn of_record(record: &Record) -> Option<Vec<u8>> {
     record.channel()?;
     let fields = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
@@ -55,7 +55,7 @@ impl Serialize for Whole<'_> {
     }
 }
 
-/// What it is related to, and what it answers.
+/// The related messages, and the message that it answers.
 fn refs(message: &Message) -> Vec<&Value> {
     let mut refs: Vec<&Value> = message.fields().get("refs").and_then(Value::as_array).into_iter().flatten().collect();
     refs.extend(message.fields().get("in_reply_to").filter(|answered| !refs.contains(answered)));

@@ -1,8 +1,8 @@
 //! Channels: each conversation as a file that only grows, one line a message, in the order of the log.
 //!
-//! The log is the truth. A conversation is written to behind the commit, and after a kill, or when the file is not as
-//! it was left, it is compared with the log and mended: what is missing at its end is written again, what somebody
-//! else wrote is kept elsewhere and cut out. Nothing is synced, since all of it can be made again.
+//! The log decides. The router appends to a conversation after the commit. After a kill, or if the file is not as it
+//! was left, the router compares its end with the log: missing lines are written again, and foreign lines are kept
+//! elsewhere and cut out. Nothing is synced, because everything can be rebuilt.
 
 mod behind;
 mod foreign;
@@ -30,28 +30,28 @@ use std::path::Path;
 use std::sync::Arc;
 use tail::{Judge, Known};
 
-/// How many conversations are held open for the next message.
+/// The number of conversations that stay open for the next message.
 const OPEN: usize = 32;
-/// So much is gathered before it is written, where much is missing.
+/// Missing lines are written in pieces of this size.
 const GATHERED: usize = 8 << 20;
-/// How often it is looked again for what somebody else wrote meanwhile.
+/// How often a repair starts again because somebody else wrote meanwhile.
 const PATIENCE: usize = 16;
 
 /// All conversations of a room.
 pub(in crate::router) struct Channels {
     room: Dir,
-    /// How each was left.
+    /// Each file as it was left.
     left: BTreeMap<Arc<str>, Left>,
     open: BTreeMap<Arc<str>, Append>,
     /// Lines of the batch that is being applied.
     queued: BTreeMap<Arc<str>, Vec<u8>>,
-    /// Those that could not be written to; they are tried again when everything is looked at.
+    /// Those that could not be written to; the next look at all tries them again.
     broken: BTreeSet<Arc<str>>,
-    /// May there be holes anywhere in a file?
+    /// May files have holes?
     suspect: bool,
 }
 
-/// How a file was left.
+/// A file as it was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Left {
     device: u64,
@@ -68,7 +68,7 @@ struct Told {
     error: Option<Error>,
 }
 
-/// A conversation that is being mended.
+/// A conversation under repair.
 struct Mending {
     channel: Arc<str>,
     known: Known,
@@ -105,8 +105,8 @@ impl Channels {
         self.queued.get_mut(message.channel()).into_iter().for_each(|lines| line::write(lines, message, *seq, at));
     }
 
-    /// Writes what is queued, with one write for each channel. Those that are not as they were left are mended first,
-    /// by the log, which has everything that is queued.
+    /// Writes the queued lines, with one write for each channel. A file that is not as it was left is repaired from the
+    /// log instead, which has the queued messages too.
     fn write(&mut self, state: &State, find: Find<'_>) -> Vec<Told> {
         let mut strange = Vec::new();
         let mut queued = std::mem::take(&mut self.queued);
@@ -119,7 +119,7 @@ impl Channels {
                 Ok(false) | Err(_) => strange.push(channel.clone()),
             }
         }
-        // A few stay, to be filled again.
+        // A few buffers stay allocated for the next batch.
         if queued.len() <= OPEN {
             queued.values_mut().for_each(|lines| {
                 lines.clear();
@@ -130,8 +130,7 @@ impl Channels {
         self.mend(strange, state, find)
     }
 
-    /// Looks whether every conversation is as it was left, and mends those that are not. At the first time all are
-    /// compared with the log, at their ends.
+    /// Repairs every conversation that is not as it was left. The first look compares the ends of all with the log.
     fn look(&mut self, state: &State, find: Find<'_>) -> Vec<Told> {
         self.broken.clear();
         let mut channels: BTreeSet<Arc<str>> = state.channels.keys().cloned().collect();
@@ -140,7 +139,7 @@ impl Channels {
         self.mend(strange, state, find)
     }
 
-    // Conversations on disk, also those that the log knows nothing of.
+    // Conversations on disk, also those without a record in the log.
     fn there(&self) -> Vec<Arc<str>> {
         let Ok(listing) = self.room.sub(layout::CHANNELS).and_then(|dir| dir.list()) else { return Vec::new() };
         let names =
@@ -154,7 +153,7 @@ impl Channels {
         matches!(self.room.stat(layout::conversation(channel)), Ok(Some(meta)) if Left::of(&meta) == *left)
     }
 
-    /// One write behind what was left; `false` if the file is not as it was left, or somebody else wrote meanwhile.
+    /// One write at the end; `false` if the file is not as it was left, or somebody else wrote meanwhile.
     fn append(&mut self, channel: &Arc<str>, lines: &[u8]) -> Result<bool> {
         if !self.is_as_left(channel) {
             return Ok(false);
@@ -186,7 +185,7 @@ impl Channels {
         self.open.insert(channel.clone(), append);
     }
 
-    /// Compares conversations with the log, and makes them what it says.
+    /// Compares conversations with the log, and repairs them.
     fn mend(&mut self, channels: Vec<Arc<str>>, state: &State, find: Find<'_>) -> Vec<Told> {
         let mut told = Vec::new();
         let mut mending = Vec::new();
@@ -214,14 +213,14 @@ impl Channels {
     }
 
     fn broken(&mut self, channel: Arc<str>, cut: Vec<CutOut>, e: Error) -> Told {
-        // Nothing is known about it any more, so it is compared with the log when it is looked at again.
+        // The file's content is unknown now, so the next look compares it with the log.
         self.left.remove(&channel);
         self.broken.insert(channel.clone());
         Told { channel, cut, error: Some(e) }
     }
 
-    /// Finds what of a file is the router's, keeps the rest elsewhere, and cuts it off. `None` if there is nothing to
-    /// do.
+    /// Finds the router's own lines of a file, keeps all others elsewhere, and cuts them off. `None` if there is
+    /// nothing to do.
     fn begin(&mut self, channel: &Arc<str>, state: &State, find: Find<'_>) -> Result<Option<Mending>> {
         let last = state.channels.get(channel).copied().unwrap_or(0);
         let directory = layout::channel(channel);
@@ -242,7 +241,7 @@ impl Channels {
         refuse_strange(&meta, &path)?;
         let upto = match self.left.get(channel) {
             Some(left) if left.is_same_file(&meta) && meta.size >= left.size => left.size,
-            // Replaced, or cut: anything may have become of any of its lines.
+            // Replaced or cut: any line may have changed.
             Some(_) => 0,
             None if self.suspect => tail::first_blank(&mut file, &path)?.unwrap_or(meta.size),
             None => meta.size,
@@ -250,18 +249,18 @@ impl Channels {
         let judge = Judge::new(&self.room, state, channel);
         let known = judge.last_of_ours(&mut file, upto, &path)?;
         let (mut cut, mut end) = (Vec::new(), known.end);
-        // Once more for what came while the last of it was kept.
+        // Again, if a foreign line came while the last one was kept.
         for _ in 0..PATIENCE {
             end = self.keep_foreign(&judge, &mut file, (end, &path), &known, find, &mut cut)?;
             if let Some(append) = Append::open_if(&dir, layout::CONVERSATION, end, known.end)? {
                 return Ok(Some(Mending { channel: channel.clone(), known, append, gathered: Vec::new(), cut }));
             }
         }
-        let what = format!("somebody else writes to {} without end", path.display());
+        let what = format!("somebody else keeps writing to {}", path.display());
         Err(Error::Busy { what, cure: "it is tried again".into() })
     }
 
-    /// Keeps elsewhere what is not the router's from a place on, and returns where the file ended.
+    /// Keeps elsewhere the foreign lines from a place on, and returns where the file ended.
     fn keep_foreign(
         &self,
         judge: &Judge<'_>,
@@ -293,7 +292,7 @@ impl Channels {
         Ok(end)
     }
 
-    /// Is this the beginning of a line of the router's that is to be written again anyway?
+    /// Is this the beginning of a router's line that is written again anyway?
     fn is_torn_off(&self, judge: &Judge<'_>, known: &Known, torn: &[u8]) -> Result<bool> {
         let written = torn.iter().rposition(|&byte| byte != 0).map_or(&torn[..0], |last| &torn[..=last]);
         if written.is_empty() {
@@ -312,7 +311,7 @@ impl Channels {
         Ok(found)
     }
 
-    /// Writes again what the log has behind what is known, for all channels in one reading of it.
+    /// Writes the missing lines of all channels, with one pass over the log.
     fn complete(&mut self, mending: &mut [Mending], state: &State) -> Result<()> {
         let lacks =
             |mending: &&mut Mending| state.channels.get(&mending.channel).is_some_and(|last| *last > mending.known.seq);
@@ -342,7 +341,7 @@ impl Channels {
     fn finish(&mut self, channel: &Arc<str>, known: &Known, append: Append) -> Result<()> {
         let mut left = Left::of(&append.meta()?);
         if left.size != append.length() {
-            // Somebody wrote meanwhile: only what was there before is known, and it is looked at again.
+            // Somebody wrote meanwhile: only the earlier content is known, and the next look repairs the file.
             left.size = known.end;
         }
         self.left.insert(channel.clone(), left);
@@ -360,7 +359,8 @@ impl Mending {
     }
 }
 
-/// Hands on the records of the log from a position on, up to the last committed one, until `each` says `false`.
+/// Passes the records of the log from a position on to `each`, up to the last committed record, or until `each` returns
+/// `false`.
 fn missing(room: &Dir, from: Position, last: u64, mut each: impl FnMut(&Record) -> Result<bool>) -> Result<()> {
     for line in log::read(room, from)? {
         let Ok(record) = serde_json::from_slice::<Record>(&line?.bytes) else { return Ok(()) };

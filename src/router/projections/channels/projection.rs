@@ -1,4 +1,4 @@
-//! The conversations as a projection: what the router reports of writing them.
+//! The conversations as a projection, and what the router reports of foreign lines.
 
 use super::foreign::CutOut;
 use super::{Channels, Told};

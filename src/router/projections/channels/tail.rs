@@ -1,4 +1,4 @@
-//! Which lines of a conversation are the router's own: those that say what the log says, byte for byte.
+//! Finds the router's own lines of a conversation: those that are, byte for byte, the lines of records in the log.
 
 use super::line;
 use crate::base::error::{Doing, Result};
@@ -14,25 +14,25 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much of a file's end is looked at first.
+/// How much of a file's end is read first.
 const WINDOW: u64 = 16 << 10;
-/// Behind so much that is not the router's, the file is read from its beginning.
+/// If more than this at the end is foreign, the whole file is compared with the log.
 const WINDOW_MOST: u64 = 64 << 20;
-/// The longest line that is read as one; a longer one is somebody else's anyway.
+/// The longest line that is read as one; a longer line is foreign in any case.
 const LINE_MOST: u64 = crate::base::limits::MESSAGE_BYTES_MOST * 2;
 
-/// What is the router's own in a conversation.
+/// The router's own part of a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
-    /// Where the last line of the router's ends.
+    /// Where the router's last line ends.
     pub(super) end: u64,
     /// The record that this line shows; 0 where there is none.
     pub(super) seq: u64,
-    /// Where that record stands in the log, or where the log begins.
+    /// The position of that record in the log, or the beginning of the log.
     pub(super) at: Position,
 }
 
-/// What a line says of itself.
+/// What a line says about its record.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
@@ -52,15 +52,15 @@ struct Delivery {
     seq: u64,
 }
 
-/// What is known of an empty file.
+/// The router's part of an empty file.
 const NOTHING: Known = Known { end: 0, seq: 0, at: log::START };
 
-/// Tells lines of the router from others.
+/// Tells the router's lines from foreign lines.
 pub(super) struct Judge<'a> {
     pub(super) room: &'a Dir,
     pub(super) state: &'a State,
     pub(super) channel: &'a str,
-    /// The last record that was archived: its ids are forgotten, and what claims to show it is believed.
+    /// The last archived record. Archived ids are forgotten, so a line that claims an archived record is believed.
     archived: OnceCell<u64>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Judge<'a> {
         Judge { room, state, channel, archived: OnceCell::new() }
     }
 
-    // Asked for only by a line that no id leads to: most files end with one that is found.
+    // Needed only for a line whose id is not in the index: most files end with a line that is found.
     fn archived(&self) -> Result<u64> {
         match self.archived.get() {
             Some(&last) => Ok(last),
@@ -77,7 +77,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The record that a line shows, and where it stands in the log; `None` for a line that is not the router's.
+    /// The record that a line shows, and its position in the log; `None` for a foreign line.
     fn of(&self, line: &[u8]) -> Result<Option<(u64, Position)>> {
         let Ok(head) = serde_json::from_slice::<Head>(line) else { return Ok(None) };
         for at in self.state.ids.places(&head.sender, &head.id) {
@@ -96,13 +96,13 @@ impl<'a> Judge<'a> {
         Ok((seq <= shown && seq <= self.archived()?).then_some((seq, log::START)))
     }
 
-    /// The record that a line of the router's shows, if it is one behind `last`.
+    /// The record that a router's line shows, if it comes after `last`.
     pub(super) fn follows(&self, line: &[u8], last: u64) -> Result<Option<u64>> {
         Ok(self.of(line)?.map(|(seq, _)| seq).filter(|seq| *seq > last))
     }
 
-    /// The last line of the router's that ends at or before `upto`. A power cut can leave blanks that no line holds:
-    /// what stands behind such is not looked at.
+    /// The router's last line that ends at or before `upto`. A power cut can leave zero bytes, which no line has:
+    /// everything after them is ignored.
     pub(super) fn last_of_ours(&self, file: &mut File, upto: u64, path: &Path) -> Result<Known> {
         let (mut window, mut upto) = (WINDOW, upto);
         loop {
@@ -113,7 +113,7 @@ impl<'a> Judge<'a> {
                 upto = start + blank as u64;
                 continue;
             }
-            // A line that begins before the window is left for a larger one.
+            // A line that begins before the window needs a larger window.
             let first = if start == 0 { Some(0) } else { bytes.iter().position(|&byte| byte == b'\n').map(|n| n + 1) };
             let mut rest = &bytes[first.unwrap_or(bytes.len())..];
             while let Some(end) = rest.iter().rposition(|&byte| byte == b'\n').map(|n| n + 1) {
@@ -135,7 +135,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The record in front of the segments that stand in `log/` without a gap behind them.
+/// The last record before the segments that are in `log/` without a gap.
 fn last_archived(room: &Dir) -> Result<u64> {
     let live = log::live(room)?;
     let gap = live.windows(2).rposition(|pair| pair[0] + 1 != pair[1]).map(|n| n + 1);
@@ -145,14 +145,14 @@ fn last_archived(room: &Dir) -> Result<u64> {
     Ok(line.and_then(|line| find::head(&line.bytes)).map_or(0, |head| head.seq.saturating_sub(1)))
 }
 
-/// Do these lines go up by what they say themselves? Where they don't, somebody else wrote among them.
+/// Do these lines claim increasing records? If not, there are foreign lines among them.
 fn is_in_order(lines: &[u8]) -> bool {
     let seq = |line: &[u8]| serde_json::from_slice::<Head>(line).ok().map(|head| head.metadata.delivery.seq);
     let seqs: Vec<Option<u64>> = lines.split_inclusive(|&byte| byte == b'\n').map(seq).collect();
     seqs.iter().all(Option::is_some) && seqs.is_sorted_by(|a, b| a < b)
 }
 
-/// Where the first blank of a hole stands.
+/// The position of the first zero byte.
 pub(super) fn first_blank(file: &mut File, path: &Path) -> Result<Option<u64>> {
     file.seek(SeekFrom::Start(0)).doing("read", path)?;
     let (mut at, mut piece) = (0, vec![0; 1 << 20]);
@@ -166,7 +166,7 @@ pub(super) fn first_blank(file: &mut File, path: &Path) -> Result<Option<u64>> {
     }
 }
 
-/// Hands every line from `from` on to `each`; returns where the file ended.
+/// Passes every line from `from` on to `each`, and returns where the file ended.
 pub(super) fn lines_from(
     file: &mut File,
     from: u64,
