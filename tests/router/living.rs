@@ -104,7 +104,7 @@ fn a_killed_router_s_lock_is_nobody_s() {
 fn polling_needs_no_file_events() {
     let mut town = Town::of(&["alice", "bob"]);
     town.start(&["--poll"]);
-    assert!(town.words().contains("by looking"), "{}", town.words());
+    assert!(town.words().contains("every two seconds"), "{}", town.words());
     town.mail("alice", "1.json", json!({"to": "bob", "body": "one"}));
     town.wait_for_bodies("bob", &["one"]);
     town.mail("alice", "2.json", json!({"to": "bob", "body": "two"}));

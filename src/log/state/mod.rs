@@ -294,10 +294,8 @@ impl State {
             None => drop(self.channels.insert(channel.into(), record.seq)),
         }
         if let Some(from) = record.from.as_ref().filter(|_| DOING.contains(&&*kind)) {
-            let doing = match message {
-                Some(message) => Doing::of_fields(message.fields(), at),
-                None => Doing::of(record, at),
-            };
+            let fields = message.map(Message::fields);
+            let doing = fields.map_or_else(|| Doing::of(record, at), |fields| Doing::of_fields(fields, at));
             doing.into_iter().for_each(|doing| self.activity.said(from, doing));
         }
     }

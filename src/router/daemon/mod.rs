@@ -2,12 +2,13 @@
 
 mod alongside;
 mod known;
+mod signals;
 
 pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{layout, machine};
+use crate::disk::layout;
 use crate::room::outbox::Patience;
 use crate::room::{Holder, Lock, Locking, Mode, Room};
 use crate::router::Router;
@@ -130,7 +131,7 @@ fn run_with(room: &Room, lock: Lock, options: &Options, onlooker: &mut dyn Onloo
     let router = recover(room.clone(), lock, Patience::new(now))?;
     let notice = watch(room, options);
     if !options.once {
-        listen_for_signals(notice.caller())?;
+        signals::listen(notice.caller())?;
     }
     let mut life = Life::new(router, notice);
     let tally = life.live(options, onlooker)?;
@@ -387,23 +388,4 @@ fn sweep(router: &mut Router, known: &Known) {
             router.pending.failed(&layout::outbox(agent).display().to_string(), e.to_string());
         }
     }
-}
-
-/// SIGHUP reloads. SIGINT and SIGTERM end the router cleanly; a second one ends it immediately. SIGHUP and SIGINT stay
-/// ignored if they were.
-fn listen_for_signals(router: Caller) -> Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
-    let mut signals =
-        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM])).map_err(cannot)?;
-    let listen = move || {
-        let mut asked = false;
-        for signal in signals.forever() {
-            if signal != SIGHUP && std::mem::replace(&mut asked, true) {
-                std::process::exit(128 + signal);
-            }
-            router.call(if signal == SIGHUP { Wake::Reload } else { Wake::End });
-        }
-    };
-    std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).map_err(cannot)
 }

@@ -3,7 +3,7 @@
 use super::budget::{Bill, Budgets, Delay};
 use super::config::Config;
 use super::pending::Pending;
-use super::share::{Batch, Cut, Cutter, Piece, Share};
+use super::share::{self, Batch, Cut, Piece, Share};
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::Pace;
@@ -115,14 +115,8 @@ impl Intake {
     }
 
     /// The part of a file that goes into this batch.
-    pub(crate) fn cut(
-        &self,
-        config: &Config,
-        agent: &Arc<str>,
-        pieces: Vec<Piece>,
-        (batch, slice): (&Batch, usize),
-    ) -> Cut {
-        Cutter { config, budgets: &self.budgets, agent, batch }.cut(pieces, slice)
+    pub(crate) fn cut(&self, config: &Config, agent: &Arc<str>, pieces: Vec<Piece>, of: (&Batch, usize)) -> Cut {
+        share::cut(config, &self.budgets, agent, pieces, of)
     }
 
     /// Records what a claim has spent.

@@ -162,46 +162,41 @@ pub(crate) enum Stop {
     Delay(Delay),
 }
 
-/// Which messages of a file one sender may have in this batch.
-pub(crate) struct Cutter<'a> {
-    pub(crate) config: &'a Config,
-    pub(crate) budgets: &'a Budgets,
-    pub(crate) agent: &'a Arc<str>,
-    pub(crate) batch: &'a Batch,
-}
-
-impl Cutter<'_> {
-    /// As many of these as the sender may have now, in order: up to `slice` copies, and within its budgets.
-    pub(crate) fn cut(&self, pieces: Vec<Piece>, slice: usize) -> Cut {
-        let Cutter { config, budgets, agent, batch } = *self;
-        let mut bill = budgets.bill(agent);
-        let mut cut = Cut { lines: Vec::new(), copies: 0, bytes: 0, bill: None, stop: None };
-        for piece in pieces {
-            let (line, bytes) = piece.read();
-            let copies = count_copies(config.registry(), agent, &line.1);
-            let fits = match cut.lines.is_empty() {
-                true => batch.fits(copies),
-                false => {
-                    let copies = cut.copies + copies;
-                    let more = cut.lines.len() < batch.messages && cut.bytes < batch.bytes;
-                    copies <= slice.min(batch.copies) && more
-                }
-            };
-            if !fits {
-                cut.stop = Some(Stop::Full);
-                break;
+/// As many of these as the sender may have now, in order: up to `slice` copies, and within its budgets.
+pub(super) fn cut(
+    config: &Config,
+    budgets: &Budgets,
+    agent: &Arc<str>,
+    pieces: Vec<Piece>,
+    (batch, slice): (&Batch, usize),
+) -> Cut {
+    let mut bill = budgets.bill(agent);
+    let mut cut = Cut { lines: Vec::new(), copies: 0, bytes: 0, bill: None, stop: None };
+    for piece in pieces {
+        let (line, bytes) = piece.read();
+        let copies = count_copies(config.registry(), agent, &line.1);
+        let fits = match cut.lines.is_empty() {
+            true => batch.fits(copies),
+            false => {
+                let copies = cut.copies + copies;
+                let more = cut.lines.len() < batch.messages && cut.bytes < batch.bytes;
+                copies <= slice.min(batch.copies) && more
             }
-            if let Err(delay) = budgets.charge(config.settings(), agent, &mut bill, copies, &line.1) {
-                cut.stop = Some(Stop::Delay(delay));
-                break;
-            }
-            cut.copies += copies;
-            cut.bytes += bytes;
-            cut.lines.push(line);
+        };
+        if !fits {
+            cut.stop = Some(Stop::Full);
+            break;
         }
-        cut.bill = Some(bill);
-        cut
+        if let Err(delay) = budgets.charge(config.settings(), agent, &mut bill, copies, &line.1) {
+            cut.stop = Some(Stop::Delay(delay));
+            break;
+        }
+        cut.copies += copies;
+        cut.bytes += bytes;
+        cut.lines.push(line);
     }
+    cut.bill = Some(bill);
+    cut
 }
 
 /// How many copies a message makes. The check counts them again; a rejection makes one, the bounce.

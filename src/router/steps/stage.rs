@@ -97,13 +97,13 @@ impl Stage<'_> {
     }
 
     fn stage_one(&mut self, letter: Letter<Ruling>, seq: u64, at: Stamp, readers: &mut Readers) -> Result<Entry> {
-        let (letter, ruling) = letter.split();
+        let (mut letter, ruling) = letter.split();
         let mut entry = Entry { record: Record::new(Event::Accepted), at, message: None, staged: Vec::new() };
         let record = &mut entry.record;
         (record.seq, record.at) = (seq, at.to_string());
         record.line = letter.source.as_ref().map(|source| source.line);
         record.more = letter.source.as_ref().is_some_and(|source| source.more);
-        record.claim.clone_from(&letter.claim);
+        record.claim = letter.claim.take();
         let written = match ruling {
             Ruling::Duplicate { of, id, digest } => {
                 record.event = Event::Duplicate;
@@ -164,7 +164,7 @@ impl Stage<'_> {
         let Letter { agent, original, source, .. } = letter;
         let record = &mut entry.record;
         record.event = Event::Rejected;
-        let claimed = letter.claim.as_deref().and_then(layout::read_claim);
+        let claimed = record.claim.as_deref().and_then(layout::read_claim);
         let (number, name) = claimed.map_or((0, &**original), |claim| (claim.number, claim.original));
         let kept = match &source {
             Some(source) => layout::refused_line(agent, record.seq, name, source.line),
