@@ -59,6 +59,22 @@ fn the_pages_use_the_words_of_the_glossary() {
 }
 
 #[test]
+fn the_help_of_every_command_uses_the_words_of_the_glossary() {
+    let (mut wrong, mut pending) = (Vec::new(), vec![mailbag::cli::command()]);
+    while let Some(mut command) = pending.pop() {
+        let help = command.render_long_help().to_string();
+        // An event of the log has this name.
+        for (word, instead) in help.lines().flat_map(|line| replaced(line).collect::<Vec<_>>()) {
+            if word != "rungs" {
+                wrong.push(format!("{}: \"{word}\": write {instead}", command.get_name()));
+            }
+        }
+        pending.extend(command.get_subcommands().cloned());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn a_replaced_term_is_found_in_prose_and_not_in_code() {
     let found = |text: &str| prose(text).iter().flat_map(|(_, line)| replaced(line).collect::<Vec<_>>()).count();
     assert_eq!(found("The fold climbs a ladder; whoever reads it stands there."), 4);
