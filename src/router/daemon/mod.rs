@@ -68,18 +68,6 @@ pub enum Passed {
 }
 
 /// One pass over the room, if no router runs: what every command that sends or reads does first.
-///
-/// ```
-/// use mailbag::room::Room;
-/// use mailbag::router::daemon::{Passed, pass};
-///
-/// let home = tempfile::tempdir()?;
-/// let (room, _) = Room::init(home.path())?;
-/// std::fs::write(home.path().join("outbox/human/note.json"), r#"{"to": "human", "body": "a note to myself"}"#)?;
-/// let Passed::Routed(tally) = pass(&room)? else { unreachable!("no other router runs") };
-/// assert_eq!((tally.accepted, tally.copies), (1, 1));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn pass(room: &Room) -> Result<Passed> {
     match room.lock(Mode::Pass, limits::PASS_WAIT)? {
         Locking::Ours(lock) => note_failed_sync(&room.dir, pass_with(room, lock)).map(Passed::Routed),
