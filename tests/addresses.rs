@@ -6,7 +6,7 @@ use mailbag::base::clock::Stamp;
 use mailbag::base::error::Problem;
 use mailbag::message::address::Address;
 use mailbag::room::registry::{Agent, Registry};
-use mailbag::room::resolve::{Standing, explain, resolve};
+use mailbag::room::resolve::{Availability, explain, resolve};
 use mailbag::room::settings::{Durability, Settings};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -26,7 +26,7 @@ impl Stand {
     }
 }
 
-impl Standing for Stand {
+impl Availability for Stand {
     fn unread(&self, agent: &str) -> usize {
         self.0.get(agent).map_or(0, |s| s.1)
     }
@@ -170,7 +170,7 @@ fn refusals_say_how_to_mend_them() {
     assert!(said("bobb").ends_with("did you mean bob?"), "{}", said("bobb"));
     assert!(said("all_enginer").contains("did you mean all_engineer, all_lead?"), "{}", said("all_enginer"));
     assert!(said("round").contains("round → trip → round"), "{}", said("round"));
-    assert!(said("po:x").contains("no link to po"), "{}", said("po:x"));
+    assert!(said("po:x").contains("no link to the room po"), "{}", said("po:x"));
     assert!(said("engineer").contains("all_engineer"), "{}", said("engineer"));
     assert_eq!(to(&["bob, carol"]).unwrap_err()[0].example, Some(json!(["bob", "carol"])));
 }
@@ -179,10 +179,13 @@ fn refusals_say_how_to_mend_them() {
 fn explanations_name_everybody() {
     let e = explain(&team(), Some("alice"), &["all_engineers".into()], &mut Stand::default());
     let why: Vec<String> = e.addresses[0].others.iter().map(|o| format!("{} {}", o.agent, o.why)).collect();
-    assert_eq!(why, ["alice has not the role engineer", "old is retired", "human has not the role engineer"]);
+    assert_eq!(
+        why,
+        ["alice does not have the role engineer", "old is retired", "human does not have the role engineer"]
+    );
     assert_eq!(e.recipients.len(), 2);
     let any = explain(&team(), None, &["any_engineer".into()], &mut Stand::default());
-    assert_eq!(any.addresses[0].others[1].why, "stands after bob in the registry");
+    assert_eq!(any.addresses[0].others[1].why, "comes after bob in the registry");
 }
 
 fn refused(text: &str) -> Vec<(String, String, String)> {
@@ -301,12 +304,12 @@ fn budgets_are_whole_numbers_and_their_window_a_time() {
         ["60", "\"60\"", "\"0s\"", "\"25h\"", "\"1.5m\"", "\"-1s\"", "\"s\"", "\"\"", "\"99999999999999999999h\""]
     {
         let problems = window(bad).expect_err(bad);
-        assert!(problems[0].to_string().contains("a time from 1s to 24h"), "{bad}: {problems:?}");
+        assert!(problems[0].to_string().contains("a duration from 1s to 24h"), "{bad}: {problems:?}");
     }
     for key in ["sender_budget", "copies_budget", "loop_hops"] {
         for bad in ["-1", "1.5", "\"60\"", "1_000_001"] {
             let problems = Settings::parse(&format!("{key} = {bad}\n")).expect_err(bad);
-            assert!(problems[0].to_string().contains("a whole number from 0 (no bound) to 1000000"), "{problems:?}");
+            assert!(problems[0].to_string().contains("a whole number from 0 (no limit) to 1000000"), "{problems:?}");
         }
     }
     assert_eq!(Settings::parse("sender_budget = 0x10\nloop_hops = 0\n").unwrap().sender_budget, 16);

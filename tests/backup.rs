@@ -168,7 +168,7 @@ fn a_room_that_is_held_still_is_not_changed_and_its_router_can_be_ended() {
     world.drop_file("alice", "late.json", r#"{"to": "bob", "body": "late"}"#);
     router.signal(rustix::process::Signal::TERM);
     assert_eq!(router.ended(), 75);
-    assert!(router.log().contains("a backup holds the room still"), "{}", router.log());
+    assert!(router.log().contains("a backup has paused the room"), "{}", router.log());
     assert_eq!((world.names("outbox/alice").len(), world.names("inbox/bob").len()), (1, 0));
     assert_eq!(fs::read_dir(world.room("log")).expect("a log").count(), log);
     drop(held);

@@ -52,7 +52,7 @@ fn a_session_without_an_id_is_told_how_to_give_one() {
     world.ok(&["join", "alice", "--session", "0199-a", "--client", "codex"]);
     let lease = world.read("sessions/alice.json");
     assert_eq!((&lease["client"], &lease["session"]), (&json!("codex"), &json!("0199-a")));
-    assert!(world.fails(2, &["join", "alice", "--session", "../x"]).contains("no session's id"));
+    assert!(world.fails(2, &["join", "alice", "--session", "../x"]).contains("not a valid session id"));
 }
 
 #[test]

@@ -24,10 +24,10 @@ pub const CLOCK: std::ops::RangeInclusive<i64> = 1_000..=253_370_764_800_000_000
 const DELIVERED_NAME: usize = STAMP + 1 + NAME + 1 + MESSAGE_ID + ".json".len();
 const _: () = assert!(DELIVERED_NAME <= FILE_NAME);
 
-/// The digits of the largest sequence number or claim number.
+/// The digits of the largest sequence number or pickup number.
 pub const SEQ_DIGITS: usize = 20;
-/// The largest claim number. The router never reaches it; a larger number in a file name was written by hand, and would
-/// make the counter overflow.
+/// The largest pickup number. The router never reaches it; a larger number in a file name was written by hand, and
+/// would make the counter overflow.
 pub const CLAIM_MOST: u64 = u64::MAX / 2;
 const _: () = assert!(CLAIM_MOST < u64::MAX - BATCH_MESSAGES as u64);
 /// How much of a sender's file name is kept after `<seq>~<agent>~`. It leaves space for `.error.json`.
@@ -111,7 +111,7 @@ pub const FURTHER_NAMES: u32 = 1000;
 pub const HELD_MESSAGES: usize = 256;
 
 /// How long an unfinished file must be unchanged, by the monotonic clock, before it is rejected.
-pub const STAND_STILL: Duration = Duration::from_secs(2);
+pub const UNCHANGED_FOR: Duration = Duration::from_secs(2);
 /// The interval of full scans of all outboxes if file events are reliable.
 pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
 /// The interval of full scans of all outboxes if file events are not reliable.
@@ -134,9 +134,9 @@ pub const STRAY: Duration = Duration::from_secs(60);
 /// How many such files per agent are examined and reported.
 pub const STRAYS: usize = 20;
 /// The shortest interval in which the router's own log repeats the same warning.
-pub const SAY_AGAIN: Duration = Duration::from_secs(60);
+pub const WARN_AGAIN: Duration = Duration::from_secs(60);
 /// How many warnings the router remembers before it forgets those older than a minute.
-pub const SAID: usize = 1024;
+pub const WARNINGS: usize = 1024;
 /// How often the registry and the settings are checked if there are no file events. A valid change takes effect within
 /// 2 s.
 pub const RELOAD: Duration = Duration::from_secs(1);
@@ -166,8 +166,8 @@ pub const HOPS: usize = 1 << 16;
 /// An agent that was active within this time is online.
 pub const ONLINE: Duration = Duration::from_secs(5 * 60);
 /// An agent that was active within this time is idle.
-pub const AWAY: Duration = Duration::from_secs(3600);
-const _: () = assert!(ONLINE.as_secs() < AWAY.as_secs());
+pub const IDLE_PRESENCE: Duration = Duration::from_secs(3600);
+const _: () = assert!(ONLINE.as_secs() < IDLE_PRESENCE.as_secs());
 /// The default time after which an agent with unread mail is stale.
 pub const STALE_AFTER: Duration = Duration::from_secs(6 * 3600);
 /// How long the router collects changes of the roster before it writes the roster.
@@ -190,9 +190,9 @@ const _: () = assert!(SESSIONS_WAIT.as_secs() * 2 < HOOK_TIME.as_secs());
 /// How long a process waits for the lock on the registry or on a shared inbox.
 pub const EDIT_WAIT: Duration = Duration::from_secs(10);
 /// The longest time that a backup may pause the router.
-pub const STILL: Duration = Duration::from_secs(60 * 60);
+pub const PAUSE: Duration = Duration::from_secs(60 * 60);
 /// How long a router waits for a backup. It is longer than a backup can take.
-pub const STILL_WAIT: Duration = Duration::from_secs(STILL.as_secs() + 10 * 60);
+pub const PAUSE_WAIT: Duration = Duration::from_secs(PAUSE.as_secs() + 10 * 60);
 /// The longest interval between two attempts to take a lock.
 pub const LOCK_LOOK: Duration = Duration::from_millis(16);
 /// The default lease duration of a message that was taken from a shared inbox.
@@ -229,10 +229,10 @@ pub const LISTED_AGAIN: usize = 100;
 /// The largest input of a hook. It contains the output of a client's tools.
 pub const HOOK_BYTES: u64 = 64 << 20;
 /// How often a background waiter checks whether its session is still alive.
-pub const VIGIL: Duration = Duration::from_secs(2);
+pub const WAITER_CHECK: Duration = Duration::from_secs(2);
 /// How often a background waiter renews the lease of its session.
-pub const VIGIL_RENEWS: Duration = Duration::from_secs(5 * 60);
-const _: () = assert!(VIGIL_RENEWS.as_secs() < SESSION_LEASE.as_secs());
+pub const WAITER_RENEWS: Duration = Duration::from_secs(5 * 60);
+const _: () = assert!(WAITER_RENEWS.as_secs() < SESSION_LEASE.as_secs());
 /// The default shortest interval between two wakes of an agent.
 pub const WAKE_EVERY: Duration = Duration::from_secs(60);
 /// How many replies in a conversation may wake an agent without delay in this many times its `every`.
@@ -248,14 +248,14 @@ pub const WAKE_COALESCE: Duration = Duration::from_secs(1);
 pub const WAKE_QUIET: Duration = Duration::from_millis(200);
 const _: () = assert!(WAKE_QUIET.as_millis() < WAKE_COALESCE.as_millis());
 /// How long after its last hook an agent counts as busy. Its next hook announces the mail, so it is not woken.
-pub const AT_WORK: Duration = Duration::from_secs(2 * 60);
+pub const BUSY: Duration = Duration::from_secs(2 * 60);
 /// The same for a session with a background hook. Such a session also accepts a wake during a turn.
-pub const VIGIL_AT_WORK: Duration = Duration::from_secs(10);
+pub const WAITER_BUSY: Duration = Duration::from_secs(10);
 /// How long after the start of a session the start hook may still be announcing mail.
 pub const STARTING: Duration = Duration::from_secs(2);
 /// How long the background hook of a new session waits for the hook of the previous session in the same process to end.
-pub const VIGIL_HANDOVER: Duration = Duration::from_secs(6);
-const _: () = assert!(VIGIL_HANDOVER.as_secs() > 2 * VIGIL.as_secs());
+pub const WAITER_HANDOVER: Duration = Duration::from_secs(6);
+const _: () = assert!(WAITER_HANDOVER.as_secs() > 2 * WAITER_CHECK.as_secs());
 /// How much output of a program that wakes an agent is kept.
 pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest lease file of a taken message.
@@ -273,7 +273,7 @@ pub const SUBJECT: usize = 1000;
 /// How many invalid lines of a command's output are reported one by one.
 pub const WRONG_LINES: usize = 20;
 /// How many characters of a message `follow` shows on its line.
-pub const FOLDED: usize = 400;
+pub const FOLLOW_CHARS: usize = 400;
 /// How many characters of a subject or body the router repeats in its own subjects.
 pub const TITLE: usize = 80;
 /// How many bytes of a delivered file a listing reads: all short fields, and the start of the body.

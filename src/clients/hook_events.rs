@@ -6,7 +6,7 @@ use crate::base::sanitize;
 use crate::query::identity::Who;
 use crate::query::status;
 use crate::room::Room;
-use crate::room::sessions::{self, Caller, Claim, Lease, Loss};
+use crate::room::sessions::{self, Caller, Lease, Loss, Takeover};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -106,7 +106,7 @@ pub(super) fn begins(event: &Event) -> bool {
 pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<Lease>> {
     // A client process runs one session at a time. Its MCP server may have bound the agent earlier under a session id that
     // was never used, because a resumed session's id is known late.
-    let claim = if begins(event) { Claim::Successor } else { Claim::Free };
+    let claim = if begins(event) { Takeover::Successor } else { Takeover::Free };
     let before = || if event.follows { sessions::before(room, caller) } else { Ok(None) };
     let ours = match sessions::agent_of(room, caller)? {
         None => before()?,
@@ -153,10 +153,10 @@ impl Reply {
     /// Call after the answer was printed: charges the budget, and starts a process that delivers pending mail.
     pub fn shown(&self, room: &Room, client: &str, event: &Event) -> Result<()> {
         if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {
-            sessions::told(room, agent, briefing.told)?;
+            sessions::record_shown(room, agent, briefing.told)?;
         }
         if let Some((agent, caller)) = &self.lost {
-            sessions::told_of_loss(room, caller, agent)?;
+            sessions::notified_of_loss(room, caller, agent)?;
         }
         sessions::note(room, client, &event.name, self.agent.as_deref(), self.trouble.clone())?;
         if room.holder()?.is_none() && status::anything_pending(room)? {

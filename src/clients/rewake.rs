@@ -10,7 +10,7 @@ use crate::disk::layout;
 use crate::query::identity::Who;
 use crate::room::Room;
 use crate::room::registry::By;
-use crate::room::sessions::{self, Caller, Claim, Lease};
+use crate::room::sessions::{self, Caller, Lease, Takeover};
 use std::fs::{File, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ impl IdleWait {
             return Ok(None);
         }
         // The waiter of a session that was replaced by this one ends in a moment.
-        let patience = if hook_events::begins(event) { limits::VIGIL_HANDOVER } else { Duration::ZERO };
+        let patience = if hook_events::begins(event) { limits::WAITER_HANDOVER } else { Duration::ZERO };
         let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else { return Ok(None) };
         let mut waiter = Waiter::new(room, &lease.agent)?;
         waiter.holds(&lease.agent, &lease.named());
@@ -75,7 +75,7 @@ impl IdleWait {
             if lease.is_gone(&self.room.dir) {
                 return Ok(Ended::Over);
             }
-            let at_work = at_work(&self.room, &lease, limits::VIGIL_AT_WORK);
+            let at_work = at_work(&self.room, &lease, limits::WAITER_BUSY);
             let gathering = if at_work.is_none() { self.gather()? } else { None };
             if gathering == Some(Duration::ZERO)
                 && let Some(briefing) = briefing::brief(&self.room, &lease.agent, Moment::Prompt, lease.told)?
@@ -83,8 +83,8 @@ impl IdleWait {
                 return Ok(Ended::Mail(briefing));
             }
             self.lease = self.renew(lease, at_work.is_none())?;
-            let pause = at_work.or(gathering).filter(|pause| !pause.is_zero()).unwrap_or(limits::VIGIL);
-            match self.waiter.wait(Some(Instant::now() + pause.min(limits::VIGIL))) {
+            let pause = at_work.or(gathering).filter(|pause| !pause.is_zero()).unwrap_or(limits::WAITER_CHECK);
+            match self.waiter.wait(Some(Instant::now() + pause.min(limits::WAITER_CHECK))) {
                 Wakeup::Signal(signal) => return Ok(Ended::Signal(signal)),
                 Wakeup::Trouble(e) => trouble(&e),
                 Wakeup::Changed | Wakeup::TimedOut => {}
@@ -94,7 +94,7 @@ impl IdleWait {
 
     /// Call after the mail was shown: charges the budget.
     pub fn shown(&self, briefing: &Briefing) -> Result<()> {
-        sessions::told(&self.room, self.agent(), briefing.told)
+        sessions::record_shown(&self.room, self.agent(), briefing.told)
     }
 
     /// Call if the mail could not be shown.
@@ -125,9 +125,9 @@ impl IdleWait {
 
     // The session is idle but alive: the waiter renews its lease, and does not count as activity of the agent.
     fn renew(&self, lease: Lease, is_idle: bool) -> Result<Lease> {
-        let old = lease.last().is_none_or(|last| last.after(limits::VIGIL_RENEWS) <= crate::base::clock::Stamp::now());
+        let old = lease.last().is_none_or(|last| last.after(limits::WAITER_RENEWS) <= crate::base::clock::Stamp::now());
         match is_idle && old {
-            true => sessions::bind(&self.room, &lease.agent, &self.caller, Claim::Free, RESTS),
+            true => sessions::bind(&self.room, &lease.agent, &self.caller, Takeover::Free, RESTS),
             false => Ok(lease),
         }
     }

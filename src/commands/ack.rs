@@ -3,7 +3,7 @@
 use super::send::{self, Draft, Sent};
 use crate::base::error::{Error, Result};
 use crate::log;
-use crate::log::lookup::{self, Eyes, Pace, Past};
+use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Viewer};
 use crate::log::state::{self, State};
 use crate::message::Message;
 use crate::message::reference::{Fit, Reference};
@@ -30,7 +30,7 @@ pub struct Acked {
     /// The ack.
     pub sent: Sent,
     /// The messages that it names.
-    pub messages: Vec<Past>,
+    pub messages: Vec<LoggedMessage>,
 }
 
 /// Writes the ack to the sender's outbox, after checking that the router will accept it. The file is durable when this
@@ -44,7 +44,8 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     if let Some(message) = judged {
-        let judged = judge_ack(&room.dir, &state, &agent, &message, &mut AckClaims::new(), &mut Pace::default())?;
+        let judged =
+            judge_ack(&room.dir, &state, &agent, &message, &mut AckClaims::new(), &mut SearchLimiter::default())?;
         judged.map_err(Error::Rejected)?;
     }
     let draft = Draft {
@@ -59,10 +60,10 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
 
 /// The messages, and the reference by which the router finds each quickly: the given one if it is complete, else the
 /// number. All missing and ambiguous references are reported together.
-fn look_up(room: &Room, state: &State, agent: &str, refs: Vec<String>) -> Result<(Vec<Past>, Vec<String>)> {
-    let eyes = Eyes::only(agent);
+fn look_up(room: &Room, state: &State, agent: &str, refs: Vec<String>) -> Result<(Vec<LoggedMessage>, Vec<String>)> {
+    let viewer = Viewer::only(agent);
     let live = log::live(&room.dir)?;
-    let found = lookup::find(&room.dir, Some(state), &eyes, &refs, &mut Pace::default())?;
+    let found = lookup::find(&room.dir, Some(state), &viewer, &refs, &mut SearchLimiter::default())?;
     let (mut messages, mut names, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for (n, (text, found)) in refs.into_iter().zip(found).enumerate() {
         match found {
@@ -72,7 +73,7 @@ fn look_up(room: &Room, state: &State, agent: &str, refs: Vec<String>) -> Result
                 names.push(if is_enough { text } else { format!("#{}", past.seq) });
                 messages.push(past);
             }
-            Err(unclear) => problems.push(unclear.problem(&eyes, &text).at(format!("/refs/{n}"))),
+            Err(unclear) => problems.push(unclear.problem(&viewer, &text).at(format!("/refs/{n}"))),
         }
     }
     if problems.is_empty() { Ok((messages, names)) } else { Err(Error::Rejected(problems)) }

@@ -5,8 +5,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{self, Barrier, Copy, Dir, Durability, Readers, layout};
-use crate::room::{Lock, Locking, Mode, Room, hold_still};
+use crate::disk::{self, Barrier, CopyResult, Dir, Durability, Readers, layout};
+use crate::room::{Lock, Locking, Mode, Room, pause};
 use crate::router::daemon;
 use rustix::fs::FileType;
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub fn backup(room: &Room, asked: &Path) -> Result<Report> {
         Locking::Theirs(_) => None,
     };
     let since = Instant::now();
-    let still = hold_still(&room.dir)?;
+    let still = pause(&room.dir)?;
     let to = empty(room, asked)?;
     let report = Report {
         room: room.dir.path().to_path_buf(),
@@ -173,11 +173,11 @@ impl Run<'_> {
         if self.lock.is_some() && self.room.is_wanted() {
             self.lock = None;
         }
-        if self.since.elapsed() < limits::STILL {
+        if self.since.elapsed() < limits::PAUSE {
             return Ok(());
         }
         Err(Error::Busy {
-            what: format!("the backup is incomplete: it took longer than {} minutes", limits::STILL.as_secs() / 60),
+            what: format!("the backup is incomplete: it took longer than {} minutes", limits::PAUSE.as_secs() / 60),
             cure:
                 "delete the incomplete copy, pack old mail with `mailbag archive`, and try again; the router continues"
                     .into(),
@@ -214,15 +214,15 @@ impl Run<'_> {
                 continue;
             }
             match disk::copy(&from, &name, &to, is_outbox, &mut self.barrier)? {
-                Copy::Done(bytes) => {
+                CopyResult::Done(bytes) => {
                     self.report.files += 1;
                     self.report.bytes += bytes;
                 }
-                Copy::Gone => {}
+                CopyResult::Gone => {}
                 // The router recreates conversation files.
-                Copy::NoFile if below.starts_with(layout::CHANNELS) => {}
-                Copy::NoFile => self.report.left.push(Left { path, why: "not a regular file" }),
-                Copy::Writer => self.report.left.push(Left { path, why: "a process was still writing it" }),
+                CopyResult::NoFile if below.starts_with(layout::CHANNELS) => {}
+                CopyResult::NoFile => self.report.left.push(Left { path, why: "not a regular file" }),
+                CopyResult::Writer => self.report.left.push(Left { path, why: "a process was still writing it" }),
             }
         }
         Ok(())

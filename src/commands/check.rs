@@ -13,7 +13,7 @@ use crate::query::identity;
 use crate::room::Room;
 use crate::room::outbox::{self, Content, Whole};
 use crate::room::registry::Registry;
-use crate::room::resolve::{self, Recipient, Standing};
+use crate::room::resolve::{self, Availability, Recipient};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -193,7 +193,7 @@ impl<'a> Judge<'a> {
     fn resolve(&self, registry: &Registry, sender: &str, message: &Message) -> Result<Vec<Recipient>, Vec<Problem>> {
         let mut seen = self.room.map(|room| Candidates::quick(room, registry));
         let mut nobody = NoCandidates;
-        let standing: &mut dyn Standing = match &mut seen {
+        let standing: &mut dyn Availability = match &mut seen {
             Some(seen) => seen,
             None => &mut nobody,
         };

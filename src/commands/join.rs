@@ -4,7 +4,7 @@ use super::agent::{self, Fields};
 use crate::base::error::{Error, Result};
 use crate::message::id;
 use crate::query::identity;
-use crate::room::sessions::{self, Caller, Claim, Lease};
+use crate::room::sessions::{self, Caller, Lease, Takeover};
 use crate::room::{Room, inbox};
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub struct Joined {
 
 /// Binds a session to an agent. With a role, registers an unknown agent. Without a role, an unknown name is an error,
 /// because it may be misspelled.
-pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim: Claim) -> Result<Joined> {
+pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim: Takeover) -> Result<Joined> {
     let registry = room.registry()?;
     let (agent, registered) = match (identity::registered(&registry, name, None), role) {
         (Ok(agent), role) => {

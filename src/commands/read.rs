@@ -1,7 +1,7 @@
 //! Finds messages to read, and moves them to `seen/` after they were shown.
 
 use crate::base::error::{Error, Result};
-use crate::log::lookup::{self, Eyes};
+use crate::log::lookup::{self, Viewer};
 use crate::message::address::quoted;
 use crate::message::reference::{Chosen, Fit, Reference, choose};
 use crate::query::inbox::{self, Holding, Mail};
@@ -51,8 +51,8 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
 
 /// A message from the log that the agent received.
 fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
-    let eyes = Eyes::only(agent);
-    let past = lookup::one_of(&room.dir, &eyes, name)?;
+    let viewer = Viewer::only(agent);
+    let past = lookup::one_of(&room.dir, &viewer, name)?;
     match past.recipients.iter().any(|recipient| **recipient == *agent) {
         true => Ok(Mail::of_past(agent, past)),
         false => Err(Error::NotFound {

@@ -4,7 +4,7 @@ use super::send::{Draft, sender_id};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
-use crate::log::lookup::{self, Eyes, Past};
+use crate::log::lookup::{self, LoggedMessage, Viewer};
 use crate::message::id;
 use crate::query::identity::Who;
 use crate::room::Room;
@@ -19,7 +19,7 @@ pub struct Reply {
     /// Former recipients that no longer accept mail.
     pub left_out: Vec<String>,
     /// The answered message.
-    pub answered: Past,
+    pub answered: LoggedMessage,
 }
 
 /// Turns a draft into a reply. Fields of the draft take precedence. The reply goes to the sender of the answered message,
@@ -27,7 +27,7 @@ pub struct Reply {
 pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Result<Reply> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let own = sender_id(&registry, &settings, who)?;
-    let past = lookup::one_of(&room.dir, &Eyes::of(&own), name)?;
+    let past = lookup::one_of(&room.dir, &Viewer::of(&own), name)?;
     if &*past.from == id::MAILBAG {
         return Err(Error::Rejected(vec![by_mailbag(&past)]));
     }
@@ -53,7 +53,7 @@ pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Res
 
 /// The recipients of the reply, and former recipients that are left out. The sender is never left out here: `send` then
 /// reports an error.
-fn recipients(registry: &Registry, own: &str, past: &Past, all: bool) -> (Vec<String>, Vec<String>) {
+fn recipients(registry: &Registry, own: &str, past: &LoggedMessage, all: bool) -> (Vec<String>, Vec<String>) {
     let others = past.recipients.iter().filter(|agent| &***agent != own && **agent != past.from);
     if &*past.from != own && !all {
         return (vec![past.from.to_string()], Vec::new());
@@ -80,7 +80,7 @@ fn re(subject: &str) -> String {
     format!("Re: {rest}").chars().take(limits::SUBJECT).collect()
 }
 
-fn by_mailbag(past: &Past) -> Problem {
+fn by_mailbag(past: &LoggedMessage) -> Problem {
     let problem =
         Problem::new("no_reader", format!("cannot reply to {}: the router wrote it and reads no mail", past.name()));
     match past.kind.as_str() {

@@ -6,7 +6,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk;
 use crate::disk::layout;
-use crate::log::lookup::{self, Eyes, Pace, Past, Unclear};
+use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved, Viewer};
 use crate::message::address::{Address, quoted};
 use crate::message::id;
 use crate::query::identity::Who;
@@ -306,11 +306,11 @@ fn compose(
 }
 
 /// Resolves references: the value for `in_reply_to` or `refs`, and the message.
-fn resolve(room: &Room, sender: &str, references: &[String]) -> Result<Vec<(String, Past)>> {
-    let eyes = Eyes::of(sender);
-    let found = lookup::find(&room.dir, None, &eyes, references, &mut Pace::default())?;
-    let named = |(text, found): (&String, std::result::Result<lookup::Placed, Unclear>)| {
-        let (past, _) = found.map_err(|unclear| unclear.error(&eyes, text))?;
+fn resolve(room: &Room, sender: &str, references: &[String]) -> Result<Vec<(String, LoggedMessage)>> {
+    let viewer = Viewer::of(sender);
+    let found = lookup::find(&room.dir, None, &viewer, references, &mut SearchLimiter::default())?;
+    let named = |(text, found): (&String, std::result::Result<lookup::LocatedMessage, Unresolved>)| {
+        let (past, _) = found.map_err(|unclear| unclear.error(&viewer, text))?;
         Ok((if text.contains('/') { past.name() } else { past.id.clone() }, past))
     };
     references.iter().zip(found).map(named).collect()

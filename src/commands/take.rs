@@ -7,7 +7,7 @@ use crate::disk::{layout, machine};
 use crate::message::address::quoted;
 use crate::query::inbox::{self, Mail};
 use crate::room::Room;
-use crate::room::inbox::taken::{Lease, Shelf};
+use crate::room::inbox::taken::{MessageLease, TakenMail};
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Handed {
     /// The message in `taken/`.
     pub mail: Mail,
     /// The lease.
-    pub lease: Lease,
+    pub lease: MessageLease,
 }
 
 /// A message that returned to the inbox because its lease expired.
@@ -89,7 +89,7 @@ impl Consumer {
 
 /// Returns messages with expired leases, then leases the next message: highest priority first, oldest first.
 pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> Result<Taking> {
-    let shelf = Shelf::open(&room.dir, agent)?;
+    let shelf = TakenMail::open(&room.dir, agent)?;
     let (lapsed, next) = give_back_lapsed(&shelf)?;
     shelf.tidy()?;
     let names = crate::room::inbox::unread(&room.dir, agent)?;
@@ -99,7 +99,7 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
     for head in heads {
         let Some(mut mail) = inbox::whole(room, &[head])?.pop() else { continue };
         let before = shelf.lease(&mail.name).map_or(0, |lease| lease.times);
-        let lease = Lease { times: before.saturating_add(1), ..new_lease(consumer, lease) };
+        let lease = MessageLease { times: before.saturating_add(1), ..new_lease(consumer, lease) };
         if shelf.take(&mail.name, &lease)? {
             mail.file = layout::taken_file(agent, &mail.name);
             return Ok(Taking { handed: Some(Handed { mail, lease }), lapsed, next });
@@ -110,12 +110,12 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
 
 /// Returns a leased message that could not be shown.
 pub fn put_back(room: &Room, agent: &str, name: &OsStr) -> Result<()> {
-    Shelf::open(&room.dir, agent)?.give_back(name).map(drop)
+    TakenMail::open(&room.dir, agent)?.give_back(name).map(drop)
 }
 
 /// Completes, renews or releases a leased message.
 pub fn update(room: &Room, agent: &str, id: &str, consumer: &Consumer, operation: Operation) -> Result<(Mail, State)> {
-    let shelf = Shelf::open(&room.dir, agent)?;
+    let shelf = TakenMail::open(&room.dir, agent)?;
     let taken = inbox::in_directory(room, layout::taken(agent), false)?;
     if let Some(mail) = one(taken.iter(), id)? {
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
@@ -124,7 +124,7 @@ pub fn update(room: &Room, agent: &str, id: &str, consumer: &Consumer, operation
             Operation::GiveBack => shelf.give_back(&mail.name).map(|_| State::GivenBack)?,
             Operation::Renew(span) => {
                 let times = shelf.lease(&mail.name).map_or(1, |lease| lease.times);
-                let lease = Lease { times, ..new_lease(consumer, span) };
+                let lease = MessageLease { times, ..new_lease(consumer, span) };
                 shelf.renew(&mail.name, &lease).map(|()| State::Renewed)?
             }
         };
@@ -151,10 +151,10 @@ pub fn update(room: &Room, agent: &str, id: &str, consumer: &Consumer, operation
     }
 }
 
-fn new_lease(consumer: &Consumer, span: Duration) -> Lease {
+fn new_lease(consumer: &Consumer, span: Duration) -> MessageLease {
     let now = Stamp::now();
     let until = now.micros().saturating_add(i64::try_from(span.as_micros()).unwrap_or(i64::MAX));
-    Lease {
+    MessageLease {
         holder: consumer.name.clone(),
         named: consumer.named,
         since: now.to_string(),
@@ -163,7 +163,7 @@ fn new_lease(consumer: &Consumer, span: Duration) -> Lease {
     }
 }
 
-fn give_back_lapsed(shelf: &Shelf) -> Result<(Vec<Lapsed>, Option<Duration>)> {
+fn give_back_lapsed(shelf: &TakenMail) -> Result<(Vec<Lapsed>, Option<Duration>)> {
     let now = Stamp::now();
     let (mut lapsed, mut next) = (Vec::new(), None);
     for name in shelf.names()? {
@@ -188,7 +188,7 @@ fn give_back_lapsed(shelf: &Shelf) -> Result<(Vec<Lapsed>, Option<Duration>)> {
 
 /// Checks that a consumer holds the lease. A consumer without a chosen name is accepted if the message was leased only
 /// once.
-fn check(lease: Option<&Lease>, consumer: &Consumer, mail: &Mail) -> Result<()> {
+fn check(lease: Option<&MessageLease>, consumer: &Consumer, mail: &Mail) -> Result<()> {
     let Some(lease) = lease else { return Ok(()) };
     let nobody_else = !lease.named && !consumer.named && lease.times == 1;
     if lease.holder == consumer.name || nobody_else {

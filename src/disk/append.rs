@@ -20,15 +20,15 @@ pub struct Append {
 impl Append {
     /// Opens or creates a file, and cuts it to `length`. `None` keeps its current length.
     pub fn open(dir: &Dir, name: &str, length: Option<u64>) -> Result<Append> {
-        let (file, stands) = Append::open_file(dir, name)?;
-        Append::cut(dir, name, file, stands, length.unwrap_or(stands))
+        let (file, current) = Append::open_file(dir, name)?;
+        Append::cut(dir, name, file, current, length.unwrap_or(current))
     }
 
-    /// As [`Append::open`], if the file has the length `stands`. Otherwise returns `None` and does not change the file.
+    /// As [`Append::open`], if the file has the length `current`. Otherwise returns `None` and does not change the file.
     /// An append by another process between the check and the cut is lost; the two calls follow each other immediately.
-    pub fn open_if(dir: &Dir, name: &str, stands: u64, length: u64) -> Result<Option<Append>> {
+    pub fn open_if(dir: &Dir, name: &str, current: u64, length: u64) -> Result<Option<Append>> {
         let (file, size) = Append::open_file(dir, name)?;
-        if size == stands { Append::cut(dir, name, file, stands, length).map(Some) } else { Ok(None) }
+        if size == current { Append::cut(dir, name, file, current, length).map(Some) } else { Ok(None) }
     }
 
     fn open_file(dir: &Dir, name: &str) -> Result<(File, u64)> {
@@ -37,16 +37,16 @@ impl Append {
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = rustix::fs::openat(dir.as_fd(), name, flags, dir.access.file()).doing("open", dir.at(name))?;
         let file = File::from(fd);
-        let stands = super::file_meta(&file).doing("look at", dir.at(name))?.size;
-        if stands == 0 {
+        let current = super::file_meta(&file).doing("look at", dir.at(name))?.size;
+        if current == 0 {
             let done = dir.access.complete(file.as_fd(), dir.access.file(), dir.as_fd());
             done.doing("set the permissions of", dir.at(name))?;
         }
-        Ok((file, stands))
+        Ok((file, current))
     }
 
-    fn cut(dir: &Dir, name: &str, file: File, stands: u64, length: u64) -> Result<Append> {
-        if stands > length {
+    fn cut(dir: &Dir, name: &str, file: File, current: u64, length: u64) -> Result<Append> {
+        if current > length {
             rustix::fs::ftruncate(&file, length).doing("truncate", dir.at(name))?;
         }
         Ok(Append { file, path: dir.at(name), length })

@@ -8,26 +8,26 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// An open file that is rewritten as a whole. A reader can see a partial write, and must then read again.
-pub struct Board {
+pub struct NoteFile {
     file: File,
     path: PathBuf,
     held: usize,
 }
 
-impl Board {
+impl NoteFile {
     /// How many bytes can always be written.
     pub const HELD: usize = 16 << 10;
 
     /// Opens or creates the file, reserves its space and clears its content.
-    pub fn open(dir: &Dir, name: &str) -> Result<Board> {
-        let board = Board { held: Self::HELD, ..Board::keep(dir, name)? };
+    pub fn open(dir: &Dir, name: &str) -> Result<NoteFile> {
+        let board = NoteFile { held: Self::HELD, ..NoteFile::keep(dir, name)? };
         board.write(b"")?;
         Ok(board)
     }
 
     /// Opens or creates the file without reserving space. Its content stays until the first write.
-    pub fn keep(dir: &Dir, name: &str) -> Result<Board> {
-        Ok(Board { file: dir.open_to_rewrite(name)?, path: dir.at(Path::new(name)), held: 0 })
+    pub fn keep(dir: &Dir, name: &str) -> Result<NoteFile> {
+        Ok(NoteFile { file: dir.open_to_rewrite(name)?, path: dir.at(Path::new(name)), held: 0 })
     }
 
     /// Replaces the content, and fills the rest of a longer content with spaces. The write need not survive a kill,

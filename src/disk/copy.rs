@@ -1,13 +1,13 @@
 //! Copying a file to another directory.
 
-use super::{Barrier, Dir, Lease, file_meta, lease};
+use super::{Barrier, Dir, ReadLease, file_meta, lease};
 use crate::base::error::{Doing, Result};
 use rustix::fs::{FileType, Timespec, Timestamps, futimens};
 use std::ffi::OsStr;
 
 /// The result of copying a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copy {
+pub enum CopyResult {
     /// The number of copied bytes.
     Done(u64),
     /// The source no longer exists.
@@ -20,18 +20,18 @@ pub enum Copy {
 
 /// Copies a regular file under its own name, with its modification time, and never over another file. If `waits` is
 /// set, a file that is open for writing is not copied. The copy survives a power cut after the barrier.
-pub fn copy(from: &Dir, name: &OsStr, to: &Dir, waits: bool, barrier: &mut Barrier) -> Result<Copy> {
+pub fn copy(from: &Dir, name: &OsStr, to: &Dir, waits: bool, barrier: &mut Barrier) -> Result<CopyResult> {
     let mut source = match from.look(name) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Copy::Gone),
-        Err(e) if matches!(e.errno(), Some(libc::ELOOP | libc::ENXIO)) => return Ok(Copy::NoFile),
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(CopyResult::Gone),
+        Err(e) if matches!(e.errno(), Some(libc::ELOOP | libc::ENXIO)) => return Ok(CopyResult::NoFile),
         source => source?,
     };
     let meta = file_meta(&source).doing("look at", from.at(name))?;
     if meta.kind != FileType::RegularFile {
-        return Ok(Copy::NoFile);
+        return Ok(CopyResult::NoFile);
     }
-    if waits && lease(&source) == Lease::Writer {
-        return Ok(Copy::Writer);
+    if waits && lease(&source) == ReadLease::Writer {
+        return Ok(CopyResult::Writer);
     }
     let mut copy = to.create(name, b"")?;
     let bytes = std::io::copy(&mut source, &mut copy).doing("copy to", to.at(name))?;
@@ -41,5 +41,5 @@ pub fn copy(from: &Dir, name: &OsStr, to: &Dir, waits: bool, barrier: &mut Barri
         .doing("set the time of", to.at(name))?;
     barrier.file(copy, || to.at(name));
     barrier.dir(to);
-    Ok(Copy::Done(bytes))
+    Ok(CopyResult::Done(bytes))
 }

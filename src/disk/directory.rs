@@ -5,7 +5,7 @@
 
 use super::access::Access;
 use super::listing::Listing;
-use super::system::Lease;
+use super::system::ReadLease;
 use crate::base::error::{Doing, Error, Result};
 use crate::disk::failpoint::{self, Failpoint};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -91,7 +91,7 @@ impl Dir {
             let is_new = match rustix::fs::mkdirat(&*at.fd, part.as_os_str(), self.access.directory()) {
                 Ok(()) => true,
                 Err(Errno::EXIST) => false,
-                Err(e) => return Err(e).doing("make the directory", at.path.join(part)),
+                Err(e) => return Err(e).doing("create the directory", at.path.join(part)),
             };
             let inner = at.sub(part)?;
             if is_new {
@@ -230,7 +230,7 @@ impl Dir {
         }
         let temporary = format!(".{name}.tmp");
         self.remove(&temporary)?;
-        rustix::fs::symlinkat(target, &*self.fd, &temporary).doing("make a link", self.at(&temporary))?;
+        rustix::fs::symlinkat(target, &*self.fd, &temporary).doing("create a link", self.at(&temporary))?;
         rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
     }
 
@@ -317,7 +317,7 @@ pub fn file_meta(file: &File) -> std::io::Result<Meta> {
 }
 
 /// Has another process opened this file for writing? Uses a read lease, which is released immediately.
-pub fn lease(file: &File) -> Lease {
+pub fn lease(file: &File) -> ReadLease {
     super::system::lease(file)
 }
 

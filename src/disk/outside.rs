@@ -16,7 +16,7 @@ const LINKS: usize = 40;
 
 /// A file as it was read, or the fact that it did not exist.
 #[derive(Debug, Clone)]
-pub struct Outside {
+pub struct UserFile {
     path: PathBuf,
     real: PathBuf,
     there: Option<There>,
@@ -30,11 +30,11 @@ struct There {
     owner: (u32, u32),
 }
 
-impl Outside {
+impl UserFile {
     /// Reads a file of at most `most` bytes. A missing file is not an error.
-    pub fn read(path: &Path, most: u64) -> Result<Outside> {
+    pub fn read(path: &Path, most: u64) -> Result<UserFile> {
         let real = behind_links(path)?;
-        let none = Outside { path: path.to_path_buf(), real: real.clone(), there: None };
+        let none = UserFile { path: path.to_path_buf(), real: real.clone(), there: None };
         let Some((dir, name)) = place(&real)? else { return Ok(none) };
         let there = match rustix::fs::statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(none),
@@ -43,7 +43,7 @@ impl Outside {
         let Some(bytes) = dir.read(&name, most)? else { return Ok(none) };
         let mode = Mode::from_raw_mode(there.st_mode);
         let there = There { bytes, meta: Meta::new(&there), mode, owner: (there.st_uid, there.st_gid) };
-        Ok(Outside { there: Some(there), ..none })
+        Ok(UserFile { there: Some(there), ..none })
     }
 
     /// The path as given.
@@ -102,7 +102,7 @@ impl Outside {
     /// read, it fails and changes nothing. Survives a kill, and after it returns, a power cut.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         let parent = self.real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        std::fs::create_dir_all(parent).doing("make the directory", parent)?;
+        std::fs::create_dir_all(parent).doing("create the directory", parent)?;
         let Some((dir, name)) = place(&self.real)? else { return self.gone() };
         let mut temporary = OsString::from(".");
         temporary.push(&name);
@@ -121,7 +121,7 @@ impl Outside {
     /// Saves the content in a backup file beside it, with the same permissions.
     pub fn keep(&self, backup: &Path) -> Result<()> {
         let Some(there) = &self.there else { return Ok(()) };
-        let mut other = Outside::read(backup, u64::MAX >> 1)?;
+        let mut other = UserFile::read(backup, u64::MAX >> 1)?;
         // A backup must not be more accessible than its source.
         let meta = other.there.as_ref().map_or(there.meta, |there| there.meta);
         let is_new = other.there.is_none();

@@ -17,17 +17,17 @@ use std::time::{Duration, Instant};
 const BY_OTHERS: u32 = 0o022;
 
 /// An opened directory of this kind.
-pub struct Own {
+pub struct UserDirectory {
     dir: Dir,
 }
 
-impl Own {
+impl UserDirectory {
     /// Opens the directory. `None` if it does not exist.
-    pub fn open(path: &Path) -> Result<Option<Own>> {
+    pub fn open(path: &Path) -> Result<Option<UserDirectory>> {
         match Dir::open(path) {
             Ok(dir) => {
                 check(&dir.meta()?, path, "700")?;
-                Ok(Some(Own { dir }))
+                Ok(Some(UserDirectory { dir }))
             }
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
             Err(e) => Err(e),
@@ -35,8 +35,8 @@ impl Own {
     }
 
     /// Opens the directory, and creates it and its parents if needed. Survives a power cut.
-    pub fn make(path: &Path) -> Result<Own> {
-        if let Some(own) = Own::open(path)? {
+    pub fn make(path: &Path) -> Result<UserDirectory> {
+        if let Some(own) = UserDirectory::open(path)? {
             return Ok(own);
         }
         let above = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
@@ -56,12 +56,12 @@ impl Own {
             match rustix::fs::mkdirat(&at, part.as_os_str(), Mode::RWXU) {
                 Ok(()) => at.sync()?,
                 Err(rustix::io::Errno::EXIST) => {}
-                Err(e) => return Err(e).doing("make the directory", at.at(part)),
+                Err(e) => return Err(e).doing("create the directory", at.at(part)),
             }
             at = at.sub(part)?;
         }
         check(&at.meta()?, path, "700")?;
-        Ok(Own { dir: at })
+        Ok(UserDirectory { dir: at })
     }
 
     /// The content of a file of at most `most` bytes, or `None` if it does not exist.

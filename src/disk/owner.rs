@@ -26,14 +26,14 @@ impl Dir {
     pub fn make_room(path: &Path, readers: Readers) -> Result<Dir> {
         match path.parent() {
             Some(above) if !above.as_os_str().is_empty() => {
-                std::fs::create_dir_all(above).doing("make the directory", above)?;
+                std::fs::create_dir_all(above).doing("create the directory", above)?;
             }
             _ => {}
         }
         let is_new = match rustix::fs::mkdir(path, Mode::RWXU) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
-            Err(e) => return Err(e).doing("make the directory", path),
+            Err(e) => return Err(e).doing("create the directory", path),
         };
         if is_new && readers == Readers::Group {
             // A separate call, because the umask and some systems remove these bits from a new directory.

@@ -11,7 +11,7 @@ type Result<T> = rustix::io::Result<T>;
 
 /// The result of asking for a read lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lease {
+pub enum ReadLease {
     /// No writer has the file open.
     Free,
     /// A writer has the file open.
@@ -132,25 +132,25 @@ pub(super) fn events_work(_: BorrowedFd<'_>) -> bool {
 
 /// Asks for a read lease to find out whether a writer has the file open, and releases it immediately.
 #[cfg(all(target_os = "linux", feature = "native"))]
-pub(super) fn lease(file: &File) -> Lease {
+pub(super) fn lease(file: &File) -> ReadLease {
     catch_lease_breaks();
     // SAFETY: fcntl with F_SETLEASE takes an open descriptor and an integer, and touches no memory of ours.
     #[allow(unsafe_code)]
     let set = |kind: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
     if set(libc::F_RDLCK) == 0 {
         set(libc::F_UNLCK);
-        return Lease::Free;
+        return ReadLease::Free;
     }
     match std::io::Error::last_os_error().raw_os_error() {
-        Some(libc::EAGAIN) => Lease::Writer,
-        _ => Lease::Unknown,
+        Some(libc::EAGAIN) => ReadLease::Writer,
+        _ => ReadLease::Unknown,
     }
 }
 
 #[cfg(not(all(target_os = "linux", feature = "native")))]
-pub(super) fn lease(file: &File) -> Lease {
+pub(super) fn lease(file: &File) -> ReadLease {
     let _ = file.as_raw_fd();
-    Lease::Unknown
+    ReadLease::Unknown
 }
 
 /// If a writer opens the file during the lease, the system sends SIGIO, which ends a process by default.
@@ -176,9 +176,9 @@ mod tests {
         let mut writer = File::create(&path)?;
         writer.write_all(b"{}")?;
         let reader = File::open(&path)?;
-        assert_ne!(lease(&reader), Lease::Free);
+        assert_ne!(lease(&reader), ReadLease::Free);
         drop(writer);
-        assert_ne!(lease(&reader), Lease::Writer);
+        assert_ne!(lease(&reader), ReadLease::Writer);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::base::limits;
 use crate::disk::machine::{self, Environment};
 use crate::disk::{Dir, layout};
 use crate::query::identity::VARIABLES;
-use crate::room::inbox::taken::Lease;
+use crate::room::inbox::taken::MessageLease;
 use crate::room::{self, Room};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,7 +96,7 @@ fn leases(room: &Room, agent: &str, findings: &mut Vec<Finding>) {
     let mut holders: BTreeMap<String, usize> = BTreeMap::new();
     for name in listing.flatten().map(|entry| entry.name).filter(|name| layout::leased(name).is_some()) {
         let bytes = dir.read(Path::new(&name), limits::LEASE_BYTES).ok().flatten().unwrap_or_default();
-        let Ok(lease) = serde_json::from_slice::<Lease>(&bytes) else { continue };
+        let Ok(lease) = serde_json::from_slice::<MessageLease>(&bytes) else { continue };
         if Stamp::parse(&lease.until).is_some_and(|until| until > now) {
             *holders.entry(lease.holder).or_default() += 1;
         }

@@ -8,20 +8,20 @@
 use super::{Line, Lines, Position, now, read, segments};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{Board, Dir, layout};
+use crate::disk::{Dir, NoteFile, layout};
 use crate::message::record::Record;
 
 /// A reader that meets a note during a write reads it again.
 const TRIES: usize = 3;
 
 /// The router's note: the end of the committed log.
-pub(super) struct Note(Option<Board>);
+pub(super) struct Note(Option<NoteFile>);
 
 impl Note {
     /// Opens the note. If it cannot be created, readers treat the room like one of an earlier version, which has no
     /// note.
     pub(super) fn open(room: &Dir) -> Note {
-        let board = Board::keep(room, layout::COMMITTED);
+        let board = NoteFile::keep(room, layout::COMMITTED);
         Note(board.map_err(|e| tracing::debug!("{e}")).ok())
     }
 

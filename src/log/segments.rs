@@ -63,11 +63,11 @@ pub fn path(room: &Dir, number: u32) -> PathBuf {
 
 /// A segment that is open for reading.
 pub(super) struct Segment {
-    from: From,
+    from: SegmentSource,
     pub(super) path: PathBuf,
 }
 
-enum From {
+enum SegmentSource {
     Live(File),
     Packed(Box<zstd::Decoder<'static, BufReader<File>>>),
 }
@@ -84,7 +84,7 @@ impl Segment {
         let file = room.sub(month)?.look(name)?;
         let path = room.at(packed);
         let decoder = zstd::Decoder::new(file).doing("read", &path)?;
-        Ok(Some(Segment { from: From::Packed(Box::new(decoder)), path }))
+        Ok(Some(Segment { from: SegmentSource::Packed(Box::new(decoder)), path }))
     }
 
     /// Opens a segment in `log/`. `None` if it is not there.
@@ -92,7 +92,7 @@ impl Segment {
         let Some(dir) = open_dir(room, Path::new(layout::LOG))? else { return Ok(None) };
         let name = layout::segment(number);
         match dir.look(&name) {
-            Ok(file) => Ok(Some(Segment { from: From::Live(file), path: dir.at(name) })),
+            Ok(file) => Ok(Some(Segment { from: SegmentSource::Live(file), path: dir.at(name) })),
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
             Err(e) => Err(e),
         }
@@ -101,20 +101,20 @@ impl Segment {
     /// Skips to this byte.
     pub(super) fn skip(&mut self, offset: u64) -> Result<()> {
         let done = match &mut self.from {
-            From::Live(file) => file.seek(SeekFrom::Start(offset)).map(drop),
-            From::Packed(decoder) => std::io::copy(&mut decoder.take(offset), &mut std::io::sink()).map(drop),
+            SegmentSource::Live(file) => file.seek(SeekFrom::Start(offset)).map(drop),
+            SegmentSource::Packed(decoder) => std::io::copy(&mut decoder.take(offset), &mut std::io::sink()).map(drop),
         };
         done.map_err(|e| self.failed(e))
     }
 
     pub(super) fn is_packed(&self) -> bool {
-        matches!(self.from, From::Packed(_))
+        matches!(self.from, SegmentSource::Packed(_))
     }
 
     /// Converts a read error of this segment.
     pub(super) fn failed(&self, source: std::io::Error) -> Error {
         match (&self.from, source.raw_os_error()) {
-            (From::Packed(_), None) => damaged(&self.path, &source.to_string()),
+            (SegmentSource::Packed(_), None) => damaged(&self.path, &source.to_string()),
             _ => Error::Io { verb: "read", path: self.path.clone(), source },
         }
     }
@@ -123,8 +123,8 @@ impl Segment {
 impl Read for Segment {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         match &mut self.from {
-            From::Live(file) => file.read(buffer),
-            From::Packed(decoder) => decoder.read(buffer),
+            SegmentSource::Live(file) => file.read(buffer),
+            SegmentSource::Packed(decoder) => decoder.read(buffer),
         }
     }
 }

@@ -78,7 +78,7 @@ const ROUTED: &[&str] = &[
 ];
 
 /// A message in canonical form.
-pub struct Spelled {
+pub struct Converted {
     /// Its fields in the order in which they were sent.
     pub fields: Map<String, Value>,
     /// The canonical fields that came from a dialect, and their original positions as JSON pointers.
@@ -88,16 +88,16 @@ pub struct Spelled {
 }
 
 /// Converts any dialect to the canonical form. A canonical message is returned unchanged.
-pub fn spell(fields: Map<String, Value>) -> Spelled {
+pub fn spell(fields: Map<String, Value>) -> Converted {
     if fields.iter().all(|(key, value)| is_canonical(key, value)) {
-        return Spelled { fields, origins: Vec::new(), problems: Vec::new() };
+        return Converted { fields, origins: Vec::new(), problems: Vec::new() };
     }
-    let mut spelling = Spelling::default();
+    let mut spelling = Conversion::default();
     for (key, value) in fields {
         spelling.take(key, value);
     }
     spelling.merge_metadata();
-    Spelled { fields: spelling.fields, origins: spelling.origins, problems: spelling.problems }
+    Converted { fields: spelling.fields, origins: spelling.origins, problems: spelling.problems }
 }
 
 fn is_canonical(key: &str, value: &Value) -> bool {
@@ -118,14 +118,14 @@ fn is_canonical(key: &str, value: &Value) -> bool {
 }
 
 #[derive(Default)]
-struct Spelling {
+struct Conversion {
     fields: Map<String, Value>,
     origins: Vec<(&'static str, String)>,
     problems: Vec<Problem>,
     metadata: Vec<(String, Value, String)>,
 }
 
-impl Spelling {
+impl Conversion {
     fn take(&mut self, key: String, value: Value) {
         if ROUTERS_OWN.contains(&key.as_str()) {
             return;

@@ -35,7 +35,7 @@ pub enum Event {
     /// The router observed a new status of copies: they left their inbox, or they expired.
     #[serde(rename = "rungs")]
     Receipts,
-    /// All copies of these records are durable in their inboxes, and their claims are retired.
+    /// All copies of these records are durable in their inboxes, and their picked-up files are retired.
     Settled,
 }
 
@@ -95,7 +95,7 @@ pub struct Record {
     /// The room's id (event `room`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
-    /// The claim: a file name in `spool/claim`.
+    /// The picked-up file: a file name in `spool/claim`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
     /// The sender of the message.
@@ -110,10 +110,11 @@ pub struct Record {
     /// The recipients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<Group>,
-    /// The line of the claim, from 1, for a file with one message per line.
+    /// The line of the picked-up file, from 1, for a file with one message per line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Do further lines of the claim follow in a later batch? Set on the last record of the claim in this batch.
+    /// Do further lines of the picked-up file follow in a later batch? Set on the last record of the picked-up file in
+    /// this batch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
     /// The record that it answers, if its sender received a copy of that message.

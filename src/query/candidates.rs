@@ -3,7 +3,7 @@
 use crate::base::clock::Stamp;
 use crate::log::state::{self, State};
 use crate::room::registry::{Registry, Status};
-use crate::room::resolve::Standing;
+use crate::room::resolve::Availability;
 use crate::room::sessions::Calls;
 use crate::room::{Room, inbox};
 use crate::router::projections::roster;
@@ -29,7 +29,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-impl Standing for Candidates<'_> {
+impl Availability for Candidates<'_> {
     fn unread(&self, agent: &str) -> usize {
         inbox::unread(&self.room.dir, agent).map_or(usize::MAX / 2, |names| names.len())
     }
@@ -52,7 +52,7 @@ impl Standing for Candidates<'_> {
 /// No agent is known: for checks without a room.
 pub struct NoCandidates;
 
-impl Standing for NoCandidates {
+impl Availability for NoCandidates {
     fn unread(&self, _agent: &str) -> usize {
         0
     }

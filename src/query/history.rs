@@ -1,6 +1,6 @@
 //! Messages as stored in the log, limited to what the asker may see. List, thread, search and reply build on this.
 
-pub use crate::log::lookup::{Eyes, Past};
+pub use crate::log::lookup::{LoggedMessage, Viewer};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result, nearest};
@@ -40,7 +40,7 @@ pub struct Asked {
 /// A message filter with every name resolved.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    eyes: Eyes,
+    viewer: Viewer,
     from: Option<String>,
     to: Option<String>,
     kind: Option<String>,
@@ -67,7 +67,7 @@ impl Filter {
             to = Some(whose);
         }
         Ok(Filter {
-            eyes: asked.asker.as_deref().map_or(Eyes::ALL, Eyes::of),
+            viewer: asked.asker.as_deref().map_or(Viewer::ALL, Viewer::of),
             from,
             to,
             kind: asked.kind.map(known_type).transpose()?,
@@ -94,12 +94,12 @@ impl Filter {
         let agent = agent.or_else(|| self.to.as_ref().map(|to| format!("\"{to}\"")));
         let kind = || self.kind.as_ref().map(|kind| format!("\"type\":\"{kind}\""));
         let asked = || self.requires_response.then(|| "\"requires_response\":true".to_owned());
-        let own = || self.eyes.only_of().map(|agent| format!("\"{agent}\""));
+        let own = || self.viewer.only_of().map(|agent| format!("\"{agent}\""));
         asked().or(agent).or_else(own).or_else(kind)
     }
 
     /// Whether a message matches.
-    pub fn fits(&self, past: &Past) -> bool {
+    pub fn fits(&self, past: &LoggedMessage) -> bool {
         let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
         let got = |agent: &String| past.recipients.iter().any(|recipient| **recipient == **agent);
         is(&self.from, &past.from)
@@ -107,7 +107,7 @@ impl Filter {
             && is(&self.channel, &past.channel)
             && (past.requires_response || !self.requires_response)
             && self.to.as_ref().is_none_or(got)
-            && self.eyes.see(past)
+            && self.viewer.see(past)
             && self.since.is_none_or(|since| Stamp::parse(&past.accepted_at).is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| Stamp::parse(&past.accepted_at).is_some_and(|at| at < until))
             && self.unread.as_ref().is_none_or(|names| names.contains(&file_name(past)))
@@ -115,7 +115,7 @@ impl Filter {
 }
 
 /// The file name of each delivered copy.
-fn file_name(past: &Past) -> OsString {
+fn file_name(past: &LoggedMessage) -> OsString {
     layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id).into()
 }
 

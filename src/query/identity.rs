@@ -7,7 +7,7 @@ use crate::message::address::quoted;
 use crate::message::id;
 use crate::room::Room;
 use crate::room::registry::{Agent, Registry};
-use crate::room::sessions::{self, Caller, Claim, Loss};
+use crate::room::sessions::{self, Caller, Loss, Takeover};
 
 /// The variables that name an agent. The first one that is set counts.
 pub const VARIABLES: [&str; 2] = ["MAILBAG_AGENT", "MAOS_AGENT_ID"];
@@ -37,7 +37,7 @@ pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal
     match (lease, by_environment) {
         (Some(lease), _) => {
             // The command renews the lease. A failed renewal must not stop the command.
-            if let Err(e) = sessions::bind(&room, &lease.agent, &caller, Claim::Free, sessions::COMMAND) {
+            if let Err(e) = sessions::bind(&room, &lease.agent, &caller, Takeover::Free, sessions::COMMAND) {
                 tracing::debug!("{e}");
             }
             Ok(Who { name: lease.agent, source: THE_SESSION })

@@ -1,6 +1,6 @@
 //! Lists messages from the log. The newest few are found without reading the whole log.
 
-use super::history::{Filter, Past};
+use super::history::{Filter, LoggedMessage};
 use crate::base::error::Result;
 use crate::log;
 use crate::log::Position;
@@ -33,7 +33,11 @@ const TAIL: u64 = 1 << 20;
 /// assert_eq!(previews?, [Some("note 2".to_owned()), Some("note 3".to_owned())]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn list(room: &Room, filter: Filter, last: Option<usize>) -> Result<Box<dyn Iterator<Item = Result<Past>>>> {
+pub fn list(
+    room: &Room,
+    filter: Filter,
+    last: Option<usize>,
+) -> Result<Box<dyn Iterator<Item = Result<LoggedMessage>>>> {
     let span = filter.span(&room.dir)?;
     let filter = Arc::new(filter);
     let Some(last) = last else {
@@ -57,10 +61,10 @@ pub fn list(room: &Room, filter: Filter, last: Option<usize>) -> Result<Box<dyn 
     }
 }
 
-fn scan(room: &Room, filter: &Arc<Filter>, span: (Position, Option<Position>)) -> Result<Scan<Past>> {
+fn scan(room: &Room, filter: &Arc<Filter>, span: (Position, Option<Position>)) -> Result<Scan<LoggedMessage>> {
     let filter = filter.clone();
     let sieve = filter.sieve().and_then(|text| Regex::new(&regex::escape(&text)).ok());
-    find::scan(&room.dir, span, sieve, move |line, _| Past::read(line).filter(|past| filter.fits(past)))
+    find::scan(&room.dir, span, sieve, move |line, _| LoggedMessage::read(line).filter(|past| filter.fits(past)))
 }
 
 /// Flattens the results of all blocks.

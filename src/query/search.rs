@@ -1,6 +1,6 @@
 //! Searches all text of all messages in the log with a regular expression.
 
-use super::history::{Filter, Past};
+use super::history::{Filter, LoggedMessage};
 use crate::base::error::{Error, Result};
 use crate::log::find::{self, Scan};
 use crate::message::address::quoted;
@@ -20,7 +20,7 @@ const SHORTEST: usize = 2;
 pub struct Hit {
     /// The message.
     #[serde(flatten)]
-    pub past: Past,
+    pub past: LoggedMessage,
     /// The first match in each field that has one.
     pub matches: Vec<Match>,
 }
@@ -60,7 +60,7 @@ impl Pattern {
         Ok(Pattern { regex, sieve: pieces.and_then(|pieces| sieve(&pieces)), field })
     }
 
-    fn matches(&self, past: &Past) -> Vec<Match> {
+    fn matches(&self, past: &LoggedMessage) -> Vec<Match> {
         let mut found = Vec::new();
         // Subject and body first: of several matches, a person sees the first.
         for field in ["subject", "body"] {
@@ -100,7 +100,7 @@ pub fn search(room: &Room, pattern: Pattern, filter: Filter) -> Result<Scan<Hit>
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.clone();
     find::scan(&room.dir, span, sieve, move |line, _| {
-        let past = Past::read(line).filter(|past| filter.fits(past))?;
+        let past = LoggedMessage::read(line).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
         (!matches.is_empty()).then_some(Hit { past, matches })
     })

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::log;
-use crate::log::lookup::{self, Eyes, Past, Placed, Unclear};
+use crate::log::lookup::{self, LocatedMessage, LoggedMessage, Unresolved, Viewer};
 use crate::log::{Position, START, find};
 use crate::message::address::quoted;
 use crate::message::reference::{Fit, Reference, bare};
@@ -13,25 +13,25 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The whole thread of a message, or the thread with this name, limited to what the reader may see.
-pub fn thread(room: &Room, eyes: &Eyes, name: &str, last: Option<usize>) -> Result<Vec<Past>> {
-    let mut collector = begin(room, eyes, name)?;
+pub fn thread(room: &Room, viewer: &Viewer, name: &str, last: Option<usize>) -> Result<Vec<LoggedMessage>> {
+    let mut collector = begin(room, viewer, name)?;
     while collector.grow(room)? {}
-    let mut all: Vec<Past> =
-        collector.members.into_values().map(|(past, _)| past).filter(|past| eyes.see(past)).collect();
+    let mut all: Vec<LoggedMessage> =
+        collector.members.into_values().map(|(past, _)| past).filter(|past| viewer.see(past)).collect();
     let first = last.map_or(0, |last| all.len().saturating_sub(last));
     Ok(all.split_off(first))
 }
 
 /// Finds the thread by its name, or by any reference to one of its messages.
-fn begin(room: &Room, eyes: &Eyes, name: &str) -> Result<Collector> {
+fn begin(room: &Room, viewer: &Viewer, name: &str) -> Result<Collector> {
     if name.starts_with('#') {
-        return found(room, eyes, &lookup::one_of(&room.dir, eyes, name)?.name());
+        return found(room, viewer, &lookup::one_of(&room.dir, viewer, name)?.name());
     }
-    match Collector::begin(room, eyes, name)? {
+    match Collector::begin(room, viewer, name)? {
         Some(collector) => Ok(collector),
         // Neither a thread nor a complete message reference: it may be a unique prefix.
-        None => match lookup::one_of(&room.dir, eyes, name) {
-            Ok(past) => found(room, eyes, &past.name()),
+        None => match lookup::one_of(&room.dir, viewer, name) {
+            Ok(past) => found(room, viewer, &past.name()),
             Err(Error::NotFound { what, cure }) => {
                 Err(Error::NotFound { what: format!("{what}, and no thread with that name"), cure })
             }
@@ -40,8 +40,8 @@ fn begin(room: &Room, eyes: &Eyes, name: &str) -> Result<Collector> {
     }
 }
 
-fn found(room: &Room, eyes: &Eyes, name: &str) -> Result<Collector> {
-    Collector::begin(room, eyes, name)?.ok_or_else(|| Unclear::Missing.error(eyes, name))
+fn found(room: &Room, viewer: &Viewer, name: &str) -> Result<Collector> {
+    Collector::begin(room, viewer, name)?.ok_or_else(|| Unresolved::Missing.error(viewer, name))
 }
 
 /// After this many passes over the log, the reply links are kept in memory, because a chain of replies may be long.
@@ -49,7 +49,7 @@ const PASSES: usize = 4;
 
 /// The part of a thread that is known so far.
 struct Collector {
-    members: BTreeMap<u64, Placed>,
+    members: BTreeMap<u64, LocatedMessage>,
     /// Members by id, and by the reference that they answer.
     by_id: BTreeMap<String, Vec<u64>>,
     by_answered: BTreeMap<String, Vec<u64>>,
@@ -77,14 +77,16 @@ enum Name {
 impl Collector {
     /// Finds the requested message or thread, and in the same pass all messages that have the name as thread id or answer
     /// it. `None` if nothing is found.
-    fn begin(room: &Room, eyes: &Eyes, name: &str) -> Result<Option<Collector>> {
+    fn begin(room: &Room, viewer: &Viewer, name: &str) -> Result<Option<Collector>> {
         let wanted = Wanted { thread: Some(name.to_owned()), ids: [bare(name).to_owned()].into(), ..Wanted::default() };
         let found = wanted.find(room, START)?;
         let seq = Reference::parse(name).and_then(|reference| reference.seq());
         let by_seq = seq.map(|seq| by_seq(room, seq)).transpose()?.flatten();
-        let visible = |(past, _): &&Placed| eyes.see(past);
-        let meant: Vec<&Placed> = found.iter().filter(visible).filter(|(past, _)| is_by_id(past, name)).collect();
-        let of_thread: Vec<&Placed> = found.iter().filter(visible).filter(|(past, _)| is_in(past, name)).collect();
+        let visible = |(past, _): &&LocatedMessage| viewer.see(past);
+        let meant: Vec<&LocatedMessage> =
+            found.iter().filter(visible).filter(|(past, _)| is_by_id(past, name)).collect();
+        let of_thread: Vec<&LocatedMessage> =
+            found.iter().filter(visible).filter(|(past, _)| is_in(past, name)).collect();
         let message = match (meant.as_slice(), by_seq.as_ref().filter(visible)) {
             ([], Some(by_seq)) if of_thread.is_empty() => Some(by_seq.clone()),
             ([], Some((past, _))) => return Err(thread_or_seq(name, past, &of_thread[0].0)),
@@ -93,7 +95,7 @@ impl Collector {
             ([one], by_seq) if by_seq.is_none_or(|(past, _)| past.seq == one.0.seq) => Some((*one).clone()),
             (many, by_seq) => {
                 let many = many.iter().copied().chain(by_seq).map(|(past, _)| past.clone()).collect();
-                return Err(Unclear::Several(many).error(eyes, name));
+                return Err(Unresolved::Several(many).error(viewer, name));
             }
         };
         let is_a_thread = !of_thread.is_empty();
@@ -121,7 +123,7 @@ impl Collector {
         Ok(Some(collector))
     }
 
-    fn add(&mut self, found: impl IntoIterator<Item = Placed>) {
+    fn add(&mut self, found: impl IntoIterator<Item = LocatedMessage>) {
         for (past, at) in found {
             let seq = past.seq;
             if self.members.contains_key(&seq) {
@@ -137,7 +139,7 @@ impl Collector {
     }
 
     /// The newest earlier member that a message answers.
-    fn answered_by(&self, past: &Past) -> Option<u64> {
+    fn answered_by(&self, past: &LoggedMessage) -> Option<u64> {
         let reference = past.in_reply_to.as_deref()?;
         let by_id = self.by_id.get(bare(reference)).into_iter().flatten().copied();
         let meant = by_id.chain(bare(reference).parse().ok()).filter(|&seq| seq < past.seq);
@@ -162,7 +164,7 @@ impl Collector {
 
     /// Searches for messages that belong to the known ones. Returns whether there may be more.
     fn grow(&mut self, room: &Room) -> Result<bool> {
-        let new: Vec<Placed> = self.new.drain(..).filter_map(|seq| self.members.get(&seq).cloned()).collect();
+        let new: Vec<LocatedMessage> = self.new.drain(..).filter_map(|seq| self.members.get(&seq).cloned()).collect();
         let thread = match &self.name {
             Name::Known(thread) => Some(thread.clone()),
             _ => None,
@@ -184,7 +186,7 @@ impl Collector {
         Ok(!self.new.is_empty() || matches!(self.name, Name::Known(_)))
     }
 
-    fn look(&mut self, room: &Room, mut wanted: Wanted, new: &[Placed]) -> Result<Vec<Placed>> {
+    fn look(&mut self, room: &Room, mut wanted: Wanted, new: &[LocatedMessage]) -> Result<Vec<LocatedMessage>> {
         let mut found = Vec::new();
         for seq in wanted.ids.iter().filter_map(|id| id.parse().ok()) {
             found.extend(by_seq(room, seq)?);
@@ -196,7 +198,8 @@ impl Collector {
             };
             for link in links.iter().filter(|link| wanted.has(link)) {
                 found.extend(
-                    log::read_one(&room.dir, link.at)?.and_then(|line| Some((Past::read(&line.bytes)?, line.at))),
+                    log::read_one(&room.dir, link.at)?
+                        .and_then(|line| Some((LoggedMessage::read(&line.bytes)?, line.at))),
                 );
             }
             wanted.answers.clear();
@@ -215,17 +218,17 @@ impl Collector {
 
     /// Adds the found messages that belong to the thread. Repeats until a round adds nothing, because a message may come
     /// before the one that connects it.
-    fn add_members(&mut self, mut found: Vec<Placed>) {
+    fn add_members(&mut self, mut found: Vec<LocatedMessage>) {
         let mut known = usize::MAX;
         while self.members.len() != known {
             known = self.members.len();
-            let (belong, rest): (Vec<Placed>, _) = found.into_iter().partition(|(past, _)| self.has(past));
+            let (belong, rest): (Vec<LocatedMessage>, _) = found.into_iter().partition(|(past, _)| self.has(past));
             self.add(belong);
             found = rest;
         }
     }
 
-    fn has(&self, past: &Past) -> bool {
+    fn has(&self, past: &LoggedMessage) -> bool {
         let of_thread = matches!(&self.name, Name::Gathered(thread) if is_in(past, thread));
         let of_thread = of_thread || self.also.as_ref().is_some_and(|thread| is_in(past, thread));
         let names = [past.id.clone(), past.seq.to_string()];
@@ -235,23 +238,23 @@ impl Collector {
 }
 
 /// Whether a reference other than a number names this message.
-fn is_by_id(past: &Past, reference: &str) -> bool {
+fn is_by_id(past: &LoggedMessage, reference: &str) -> bool {
     let fit = Reference::parse(reference).and_then(|one| one.fit(&past.from, &past.id, None));
     fit == Some(Fit::Whole)
 }
 
 /// Whether a message has this thread id.
-fn is_in(past: &Past, thread: &str) -> bool {
+fn is_in(past: &LoggedMessage, thread: &str) -> bool {
     past.thread_id.as_deref() == Some(thread)
 }
 
-fn by_seq(room: &Room, seq: u64) -> Result<Option<Placed>> {
+fn by_seq(room: &Room, seq: u64) -> Result<Option<LocatedMessage>> {
     let line = find::by_seq(&room.dir, seq)?;
-    Ok(line.and_then(|line| Some((Past::read(&line.bytes)?, line.at))))
+    Ok(line.and_then(|line| Some((LoggedMessage::read(&line.bytes)?, line.at))))
 }
 
 /// Whether one message answers the other. A bare id means a message that the answer's sender wrote or received.
-fn answers(answer: &Past, to: &Past) -> bool {
+fn answers(answer: &LoggedMessage, to: &LoggedMessage) -> bool {
     answer.in_reply_to.as_deref().is_some_and(|reference| {
         let fit = Reference::parse(reference).and_then(|one| one.fit(&to.from, &to.id, Some(to.seq)));
         fit == Some(Fit::Whole) && answer.seq != to.seq && (reference.contains('/') || to.concerns(&answer.from))
@@ -311,9 +314,9 @@ struct Fields<'a> {
 }
 
 impl Wanted {
-    fn find(self, room: &Room, from: Position) -> Result<Vec<Placed>> {
+    fn find(self, room: &Room, from: Position) -> Result<Vec<LocatedMessage>> {
         let sieve = self.sieve()?;
-        let take = move |line: &[u8], at| self.is_in(line).then(|| Some((Past::read(line)?, at)))?;
+        let take = move |line: &[u8], at| self.is_in(line).then(|| Some((LoggedMessage::read(line)?, at)))?;
         let mut all = Vec::new();
         for block in find::scan(&room.dir, (from, None), sieve, take)? {
             all.extend(block?.found);
@@ -361,7 +364,7 @@ impl Wanted {
     }
 }
 
-fn thread_or_seq(name: &str, by_seq: &Past, of_thread: &Past) -> Error {
+fn thread_or_seq(name: &str, by_seq: &LoggedMessage, of_thread: &LoggedMessage) -> Error {
     Error::Usage {
         what: format!("{} is ambiguous: a thread name and a message number", quoted(name)),
         cure: format!(

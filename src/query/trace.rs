@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::disk::{Meta, layout};
 use crate::log;
 use crate::log::Position;
-use crate::log::lookup::{self, Eyes, Pace, Past, Unclear};
+use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved, Viewer};
 use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
 use crate::message::record::{Act, Event, Record};
 use crate::message::reference::{Fit, Reference};
@@ -114,10 +114,11 @@ pub struct Told {
 /// ```
 pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
     let state = state::committed(&room.dir)?;
-    let eyes = asker.map_or(Eyes::ALL, Eyes::of);
-    let found = lookup::find(&room.dir, Some(&state), &eyes, &[reference.to_owned()], &mut Pace::default())?.pop();
-    let found = found.unwrap_or(Err(Unclear::Missing));
-    let (meant, place) = found.map_err(|unclear| unclear.error(&eyes, reference))?;
+    let viewer = asker.map_or(Viewer::ALL, Viewer::of);
+    let found =
+        lookup::find(&room.dir, Some(&state), &viewer, &[reference.to_owned()], &mut SearchLimiter::default())?.pop();
+    let found = found.unwrap_or(Err(Unresolved::Missing));
+    let (meant, place) = found.map_err(|unclear| unclear.error(&viewer, reference))?;
     let mut tracing = Tracing::new(room, &meant, place);
     tracing.read()?;
     tracing.finish(&state)
@@ -125,7 +126,7 @@ pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace>
 
 struct Tracing<'a> {
     room: &'a Room,
-    meant: &'a Past,
+    meant: &'a LoggedMessage,
     place: Position,
     record: Option<Record>,
     steps: BTreeMap<String, Vec<Step>>,
@@ -135,7 +136,7 @@ struct Tracing<'a> {
 }
 
 impl<'a> Tracing<'a> {
-    fn new(room: &'a Room, meant: &'a Past, place: Position) -> Tracing<'a> {
+    fn new(room: &'a Room, meant: &'a LoggedMessage, place: Position) -> Tracing<'a> {
         let (steps, answers, told) = (BTreeMap::new(), Vec::new(), Vec::new());
         Tracing { room, meant, place, record: None, steps, settled: None, answers, told }
     }
@@ -193,7 +194,7 @@ impl<'a> Tracing<'a> {
     }
 
     fn is_answered_by(&self, record: &Record) -> bool {
-        let Past { seq, from, id, .. } = self.meant;
+        let LoggedMessage { seq, from, id, .. } = self.meant;
         let reply = text(record, "in_reply_to");
         let reference = reply.as_deref().and_then(Reference::parse);
         let by_name = || reference.is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(Fit::Whole));

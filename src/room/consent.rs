@@ -5,7 +5,7 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{Own, layout};
+use crate::disk::{UserDirectory, layout};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ pub struct Consents {
 impl Consents {
     /// Reads the record. Without a file it is empty.
     pub fn read() -> Result<Consents> {
-        match Own::open(&directory()?)? {
+        match UserDirectory::open(&directory()?)? {
             Some(own) => read(&own),
             None => Ok(Consents::none()),
         }
@@ -126,7 +126,7 @@ fn directory() -> Result<PathBuf> {
 }
 
 fn change(edit: impl FnOnce(&mut Consents)) -> Result<()> {
-    let own = Own::make(&directory()?)?;
+    let own = UserDirectory::make(&directory()?)?;
     let _held = own.hold(layout::TRUST_LOCK)?;
     let mut consents = read(&own)?;
     edit(&mut consents);
@@ -134,7 +134,7 @@ fn change(edit: impl FnOnce(&mut Consents)) -> Result<()> {
     own.replace(layout::TRUST, text.as_bytes())
 }
 
-fn read(own: &Own) -> Result<Consents> {
+fn read(own: &UserDirectory) -> Result<Consents> {
     let Some(bytes) = own.read(layout::TRUST, limits::REGISTRY_BYTES)? else { return Ok(Consents::none()) };
     let wrong = |what: String| Error::State {
         path: file().unwrap_or_default(),

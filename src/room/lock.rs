@@ -205,7 +205,7 @@ impl Lock {
 
     /// How long the holder waits for a backup. Only a continuous router waits long.
     pub fn patience(&self) -> Duration {
-        if self.mode == Mode::Run { limits::STILL_WAIT } else { limits::PASS_WAIT }
+        if self.mode == Mode::Run { limits::PAUSE_WAIT } else { limits::PASS_WAIT }
     }
 
     /// Fails if the lock file is no longer the file at its path. Then the room was cleaned or replaced, and another

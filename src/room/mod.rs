@@ -28,5 +28,5 @@ mod turn;
 pub use lock::{Holder, Lock, Locking, Mode};
 pub use near::{Near, identity, near};
 pub use open::{Made, Room, below, default_place, find, is_room};
-pub use place::Copied;
-pub use turn::{Still, Turn, hold_still};
+pub use place::CopiedRoom;
+pub use turn::{PausedRoom, Turn, pause};

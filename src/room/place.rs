@@ -20,18 +20,18 @@ struct Place {
 
 /// A room that is not at its recorded location.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopiedRoom {
     /// The recorded location.
     pub from: PathBuf,
     /// Is there a room with the same id?
-    pub stands: bool,
+    pub exists: bool,
 }
 
-impl Copied {
+impl CopiedRoom {
     /// A description for people.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let from = self.from.display();
-        match self.stands {
+        match self.exists {
             true => format!("this room is a copy of {from}, and both may deliver the same mail"),
             false => format!("this room is a copy of {from}, or was restored from a copy"),
         }
@@ -40,7 +40,7 @@ impl Copied {
 
 impl Room {
     /// The original of this room, if this room is a copy.
-    pub fn copied(&self) -> Result<Option<Copied>> {
+    pub fn copied(&self) -> Result<Option<CopiedRoom>> {
         let (Some(known), here) = (self.known_place()?, self.place()?) else { return Ok(None) };
         if known == here {
             return Ok(None);
@@ -51,7 +51,7 @@ impl Room {
         let other =
             Room::open(&known.path).ok().filter(|other| is_there(&other.dir) && other.id().ok() == self.id().ok());
         let is_copy = known.inode != here.inode || (known.path != here.path && other.is_some());
-        Ok(is_copy.then(|| Copied { from: known.path, stands: other.is_some() }))
+        Ok(is_copy.then(|| CopiedRoom { from: known.path, exists: other.is_some() }))
     }
 
     /// Records the location of the room, if it is not known or if the room was moved.

@@ -1,4 +1,4 @@
-//! The spool: claims, staged files, and the quarantine. The router's own.
+//! The spool: picked-up files, staged files and the quarantine. Only the router writes to it.
 
 use crate::base::error::{Error, Result};
 use crate::disk::failpoint::{self, Failpoint};
@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// The open spool.
+/// The opened spool.
 pub struct Spool {
     room: Dir,
     /// `spool/claim`
@@ -19,13 +19,13 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Opens the spool, making what is missing.
+    /// Opens the spool, and creates missing directories.
     pub fn open(room: &Dir) -> Result<Spool> {
         Ok(Spool { room: room.clone(), claims: room.make(layout::CLAIM)?, stage: room.make(layout::STAGE)? })
     }
 
-    /// Takes a file out of its outbox: from here on its sender's name for it identifies nothing. Atomic: after a kill
-    /// it is in the outbox or a claim. Durable at the next barrier.
+    /// Moves a file out of its outbox. From here on, the sender's file name no longer identifies it. Atomic: after a
+    /// kill the file is either in the outbox or in `spool/claim`. Durable at the next barrier.
     pub fn claim(&self, outbox: &Dir, name: &OsStr, claim: &str, barrier: &mut Barrier) -> Result<()> {
         if !failpoint::on(Failpoint::Claim) {
             let bytes = outbox.read(name, u64::MAX)?.unwrap_or_default();
@@ -36,7 +36,7 @@ impl Spool {
         Ok(())
     }
 
-    /// The names of all claims, in the order of their numbers.
+    /// The names of all picked-up files, in the order of their numbers.
     pub fn claimed(&self) -> Result<Vec<String>> {
         let mut names = names(&self.claims)?;
         names.sort_by_key(|name| layout::read_claim(name).map(|claim| claim.number));
@@ -48,8 +48,8 @@ impl Spool {
         names(&self.stage)
     }
 
-    /// Writes a staged file that will belong to `reader`. Whole after a kill only once its record is in the log;
-    /// durable at the next barrier.
+    /// Writes a staged file that will belong to `reader`. After a kill it is known to be complete only if its record is
+    /// in the log. Durable at the next barrier.
     pub fn stage(&self, name: &str, bytes: &[u8], reader: Option<u32>, barrier: &mut Barrier) -> Result<()> {
         let file = self.stage.create_for(name, bytes, reader)?;
         if failpoint::on(Failpoint::StageSync) {
@@ -68,18 +68,18 @@ impl Spool {
         }
     }
 
-    /// Is this staged file still there? Then its copy is undelivered.
-    pub fn stands(&self, delivery: &Delivery) -> Result<bool> {
+    /// Does the staged file exist? Then its copy is not delivered.
+    pub fn is_staged(&self, delivery: &Delivery) -> Result<bool> {
         Ok(self.stage.stat(&delivery.staged)?.is_some())
     }
 
-    /// Moves a claim to where its records say: `rejected/` if all of it was refused, else `sent/`. One that is gone was
-    /// retired before.
+    /// Moves a picked-up file to `rejected/` if all of it was rejected, otherwise to `sent/`. A missing picked-up file
+    /// was retired before.
     pub fn retire(&self, open: &Open, refused: bool, kept: &mut Kept, barrier: &mut Barrier) -> Result<()> {
         let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to(refused)) else { return Ok(()) };
         let to = kept.open(&self.room, directory, barrier)?;
         match self.claims.rename(claim, to, name, "retire the message to") {
-            // Retired before, unless it is the directory that is gone.
+            // The picked-up file was retired before, unless the target directory is missing.
             Err(e) if e.errno() == Some(libc::ENOENT) && self.claims.stat(claim)?.is_none() => {}
             done => done?,
         }
@@ -92,12 +92,12 @@ impl Spool {
         Ok(())
     }
 
-    /// Puts a staged file aside that no record explains.
+    /// Moves a staged file that no record explains to the quarantine.
     pub fn quarantine(&self, staged: &str) -> Result<()> {
         let quarantine = self.room.make(layout::QUARANTINE)?;
         let mut name = staged.to_owned();
         loop {
-            match self.stage.rename(staged, &quarantine, &name, "set aside") {
+            match self.stage.rename(staged, &quarantine, &name, "quarantine") {
                 Err(Error::Io { source, .. }) if source.raw_os_error() == Some(libc::EEXIST) => name.push('+'),
                 done => return done,
             }
@@ -105,20 +105,20 @@ impl Spool {
     }
 }
 
-/// The directories that a batch's originals go to, opened once each.
+/// The open target directories of a batch's originals.
 #[derive(Default)]
 pub struct Kept(HashMap<PathBuf, Dir>);
 
 impl Kept {
     fn open(&mut self, room: &Dir, directory: PathBuf, barrier: &mut Barrier) -> Result<&Dir> {
-        // A batch from thousands of senders must not use up the descriptors.
+        // A batch with thousands of senders must not use all file descriptors.
         if self.0.len() >= 64 && !self.0.contains_key(&directory) {
             self.0.clear();
         }
         match self.0.entry(directory) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
-                // Durable with what is moved into it, so that a thousand first messages are not a thousand syncs.
+                // Durable at the barrier, so that first messages of many senders do not need a sync each.
                 let dir = room.make_with(new.key(), barrier)?;
                 Ok(new.insert(dir))
             }

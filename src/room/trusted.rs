@@ -1,6 +1,6 @@
-//! Whose a room is, and what the person who uses it agreed to.
+//! The owner of a room, and the consent of the person who uses it.
 //!
-//! A room of another user may be a trap: nothing in it is read or written before the person said that it may be used.
+//! Another user's room can be a trap. Nothing in it is read or written before the person has agreed to use it.
 
 use super::Room;
 use crate::base::error::{Doing, Error, Result};
@@ -9,37 +9,37 @@ use crate::room::consent::{self, Consents, Identity};
 use crate::room::registry::Wake;
 
 impl Room {
-    /// The user that the room belongs to, asked of the opened directory: what stands at its path may be another by now.
+    /// The owner of the opened directory. The directory at its path may be another one by now.
     pub fn owner(&self) -> Result<u32> {
         Ok(self.dir.meta()?.uid)
     }
 
-    /// Does it belong to the user that runs this program?
+    /// Does the room belong to the current user?
     pub fn is_own(&self) -> Result<bool> {
         Ok(self.owner()? == rustix::process::geteuid().as_raw())
     }
 
-    /// What tells it from any other room, and from one that is put in its place.
+    /// The identity of the room, which another room at the same path does not have.
     pub fn identity(&self) -> Result<Identity> {
         let path = self.dir.path().canonicalize().doing("find", self.dir.path())?;
         let (there, own) = (Dir::open_room(&path)?.meta()?, self.dir.meta()?);
         if (there.device, there.inode) != (own.device, own.inode) {
             return Err(Error::Moved {
-                what: format!("{} is another directory than a moment ago", path.display()),
+                what: format!("{} was replaced by another directory", path.display()),
                 cure: "run the command again".into(),
             });
         }
-        // Others may not be let into spool/.
+        // Another user's room may not allow this user to enter `spool/`.
         Ok(Identity { path: consent::path_text(&path)?, room: self.id().unwrap_or_default(), owner: own.uid })
     }
 
-    /// Did the person agree that this program is started? What starts no program needs no consent.
+    /// Did the person agree to start this program? A wake without a program needs no consent.
     pub fn agrees(&self, wake: &Wake) -> Result<bool> {
         let Some(program) = wake.program() else { return Ok(true) };
         Ok(Consents::read()?.agrees(&self.identity()?, &program.sha256()))
     }
 
-    /// Fails if it belongs to somebody else, and the person didn't agree to use it.
+    /// Fails if the room belongs to another user, and the person has not agreed to use it.
     pub(super) fn check_trusted(&self) -> Result<()> {
         if self.is_own()? {
             return Ok(());
@@ -48,14 +48,14 @@ impl Room {
         let unread = match Consents::read() {
             Ok(consents) if consents.of(&identity).is_some() => return Ok(()),
             Ok(_) => String::new(),
-            Err(e) => format!(" (what you agreed to can't be read: {e})"),
+            Err(e) => format!(" (your recorded consent cannot be read: {e})"),
         };
         let path = self.dir.path().display();
         Err(Error::Untrusted {
             what: format!("the room {path} belongs to {}, not to you{unread}", machine::user(identity.owner)),
             cure: format!(
-                "nothing in it was used; if you trust its owner, let a person run `mailbag trust {path}`, which shows \
-                 what it brings"
+                "nothing in it was used; if you trust its owner, a person can run `mailbag trust {path}`, which shows \
+                 the room's programs and asks for consent"
             ),
         })
     }

@@ -1,4 +1,4 @@
-//! Turns: whoever copies a room holds its router still between two batches.
+//! Turns: a process that copies a room pauses its router between two batches.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
@@ -6,23 +6,23 @@ use crate::disk::{Dir, layout};
 use std::fs::{File, TryLockError};
 use std::time::{Duration, Instant};
 
-/// A router's right to change the room. It is given up between batches, so that somebody else can have it.
+/// A router's right to change the room. The router releases it between batches, so that a backup can take it.
 pub struct Turn {
     room: Dir,
     lock: File,
     wanted: File,
-    /// Since when somebody else has it.
+    /// Since when another process has the turn.
     since: Option<Instant>,
 }
 
-/// The room held still: no router changes it while this lives.
-pub struct Still {
+/// The paused room: no router changes it while this value exists.
+pub struct PausedRoom {
     _wanted: File,
     _lock: File,
 }
 
 impl Turn {
-    /// Waits so long for whoever holds the room still.
+    /// Waits for a process that has paused the room, at most `within`.
     pub fn new(room: &Dir, within: Duration) -> Result<Turn> {
         let (lock, wanted) = (room.lock_file(layout::TURN)?, room.lock_file(layout::TURN_WANTED)?);
         let mut turn = Turn { room: room.clone(), lock, wanted, since: None };
@@ -32,7 +32,8 @@ impl Turn {
         Ok(turn)
     }
 
-    /// Takes the turn if nobody wants the room still. Fails once somebody else has had it for `within`.
+    /// Takes the turn, unless a process wants to pause the room. Fails after another process has had the turn for
+    /// `within`.
     pub fn take(&mut self, within: Duration) -> Result<bool> {
         let is_ours = match self.wanted.try_lock_shared() {
             Ok(()) => {
@@ -53,19 +54,19 @@ impl Turn {
             Err(TryLockError::WouldBlock) => {
                 let held = self.room.locked(layout::TURN_WANTED, &self.wanted);
                 let Error::Busy { what, cure } = held else { unreachable!("it is held") };
-                Err(Error::Busy { what: format!("a backup holds the room still: {what}"), cure })
+                Err(Error::Busy { what: format!("a backup has paused the room: {what}"), cure })
             }
         }
     }
 
-    /// Gives it up.
+    /// Releases the turn.
     pub fn give(&self) -> Result<()> {
         self.lock.unlock().doing("unlock", self.room.at(layout::TURN))
     }
 }
 
-/// Holds a room still, once the batch that its router has in hand is through.
-pub fn hold_still(room: &Dir) -> Result<Still> {
+/// Pauses a room after the router's current batch.
+pub fn pause(room: &Dir) -> Result<PausedRoom> {
     let wanted = room.lock_within(layout::TURN_WANTED, limits::LOCK_WAIT)?;
-    Ok(Still { _wanted: wanted, _lock: room.lock_within(layout::TURN, limits::LOCK_WAIT)? })
+    Ok(PausedRoom { _wanted: wanted, _lock: room.lock_within(layout::TURN, limits::LOCK_WAIT)? })
 }

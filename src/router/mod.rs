@@ -149,7 +149,7 @@ impl Router {
         for what in &self.pending.take_due() {
             let outboxes = self.intake.outboxes();
             match what.split_once('/') {
-                _ if self.projections.is_theirs(what) => projections = true,
+                _ if self.projections.is_own(what) => projections = true,
                 Some((layout::OUTBOXES, file)) => match file.split_once('/') {
                     // The pending list shows a name that is no text only roughly; the directory has it as it is.
                     Some((agent, name)) if name.is_empty() || name.contains(char::REPLACEMENT_CHARACTER) => {

@@ -50,7 +50,7 @@ fn what_the_router_would_refuse_is_not_written() {
     refused(&["bbo", "hi"], "did you mean bob?");
     refused(&["bob", "hi", "--type", "qestion"], "question");
     refused(&["bob", "hi", "--priority", "highest"], "high");
-    refused(&["bob", "hi", "--expires", "2001-01-01T00:00:00Z"], "over");
+    refused(&["bob", "hi", "--expires", "2001-01-01T00:00:00Z"], "in the past");
     refused(&["bob", "hi", "--channel", "a b"], "channel");
     refused(&["all_writers", "hi"], "no agent has the role");
     assert_eq!(world.everything(), before);
@@ -77,7 +77,7 @@ fn the_body_is_the_last_word_or_comes_from_a_pipe() {
     assert_eq!(world.inbox("carol")[1]["subject"], "no body");
     let said = world.pipe(&["send", "bob", "-", "--as", "alice"], b"\xff\xfe".to_vec());
     assert!(said.code == 2 && said.err.contains("UTF-8"), "{said:?}");
-    assert!(world.fails(65, &["send", "bob", "--as", "alice"]).contains("says nothing"));
+    assert!(world.fails(65, &["send", "bob", "--as", "alice"]).contains("has no content"));
 }
 
 #[test]

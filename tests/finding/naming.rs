@@ -5,10 +5,10 @@ use crate::world::World;
 use serde_json::{Value, json};
 
 /// How many spellings there are.
-const SPELLINGS: usize = 6;
+const REFERENCE_FORMS: usize = 6;
 
 /// Each spelling of a message of alice's.
-fn spellings(id: &str, seq: &str) -> [String; SPELLINGS] {
+fn spellings(id: &str, seq: &str) -> [String; REFERENCE_FORMS] {
     let begun = &id[..id.len() - 3];
     let of_alice = |id: &str| format!("alice/{id}");
     [id.to_owned(), begun.to_owned(), of_alice(id), of_alice(begun), seq.to_owned(), format!("#{seq}")]
@@ -18,7 +18,7 @@ fn spellings(id: &str, seq: &str) -> [String; SPELLINGS] {
 fn world(kinds: &[&str]) -> World {
     let world = World::with(&["alice", "bob"]).settings("answer_within = { urgent = \"1h\", normal = \"0\" }\n");
     for kind in kinds {
-        for n in 0..SPELLINGS {
+        for n in 0..REFERENCE_FORMS {
             let id = format!("{kind}-{n}-end");
             let message = json!({"id": id, "to": "bob", "body": format!("{kind} {n}"), "priority": "urgent"});
             world.drop_file("alice", &format!("{id}.json"), message.to_string());
@@ -57,7 +57,7 @@ fn status(world: &World, id: &str) -> Value {
 
 fn every_command_takes_every_spelling(world: &World) {
     // P95
-    for n in 0..SPELLINGS {
+    for n in 0..REFERENCE_FORMS {
         let (id, name) = spelled(world, "read", n);
         assert_eq!(world.json(&["trace", &name, "--as", "bob"])["id"], *id, "trace {name}");
         assert_eq!(world.json(&["thread", &name, "--as", "bob"])[0]["id"], *id, "thread {name}");
@@ -76,7 +76,7 @@ fn every_command_takes_every_spelling(world: &World) {
         assert_eq!(status(world, &id), "actioned", "a dropped ack of {name}: {:?}", world.names("rejected/bob"));
     }
     let client = Client::of(world, "bob");
-    for n in 0..SPELLINGS {
+    for n in 0..REFERENCE_FORMS {
         let (id, name) = spelled(world, "tool", n);
         let text = client.text("fetch_inbox", json!({"id": name}));
         assert!(text.contains(&format!("tool {n}")), "fetch_inbox {name}: {text}");
@@ -107,7 +107,7 @@ fn and_likewise_of_what_is_archived() {
 fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
     let world = world(&["fire"]);
     archive(&world);
-    for n in 0..SPELLINGS {
+    for n in 0..REFERENCE_FORMS {
         let ack = json!({"type": "ack", "refs": [spelled(&world, "fire", n).1], "status": "acknowledged"});
         world.drop_file("bob", &format!("{n}.json"), ack.to_string());
     }
@@ -138,7 +138,7 @@ fn a_message_whose_copy_is_archived_can_be_read_again() {
 fn what_is_ambiguous_is_refused_with_all_that_it_could_mean() {
     // P95
     let world = world(&["one"]);
-    let all: Vec<String> = (0..SPELLINGS).map(|n| format!("alice/one-{n}-end")).collect();
+    let all: Vec<String> = (0..REFERENCE_FORMS).map(|n| format!("alice/one-{n}-end")).collect();
     let names_all = |said: &str| all.iter().all(|name| said.contains(name.as_str()));
     for (code, command) in [
         (2, &["read", "one"][..]),

@@ -3,7 +3,7 @@
 use mailbag::base::clock::Stamp;
 use mailbag::message::address::Address;
 use mailbag::room::registry::Registry;
-use mailbag::room::resolve::{Standing, explain, resolve};
+use mailbag::room::resolve::{Availability, explain, resolve};
 use std::sync::LazyLock;
 
 /// Everything that an address can meet: see `fixtures/addresses`.
@@ -25,7 +25,7 @@ const MOST: usize = 8;
 /// Everybody stands in a way of their own, so that `any_<role>` has a choice to make.
 struct Stand;
 
-impl Standing for Stand {
+impl Availability for Stand {
     fn unread(&self, agent: &str) -> usize {
         agent.len() % 3
     }

@@ -2,7 +2,7 @@
 //! refused with a reason, or left with one. Nothing is lost, and a second pass has nothing to do.
 
 use super::place::Place;
-use mailbag::disk::{self, Lease, layout};
+use mailbag::disk::{self, ReadLease, layout};
 use mailbag::message::schema::{self, Parsed};
 use mailbag::query::{status, verify};
 use mailbag::router::daemon::{self, Passed, Tally};
@@ -86,7 +86,7 @@ fn drop_file(place: &Place, file: &[u8]) -> Option<Dropped> {
 /// moment all that this one has open, and the router leaves such files for later.
 pub(crate) fn let_go(path: &Path) {
     let begun = Instant::now();
-    while fs::File::open(path).is_ok_and(|file| disk::lease(&file) == Lease::Writer) {
+    while fs::File::open(path).is_ok_and(|file| disk::lease(&file) == ReadLease::Writer) {
         assert!(begun.elapsed() < Duration::from_secs(20), "somebody holds {} open", path.display());
         std::thread::yield_now();
     }

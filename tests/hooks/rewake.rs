@@ -128,7 +128,7 @@ fn a_session_that_was_never_prompted_is_woken() {
     let began = Instant::now();
     mail(&world, "good morning", &[]);
     let woke = ended(wait);
-    assert!(began.elapsed() < limits::VIGIL_AT_WORK, "it was taken for at work: {:?}", began.elapsed());
+    assert!(began.elapsed() < limits::WAITER_BUSY, "it was taken for at work: {:?}", began.elapsed());
     let told = String::from_utf8_lossy(&woke.stderr).into_owned();
     assert!(woke.status.code() == Some(2) && told.contains("“good morning”"), "{told}");
 }
@@ -178,7 +178,7 @@ fn a_turn_that_an_error_ended_leaves_a_session_that_is_woken_at_once() {
     let began = Instant::now();
     mail(&world, "try again", &[]);
     assert_eq!(ended(wait).status.code(), Some(2));
-    assert!(began.elapsed() < limits::VIGIL_AT_WORK, "it was taken for at work: {:?}", began.elapsed());
+    assert!(began.elapsed() < limits::WAITER_BUSY, "it was taken for at work: {:?}", began.elapsed());
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn patterns_made_to_be_slow_are_not_against_ten_thousand_names() {
 /// How nobody stands.
 struct Nobody;
 
-impl mailbag::room::resolve::Standing for Nobody {
+impl mailbag::room::resolve::Availability for Nobody {
     fn unread(&self, _: &str) -> usize {
         0
     }

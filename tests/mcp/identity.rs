@@ -150,7 +150,9 @@ fn the_session_may_be_given_where_the_environment_is_silent() {
     let client = Client::with(&world, &[], &[]);
     client.text("register_agent", json!({"name": "alice", "session": "0199-a"}));
     assert_eq!(world.read("sessions/alice.json")["session"], "0199-a");
-    assert!(client.fails("register_agent", json!({"name": "alice", "session": "../x"})).contains("no session's id"));
+    assert!(
+        client.fails("register_agent", json!({"name": "alice", "session": "../x"})).contains("not a valid session id")
+    );
 }
 
 /// Starts the server below a program of that name, as the client of that name does.

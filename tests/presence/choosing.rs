@@ -15,7 +15,7 @@ fn choosing() -> World {
 fn who_was_seen_within_the_hour_is_chosen_although_it_has_more_to_read() {
     let world = choosing();
     let why = run_at(&world, "10:30", &["explain", "any_engineer"]);
-    assert!(why.contains("was not seen within the hour, and e2 was"), "{why}");
+    assert!(why.contains("was not active within the last hour, and e2 was"), "{why}");
     run_at(&world, "10:30", &["send", "any_engineer", "a task", "--as", "lead"]);
     assert_eq!((world.inbox("e1").len(), world.bodies("e2")), (0, vec!["good".to_owned(), "a task".to_owned()]));
 }

@@ -101,7 +101,7 @@ fn the_doctor_and_the_tools_of_a_model_say_what_it_is() {
     ];
     let input: String = calls.iter().map(|call| format!("{call}\n")).collect();
     let said = town.pipe(&["mcp"], input).out;
-    assert!(said.contains("belongs to user 65534") && said.contains("let a person run"), "{said}");
+    assert!(said.contains("belongs to user 65534") && said.contains("a person can run"), "{said}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
         assert_eq!(shown, expected, "{lines:#?}");
     }
     assert!(lines.iter().any(|line| line.starts_with("! ") && line.contains("urgent")), "{lines:#?}");
-    assert!(lines.iter().any(|line| line.starts_with("    /to: nobody here is called \"bbo\"; did you mean bob?")));
+    assert!(lines.iter().any(|line| line.starts_with("    /to: unknown recipient \"bbo\"; did you mean bob?")));
     terminal.resize(200, 24);
     let whole = format!("    {LONG}");
     terminal.wait("the text stands in one line", |screen| screen.lines().any(|line| line == whole));

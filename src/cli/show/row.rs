@@ -4,7 +4,7 @@ use super::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::query::history::Past;
+use crate::query::history::LoggedMessage;
 use crate::query::inbox::Mail;
 use anstyle::Style;
 use chrono::{Datelike, Local};
@@ -39,7 +39,7 @@ impl Row {
     }
 
     /// The row of a message of the log, with its recipients.
-    pub(crate) fn of_past(past: &Past, to: &str) -> Row {
+    pub(crate) fn of_past(past: &LoggedMessage, to: &str) -> Row {
         Row {
             seq: Some(past.seq),
             at: past.accepted_at.clone(),

@@ -26,7 +26,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let place = std::env::temp_dir();
     let temporary = tempfile::Builder::new().prefix("mailbag-demo-").tempdir_in(&place);
-    let mut temporary = temporary.doing("make a directory in", &place)?;
+    let mut temporary = temporary.doing("create a directory in", &place)?;
     temporary.disable_cleanup(args.keep);
     let demo = demo::demo(temporary.path())?;
     let path = temporary.path().display().to_string();

@@ -97,7 +97,7 @@ fn as_line(mail: &Mail) -> String {
 /// A text in one line of limited length.
 fn folded(text: &str) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match folded.char_indices().nth(limits::FOLDED) {
+    match folded.char_indices().nth(limits::FOLLOW_CHARS) {
         Some((end, _)) => format!("{}…", &folded[..end]),
         None => folded,
     }

@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::commands::join;
 use crate::query::identity;
-use crate::room::sessions::{Caller, Claim, VARIABLES};
+use crate::room::sessions::{Caller, Takeover, VARIABLES};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         (None, Some(caller)) => caller,
         (None, None) => return Err(no_session()),
     };
-    let claim = if args.take_over { Claim::Force } else { Claim::Free };
+    let claim = if args.take_over { Takeover::Force } else { Takeover::Free };
     let joined = join::join(&cx.room()?, &args.name, args.role.as_deref(), &caller, claim)?;
     if cx.out.json {
         cx.out.json(&joined)?;

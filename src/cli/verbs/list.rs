@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::row::Row;
 use crate::message::{ROUTER_TYPES, id};
-use crate::query::history::{Asked, Filter, Past};
+use crate::query::history::{Asked, Filter, LoggedMessage};
 use crate::query::{list, time};
 use crate::room::Room;
 
@@ -102,21 +102,21 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// A message in one line.
-fn line(past: &Past) -> String {
+fn line(past: &LoggedMessage) -> String {
     let about = past.subject.as_deref().or(past.preview.as_deref()).unwrap_or_default();
     let waits = if past.requires_response { "?" } else { "" };
     format!("{}  {}{waits}  {}  {}", head(past), sanitize::line(&past.kind), past.id, sanitize::line(about))
 }
 
 /// The number, accept time, sender and recipients of a message.
-pub(crate) fn head(past: &Past) -> String {
+pub(crate) fn head(past: &LoggedMessage) -> String {
     let text =
         format!("{:>6}  {}  {} → {}", format!("#{}", past.seq), to_the_second(&past.accepted_at), past.from, to(past));
     sanitize::line(&text).into_owned()
 }
 
 /// The first few recipients.
-fn to(past: &Past) -> String {
+fn to(past: &LoggedMessage) -> String {
     let to = past.recipients.iter().take(3).map(|agent| &**agent).collect::<Vec<_>>().join(", ");
     match past.recipients.len() {
         0 if ROUTER_TYPES.contains(&past.kind.as_str()) => id::MAILBAG.to_owned(),

@@ -16,7 +16,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    std::fs::create_dir_all(&args.dir).doing("make the directory", &args.dir)?;
+    std::fs::create_dir_all(&args.dir).doing("create the directory", &args.dir)?;
     let dir = Dir::open(&args.dir)?;
     for (name, text) in pages().doing("make the pages for", &args.dir)? {
         dir.replace(&name, &text)?;

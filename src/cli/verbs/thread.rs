@@ -8,7 +8,7 @@ use crate::cli::context::{Context, Identity};
 use crate::cli::show::frame;
 use crate::cli::show::output::BOLD;
 use crate::message::id;
-use crate::query::history::{Eyes, Past};
+use crate::query::history::{LoggedMessage, Viewer};
 use crate::query::thread::thread;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -44,7 +44,7 @@ const INDENT: &str = "        ";
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
-    past: &'a Past,
+    past: &'a LoggedMessage,
     message: &'a Map<String, Value>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let looker = args.identity.looker(cx, &room)?;
     cx.route_waiting(&room);
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
-    let messages = thread(&room, &Eyes::of(asker), &args.name, args.last)?;
+    let messages = thread(&room, &Viewer::of(asker), &args.name, args.last)?;
     if cx.out.json {
         cx.out.json_list(messages.iter().map(|past| Ok(Whole { past, message: &past.message })))?;
         return Ok(Exit::Ok);
@@ -67,15 +67,16 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn show(past: &Past, all: &[Past], cx: &mut Context) -> Result<()> {
+fn show(past: &LoggedMessage, all: &[LoggedMessage], cx: &mut Context) -> Result<()> {
     let head = cx.out.paint(BOLD, &head(past));
     cx.out.line(head)?;
     let waits = if past.requires_response { "  requires a response" } else { "" };
     let mut facts = format!("{INDENT}{}  {}{waits}", past.kind, past.id);
     if let Some(reference) = &past.in_reply_to {
         facts += &format!("  answers {reference}");
-        let is_here =
-            |other: &Past| other.name() == *reference || other.id == *reference || other.seq.to_string() == *reference;
+        let is_here = |other: &LoggedMessage| {
+            other.name() == *reference || other.id == *reference || other.seq.to_string() == *reference
+        };
         if !all.iter().any(is_here) {
             facts += " (not in this list)";
         }

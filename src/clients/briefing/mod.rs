@@ -9,7 +9,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::query::inbox::{self as mailbox, Mail};
-use crate::room::sessions::Told;
+use crate::room::sessions::ShownLines;
 use crate::room::settings::Settings;
 use crate::room::{Room, inbox};
 use snapshot::Snapshot;
@@ -38,7 +38,7 @@ pub struct Briefing {
     /// The text: at most [`limits::BRIEFING`] characters.
     pub text: String,
     /// The budget after this announcement.
-    pub told: Told,
+    pub told: ShownLines,
     marked: Vec<OsString>,
 }
 
@@ -55,7 +55,7 @@ impl Briefing {
 
 /// Builds the announcement for a moment; `None` if there is nothing to announce. Of several processes that announce at the
 /// same time, exactly one marks and announces each message.
-pub fn brief(room: &Room, agent: &str, moment: Moment, told: Told) -> Result<Option<Briefing>> {
+pub fn brief(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
     let is_start = moment == Moment::Start;
     let budget = Budget::of(&room.settings()?, told);
     // No digest after tools: it comes with the next prompt or stop.
@@ -144,15 +144,15 @@ fn mark(room: &Room, agent: &str, found: &mut Found, again: bool) -> Vec<OsStrin
 
 /// The number of lines that an agent may still get.
 struct Budget {
-    told: Told,
+    told: ShownLines,
     most: u32,
 }
 
 impl Budget {
-    fn of(settings: &Settings, told: Told) -> Budget {
+    fn of(settings: &Settings, told: ShownLines) -> Budget {
         let now = Stamp::now();
         let is_over = now >= Stamp::from_micros(told.since).after(settings.announce_window.max(Duration::from_secs(1)));
-        let told = if is_over || told.lines == 0 { Told { since: now.micros(), lines: 0 } } else { told };
+        let told = if is_over || told.lines == 0 { ShownLines { since: now.micros(), lines: 0 } } else { told };
         Budget { told, most: settings.announce_budget }
     }
 
@@ -160,7 +160,7 @@ impl Budget {
         self.most.saturating_sub(self.told.lines) as usize
     }
 
-    fn used(&self, lines: usize) -> Told {
-        Told { lines: self.told.lines.saturating_add(lines as u32), ..self.told }
+    fn used(&self, lines: usize) -> ShownLines {
+        ShownLines { lines: self.told.lines.saturating_add(lines as u32), ..self.told }
     }
 }

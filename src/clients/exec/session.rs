@@ -14,7 +14,7 @@ use crate::message::id;
 use crate::query::identity::{self, Who};
 use crate::room::Room;
 use crate::room::registry::{Agent, Registry, Status};
-use crate::room::sessions::{self, Caller, Claim, Hold, Named, Process};
+use crate::room::sessions::{self, Caller, Hold, Named, Process, Takeover};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ impl Session {
         let who = Who { name: id.clone(), source: "--id" };
         send::sender_id(&room.registry()?, &settings, &who)?;
         let caller = caller();
-        let lease = sessions::bind(room, &id, &caller, Claim::Free, "exec")?;
+        let lease = sessions::bind(room, &id, &caller, Takeover::Free, "exec")?;
         let hold = Hold::take(room, &id, &Named::from(&caller))?;
         if !lease.is_of(&caller) {
             let what = format!("cannot run as {id}: the surrounding session {} has that agent", lease.holder());
@@ -96,11 +96,11 @@ impl Session {
         if Instant::now() < due {
             return due;
         }
-        if let Err(e) = sessions::bind(&self.room, self.id(), &self.caller, Claim::Free, "exec") {
+        if let Err(e) = sessions::bind(&self.room, self.id(), &self.caller, Takeover::Free, "exec") {
             tracing::debug!("{e}");
             if let Ok(Some(loss)) = sessions::loss(&self.room, &self.caller) {
                 report(Report::Warning(loss.to_string()));
-                warn_on_error(sessions::told_of_loss(&self.room, &self.caller, &loss.agent), report);
+                warn_on_error(sessions::notified_of_loss(&self.room, &self.caller, &loss.agent), report);
             }
         }
         Instant::now() + self.every

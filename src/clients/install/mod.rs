@@ -23,7 +23,7 @@ pub use trust::Trust;
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{Outside, layout, machine};
+use crate::disk::{UserFile, layout, machine};
 use crate::query::identity;
 use crate::room::{self, Room};
 use clients::{Format, Part, Target, Wanted};
@@ -75,7 +75,7 @@ pub struct Changing {
     /// The change, as a unified diff.
     pub diff: String,
     #[serde(skip)]
-    original: Outside,
+    original: UserFile,
     #[serde(skip)]
     after: Option<String>,
     #[serde(skip)]
@@ -175,7 +175,7 @@ impl Changing {
             }
         }
         match self.keep {
-            Keep::Drop => Outside::read(&backup, limits::CLIENT_FILE_BYTES)?.remove(),
+            Keep::Drop => UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?.remove(),
             Keep::Make | Keep::Leave => Ok(()),
         }
     }
@@ -205,12 +205,12 @@ fn plan(asked: &Asked<'_>, homes: Homes, files: Vec<Changing>, notes: Vec<String
 fn targets(client: Client, scope: Scope, homes: &Homes) -> Result<Vec<Target>> {
     let all = client.targets(scope, homes);
     let agents = layout::of_client(&homes.project, layout::AGENTS);
-    let agents = Outside::read(&agents, limits::CLIENT_FILE_BYTES)?.real().to_path_buf();
+    let agents = UserFile::read(&agents, limits::CLIENT_FILE_BYTES)?.real().to_path_buf();
     let reads_agents = client == Client::Gemini && status::reads_agents(&all);
     let mut kept = Vec::new();
     for target in all {
         let include = target.parts == [Part::Include];
-        let same = include && Outside::read(&target.path, limits::CLIENT_FILE_BYTES)?.real() == agents;
+        let same = include && UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?.real() == agents;
         if !(include && (same || reads_agents)) {
             kept.push(target);
         }
@@ -225,18 +225,18 @@ fn put(
     from: &Preexisting<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Changing>> {
-    let original = Outside::read(&target.path, limits::CLIENT_FILE_BYTES)?;
-    let backup = Outside::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
+    let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
+    let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
     check_inside(&original, from.project)?;
     check_inside(&backup, from.project)?;
     let before = text(&original)?;
     let ours = from.ours(target, before.unwrap_or_default(), text(&backup)?);
     let after = edit(&ours, before.unwrap_or_default(), client, wanted).map_err(|wrong| refused(&original, wrong))?;
-    let is_theirs = ours.parts != target.parts;
-    if is_theirs {
+    let is_own = ours.parts != target.parts;
+    if is_own {
         notes.push(notes::theirs(&target.path));
     }
-    if before == Some(after.as_str()) && !(is_theirs && backup.bytes().is_none()) {
+    if before == Some(after.as_str()) && !(is_own && backup.bytes().is_none()) {
         return Ok(None);
     }
     original.check_writable()?;
@@ -251,8 +251,8 @@ fn take_out(
     project: Option<&Path>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Changing>> {
-    let original = Outside::read(&target.path, limits::CLIENT_FILE_BYTES)?;
-    let backup = Outside::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
+    let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
+    let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
     let Some(now) = text(&original)? else { return Ok(None) };
     let before = text(&backup)?;
     let nothing = Preexisting { project, is_first: false, is_first_of_all: false };
@@ -283,7 +283,7 @@ fn take_out(
     changing(target, &original, after, keep).map(Some)
 }
 
-fn changing(target: &Target, original: &Outside, after: Option<String>, keep: Keep) -> Result<Changing> {
+fn changing(target: &Target, original: &UserFile, after: Option<String>, keep: Keep) -> Result<Changing> {
     let before = text(original)?;
     let change = match (before, &after) {
         (None, _) => Change::Made,
@@ -293,7 +293,7 @@ fn changing(target: &Target, original: &Outside, after: Option<String>, keep: Ke
     };
     let backup = layout::backup(&target.path);
     let is_kept = keep == Keep::Make
-        || keep == Keep::Leave && Outside::read(&backup, limits::CLIENT_FILE_BYTES)?.bytes().is_some();
+        || keep == Keep::Leave && UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?.bytes().is_some();
     Ok(Changing {
         path: target.path.clone(),
         change,
@@ -350,12 +350,12 @@ fn kind(target: &Target) -> Kind {
 }
 
 /// A file's text, if there is a file.
-fn text(file: &Outside) -> Result<Option<&str>> {
+fn text(file: &UserFile) -> Result<Option<&str>> {
     let read = |bytes| std::str::from_utf8(bytes).map_err(|_| refused(file, Wrong::new("is not UTF-8 text")));
     file.bytes().map(read).transpose()
 }
 
-fn refused(file: &Outside, wrong: Wrong) -> Error {
+fn refused(file: &UserFile, wrong: Wrong) -> Error {
     let cure = "correct the file and run the command again; nothing was changed".into();
     Error::State { path: file.path().to_path_buf(), line: wrong.line, what: wrong.what, cure }
 }

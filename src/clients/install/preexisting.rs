@@ -6,7 +6,7 @@ use super::sections::{self, Kind};
 use super::{Asked, hooks, status, toml};
 use crate::base::error::{Error, Result};
 use crate::clients::kind::Client;
-use crate::disk::Outside;
+use crate::disk::UserFile;
 use std::path::Path;
 
 /// The situation before the installation.
@@ -38,8 +38,8 @@ impl Preexisting<'_> {
             let witness = backup.or(is_first.then_some(text));
             // An invalid file is rejected later, when it is edited.
             let is_there = |text: &str| contains_ours(target, text).unwrap_or_default();
-            let is_theirs = *part != Part::Hooks && is_there(text) && witness.is_some_and(is_there);
-            if !is_theirs {
+            let is_own = *part != Part::Hooks && is_there(text) && witness.is_some_and(is_there);
+            if !is_own {
                 parts.push(*part);
             }
         }
@@ -58,7 +58,7 @@ fn contains_ours(target: &Target, text: &str) -> Result<bool, Wrong> {
 }
 
 /// Fails if links lead out of the project.
-pub(super) fn check_inside(file: &Outside, project: Option<&Path>) -> Result<()> {
+pub(super) fn check_inside(file: &UserFile, project: Option<&Path>) -> Result<()> {
     match project.map(|project| file.led_out_of(project)).transpose()?.flatten() {
         None => Ok(()),
         Some(real) => Err(Error::State {

@@ -7,7 +7,7 @@ use super::{hooks, kind, refused, sections, targets, text, toml};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::clients::kind::Client;
-use crate::disk::{Outside, layout, machine};
+use crate::disk::{UserFile, layout, machine};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -107,7 +107,7 @@ pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Want
 pub(super) fn reads_agents(targets: &[Target]) -> bool {
     let settings = targets.iter().find(|target| target.parts.contains(&Part::Hooks));
     let names = settings.and_then(|target| {
-        let file = Outside::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
+        let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
         let value = Json::read(text(&file).ok()??, Dialect::Comments).ok()?.value();
         value.pointer("/context/fileName").or(value.get("contextFileName")).cloned()
     });
@@ -125,7 +125,7 @@ impl Status {
     }
 
     fn read(&mut self, target: &Target) -> Result<()> {
-        let file = Outside::read(&target.path, limits::CLIENT_FILE_BYTES)?;
+        let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
         let Some(text) = text(&file)? else {
             self.section &= target.format != Format::Markdown;
             return Ok(());

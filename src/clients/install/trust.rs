@@ -6,7 +6,7 @@ use super::json::{Dialect, Json};
 use super::{hooks, toml};
 use crate::base::limits;
 use crate::clients::kind::Client;
-use crate::disk::{Outside, layout};
+use crate::disk::{UserFile, layout};
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -127,6 +127,6 @@ fn snake(event: &str) -> String {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let file = Outside::read(path, limits::CLIENT_FILE_BYTES).ok()?;
+    let file = UserFile::read(path, limits::CLIENT_FILE_BYTES).ok()?;
     String::from_utf8(file.bytes()?.to_vec()).ok()
 }

@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::commands::files;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, unknown};
-use crate::query::history::Past;
+use crate::query::history::LoggedMessage;
 use crate::query::inbox::Mail;
 use crate::room::Room;
 use serde_json::{Map, Value, json};
@@ -71,7 +71,7 @@ impl Letter {
     }
 
     /// A message as the log has it.
-    pub(super) fn of_past(room: &Room, past: &Past, part: Part) -> Result<Letter> {
+    pub(super) fn of_past(room: &Room, past: &LoggedMessage, part: Part) -> Result<Letter> {
         let facts = vec![("to".to_owned(), json!(recipients(past)))];
         let known = (Some(past.seq), &past.id, &past.accepted_at, &*past.from, &past.kind);
         Letter::new(room, &past.message, facts, part, (known.0, known.1, known.2, known.3, known.4))
@@ -191,7 +191,7 @@ pub(super) fn name(seq: Option<u64>, id: &str) -> String {
 }
 
 /// Who got it, the first few.
-pub(super) fn recipients(past: &Past) -> Vec<String> {
+pub(super) fn recipients(past: &LoggedMessage) -> Vec<String> {
     const FEW: usize = 5;
     let mut to: Vec<String> = past.recipients.iter().take(FEW).map(|agent| agent.to_string()).collect();
     match past.recipients.len() {

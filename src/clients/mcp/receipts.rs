@@ -4,7 +4,7 @@
 //! unread until something comes from the client that it can only have sent afterwards.
 
 use crate::base::error::Result;
-use crate::log::lookup::Past;
+use crate::log::lookup::LoggedMessage;
 use crate::room::{Room, inbox};
 use rmcp::model::RequestId;
 use std::ffi::OsString;
@@ -144,7 +144,7 @@ impl Receipts {
     }
 
     /// The client speaks of a message, so it has it: it is marked as read, if it was handed over.
-    pub(super) fn spoken_of(&self, room: &Room, agent: &str, message: &Past) -> Result<()> {
+    pub(super) fn spoken_of(&self, room: &Room, agent: &str, message: &LoggedMessage) -> Result<()> {
         let is_meant = |mail: &Handed| mail.id == message.id && *mail.from == *message.from;
         let mut meant = Vec::new();
         for handover in self.state().open.iter_mut().filter(|handover| handover.agent == agent) {

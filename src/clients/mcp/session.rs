@@ -4,7 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::commands::join::{self, Joined};
 use crate::message::id;
 use crate::query::identity::{self, Who};
-use crate::room::sessions::{self, Caller, Claim, Hold, Lease, Named};
+use crate::room::sessions::{self, Caller, Hold, Lease, Named, Takeover};
 use crate::room::{self, Room};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,7 +87,7 @@ impl Session {
             // It can't hold a lease; the environment alone says who it is.
             return Ok(Who { name: agent.id.to_string(), source: who.source });
         }
-        match sessions::bind(room, &agent.id, &state.caller, Claim::Free, tool) {
+        match sessions::bind(room, &agent.id, &state.caller, Takeover::Free, tool) {
             Err(e @ Error::Busy { .. }) => return Err(e),
             // That the lease can't be written hinders nobody.
             Err(e) => tracing::warn!("{e}"),
@@ -129,7 +129,7 @@ impl Session {
             Some(id) if state.caller.session.as_ref() != Some(&id) => Caller::here(&state.caller.client, Some(id))?,
             _ => state.caller.clone(),
         };
-        let joined = join::join(room, name, role, &caller, Claim::Free)?;
+        let joined = join::join(room, name, role, &caller, Takeover::Free)?;
         self.hold(room, &joined.agent, &caller);
         (state.caller, state.agent) = (caller, Some(joined.agent.clone()));
         Ok(joined)

@@ -152,7 +152,7 @@ impl Scheduler {
             return Ok(None);
         }
         let lease = sessions::of(&self.room, agent)?;
-        if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease, limits::AT_WORK)) {
+        if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease, limits::BUSY)) {
             return Ok(Some(left));
         }
         // Other programs may notify a person, who need not follow every answer in a thread.
@@ -200,7 +200,7 @@ impl Scheduler {
             let ran = program::run(&argv, &room, &agent, within);
             match (&briefing, ran.is_well()) {
                 (Some(briefing), false) => briefing.undo(&room, &agent),
-                (Some(briefing), true) => log(sessions::told(&room, &agent, briefing.told)),
+                (Some(briefing), true) => log(sessions::record_shown(&room, &agent, briefing.told)),
                 (None, _) => {}
             }
             report(&room, &agent, &argv, &ran);

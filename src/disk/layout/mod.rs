@@ -47,7 +47,7 @@ pub const ROSTER_FROM_CHANNEL: &str = "../../roster.json";
 pub const LOG: &str = "log";
 /// The router's own directory.
 pub const SPOOL: &str = "spool";
-/// Messages that were claimed and not yet retired.
+/// Messages that were picked up and not yet retired.
 pub const CLAIM: &str = "spool/claim";
 /// Copies that were staged and not yet delivered.
 pub const STAGE: &str = "spool/stage";
@@ -224,23 +224,23 @@ pub fn below(directory: &Path, name: &std::ffi::OsStr) -> PathBuf {
     directory.join(name)
 }
 
-/// The name of a claimed file: its number, its outbox, and the kept part of its original name.
+/// The name of a picked-up file: its number, its outbox, and the kept part of its original name.
 pub fn claim(number: u64, agent: &str, original: &std::ffi::OsStr) -> String {
     format!("{number}~{agent}~{}", kept(&original.to_string_lossy()))
 }
 
-/// The fields in the name of a claimed file.
+/// The fields in the name of a picked-up file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClaimName<'a> {
     /// Its number, which is only part of the name.
     pub number: u64,
-    /// The outbox from which it was claimed.
+    /// The outbox from which it was picked up.
     pub agent: &'a str,
     /// The kept part of the sender's file name.
     pub original: &'a str,
 }
 
-/// Reads the name of a claimed file. `None` for another file, and for a number that is too large.
+/// Reads the name of a picked-up file. `None` for another file, and for a number that is too large.
 pub fn read_claim(name: &str) -> Option<ClaimName<'_>> {
     let mut parts = name.splitn(3, '~');
     let number = parts.next()?.parse().ok().filter(|number| *number <= limits::CLAIM_MOST)?;
@@ -285,7 +285,7 @@ pub fn explaining(name: &str) -> String {
     format!("{}{EXPLAINED}", split_suffix(name).0)
 }
 
-/// The name of a staged copy: its record, its claim number (0 for none), and its recipient.
+/// The name of a staged copy: its record, its pickup number (0 for none), and its recipient.
 pub fn staged(seq: u64, claim: u64, agent: &str) -> String {
     format!("{seq}~{claim}~{agent}")
 }
@@ -295,7 +295,7 @@ pub fn staged_explanation(seq: u64, claim: u64) -> String {
     format!("{seq}~{claim}~!error")
 }
 
-/// The record and the claim number in the name of a staged file.
+/// The record and the pickup number in the name of a staged file.
 pub fn read_staged(name: &str) -> Option<(u64, u64)> {
     let mut parts = name.splitn(3, '~');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))

@@ -2,7 +2,7 @@
 
 mod past;
 
-pub use past::{Eyes, Past};
+pub use past::{LoggedMessage, Viewer};
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
@@ -17,25 +17,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A message, and the position of its line.
-pub type Placed = (Past, Position);
+pub type LocatedMessage = (LoggedMessage, Position);
 
 /// Why a reference does not identify one message.
 #[derive(Debug, Clone)]
-pub enum Unclear {
+pub enum Unresolved {
     /// No message matches.
     Missing,
     /// Several messages match.
-    Several(Vec<Past>),
+    Several(Vec<LoggedMessage>),
 }
 
 /// Limits how often a caller that must stay responsive reads the whole log: after each search it pauses ten times as
 /// long as the search took.
 #[derive(Debug, Default)]
-pub struct Pace {
+pub struct SearchLimiter {
     again: Option<Instant>,
 }
 
-impl Pace {
+impl SearchLimiter {
     fn begin(&self) -> Result<Instant> {
         let now = Instant::now();
         match self.again {
@@ -53,21 +53,21 @@ impl Pace {
     }
 }
 
-/// Resolves each reference among the messages that `eyes` may see.
+/// Resolves each reference among the messages that `viewer` may see.
 ///
 /// The ids of a state find messages in `log/` quickly. The other references are searched in the whole log, in one pass
 /// that parses only candidate lines.
 pub fn find(
     room: &Dir,
     state: Option<&State>,
-    eyes: &Eyes,
+    viewer: &Viewer,
     references: &[String],
-    pace: &mut Pace,
-) -> Result<Vec<std::result::Result<Placed, Unclear>>> {
+    pace: &mut SearchLimiter,
+) -> Result<Vec<std::result::Result<LocatedMessage, Unresolved>>> {
     let parsed: Vec<Option<Reference>> = references.iter().map(|text| Reference::parse(text)).collect();
-    let mut found: Vec<Vec<(Fit, Placed)>> = Vec::with_capacity(parsed.len());
+    let mut found: Vec<Vec<(Fit, LocatedMessage)>> = Vec::with_capacity(parsed.len());
     for reference in &parsed {
-        let near = reference.as_ref().map(|reference| nearby(room, state, eyes, reference)).transpose()?;
+        let near = reference.as_ref().map(|reference| nearby(room, state, viewer, reference)).transpose()?;
         found.push(near.unwrap_or_default());
     }
     let is_sought = |n: usize| state.is_none() || found[n].is_empty();
@@ -77,54 +77,59 @@ pub fn find(
     let sought: Vec<(usize, Reference)> = parsed.iter().enumerate().filter_map(sought).collect();
     if !sought.is_empty() {
         let began = pace.begin()?;
-        for (n, fit, placed) in in_whole_log(room, eyes, sought)? {
+        for (n, fit, placed) in in_whole_log(room, viewer, sought)? {
             if !found[n].iter().any(|(_, (past, _))| past.seq == placed.0.seq) {
                 found[n].push((fit, placed));
             }
         }
         pace.end(began);
     }
-    Ok(found.into_iter().map(|found| one(eyes, found)).collect())
+    Ok(found.into_iter().map(|found| one(viewer, found)).collect())
 }
 
 /// Resolves one reference without a state. An error if it does not identify one message.
-pub fn one_of(room: &Dir, eyes: &Eyes, reference: &str) -> Result<Past> {
-    let found = find(room, None, eyes, &[reference.to_owned()], &mut Pace::default())?.pop();
-    let found = found.unwrap_or(Err(Unclear::Missing));
-    found.map(|(past, _)| past).map_err(|unclear| unclear.error(eyes, reference))
+pub fn one_of(room: &Dir, viewer: &Viewer, reference: &str) -> Result<LoggedMessage> {
+    let found = find(room, None, viewer, &[reference.to_owned()], &mut SearchLimiter::default())?.pop();
+    let found = found.unwrap_or(Err(Unresolved::Missing));
+    found.map(|(past, _)| past).map_err(|unclear| unclear.error(viewer, reference))
 }
 
 /// The thread of the message that `name` identifies by number. Otherwise `name` itself.
-pub fn thread_name(room: &Dir, eyes: &Eyes, name: &str) -> Result<String> {
+pub fn thread_name(room: &Dir, viewer: &Viewer, name: &str) -> Result<String> {
     let Some(seq) = Reference::parse(name).and_then(|reference| reference.seq()) else { return Ok(name.to_owned()) };
-    match find::by_seq(room, seq)?.and_then(|line| Past::read(&line.bytes)).filter(|past| eyes.see(past)) {
+    match find::by_seq(room, seq)?.and_then(|line| LoggedMessage::read(&line.bytes)).filter(|past| viewer.see(past)) {
         Some(past) => Ok(past.thread_id.unwrap_or(past.id)),
-        None if name.starts_with('#') => Err(Unclear::Missing.error(eyes, name)),
+        None if name.starts_with('#') => Err(Unresolved::Missing.error(viewer, name)),
         None => Ok(name.to_owned()),
     }
 }
 
-fn one(eyes: &Eyes, mut found: Vec<(Fit, Placed)>) -> std::result::Result<Placed, Unclear> {
+fn one(viewer: &Viewer, mut found: Vec<(Fit, LocatedMessage)>) -> std::result::Result<LocatedMessage, Unresolved> {
     // For a reader who may see all messages, its own messages take precedence.
     for fit in [Fit::Whole, Fit::Beginning] {
-        let own = |(of, (past, _)): &(Fit, Placed)| *of == fit && eyes.is_theirs(past);
+        let own = |(of, (past, _)): &(Fit, LocatedMessage)| *of == fit && viewer.is_own(past);
         if found.iter().any(own) {
             found.retain(|one| one.0 != fit || own(one));
         }
     }
     match choose(found) {
         Chosen::One(one) => Ok(one),
-        Chosen::None => Err(Unclear::Missing),
-        Chosen::Several(many) => Err(Unclear::Several(many.into_iter().map(|(past, _)| past).collect())),
+        Chosen::None => Err(Unresolved::Missing),
+        Chosen::Several(many) => Err(Unresolved::Several(many.into_iter().map(|(past, _)| past).collect())),
     }
 }
 
 /// Searches without reading the whole log: by number, and by full id in a state.
-fn nearby(room: &Dir, state: Option<&State>, eyes: &Eyes, reference: &Reference) -> Result<Vec<(Fit, Placed)>> {
-    let mut found: Vec<(Fit, Placed)> = Vec::new();
+fn nearby(
+    room: &Dir,
+    state: Option<&State>,
+    viewer: &Viewer,
+    reference: &Reference,
+) -> Result<Vec<(Fit, LocatedMessage)>> {
+    let mut found: Vec<(Fit, LocatedMessage)> = Vec::new();
     let mut add = |line: Option<Line>| {
         let Some(line) = line else { return };
-        let Some(past) = Past::read(&line.bytes).filter(|past| eyes.see(past)) else { return };
+        let Some(past) = LoggedMessage::read(&line.bytes).filter(|past| viewer.see(past)) else { return };
         let is_it = reference.fit(&past.from, &past.id, Some(past.seq)) == Some(Fit::Whole);
         if is_it && !found.iter().any(|(_, (other, _))| other.seq == past.seq) {
             found.push((Fit::Whole, (past, line.at)));
@@ -145,12 +150,16 @@ fn nearby(room: &Dir, state: Option<&State>, eyes: &Eyes, reference: &Reference)
 }
 
 /// One pass over the log. For a prefix of an id, a few matches suffice to report that it is ambiguous.
-fn in_whole_log(room: &Dir, eyes: &Eyes, sought: Vec<(usize, Reference)>) -> Result<Vec<(usize, Fit, Placed)>> {
+fn in_whole_log(
+    room: &Dir,
+    viewer: &Viewer,
+    sought: Vec<(usize, Reference)>,
+) -> Result<Vec<(usize, Fit, LocatedMessage)>> {
     let texts: Vec<String> =
         sought.iter().filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?))).collect();
-    let (eyes, begun) = (eyes.clone(), AtomicUsize::new(0));
+    let (viewer, begun) = (viewer.clone(), AtomicUsize::new(0));
     let take = move |line: &[u8], at: Position| {
-        let past = Past::read(line).filter(|past| eyes.see(past))?;
+        let past = LoggedMessage::read(line).filter(|past| viewer.see(past))?;
         let fits = |(n, reference): &(usize, Reference)| Some((*n, reference.fit(&past.from, &past.id, None)?));
         let mut fits: Vec<(usize, Fit)> = sought.iter().filter_map(fits).collect();
         let is_enough = || begun.fetch_add(1, Ordering::Relaxed) >= limits::BEGINNINGS;
@@ -166,42 +175,42 @@ fn in_whole_log(room: &Dir, eyes: &Eyes, sought: Vec<(usize, Reference)>) -> Res
     Ok(found)
 }
 
-impl Unclear {
+impl Unresolved {
     /// The error for a command.
-    pub fn error(&self, eyes: &Eyes, reference: &str) -> Error {
-        let (what, cure) = self.words(eyes, reference);
+    pub fn error(&self, viewer: &Viewer, reference: &str) -> Error {
+        let (what, cure) = self.words(viewer, reference);
         match self {
-            Unclear::Missing => Error::NotFound { what, cure },
-            Unclear::Several(_) => Error::Usage { what, cure },
+            Unresolved::Missing => Error::NotFound { what, cure },
+            Unresolved::Several(_) => Error::Usage { what, cure },
         }
     }
 
     /// The problem for a rejected message.
-    pub fn problem(&self, eyes: &Eyes, reference: &str) -> Problem {
-        let (what, fix) = self.words(eyes, reference);
+    pub fn problem(&self, viewer: &Viewer, reference: &str) -> Problem {
+        let (what, fix) = self.words(viewer, reference);
         match self {
-            Unclear::Missing => Problem::new("unknown_reference", what).fix(fix),
-            Unclear::Several(_) => Problem::new("ambiguous_reference", what).fix(fix),
+            Unresolved::Missing => Problem::new("unknown_reference", what).fix(fix),
+            Unresolved::Several(_) => Problem::new("ambiguous_reference", what).fix(fix),
         }
     }
 
-    fn words(&self, eyes: &Eyes, reference: &str) -> (String, String) {
+    fn words(&self, viewer: &Viewer, reference: &str) -> (String, String) {
         let reference = quoted(reference);
-        match (self, eyes.only_of()) {
-            (Unclear::Several(found), _) => {
+        match (self, viewer.only_of()) {
+            (Unresolved::Several(found), _) => {
                 let names = found.iter().map(|past| (past.seq, past.name()));
                 several(&reference, names.map(|(seq, name)| format!("#{seq} ({name})")))
             }
-            (Unclear::Missing, None) => (format!("the log has no message {reference}"), SPELLINGS.into()),
-            (Unclear::Missing, Some(agent)) => {
-                (format!("{agent} neither sent nor received a message {reference}"), SPELLINGS.into())
+            (Unresolved::Missing, None) => (format!("the log has no message {reference}"), REFERENCE_FORMS.into()),
+            (Unresolved::Missing, Some(agent)) => {
+                (format!("{agent} neither sent nor received a message {reference}"), REFERENCE_FORMS.into())
             }
         }
     }
 }
 
 /// The forms of a reference.
-const SPELLINGS: &str = "write its number as #12, its id, the beginning of its id, or SENDER/ID; `mailbag list` and `mailbag log` show them";
+const REFERENCE_FORMS: &str = "write its number as #12, its id, the beginning of its id, or SENDER/ID; `mailbag list` and `mailbag log` show them";
 
 /// The error text and the next step for an ambiguous reference.
 pub fn several(reference: &str, names: impl Iterator<Item = String>) -> (String, String) {

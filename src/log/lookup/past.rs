@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// An accepted message, or a message that the router wrote.
 #[derive(Debug, Clone, Serialize)]
-pub struct Past {
+pub struct LoggedMessage {
     /// The number of its record in the log.
     pub seq: u64,
     /// The accept time.
@@ -41,20 +41,20 @@ pub struct Past {
     pub message: Map<String, Value>,
 }
 
-impl Past {
+impl LoggedMessage {
     /// Reads the message of a log line. `None` if the line has no message.
-    pub fn read(line: &[u8]) -> Option<Past> {
-        Past::of(serde_json::from_slice(line).ok()?)
+    pub fn read(line: &[u8]) -> Option<LoggedMessage> {
+        LoggedMessage::of(serde_json::from_slice(line).ok()?)
     }
 
-    fn of(record: Record) -> Option<Past> {
+    fn of(record: Record) -> Option<LoggedMessage> {
         if !matches!(record.event, Event::Accepted | Event::Rejected | Event::Notice) {
             return None;
         }
         let message: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
         let text = |field: &str| message.get(field).and_then(Value::as_str).map(str::to_owned);
         let first_line = |body: String| body.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
-        Some(Past {
+        Some(LoggedMessage {
             seq: record.seq,
             recipients: record.recipients().map(|(agent, _)| agent.clone()).collect(),
             accepted_at: record.at,
@@ -86,32 +86,32 @@ impl Past {
 /// The view of a reader: an agent sees the messages that it sent or received; the human, and a reader without a name,
 /// see all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Eyes {
+pub struct Viewer {
     agent: Option<String>,
     all: bool,
 }
 
-impl Eyes {
+impl Viewer {
     /// A reader without a name.
-    pub const ALL: Eyes = Eyes { agent: None, all: true };
+    pub const ALL: Viewer = Viewer { agent: None, all: true };
 
     /// The view of an agent or of the human.
-    pub fn of(agent: &str) -> Eyes {
-        Eyes { agent: Some(agent.to_owned()), all: agent == id::HUMAN }
+    pub fn of(agent: &str) -> Viewer {
+        Viewer { agent: Some(agent.to_owned()), all: agent == id::HUMAN }
     }
 
     /// The view of one agent only, even if it is the human.
-    pub fn only(agent: &str) -> Eyes {
-        Eyes { agent: Some(agent.to_owned()), all: false }
+    pub fn only(agent: &str) -> Viewer {
+        Viewer { agent: Some(agent.to_owned()), all: false }
     }
 
     /// May this reader see the message?
-    pub fn see(&self, past: &Past) -> bool {
-        self.all || self.is_theirs(past)
+    pub fn see(&self, past: &LoggedMessage) -> bool {
+        self.all || self.is_own(past)
     }
 
     /// Did this reader send the message or receive a copy?
-    pub fn is_theirs(&self, past: &Past) -> bool {
+    pub fn is_own(&self, past: &LoggedMessage) -> bool {
         self.agent.as_ref().is_some_and(|agent| past.concerns(agent))
     }
 

@@ -17,11 +17,11 @@ const COMPLETED: [&str; 2] = ["completed", "agent_complete"];
 
 /// The activity of all agents, besides the messages that they sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Activity(BTreeMap<Arc<str>, Life>);
+pub struct Activity(BTreeMap<Arc<str>, AgentActivity>);
 
 /// The activity of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Life {
+struct AgentActivity {
     /// The last time at which copies left its inbox, in microseconds since 1970; 0 for never.
     read: i64,
     doing: Option<Doing>,
@@ -66,10 +66,10 @@ impl Activity {
         self.0.get(agent)?.doing.as_ref()
     }
 
-    fn life(&mut self, agent: &Arc<str>) -> &mut Life {
+    fn life(&mut self, agent: &Arc<str>) -> &mut AgentActivity {
         // Most records are from a known agent, so the common path allocates nothing.
         if !self.0.contains_key(agent) {
-            self.0.insert(agent.clone(), Life::default());
+            self.0.insert(agent.clone(), AgentActivity::default());
         }
         self.0.get_mut(agent).expect("it was put there")
     }

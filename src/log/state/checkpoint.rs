@@ -4,7 +4,7 @@
 //! and the state is built from the whole log.
 
 use super::mailboxes::{Mailboxes, Sizes};
-use super::{Activity, Begun, Counts, Ids, Open, State, Timed, Timers};
+use super::{Activity, Counts, Ids, Open, PartialClaim, State, Timed, Timers};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -29,7 +29,8 @@ struct Head {
     prev: Hash,
     claim: u64,
     open: Vec<Open>,
-    heard: BTreeSet<String>,
+    #[serde(rename = "heard")]
+    notices: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
     #[serde(rename = "lives")]
     activity: Activity,
@@ -37,7 +38,7 @@ struct Head {
     counts: Counts,
     timers: Vec<Timed>,
     #[serde(default)]
-    begun: BTreeMap<String, Begun>,
+    begun: BTreeMap<String, PartialClaim>,
     last: Position,
     end: Position,
     ids: usize,
@@ -64,7 +65,7 @@ impl State {
             prev: self.prev,
             claim: self.claim,
             open: self.open.values().cloned().collect(),
-            heard: self.heard.clone(),
+            notices: self.notices.clone(),
             active: self.active.iter().map(|(agent, at)| (agent.clone(), at.micros())).collect(),
             activity: self.activity.clone(),
             channels: self.channels.clone(),
@@ -119,7 +120,7 @@ fn read(file: &[u8]) -> Option<State> {
         prev: head.prev,
         claim: head.claim,
         open: head.open.into_iter().map(|open| (open.seq, open)).collect(),
-        heard: head.heard,
+        notices: head.notices,
         active: head.active.into_iter().map(|(agent, at)| (agent, Stamp::from_micros(at))).collect(),
         activity: head.activity,
         channels: head.channels,

@@ -44,12 +44,13 @@ pub struct State {
     pub at: Stamp,
     /// The hash of the last line.
     pub prev: Hash,
-    /// The highest claim number that any record names.
+    /// The highest pickup number that any record names.
     pub claim: u64,
-    /// Records that are not settled: their copies may still be in `spool/stage`, and their claims in `spool/claim`.
+    /// Records that are not settled: their copies may still be in `spool/stage`, and their picked-up files in
+    /// `spool/claim`.
     pub open: BTreeMap<u64, Open>,
     /// The subjects of all notices that were sent.
-    pub heard: BTreeSet<String>,
+    pub notices: BTreeSet<String>,
     /// The accept time of each agent's last message.
     pub active: BTreeMap<Arc<str>, Stamp>,
     /// The other activity of all agents.
@@ -64,8 +65,8 @@ pub struct State {
     pub mailboxes: Mailboxes,
     /// Messages with a deadline.
     pub timers: Timers,
-    /// Claims whose lines are routed in several batches, with the progress of each.
-    pub begun: BTreeMap<String, Begun>,
+    /// Picked-up files whose lines are routed in several batches, with the progress of each.
+    pub begun: BTreeMap<String, PartialClaim>,
     /// The position of the last line.
     pub last: Position,
     /// The position of the next line.
@@ -85,9 +86,9 @@ pub struct Counts {
     pub duplicates: u64,
 }
 
-/// The progress of a claim whose lines are routed in several batches.
+/// The progress of a picked-up file whose lines are routed in several batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct PartialClaim {
     /// The last line with a record.
     pub line: u32,
     /// Do further lines follow?
@@ -98,7 +99,7 @@ pub struct Begun {
     seq: u64,
 }
 
-/// A committed record whose copies or claim may still have to be moved.
+/// A committed record whose copies or picked-up file may still have to be moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Open {
     /// The record's number.
@@ -107,9 +108,9 @@ pub struct Open {
     pub event: Event,
     /// Its accept time in microseconds since 1970.
     pub at: i64,
-    /// The claim to retire: a file name in `spool/claim`.
+    /// The picked-up file to retire: a file name in `spool/claim`.
     pub claim: Option<String>,
-    /// The line of the claim, for a file with one message per line.
+    /// The line of the picked-up file, for a file with one message per line.
     #[serde(default)]
     pub line: Option<u32>,
     /// The sender of the delivered message.
@@ -165,7 +166,7 @@ impl Default for State {
             prev: NO_HASH,
             claim: 0,
             open: BTreeMap::new(),
-            heard: BTreeSet::new(),
+            notices: BTreeSet::new(),
             active: BTreeMap::new(),
             activity: Activity::default(),
             channels: BTreeMap::new(),
@@ -215,7 +216,7 @@ impl State {
             Event::Rejected | Event::Duplicate | Event::Notice => {
                 self.counts.refused += u64::from(record.event == Event::Rejected);
                 self.counts.duplicates += u64::from(record.event == Event::Duplicate);
-                record.about.iter().for_each(|about| self.hear(about, stamp));
+                record.about.iter().for_each(|about| self.note_notice(about, stamp));
                 self.open_up(record, stamp, at);
             }
         }
@@ -237,7 +238,7 @@ impl State {
             period: due - stamp.micros(),
             answer: answer.is_some(),
             of: record.recipients().map(|(agent, _)| agent.clone()).filter(|agent| &**agent != id::HUMAN).collect(),
-            told: false,
+            notified: false,
         });
         let wanted = wanted.filter(|wanted| !wanted.of.is_empty());
         let expires = micros(&record.expires_at).filter(|_| !record.to.is_empty());
@@ -259,13 +260,13 @@ impl State {
     }
 
     // Notes the subject of a notice, and updates the deadline of the message concerned.
-    fn hear(&mut self, about: &str, at: Stamp) {
+    fn note_notice(&mut self, about: &str, at: Stamp) {
         let timed = about.split_once(' ').and_then(|(what, seq)| Some((what, seq.parse().ok()?)));
         match timed {
             Some((EXPIRED, seq)) => self.timers.expired(seq),
-            Some((OVERDUE, seq)) => self.timers.told(seq, at, false),
-            Some((OVERDUE_AT_LAST, seq)) => self.timers.told(seq, at, true),
-            _ => drop(self.heard.insert(about.to_owned())),
+            Some((OVERDUE, seq)) => self.timers.notified(seq, at, false),
+            Some((OVERDUE_AT_LAST, seq)) => self.timers.notified(seq, at, true),
+            _ => drop(self.notices.insert(about.to_owned())),
         }
     }
 
@@ -300,7 +301,7 @@ impl State {
         }
     }
 
-    // Starts or updates the progress of a claim with several lines.
+    // Starts or updates the progress of a picked-up file with several lines.
     fn count_line(&mut self, record: &Record) {
         let (Some(claim), Some(line)) = (&record.claim, record.line) else { return };
         let before = self.begun.get(claim).map(|begun| begun.refused);
@@ -310,11 +311,11 @@ impl State {
         let open = || self.open.values().rev().take_while(|open| open.claim.as_ref() == Some(claim));
         let before = before.unwrap_or_else(|| open().all(|open| open.event == Event::Rejected));
         let refused = before && record.event == Event::Rejected;
-        self.begun.insert(claim.clone(), Begun { line, more: record.more, refused, seq: record.seq });
+        self.begun.insert(claim.clone(), PartialClaim { line, more: record.more, refused, seq: record.seq });
     }
 
-    /// The last routed line of a claim that has further lines.
-    pub fn goes_on_behind(&self, claim: &str) -> Option<u32> {
+    /// The last routed line of a picked-up file that has further lines.
+    pub fn resume_after(&self, claim: &str) -> Option<u32> {
         self.begun.get(claim).filter(|begun| begun.more).map(|begun| begun.line)
     }
 
@@ -341,8 +342,8 @@ impl State {
         self.open.insert(open.seq, open);
     }
 
-    /// Was everything in this record's claim rejected? The records of lines from one batch are consecutive, and all
-    /// stay open until the first of them is retired.
+    /// Was everything in this record's picked-up file rejected? The records of lines from one batch are consecutive,
+    /// and all stay open until the first of them is retired.
     pub fn is_all_refused(&self, open: &Open) -> bool {
         if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
             return begun.refused;
@@ -361,7 +362,7 @@ impl State {
 }
 
 impl Open {
-    /// The fields of the claim's name. `None` for a message that the router wrote.
+    /// The fields of the picked-up file's name. `None` for a message that the router wrote.
     pub fn claimed(&self) -> Option<layout::ClaimName<'_>> {
         self.claim.as_deref().and_then(layout::read_claim)
     }
@@ -390,7 +391,8 @@ impl Open {
         explanation.into_iter().chain(copies)
     }
 
-    /// The target of the claim after delivery: directory and name. `refused` means that nothing in it was accepted.
+    /// The target of the picked-up file after delivery: directory and name. `refused` means that nothing in it was
+    /// accepted.
     pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
         let claim = self.claimed()?;
         let directory = if refused { layout::rejected(claim.agent) } else { layout::sent(claim.agent) };

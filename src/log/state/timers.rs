@@ -41,7 +41,8 @@ pub struct Wanted {
     /// The recipients that have not answered.
     pub of: Vec<Arc<str>>,
     /// Were their supervisors notified?
-    pub told: bool,
+    #[serde(rename = "told")]
+    pub notified: bool,
 }
 
 /// All deadlines.
@@ -127,9 +128,9 @@ impl Timers {
     }
 
     /// Records a notice to the supervisors, or the last notice to the human.
-    pub(super) fn told(&mut self, seq: u64, at: Stamp, at_last: bool) {
+    pub(super) fn notified(&mut self, seq: u64, at: Stamp, at_last: bool) {
         self.change(seq, |timed| match &mut timed.wanted {
-            Some(wanted) if !at_last => (wanted.told, wanted.due) = (true, at.micros() + wanted.period),
+            Some(wanted) if !at_last => (wanted.notified, wanted.due) = (true, at.micros() + wanted.period),
             wanted => *wanted = None,
         });
     }

@@ -15,7 +15,7 @@ pub use parsed::{DEPTH, Parsed};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::dialects::{Spelled, spell};
+use crate::message::dialects::{Converted, spell};
 use crate::message::{Message, id};
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ pub fn check_as(value: Value, sender: &str, also: &[&str], now: Stamp) -> Result
         Value::Object(fields) => fields,
         other => return Err(vec![not_an_object(&other)]),
     };
-    let Spelled { fields, origins, mut problems } = spell(fields);
+    let Converted { fields, origins, mut problems } = spell(fields);
     let value = Value::Object(fields);
     if !MESSAGE.is_valid(&value) {
         problems.extend(MESSAGE.iter_errors(&value).filter_map(|e| words::of_message(&e)));
@@ -98,17 +98,19 @@ fn fill_in(fields: &mut Map<String, Value>, sender: &str) {
 /// Translates problems of canonical fields to the fields that the sender wrote. Removes repeated problems and limits
 /// their number.
 pub(crate) fn in_the_senders_words(problems: Vec<Problem>, origins: &[(&'static str, String)]) -> Vec<Problem> {
-    let mut told: Vec<Problem> = Vec::new();
+    let mut reported: Vec<Problem> = Vec::new();
     for mut problem in problems {
         let field = problem.place.strip_prefix('/').and_then(|p| p.split('/').next());
         if let Some((field, origin)) = origins.iter().find(|(f, _)| Some(*f) == field) {
             problem.place = format!("{origin}{}", &problem.place[field.len() + 1..]);
         }
-        if told.len() < limits::PROBLEMS && !told.iter().any(|t| t.code == problem.code && t.place == problem.place) {
-            told.push(problem);
+        if reported.len() < limits::PROBLEMS
+            && !reported.iter().any(|t| t.code == problem.code && t.place == problem.place)
+        {
+            reported.push(problem);
         }
     }
-    told
+    reported
 }
 
 fn not_an_object(value: &Value) -> Problem {

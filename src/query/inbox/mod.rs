@@ -6,7 +6,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::log::lookup::Past;
+use crate::log::lookup::LoggedMessage;
 use crate::room::{Room, inbox};
 use rustix::fs::FileType;
 use serde::Serialize;
@@ -58,7 +58,7 @@ pub struct Mail {
 
 impl Mail {
     /// A message from the log, for a recipient whose own copy is archived or was removed.
-    pub fn of_past(agent: &str, past: Past) -> Mail {
+    pub fn of_past(agent: &str, past: LoggedMessage) -> Mail {
         let name = layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id);
         let mut content = past.message;
         let to = content.insert("to".into(), agent.into());
@@ -253,5 +253,5 @@ impl Mail {
 
 fn is_fresh(dir: &Dir, name: &OsStr) -> bool {
     let modified = dir.stat(name).ok().flatten().map_or(0, |meta| meta.modified / 1000);
-    i128::from(Stamp::now().micros()) - modified < limits::STAND_STILL.as_micros() as i128
+    i128::from(Stamp::now().micros()) - modified < limits::UNCHANGED_FOR.as_micros() as i128
 }

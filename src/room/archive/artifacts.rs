@@ -5,13 +5,13 @@
 //!
 //! A kill can leave the file, the compressed file, or both. If both exist, the next run compares them.
 
-use super::pack::{self, Scales};
+use super::pack::{self, ByteCounter};
 use super::sources::stamp;
 use super::{Archive, Left, Packed};
 use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Result};
 use crate::base::limits;
-use crate::disk::{self, Dir, Draft, Lease, Meta, file_meta, layout};
+use crate::disk::{self, Dir, Draft, Meta, ReadLease, file_meta, layout};
 use crate::message::record::Hash;
 use rustix::fs::FileType;
 use std::fs::File;
@@ -86,7 +86,7 @@ fn look(
     match (dir.is_writable(), disk::lease(&file)) {
         _ if !fits => left("its name is too long to append .zst"),
         (false, _) => left("permission denied to remove files from its directory"),
-        (true, Lease::Writer) => left("another program has it open for writing"),
+        (true, ReadLease::Writer) => left("another program has it open for writing"),
         (true, _) => Ok(Some(Ok(Artifact { dir: dir.clone(), name, file, meta, below }))),
     }
 }
@@ -106,7 +106,7 @@ fn is_text(mut file: &File) -> std::io::Result<bool> {
 
 impl Archive {
     /// Compresses a large text file, and removes the original if it has not changed.
-    pub fn artifact(&mut self, artifact: &Artifact, told: &mut dyn FnMut(u64)) -> Result<Packed> {
+    pub fn artifact(&mut self, artifact: &Artifact, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
         let Artifact { dir, name, file, meta, below } = artifact;
         let compressed = layout::compressed(name);
         let left =
@@ -134,7 +134,7 @@ impl Archive {
                 let draft = Draft::new(dir, &draft)?;
                 draft.take_after(meta)?;
                 let path = draft.path();
-                let (draft, weight) = pack::pack_stream(file, (draft, &path), told)?;
+                let (draft, weight) = pack::pack_stream(file, (draft, &path), progress)?;
                 self.make_durable(&draft)?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
                     return Err(pack::wrong(&path, "its content differs from the file"));
@@ -157,8 +157,8 @@ impl Archive {
 }
 
 /// The size that a large text file would have when compressed.
-pub fn weigh_artifact(artifact: &Artifact, told: &mut dyn FnMut(u64)) -> Result<Packed> {
+pub fn weigh_artifact(artifact: &Artifact, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
     let path: &Path = &artifact.below;
-    let (scales, (_, bytes)) = pack::pack_stream(&artifact.file, (Scales::default(), path), told)?;
+    let (scales, (_, bytes)) = pack::pack_stream(&artifact.file, (ByteCounter::default(), path), progress)?;
     Ok(Packed { files: 1, bytes, packed_bytes: scales.0, ..Packed::default() })
 }

@@ -20,7 +20,7 @@ use crate::disk::{Barrier, Dir, Draft, Durability, file_meta, layout};
 use crate::log;
 use crate::log::state::State;
 use crate::room::Room;
-use pack::Scales;
+use pack::ByteCounter;
 use rustix::fs::FileType;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -80,13 +80,13 @@ impl Archive {
     }
 
     /// Packs files of one kind and month, and then removes the sources that have not changed.
-    pub fn files(&mut self, kind: Kind, sources: &[&Source], told: &mut dyn FnMut(u64)) -> Result<Packed> {
+    pub fn files(&mut self, kind: Kind, sources: &[&Source], progress: &mut dyn FnMut(u64)) -> Result<Packed> {
         let Some(first) = sources.first() else { return Ok(Packed::default()) };
         let month = self.room.make_with(layout::archive(&first.month), &mut self.barrier)?;
         let name = self.name(kind, &month)?;
         let draft = Draft::new(&month, &layout::draft(&name))?;
         let path = draft.path();
-        let (draft, members) = pack::pack_files(&self.room, kind, sources, (draft, &path), told)?;
+        let (draft, members) = pack::pack_files(&self.room, kind, sources, (draft, &path), progress)?;
         if members.files.is_empty() {
             return Ok(Packed { left: members.left, ..Packed::default() });
         }
@@ -135,7 +135,7 @@ impl Archive {
     }
 
     /// Packs a complete log segment, which no longer changes, and removes it from `log/`.
-    pub fn segment(&mut self, number: u32, month: &str, told: &mut dyn FnMut(u64)) -> Result<Packed> {
+    pub fn segment(&mut self, number: u32, month: &str, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
         let logs = self.room.sub(layout::LOG)?;
         let live = layout::segment(number);
         let file = logs.look(&live)?;
@@ -155,7 +155,7 @@ impl Archive {
                 let name = layout::archived_segment(number);
                 let draft = Draft::new(&dir, &layout::draft(&name))?;
                 let path = draft.path();
-                let (draft, weight) = pack::pack_stream(&file, (draft, &path), told)?;
+                let (draft, weight) = pack::pack_stream(&file, (draft, &path), progress)?;
                 self.make_durable(&draft)?;
                 if pack::weigh_packed(draft.look()?, &path)? != weight {
                     return Err(pack::wrong(&path, "its content differs from the segment"));
@@ -213,7 +213,7 @@ impl Archive {
         }
         self.lock.rewind().and_then(|()| self.lock.write_all(text.as_bytes())).doing("write", &path)?;
         self.barrier.file(self.lock.try_clone().doing("open", &path)?, || path);
-        // If a power cut moves an original back to the claims, recovery would retire it again.
+        // If a power cut moves an original back to the picked-up files, recovery would retire it again.
         self.barrier.dir(&self.room.sub(layout::CLAIM)?);
         self.barrier.pass()
     }
@@ -300,16 +300,16 @@ fn remove_packed(room: &Dir, entry: line::Entry, barrier: &mut Barrier) -> Resul
 }
 
 /// The size that a pack of these files would have.
-pub fn weigh_files(room: &Dir, kind: Kind, sources: &[&Source], told: &mut dyn FnMut(u64)) -> Result<Packed> {
+pub fn weigh_files(room: &Dir, kind: Kind, sources: &[&Source], progress: &mut dyn FnMut(u64)) -> Result<Packed> {
     let path = room.at(layout::ARCHIVE);
-    let (scales, members) = pack::pack_files(room, kind, sources, (Scales::default(), &path), told)?;
+    let (scales, members) = pack::pack_files(room, kind, sources, (ByteCounter::default(), &path), progress)?;
     let files = members.files.len() as u64;
     Ok(Packed { path: None, files, bytes: members.bytes, packed_bytes: scales.0, left: members.left })
 }
 
 /// The size that a segment would have in the archive.
-pub fn weigh_segment(room: &Dir, number: u32, told: &mut dyn FnMut(u64)) -> Result<Packed> {
+pub fn weigh_segment(room: &Dir, number: u32, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
     let file = room.sub(layout::LOG)?.look(layout::segment(number))?;
-    let (scales, (_, bytes)) = pack::pack_stream(&file, (Scales::default(), &room.at(layout::ARCHIVE)), told)?;
+    let (scales, (_, bytes)) = pack::pack_stream(&file, (ByteCounter::default(), &room.at(layout::ARCHIVE)), progress)?;
     Ok(Packed { files: 1, bytes, packed_bytes: scales.0, ..Packed::default() })
 }

@@ -4,7 +4,7 @@ use super::line::Entry;
 use super::sources::{Kind, Left, Source, stamp};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
-use crate::disk::{Dir, Lease, Meta, file_meta, layout, lease};
+use crate::disk::{Dir, Meta, ReadLease, file_meta, layout, lease};
 use crate::message::record::{Hash, hash_line};
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
@@ -34,9 +34,9 @@ pub(super) struct Members {
 
 /// A writer that only counts bytes.
 #[derive(Default)]
-pub(super) struct Scales(pub(super) u64);
+pub(super) struct ByteCounter(pub(super) u64);
 
-impl Write for Scales {
+impl Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())
@@ -59,7 +59,7 @@ pub(super) fn pack_files<W: Write>(
     kind: Kind,
     sources: &[&Source],
     (out, path): (W, &Path),
-    told: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(W, Members)> {
     let mut packer = packer(out).doing("write", path)?;
     let mut members = Members::default();
@@ -80,7 +80,7 @@ pub(super) fn pack_files<W: Write>(
             Ok(Some((meta, bytes))) => {
                 let digest = hash_line(&bytes);
                 members.bytes += meta.size;
-                told(meta.size);
+                progress(meta.size);
                 let entry = Entry::new(&layout::below(&directory, &source.name), stamp(meta.modified), bytes);
                 packer.write_all(&entry.line()).doing("write", path)?;
                 members.files.push(Member { agent: source.agent.clone(), name: source.name.clone(), meta, digest });
@@ -108,7 +108,7 @@ fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
         return Err(format!("it has {} bytes, more than a pack allows for one file", meta.size));
     }
     let busy = || "a program is writing it; the next run packs it".to_owned();
-    if lease(&file) == Lease::Writer {
+    if lease(&file) == ReadLease::Writer {
         return Err(busy());
     }
     let mut bytes = Vec::with_capacity(meta.size as usize + 1);
@@ -154,11 +154,11 @@ pub(super) fn each_entry(pack: impl Read, path: &Path, take: &mut dyn FnMut(Entr
 pub(super) fn pack_stream<W: Write>(
     mut from: impl Read,
     (out, path): (W, &Path),
-    told: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<(W, (Hash, u64))> {
     let mut packer = packer(out).doing("write", path)?;
     let weight = weigh(&mut from, &mut |piece| {
-        told(piece.len() as u64);
+        progress(piece.len() as u64);
         packer.write_all(piece)
     });
     let weight = weight.doing("pack", path)?;

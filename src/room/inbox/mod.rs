@@ -92,7 +92,7 @@ pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, us
 /// Moves a read message to `seen/`. If it no longer exists, another process moved it.
 pub fn mark_seen(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     let seen = room.make_loose(layout::seen(agent))?;
-    set_down(&room.sub(layout::inbox(agent))?, name, &seen, "mark as seen")
+    move_file(&room.sub(layout::inbox(agent))?, name, &seen, "mark as seen")
 }
 
 /// Moves read messages to `seen/`. A message that cannot be moved does not stop the others; the error is returned at
@@ -113,7 +113,7 @@ pub fn mark_copy_seen(room: &Dir, agent: &str, at: Stamp) -> Result<bool> {
 /// Moves a file between two directories of an agent, never over another file. If the target name has the same content,
 /// it is the same message, and the source is removed. If the content differs, the file gets an alternative name.
 /// `false` if the file no longer exists.
-fn set_down(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<bool> {
+fn move_file(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<bool> {
     let mut new = name.to_owned();
     for n in 2.. {
         match from.rename(name, to, &new, verb) {
@@ -191,18 +191,18 @@ pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<
         markers => markers?,
     };
     let asked: HashSet<&OsString> = names.iter().collect();
-    let mut told = HashSet::new();
-    // One listing costs less than a look at each marker, unless most markers are those of other messages.
+    let mut found = HashSet::new();
+    // One listing costs less than a lookup of each marker, unless most markers belong to other messages.
     let mut entries = markers.list()?;
     for entry in entries.by_ref().take(names.len().saturating_mul(4)) {
-        told.extend(asked.get(&entry?.name).map(|name| (*name).clone()));
+        found.extend(asked.get(&entry?.name).map(|name| (*name).clone()));
     }
-    if told.len() < names.len() && entries.next().is_some() {
-        for name in names.iter().filter(|name| !told.contains(*name)).collect::<Vec<_>>() {
-            told.extend(markers.stat(name)?.map(|_| name.clone()));
+    if found.len() < names.len() && entries.next().is_some() {
+        for name in names.iter().filter(|name| !found.contains(*name)).collect::<Vec<_>>() {
+            found.extend(markers.stat(name)?.map(|_| name.clone()));
         }
     }
-    Ok(told)
+    Ok(found)
 }
 
 /// The name of the copy with this accept time in an inbox, if it exists.
@@ -218,7 +218,7 @@ pub fn expire(room: &Dir, agent: &str, name: &std::ffi::OsStr, barrier: &mut Bar
         inbox => inbox?,
     };
     let expired = room.make_with(layout::expired(agent), barrier)?;
-    set_down(&inbox, name, &expired, "move to expired")?;
+    move_file(&inbox, name, &expired, "move to expired")?;
     barrier.moved(&inbox, &expired);
     Ok(())
 }

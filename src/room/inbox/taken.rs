@@ -4,7 +4,7 @@
 //! directories. The lease file only names the holder and the end of the lease. A process that changes either holds
 //! `taken/.lock`, so that a message with a new lease is not given back.
 
-use super::{is_same, set_down};
+use super::{is_same, move_file};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -16,7 +16,7 @@ use std::fs::File;
 
 /// The lease of a taken message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lease {
+pub struct MessageLease {
     /// The holder.
     pub holder: String,
     /// Did the holder choose its name? Otherwise the name is that of the process.
@@ -36,7 +36,7 @@ fn once() -> u32 {
 }
 
 /// The locked `taken/` directory of one agent. While it exists, no other process takes, returns or renews a message.
-pub struct Shelf {
+pub struct TakenMail {
     room: Dir,
     agent: String,
     inbox: Dir,
@@ -44,13 +44,13 @@ pub struct Shelf {
     _lock: File,
 }
 
-impl Shelf {
+impl TakenMail {
     /// Waits a limited time for the lock, which other processes hold for milliseconds.
-    pub fn open(room: &Dir, agent: &str) -> Result<Shelf> {
+    pub fn open(room: &Dir, agent: &str) -> Result<TakenMail> {
         let taken = room.make_loose(layout::taken(agent))?;
         let lock = taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT)?;
         let inbox = room.sub(layout::inbox(agent))?;
-        Ok(Shelf { room: room.clone(), agent: agent.to_owned(), inbox, taken, _lock: lock })
+        Ok(TakenMail { room: room.clone(), agent: agent.to_owned(), inbox, taken, _lock: lock })
     }
 
     /// The names of taken messages, oldest first.
@@ -67,7 +67,7 @@ impl Shelf {
     }
 
     /// The last lease of a message. `None` without a readable lease file, for example if the message was moved by hand.
-    pub fn lease(&self, name: &OsStr) -> Option<Lease> {
+    pub fn lease(&self, name: &OsStr) -> Option<MessageLease> {
         let bytes = self.taken.read(layout::lease(name)?, limits::LEASE_BYTES).ok()??;
         serde_json::from_slice(&bytes).ok()
     }
@@ -83,7 +83,7 @@ impl Shelf {
     }
 
     /// Leases a message of the inbox. `false` if it no longer exists, or if a taken message has the same name.
-    pub fn take(&self, name: &OsStr, lease: &Lease) -> Result<bool> {
+    pub fn take(&self, name: &OsStr, lease: &MessageLease) -> Result<bool> {
         // The lease is written first, so that a kill leaves no taken message without one.
         let before = self.lease(name);
         self.write(name, lease)?;
@@ -107,12 +107,12 @@ impl Shelf {
     /// Returns a message to the inbox, never over another. The lease file stays, to record the last holder and the
     /// count.
     pub fn give_back(&self, name: &OsStr) -> Result<bool> {
-        set_down(&self.taken, name, &self.inbox, "return to")
+        move_file(&self.taken, name, &self.inbox, "return to")
     }
 
-    /// Changes the lease of a taken message in one step. Not durable, for the same reason as in [`Shelf::take`]: on
+    /// Changes the lease of a taken message in one step. Not durable, for the same reason as in [`TakenMail::take`]: on
     /// btrfs a sync of `taken/` alone would leave the message under two names.
-    pub fn renew(&self, name: &OsStr, lease: &Lease) -> Result<()> {
+    pub fn renew(&self, name: &OsStr, lease: &MessageLease) -> Result<()> {
         layout::lease(name).map_or(Ok(()), |file| self.taken.show(file, &text(lease)))
     }
 
@@ -120,7 +120,7 @@ impl Shelf {
     pub fn done(&self, name: &OsStr, is_taken: bool) -> Result<()> {
         let seen = self.room.make_loose(layout::seen(&self.agent))?;
         let from = if is_taken { &self.taken } else { &self.inbox };
-        set_down(from, name, &seen, "mark as seen")?;
+        move_file(from, name, &seen, "mark as seen")?;
         self.forget(name)
     }
 
@@ -136,7 +136,7 @@ impl Shelf {
     }
 
     // Not durable: after a power cut, a message without a lease file has the default lease.
-    fn write(&self, name: &OsStr, lease: &Lease) -> Result<()> {
+    fn write(&self, name: &OsStr, lease: &MessageLease) -> Result<()> {
         let Some(file) = layout::lease(name) else { return Ok(()) };
         self.taken.remove(&file)?;
         self.taken.create(&file, &text(lease)).map(drop)
@@ -147,7 +147,7 @@ impl Shelf {
     }
 }
 
-fn text(lease: &Lease) -> Vec<u8> {
+fn text(lease: &MessageLease) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(lease).expect("a lease is plain data");
     text.push(b'\n');
     text

@@ -1,13 +1,14 @@
-//! Reading a claim again after some of its lines were routed.
+//! Reading a picked-up file again after some of its lines were routed.
 
 use super::content::{Content, Look, Ready, Terms};
 use super::lines::{lines, numbered};
 use super::look::{read_whole, ready, too_large, unfit};
 use crate::base::error::{Doing, Error, Problem, Result};
 use crate::base::limits;
-use crate::disk::{self, Dir, Lease, file_meta};
+use crate::disk::{self, Dir, ReadLease, file_meta};
 
-/// Reads the lines of a claim after the last routed one. If they cannot be read, the next line gets the problem.
+/// Reads the lines of a picked-up file after the last routed one. If they cannot be read, the next line gets the
+/// problem.
 pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Look> {
     let mut file = match claims.look(claim) {
         Ok(file) => file,
@@ -17,7 +18,7 @@ pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Lo
     if let Some(problem) = unfit(&meta, terms) {
         return Ok(ready(Err(problem), meta));
     }
-    if disk::lease(&file) == Lease::Writer {
+    if disk::lease(&file) == ReadLease::Writer {
         return Ok(Look::Later("a program still has it open for writing", Some(limits::SWEEP_UNTRUSTED)));
     }
     if meta.size > terms.most {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The result of examining a file in an outbox.
 pub enum Look {
-    /// The file can be claimed, with its content and its metadata at that time.
+    /// The file can be picked up, with its content and its metadata at that time.
     Ready(Box<Ready>),
     /// The file is not ready, for this reason. Examine it again after this time, or after an event.
     Later(&'static str, Option<Duration>),
@@ -15,7 +15,7 @@ pub enum Look {
     Gone,
 }
 
-/// A file that can be claimed.
+/// A file that can be picked up.
 pub struct Ready {
     /// Its content.
     pub content: Content,
@@ -56,7 +56,7 @@ pub struct Terms {
     pub most: u64,
     /// The owner of the outbox, if known.
     pub outbox_uid: Option<u32>,
-    /// Is it a claim? Then its sender has had time to remove other hard links.
+    /// Is it a picked-up file? Then its sender has had time to remove other hard links.
     pub claimed: bool,
     /// The required owner, if the registry gives one.
     pub owner: Option<u32>,

@@ -4,7 +4,7 @@ use super::content::{Content, Look, Ready, Terms, Whole};
 use super::{Patience, lines};
 use crate::base::error::{Doing, Problem, Result};
 use crate::base::limits;
-use crate::disk::{self, Dir, Lease, Meta, file_meta, layout};
+use crate::disk::{self, Dir, Meta, ReadLease, file_meta, layout};
 use rustix::fs::FileType;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -34,7 +34,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
             return Ok(ready(Err(problem.fix("write a new file, or remove the second name")), meta));
         }
     }
-    if disk::lease(&file) == Lease::Writer {
+    if disk::lease(&file) == ReadLease::Writer {
         patience.forget(dir, name);
         return Ok(Look::Later("a program still has it open for writing", Some(limits::SWEEP_UNTRUSTED)));
     }
@@ -43,7 +43,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     }
     let bytes = read_whole(&mut file, meta.size as usize).doing("read", dir.at(name))?;
     if bytes.len() as u64 != meta.size {
-        return Ok(Look::Later("it is being written", Some(limits::STAND_STILL)));
+        return Ok(Look::Later("it is being written", Some(limits::UNCHANGED_FOR)));
     }
     let whole = if layout::is_lines_file(name) { lines::read(&bytes) } else { lines::one(&bytes) };
     let content = match whole {

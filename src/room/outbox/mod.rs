@@ -41,7 +41,7 @@ struct Outbox {
     /// The modification time of the directory at its last two scans. If both are equal, no file has arrived since, even
     /// if the file system's clock is coarse.
     times: [Option<i128>; 2],
-    /// The claim of a file with several lines that is not finished. The sender's other files wait for it.
+    /// An unfinished picked-up file with several lines. The sender's other files wait for it.
     begun: Option<String>,
     in_line: bool,
     /// Some of the names that the router never takes.
@@ -88,7 +88,7 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Forgets an outbox, except an unfinished claim.
+    /// Forgets an outbox, except an unfinished picked-up file.
     pub fn forget(&mut self, agent: &str) {
         let Some(Outbox { scan, begun, in_line, .. }) = self.boxes.remove(agent) else { return };
         self.scans -= usize::from(matches!(scan, Scan::Open(_)));
@@ -99,7 +99,7 @@ impl Outboxes {
         }
     }
 
-    /// Sets the claim with which this sender continues before its outbox is scanned again.
+    /// Sets the picked-up file with which this sender continues before its outbox is scanned again.
     pub fn begin(&mut self, agent: &Arc<str>, claim: Option<String>) {
         self.boxes.entry(agent.clone()).or_default().begun = claim;
     }
@@ -130,19 +130,19 @@ impl Outboxes {
 
     /// The next turn, with some names of the outbox. `None` if the queue is empty. Names are in the order of their
     /// events. After a scan they are sorted, in groups of a thousand.
-    pub fn next_turn(&mut self, room: &Dir) -> Option<(Arc<str>, Result<Turn>)> {
+    pub fn next_turn(&mut self, room: &Dir) -> Option<(Arc<str>, Result<SenderTurn>)> {
         let agent = self.turns.pop_front()?;
         let outbox = self.boxes.get_mut(&agent)?;
         outbox.in_line = false;
         if let Some(claim) = &outbox.begun {
-            return Some((agent, Ok(Turn::Begun(claim.clone()))));
+            return Some((agent, Ok(SenderTurn::Begun(claim.clone()))));
         }
         let turn = room.sub(layout::outbox(&agent)).and_then(|dir| {
             outbox.fill(&dir, &mut self.scans)?;
             let take = outbox.names.len().min(limits::TURN);
             let names = outbox.names.drain(..take).collect();
             let uid = dir.meta()?.uid;
-            Ok(Turn::Files(Files { dir, names, uid }))
+            Ok(SenderTurn::Files(Files { dir, names, uid }))
         });
         if turn.is_ok() && (!outbox.names.is_empty() || !matches!(outbox.scan, Scan::None)) {
             Self::line_up(&mut self.turns, outbox, &agent);
@@ -191,8 +191,8 @@ impl Outboxes {
 }
 
 /// The work of one turn.
-pub enum Turn {
-    /// A claim with further lines.
+pub enum SenderTurn {
+    /// A picked-up file with further lines.
     Begun(String),
     /// New files of the outbox.
     Files(Files),

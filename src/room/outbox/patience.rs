@@ -24,13 +24,13 @@ impl Patience {
     pub(super) fn wait(&mut self, dir: &Dir, name: &OsStr, meta: &Meta) -> Option<Duration> {
         if let Some(now) = self.now {
             let stood = u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos);
-            return limits::STAND_STILL.checked_sub(stood).filter(|wait| !wait.is_zero());
+            return limits::UNCHANGED_FOR.checked_sub(stood).filter(|wait| !wait.is_zero());
         }
         let (last, since) = self.stood.entry(dir.at(name)).or_insert_with(|| (*meta, Instant::now()));
         if last != meta {
             (*last, *since) = (*meta, Instant::now());
         }
-        limits::STAND_STILL.checked_sub(since.elapsed()).filter(|wait| !wait.is_zero())
+        limits::UNCHANGED_FOR.checked_sub(since.elapsed()).filter(|wait| !wait.is_zero())
     }
 
     pub(super) fn forget(&mut self, dir: &Dir, name: &OsStr) {

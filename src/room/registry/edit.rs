@@ -70,7 +70,7 @@ impl Registry {
 
     /// The first display name of the pool that is not used in this registry.
     pub fn next_free_name<'a>(&self, pool: &'a [String]) -> Option<&'a str> {
-        pool.iter().map(String::as_str).find(|name| self.folded(name).is_none())
+        pool.iter().map(String::as_str).find(|name| self.by_lower_case(name).is_none())
     }
 
     /// The agent entry for a new outbox in an open room. An id of the form `agent_<role>_<n>_…` gives the role and the

@@ -80,7 +80,7 @@ pub enum Status {
 struct Index {
     ids: HashMap<Arc<str>, u32>,
     /// Ids, display names and aliases in lower case. Each has one owner; otherwise the registry is rejected.
-    folded: HashMap<String, Holder>,
+    by_lower_case: HashMap<String, Holder>,
     aliases: HashMap<String, u32>,
     everybody: Vec<u32>,
     roles: BTreeMap<String, Vec<u32>>,
@@ -118,7 +118,7 @@ impl Registry {
         let human = Agent::new(id::HUMAN);
         let mut index = Index::default();
         index.ids.insert(human.id.clone(), 0);
-        index.folded.insert(id::HUMAN.into(), Holder::Agent { at: 0, is_name: false });
+        index.by_lower_case.insert(id::HUMAN.into(), Holder::Agent { at: 0, is_name: false });
         Registry { document, agents: vec![human], aliases: Vec::new(), index }
     }
 
@@ -207,7 +207,7 @@ impl Registry {
     /// An alias in any letter case, with its addresses.
     pub(crate) fn alias(&self, word: &str) -> Option<&(String, Vec<String>)> {
         let exact = self.index.aliases.get(word).copied();
-        let at = exact.or_else(|| match self.folded(word) {
+        let at = exact.or_else(|| match self.by_lower_case(word) {
             Some(Holder::Alias(at)) => Some(at),
             _ => None,
         });
@@ -216,7 +216,7 @@ impl Registry {
 
     /// By id, otherwise by display name in any letter case.
     pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
-        self.position(word).or_else(|| match self.folded(word) {
+        self.position(word).or_else(|| match self.by_lower_case(word) {
             Some(Holder::Agent { at, is_name: true }) => Some(at),
             _ => None,
         })
@@ -224,14 +224,14 @@ impl Registry {
 
     /// By id or display name in any letter case.
     pub(crate) fn find_any_case(&self, word: &str) -> Option<u32> {
-        self.position(word).or_else(|| match self.folded(word) {
+        self.position(word).or_else(|| match self.by_lower_case(word) {
             Some(Holder::Agent { at, .. }) => Some(at),
             _ => None,
         })
     }
 
-    fn folded(&self, word: &str) -> Option<Holder> {
-        self.index.folded.get(&word.to_ascii_lowercase()).copied()
+    fn by_lower_case(&self, word: &str) -> Option<Holder> {
+        self.index.by_lower_case.get(&word.to_ascii_lowercase()).copied()
     }
 }
 

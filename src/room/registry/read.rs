@@ -2,7 +2,7 @@
 
 #![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
 
-use super::twice::{NoKeyTwice, STANDS_TWICE};
+use super::twice::{DUPLICATE_KEY, NoKeyTwice};
 use super::{Agent, Holder, Index, Registry, Status, Wake};
 use crate::base::error::{Problem, nearest};
 use crate::base::limits;
@@ -201,7 +201,7 @@ impl Reader {
     fn text(&mut self, at: impl Fn() -> String, value: &Value) -> Option<String> {
         match value {
             Value::String(text) => Some(text.clone()),
-            other => self.wrong(&at(), "a text", other),
+            other => self.wrong(&at(), "a string", other),
         }
     }
 
@@ -244,7 +244,7 @@ impl Reader {
             self.problems.push(Problem::new("reserved_name", what).at(holder.place(name)).fix("use another name"));
             return;
         }
-        match index.folded.entry(name.to_ascii_lowercase()) {
+        match index.by_lower_case.entry(name.to_ascii_lowercase()) {
             Entry::Vacant(free) => drop(free.insert(holder)),
             // An agent's display name may equal its own id in any letter case.
             Entry::Occupied(mut taken) if taken.get().is_name_of(holder) => drop(taken.insert(holder)),
@@ -252,7 +252,7 @@ impl Reader {
                 let first = *taken.get();
                 let theirs = first.entry(first.written(agents, aliases));
                 let what = format!("{theirs} and {} have the same name (letter case is ignored)", holder.entry(name));
-                let fix = "rename one of them; file systems exist that ignore letter case";
+                let fix = "rename one of them; some file systems ignore letter case";
                 self.problems.push(Problem::new("collision", what).at(holder.place(name)).fix(fix));
             }
         }
@@ -268,7 +268,7 @@ impl Index {
             }
         };
         join(&mut self.everybody);
-        // A group of which only the retired were part is known, and empty.
+        // A group with only retired members is known, but empty.
         if let Some(role) = agent.role.as_ref().filter(|_| !agent.is_human()) {
             join(self.roles.entry(role.clone()).or_default());
         }
@@ -286,7 +286,7 @@ impl Holder {
         agent(self).is_some() && agent(self) == agent(other)
     }
 
-    /// `agents/3 "Bob"`, as a collision names it.
+    /// The name of an entry in a conflict, such as `agents/3 "Bob"`.
     fn entry(self, name: &str) -> String {
         match self {
             Holder::Agent { at, .. } => format!("agents/{at} {}", quoted(name)),
@@ -317,34 +317,34 @@ fn position(n: usize) -> u32 {
 }
 
 fn bad_name(text: &str) -> Problem {
-    let fix = format!("take 1 to {} of A-Z a-z 0-9 . _ -, beginning with a letter or digit", limits::NAME);
-    Problem::new("bad_name", format!("{} is no name", quoted(text))).fix(fix)
+    let fix = format!("use 1 to {} of A-Z a-z 0-9 . _ -, beginning with a letter or digit", limits::NAME);
+    Problem::new("bad_name", format!("{} is not a valid name", quoted(text))).fix(fix)
 }
 
 fn shape(place: &str, wanted: &str, value: &Value) -> Problem {
     let kind = match value {
         Value::Null => "null",
-        Value::Bool(_) => "a truth value",
+        Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(items) if items.is_empty() => "an empty array",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     };
-    Problem::new("wrong_type", format!("{kind} stands here")).at(place).fix(format!("write {wanted}"))
+    Problem::new("wrong_type", format!("wrong type: {kind}")).at(place).fix(format!("write {wanted}"))
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
     let place = format!("line {} column {}", error.line(), error.column());
     let text = error.to_string();
     let said = text.split(" at line ").next().unwrap_or_default();
-    if said.ends_with(STANDS_TWICE) {
+    if said.ends_with(DUPLICATE_KEY) {
         let problem = Problem::new("duplicate_key", format!("the key {said}"));
         return problem.at(place).fix("keep one of them");
     }
     let (what, fix) = match error.classify() {
-        Category::Eof => ("registry.json ends too early".to_owned(), "finish it, or restore it from a copy"),
-        _ => (format!("registry.json is not JSON here: {said}"), "mend it, or restore it from a copy"),
+        Category::Eof => ("registry.json is incomplete".to_owned(), "complete it, or restore it from a backup"),
+        _ => (format!("registry.json is not JSON here: {said}"), "correct it, or restore it from a backup"),
     };
     Problem::new("not_json", what).at(place).fix(fix)
 }

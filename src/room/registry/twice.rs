@@ -1,14 +1,13 @@
-//! Keys that stand twice in one object: JSON allows them and readers keep one silently, so that an agent would vanish
-//! without a word.
+//! Duplicate keys in one object. JSON allows them and parsers silently keep one, so an agent could disappear unnoticed.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::collections::HashSet;
 use std::fmt;
 
-/// What a key that stands twice is refused with, by the library that reads JSON; the place is added there.
-pub(super) const STANDS_TWICE: &str = "stands twice in one object";
+/// The error of a duplicate key. The JSON library adds the position.
+pub(super) const DUPLICATE_KEY: &str = "occurs twice in one object";
 
-/// Any JSON in which no object has a key twice.
+/// JSON without duplicate keys.
 pub(super) struct NoKeyTwice;
 
 impl<'de> Deserialize<'de> for NoKeyTwice {
@@ -28,7 +27,10 @@ impl<'de> Visitor<'de> for NoKeyTwice {
         let mut seen: HashSet<String> = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if seen.contains(&key) {
-                return Err(A::Error::custom(format_args!("{} {STANDS_TWICE}", crate::message::address::quoted(&key))));
+                return Err(A::Error::custom(format_args!(
+                    "{} {DUPLICATE_KEY}",
+                    crate::message::address::quoted(&key)
+                )));
             }
             seen.insert(key);
             map.next_value::<NoKeyTwice>()?;

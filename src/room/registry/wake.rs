@@ -1,4 +1,4 @@
-//! How an agent is woken when mail comes while it idles: the object `wake` of its entry.
+//! How an agent is woken for new mail while it is idle: the object `wake` of its registry entry.
 
 use crate::base::{clock, limits};
 use crate::message::record::hex;
@@ -9,57 +9,58 @@ use std::time::Duration;
 /// How an agent is woken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wake {
-    /// By what.
+    /// The means.
     pub by: By,
-    /// At most once in this time.
+    /// The shortest interval between two wakes.
     pub every: Duration,
-    /// How long the program that wakes it may take.
+    /// The time limit of the program.
     pub within: Duration,
-    /// The object as it stands in the file, with what this version does not know.
+    /// The object in the file, with unknown fields.
     pub document: Map<String, Value>,
 }
 
-/// By what an agent is woken.
+/// The means by which an agent is woken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum By {
-    /// Its own hook, in Claude Code: `mailbag wait --rewake`.
+    /// Its own hook in Claude Code: `mailbag wait --rewake`.
     Claude,
-    /// A message into its session, in Codex.
+    /// A message to its session in Codex.
     Codex,
-    /// A program of the user's, with its arguments; no shell reads them.
+    /// A program of the user with its arguments, started without a shell.
     Command(Vec<String>),
-    /// Nothing: it looks by itself.
+    /// Nothing: the agent checks its mail itself.
     Nobody,
 }
 
-/// A program that a router starts, as a person agrees to it: with each of its arguments, before anything is filled in.
+/// A program that the router starts, in the form in which a person consents to it: with all arguments, before
+/// placeholders are replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program(Value);
 
 impl Program {
-    /// Its arguments, or the word that stands for a program that this one knows.
+    /// Its arguments, or the word for a built-in program.
     pub fn value(&self) -> &Value {
         &self.0
     }
 
-    /// As a person reads it, each argument in quotation marks.
+    /// A display form, with each argument in quotation marks.
     pub fn text(&self) -> String {
         self.0.to_string()
     }
 
-    /// What it is known by. JSON keeps the arguments apart, whatever is in them.
+    /// Its identity. JSON keeps the arguments separate, whatever they contain.
     pub fn sha256(&self) -> String {
         hex(&Sha256::digest(self.text()).into())
     }
 }
 
 impl By {
-    /// The words for those without arguments.
+    /// The words for means without arguments.
     pub const WORDS: [&str; 3] = ["claude", "codex", "nobody"];
 }
 
 impl Wake {
-    /// Reads the object, or says what is wanted instead.
+    /// Reads the object, or returns a description of the expected form.
     pub fn read(value: &Value) -> Result<Wake, String> {
         let Value::Object(document) = value else { return Err("an object such as {\"by\": \"codex\"}".into()) };
         let by = match (document.get("by").map(|by| by.as_str()), document.get("argv")) {
@@ -75,7 +76,7 @@ impl Wake {
         Ok(Wake { by, every, within: within.min(limits::WAKE_WITHIN_MOST), document: document.clone() })
     }
 
-    /// The program that a router starts for it, if it starts one.
+    /// The program that the router starts, if there is one.
     pub fn program(&self) -> Option<Program> {
         match &self.by {
             By::Codex => Some(Program(Value::from("codex"))),
@@ -84,8 +85,7 @@ impl Wake {
         }
     }
 
-    /// Reads what a person writes for it: one of [`By::WORDS`], or an object, or the array of a program and its
-    /// arguments.
+    /// Reads command-line input: one of [`By::WORDS`], an object, or an array with a program and its arguments.
     pub fn parse(text: &str) -> Result<Wake, String> {
         let word = || Value::Object(Map::from_iter([("by".to_owned(), Value::from(text))]));
         let value = match serde_json::from_str::<Value>(text) {
@@ -112,6 +112,6 @@ fn span(document: &Map<String, Value>, key: &str, default: Duration) -> Result<D
             .as_str()
             .and_then(clock::span)
             .filter(|span| *span <= limits::BUDGET_WINDOW_MOST)
-            .ok_or_else(|| format!("\"{key}\" as a span such as \"30s\", at most 24h")),
+            .ok_or_else(|| format!("\"{key}\" as a duration such as \"30s\", at most 24h")),
     }
 }

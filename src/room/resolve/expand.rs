@@ -1,37 +1,41 @@
-//! One address to the agents behind it: the look-ups of each form, and what to say when there is nobody.
+//! Resolving one address to agents, with an explanation if no agent matches.
 
-#![allow(clippy::result_large_err, reason = "a problem is made for refused input only, and read by people")]
+#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
 
-use super::{Standing, Via};
+use super::{Availability, Via};
 use crate::base::error::{Problem, nearest};
 use crate::message::address::{self, Address, quoted};
 use crate::room::registry::{Agent, Registry};
 use std::cmp::Reverse;
 
-/// The most globs in one message, those behind aliases included: each has to look at every name.
+/// The most globs in one message, including those in aliases. Each glob is compared with every name.
 pub(super) const GLOBS: usize = 32;
 
-/// Takes each agent that an address reaches, by position.
+/// Receives each agent that an address reaches, by position.
 pub(super) type Each<'e> = &'e mut dyn FnMut(u32, Via);
 
-/// Works out the addresses of one message.
+/// Resolves the addresses of one message.
 pub(super) struct Expansion<'a, 's> {
     registry: &'a Registry,
     sender: Option<u32>,
-    standing: &'s dyn Standing,
+    standing: &'s dyn Availability,
     /// The aliases that are being expanded, outermost first.
     path: Vec<&'a str>,
-    /// The aliases already expanded for this address: what they stand for was reached, and twice is once.
+    /// The aliases that were already expanded for this address. Their recipients were already reached.
     done: Vec<&'a str>,
     globs: usize,
 }
 
 impl<'a, 's> Expansion<'a, 's> {
-    pub(super) fn new(registry: &'a Registry, sender: Option<u32>, standing: &'s dyn Standing) -> Expansion<'a, 's> {
+    pub(super) fn new(
+        registry: &'a Registry,
+        sender: Option<u32>,
+        standing: &'s dyn Availability,
+    ) -> Expansion<'a, 's> {
         Expansion { registry, sender, standing, path: Vec::new(), done: Vec::new(), globs: 0 }
     }
 
-    /// Whoever an address reaches. Problems have no place yet.
+    /// The agents that an address reaches. Problems have no position yet.
     pub(super) fn address(&mut self, text: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
         self.path.clear();
         self.done.clear();
@@ -39,9 +43,9 @@ impl<'a, 's> Expansion<'a, 's> {
         self.expand(&address, each)
     }
 
-    /// Whoever a handle in a body reaches; a handle that nobody has is no mention. A mention ends a sentence now and
-    /// then, so that marks at its end count only if they belong to a name; and it begins one, so that ids are taken in
-    /// any letter case: no refusal would ever tell the writer.
+    /// The agents that a mention reaches. An unknown name is not a mention. Punctuation at the end counts only if it
+    /// belongs to a name, because a mention can end a sentence. Ids match in any letter case, because a mention can
+    /// begin a sentence, and no error would correct the writer.
     pub(super) fn mention(&mut self, text: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
         let bare = text.strip_prefix('@').unwrap_or(text);
         let trimmed = bare.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -87,7 +91,7 @@ impl<'a, 's> Expansion<'a, 's> {
         }
     }
 
-    /// A group that holds only the sender reaches nobody, and that is no mistake.
+    /// A group with only the sender as member reaches no agent, which is not an error.
     fn group(&self, members: &[u32], via: Via, each: Each<'_>) -> Result<(), Problem> {
         members.iter().filter(|at| Some(**at) != self.sender).for_each(|at| each(*at, via));
         Ok(())
@@ -100,7 +104,8 @@ impl<'a, 's> Expansion<'a, 's> {
         }
     }
 
-    /// The one who is online, was seen within the hour, then has the fewest unread, then idles longest, then stands first in the registry.
+    /// Chooses one agent, by these criteria in order: online, active within the last hour, fewest unread messages, idle
+    /// for the longest time, first in the registry.
     fn any(&self, address: &Address, role: &str, each: Each<'_>) -> Result<(), Problem> {
         let members = match role_named(self.registry, role) {
             Some((_, members)) if !members.is_empty() => members,
@@ -113,14 +118,14 @@ impl<'a, 's> Expansion<'a, 's> {
             (there, self.standing.unread(id), self.standing.last_active(id), **at)
         };
         let Some(chosen) = others.min_by_key(rank) else {
-            let what = format!("{address} reaches nobody: you are the only one of that role");
-            return Err(Problem::new("empty_role", what).fix("name somebody else, or do it yourself"));
+            let what = format!("{address} reaches no agent: you are the only agent with this role");
+            return Err(Problem::new("empty_role", what).fix("name another agent, or do the work yourself"));
         };
         each(*chosen, Via::Any);
         Ok(())
     }
 
-    /// Id, display name, alias, and with `@` role.
+    /// Id, display name, alias, and with `@` also role.
     fn word(&mut self, address: &Address, word: &str, with_at: bool, each: Each<'_>) -> Result<(), Vec<Problem>> {
         if let Some(at) = self.registry.find_position(word) {
             let agent = self.registry.at(at);
@@ -143,8 +148,8 @@ impl<'a, 's> Expansion<'a, 's> {
     fn alias(&mut self, alias: &'a str, targets: &'a [String], each: Each<'_>) -> Result<(), Vec<Problem>> {
         if let Some(start) = self.path.iter().position(|a| *a == alias) {
             let path = [&self.path[start..], &[alias]].concat().join(" → ");
-            let what = format!("the alias {alias} stands for itself: {path}");
-            return Err(vec![Problem::new("alias_cycle", what).fix("mend \"aliases\" in registry.json")]);
+            let what = format!("the alias {alias} refers to itself: {path}");
+            return Err(vec![Problem::new("alias_cycle", what).fix("correct \"aliases\" in registry.json")]);
         }
         if self.done.contains(&alias) {
             return Ok(());
@@ -184,7 +189,7 @@ impl<'a, 's> Expansion<'a, 's> {
         if found {
             return Ok(());
         }
-        let what = format!("the pattern {} matches nobody's id or display name", quoted(pattern));
+        let what = format!("the pattern {} matches no id or display name", quoted(pattern));
         let literal = pattern.trim_matches(|c: char| !c.is_ascii_alphanumeric());
         Err(Problem::new("empty_pattern", what).fix(self.registry.did_you_mean(literal)))
     }
@@ -195,7 +200,7 @@ impl<'a, 's> Expansion<'a, 's> {
             return self.group(members, Via::Capability, each);
         }
         let what = match members {
-            Some(_) => format!("{address} reaches nobody: only retired agents or the human have it"),
+            Some(_) => format!("{address} reaches no agent: only retired agents or the human have this capability"),
             None => format!("no agent has the capability {}", quoted(capability)),
         };
         let there =
@@ -206,19 +211,19 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     fn retired(&self, agent: &Agent) -> Problem {
-        let what = format!("{} is retired and can't be written to", agent.id);
+        let what = format!("{} is retired and cannot receive messages", agent.id);
         let alike = agent.role.as_ref().filter(|r| self.registry.with_role(r).is_some_and(|m| !m.is_empty()));
         let fix = match alike {
-            Some(role) => format!("write to any_{role}, or run `mailbag agent list` to see who is there"),
-            None => "run `mailbag agent list` to see who is there".to_owned(),
+            Some(role) => format!("write to any_{role}, or run `mailbag agent list` to list the agents"),
+            None => "run `mailbag agent list` to list the agents".to_owned(),
         };
         Problem::new("retired_recipient", what).fix(fix)
     }
 
     fn empty_role(&self, address: &Address, role: &str, known: bool) -> Problem {
         let what = match known {
-            true => format!("{address} reaches nobody: every agent of that role is retired"),
-            false => format!("{address} reaches nobody: no agent has the role {}", quoted(role)),
+            true => format!("{address} reaches no agent: all agents with this role are retired"),
+            false => format!("{address} reaches no agent: no agent has the role {}", quoted(role)),
         };
         let roles = self.registry.roles();
         let there = roles.iter().filter(|(_, count)| **count > 0).map(|(role, _)| *role);
@@ -229,17 +234,17 @@ impl<'a, 's> Expansion<'a, 's> {
 
     fn unknown(&self, address: &Address, word: &str) -> Problem {
         let registry = self.registry;
-        let what = format!("nobody here is called {}", quoted(&address.to_string()));
+        let what = format!("unknown recipient {}", quoted(&address.to_string()));
         let fix = if word.eq_ignore_ascii_case(crate::message::id::MAILBAG) {
-            "leave it out: mailbag is the router and reads no mail".to_owned()
+            "remove it: mailbag is the router and does not read mail".to_owned()
         } else if word.eq_ignore_ascii_case("channel") {
             "write @channel or all".to_owned()
         } else if let Some((role, _)) = role_named(registry, word) {
-            format!("write all_{role} for everybody of that role, any_{role} for one of them")
+            format!("write all_{role} for all agents with this role, or any_{role} for one of them")
         } else if !registry.with_topic(word).is_empty() {
-            format!("write #{word} for the subscribers of that topic")
+            format!("write #{word} for the subscribers of this topic")
         } else if registry.with_capability(word).is_some() {
-            format!("write cap:{word} for everybody with that capability")
+            format!("write cap:{word} for all agents with this capability")
         } else {
             registry.did_you_mean(word)
         };
@@ -247,27 +252,28 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     fn no_link(&self, tag: &str, who: &str) -> Problem {
-        let what = format!("no link to {tag}, so {} can't be reached", quoted(&format!("{tag}:{who}")));
+        let what =
+            format!("there is no link to the room {tag}, so {} cannot be reached", quoted(&format!("{tag}:{who}")));
         let fix = match self.registry.find(who) {
             Some(agent) => format!("write {} if you mean the agent of this room", agent.id),
-            None => "write to an agent of this room; an address with a colon is one of another room".to_owned(),
+            None => "write to an agent of this room; an address with a colon belongs to another room".to_owned(),
         };
         Problem::new("no_link", what).fix(fix)
     }
 }
 
-/// A role as it stands, or else without its plural s.
+/// The role with this name, or with this name without a plural s.
 pub(super) fn role_named<'r, 't>(registry: &'r Registry, role: &'t str) -> Option<(&'t str, &'r [u32])> {
     let singular = role.strip_suffix('s');
     [Some(role), singular].into_iter().flatten().find_map(|role| Some((role, registry.with_role(role)?)))
 }
 
-/// The id, and the id without `agent_` before it.
+/// The id, and the id without the prefix `agent_`.
 fn ids_of(agent: &Agent) -> impl Iterator<Item = &str> {
     [Some(&*agent.id), agent.id.strip_prefix("agent_")].into_iter().flatten()
 }
 
-/// "use all_engineer, all_writer": those that exist, the nearest first, not too many.
+/// A hint such as "use all_engineer, all_writer" with existing names, the most similar first.
 fn best_first<'c>(word: &str, there: impl Iterator<Item = &'c str>, prefix: &str) -> Option<String> {
     const MOST: usize = 10;
     let there: Vec<&str> = there.collect();
@@ -283,7 +289,7 @@ fn best_first<'c>(word: &str, there: impl Iterator<Item = &'c str>, prefix: &str
 
 fn behind(alias: &str, mut problem: Problem) -> Problem {
     if problem.code != "alias_cycle" {
-        problem.what = format!("the alias {alias} leads nowhere: {}", problem.what);
+        problem.what = format!("the alias {alias} has an invalid target: {}", problem.what);
     }
     problem
 }

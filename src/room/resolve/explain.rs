@@ -1,53 +1,54 @@
-//! What an address means here and now: who it reaches by which rule, and why everybody else is not in it.
+//! Explaining addresses: the current recipients with the rule for each, and the reason why each other agent is not a
+//! recipient.
 
 use super::expand::{Expansion, role_named};
-use super::{Reached, Recipient, Standing};
+use super::{Availability, Reached, Recipient};
 use crate::base::error::Problem;
 use crate::message::address::Address;
 use crate::room::registry::{Agent, Registry};
 use serde::Serialize;
 
-/// What several addresses mean.
+/// The explanation of several addresses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    /// From whom, if that was asked.
+    /// The assumed sender, if one was given.
     pub from: Option<String>,
-    /// Each address, in order.
+    /// The explanation of each address, in order.
     pub addresses: Vec<Explained>,
-    /// Who would get one copy each; none if any address is refused.
+    /// The agents that would get one copy each. Empty if any address is invalid.
     pub recipients: Vec<Recipient>,
 }
 
-/// What one address means.
+/// The explanation of one address.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explained {
-    /// As it was asked.
+    /// The address as given.
     pub address: String,
-    /// The rule, in words.
+    /// The rule in words.
     pub rule: String,
-    /// Whom it reaches.
+    /// The agents that it reaches.
     pub reaches: Vec<Recipient>,
-    /// Everybody else.
+    /// All other agents.
     pub others: Vec<Other>,
-    /// Why a message to it would be refused.
+    /// Why a message to this address would be rejected.
     pub problems: Vec<Problem>,
 }
 
-/// One whom an address does not reach.
+/// An agent that an address does not reach.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Other {
     /// Its id.
     pub agent: String,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
-/// What the addresses mean, if `from` writes to them (or somebody who is not registered). Nothing is counted as taken.
+/// Explains addresses for the sender `from`, or for an unregistered sender. Does not count as a choice of `any_…`.
 pub fn explain(
     registry: &Registry,
     from: Option<&str>,
     addresses: &[String],
-    standing: &mut dyn Standing,
+    standing: &mut dyn Availability,
 ) -> Explanation {
     let sender = from.and_then(|from| registry.position(from));
     let mut all = Reached::new(registry);
@@ -63,7 +64,7 @@ pub fn explain(
             let problems = result.err().unwrap_or_default();
             let rule = rule(registry, text);
             let others = others(registry, sender, text, &reached, standing);
-            // What an alias reached before it failed, a message does not reach.
+            // If an alias fails, none of its agents receives the message.
             let reaches = if problems.is_empty() { reached.list } else { Vec::new() };
             Explained { address: text.clone(), rule, reaches, others, problems }
         })
@@ -75,14 +76,14 @@ pub fn explain(
 
 fn rule(registry: &Registry, text: &str) -> String {
     match Address::parse(text) {
-        Err(_) => "no address".to_owned(),
-        Ok(Address::All) => "everybody but the sender and the human".to_owned(),
-        Ok(Address::Role(role)) => format!("everybody of the role {}", role_text(registry, &role)),
-        Ok(Address::Any(role)) => format!("one of the role {}", role_text(registry, &role)),
-        Ok(Address::Glob(_)) => "everybody whose id or display name the pattern matches".to_owned(),
+        Err(_) => "not a valid address".to_owned(),
+        Ok(Address::All) => "all agents except the sender and the human".to_owned(),
+        Ok(Address::Role(role)) => format!("all agents with the role {}", role_text(registry, &role)),
+        Ok(Address::Any(role)) => format!("one agent with the role {}", role_text(registry, &role)),
+        Ok(Address::Glob(_)) => "all agents whose id or display name matches the pattern".to_owned(),
         Ok(Address::Topic(topic)) => format!("the subscribers of {topic}"),
-        Ok(Address::Capability(capability)) => format!("everybody with the capability {capability}"),
-        Ok(Address::Remote { tag, .. }) => format!("somebody in the room {tag}"),
+        Ok(Address::Capability(capability)) => format!("all agents with the capability {capability}"),
+        Ok(Address::Remote { tag, .. }) => format!("a recipient in the room {tag}"),
         Ok(Address::Word(word)) => word_rule(registry, &word, false),
         Ok(Address::At(word)) => word_rule(registry, &word, true),
     }
@@ -96,8 +97,8 @@ fn word_rule(registry: &Registry, word: &str, with_at: bool) -> String {
         return format!("the alias {alias}, which stands for {}", targets.join(", "));
     }
     match role_named(registry, word).filter(|_| with_at) {
-        Some((role, _)) => format!("everybody of the role {role}"),
-        None => "nobody's name".to_owned(),
+        Some((role, _)) => format!("all agents with the role {role}"),
+        None => "an unknown name".to_owned(),
     }
 }
 
@@ -110,11 +111,11 @@ fn others(
     sender: Option<u32>,
     text: &str,
     reached: &Reached<'_>,
-    standing: &dyn Standing,
+    standing: &dyn Availability,
 ) -> Vec<Other> {
     let Ok(address) = Address::parse(text) else { return Vec::new() };
     let asked = match &address {
-        // `@engineers` is a group as soon as nobody and no alias is called that.
+        // `@engineers` is a role only if no agent and no alias has this name.
         Address::At(word) if registry.find(word).is_none() && registry.alias(word).is_none() => {
             Address::Role(word.clone())
         }
@@ -135,9 +136,9 @@ fn why_not(
     agent: &Agent,
     is_sender: bool,
     reached: &[Recipient],
-    standing: &dyn Standing,
+    standing: &dyn Availability,
 ) -> String {
-    let lacks = |of: &str, name: &str, has: bool| (!has).then(|| format!("has not the {of} {name}"));
+    let lacks = |of: &str, name: &str, has: bool| (!has).then(|| format!("does not have the {of} {name}"));
     let not_in_it = match address {
         Address::All => None,
         Address::Role(role) | Address::Any(role) => {
@@ -147,7 +148,7 @@ fn why_not(
         Address::Topic(topic) => lacks("topic", topic, agent.topics.contains(topic)),
         Address::Capability(name) => lacks("capability", name, agent.capabilities.contains(name)),
         Address::Glob(_) if !is_sender && !agent.is_human() && !agent.is_retired() => {
-            Some("no name of it matches".into())
+            Some("has no matching name".into())
         }
         Address::Glob(_) => None,
         Address::Word(_) | Address::At(_) if agent.is_retired() => None,
@@ -159,22 +160,22 @@ fn why_not(
     }
     match address {
         _ if agent.is_retired() => "is retired".to_owned(),
-        _ if agent.is_human() => "is the human, whom groups leave out".to_owned(),
-        _ if is_sender => "is the sender, whom groups leave out".to_owned(),
+        _ if agent.is_human() => "is the human, who is not in groups".to_owned(),
+        _ if is_sender => "is the sender, who is not in groups".to_owned(),
         Address::Any(_) => passed_over(agent, reached, standing),
         _ => "is not reached".to_owned(),
     }
 }
 
-/// Why `any_…` chose another.
-fn passed_over(agent: &Agent, reached: &[Recipient], standing: &dyn Standing) -> String {
+/// Why `any_…` chose another agent.
+fn passed_over(agent: &Agent, reached: &[Recipient], standing: &dyn Availability) -> String {
     let Some(chosen) = reached.first() else { return "is not chosen".to_owned() };
     let (mine, theirs) = (&*agent.id, &*chosen.agent);
     if standing.online(mine) != standing.online(theirs) {
         return format!("is not online, and {theirs} is");
     }
     if standing.was_seen(mine) != standing.was_seen(theirs) {
-        return format!("was not seen within the hour, and {theirs} was");
+        return format!("was not active within the last hour, and {theirs} was");
     }
     if standing.unread(mine) != standing.unread(theirs) {
         return format!("has {} unread, and {theirs} has {}", standing.unread(mine), standing.unread(theirs));
@@ -182,5 +183,5 @@ fn passed_over(agent: &Agent, reached: &[Recipient], standing: &dyn Standing) ->
     if standing.last_active(mine) != standing.last_active(theirs) {
         return format!("was active later than {theirs}");
     }
-    format!("stands after {theirs} in the registry")
+    format!("comes after {theirs} in the registry")
 }

@@ -1,8 +1,8 @@
-//! From addresses to recipients: who gets a message, by which rule, or why the whole of it is refused.
+//! Resolving addresses to recipients: who receives a message and by which rule, or why the message is rejected.
 //!
-//! The set is worked out once, when the message is accepted. Overlaps deliver once: the recipient stands where it was
-//! first reached, by the rule that first reached it, except that being named directly beats any group, so that
-//! `["all", "bob"]` tells bob that he was meant.
+//! The recipients are determined once, when the message is accepted. An agent that several addresses reach gets one
+//! copy, with the rule that reached it first. A direct address takes precedence over a group, so that `["all", "bob"]`
+//! shows bob that he was named.
 
 mod explain;
 mod expand;
@@ -16,10 +16,10 @@ use crate::room::registry::Registry;
 use expand::Expansion;
 use std::sync::Arc;
 
-/// The most addresses in one message. Whoever wants more means a role, a topic or `all`.
+/// The most addresses in one message. For more recipients there are roles, topics and `all`.
 pub const ADDRESSES: usize = 10_000;
 
-/// By which rule somebody got a message.
+/// The rule by which a recipient was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Via {
     /// By id or display name.
@@ -34,7 +34,7 @@ pub enum Via {
     Topic,
     /// By `cap:…`.
     Capability,
-    /// By `any_<role>`: chosen.
+    /// By `any_<role>`: chosen among the role.
     Any,
     /// By `all`.
     All,
@@ -61,7 +61,7 @@ impl Via {
         Via::Router,
     ];
 
-    /// As it stands in `delivery.via`.
+    /// The word in `delivery.via`.
     pub fn as_str(self) -> &'static str {
         match self {
             Via::Direct => "direct",
@@ -78,7 +78,7 @@ impl Via {
         }
     }
 
-    /// From the word in `delivery.via`.
+    /// Reads the word in `delivery.via`.
     pub fn parse(word: &str) -> Option<Via> {
         Via::ALL.into_iter().find(|v| v.as_str() == word)
     }
@@ -90,13 +90,13 @@ impl serde::Serialize for Via {
     }
 }
 
-/// One who gets a copy.
+/// A recipient of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Recipient {
     /// Its id.
     #[serde(serialize_with = "as_text")]
     pub agent: Arc<str>,
-    /// By which rule.
+    /// The rule that reached it.
     pub via: Via,
 }
 
@@ -104,34 +104,34 @@ fn as_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok
     serializer.serialize_str(text)
 }
 
-/// What `any_<role>` chooses by.
-pub trait Standing {
-    /// How many messages wait unread for an agent, those of this batch included.
+/// The data by which `any_<role>` chooses.
+pub trait Availability {
+    /// The number of an agent's unread messages, including those of this batch.
     fn unread(&self, agent: &str) -> usize;
-    /// May it be there, as far as the registry says?
+    /// Can it be online, according to the registry?
     fn online(&self, agent: &str) -> bool;
-    /// Was it seen within the last hour?
+    /// Was it active within the last hour?
     fn was_seen(&self, _agent: &str) -> bool {
         false
     }
-    /// When it last did something.
+    /// The time of its last activity.
     fn last_active(&self, agent: &str) -> Stamp;
-    /// One more copy is on its way to it in this batch. Called for every recipient once a message has resolved.
+    /// Adds a copy of this batch. Called for every recipient after a message has been resolved.
     fn taken(&mut self, agent: &str);
 }
 
-/// Who gets a message from `from` to `addresses`; none is fine. With `mention` the addresses are handles found in the
-/// body: those nobody has are no mentions, and are left out. All problems are reported, up to a bound, and any of them
-/// refuses the whole message.
+/// The recipients of a message from `from` to `addresses`; the list can be empty. With `mention`, the addresses are
+/// mentions in the body, and unknown names are ignored. All problems are reported up to a limit, and any problem
+/// rejects the whole message.
 pub fn resolve(
     registry: &Registry,
     from: &str,
     addresses: &[String],
     mention: bool,
-    standing: &mut dyn Standing,
+    standing: &mut dyn Availability,
 ) -> Result<Vec<Recipient>, Vec<Problem>> {
     if addresses.len() > ADDRESSES {
-        let what = format!("{} addresses are too many; {ADDRESSES} is the most", addresses.len());
+        let what = format!("too many addresses: {}; the limit is {ADDRESSES}", addresses.len());
         let fix = "write to a role, a topic or `all` instead";
         return Err(vec![Problem::new("too_many_addresses", what).at("/to").fix(fix)]);
     }
@@ -139,7 +139,7 @@ pub fn resolve(
     let mut reached = Reached::new(registry);
     let mut expansion = Expansion::new(registry, registry.position(from), &*standing);
     for (n, text) in addresses.iter().enumerate() {
-        // An id needs no grammar: no reserved word or other form of address can be one.
+        // An id needs no parsing, because no reserved word or other form of address can be an id.
         let id = registry.position(text).filter(|at| !registry.at(*at).is_retired());
         let result = match id {
             Some(at) => {
@@ -165,7 +165,7 @@ pub fn resolve(
     Ok(reached.list)
 }
 
-/// `/to` for the only address, since nothing tells here whether it stood in an array.
+/// `/to` for a single address, because the caller does not know whether it was in an array.
 fn place(n: usize, of: usize, mention: bool) -> String {
     match (mention, of) {
         (true, _) => "/body".to_owned(),
@@ -174,15 +174,15 @@ fn place(n: usize, of: usize, mention: bool) -> String {
     }
 }
 
-/// Who was reached, in order and once each.
+/// The reached agents, each once, in order.
 struct Reached<'a> {
     registry: &'a Registry,
     list: Vec<Recipient>,
-    /// Where in the list each agent stands, by position in the registry; empty while the list is short.
+    /// The index in the list for each position in the registry. Empty while the list is short.
     places: Vec<u32>,
 }
 
-/// Up to this many, looking through the list is quicker than a table as long as the registry.
+/// Up to this length, a search of the list is faster than a table of the registry's length.
 const SHORT: usize = 32;
 const NOWHERE: u32 = u32::MAX;
 

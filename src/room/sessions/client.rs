@@ -1,54 +1,53 @@
-//! Who calls: which client, which of its sessions, and which process that is.
+//! The calling session: its client, its id and its process.
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::machine::{self, Process};
 
-/// The variables by which clients name their session to the commands they run, each with the client. Seen in
-/// `docs/hooks.md`.
+/// The environment variables that contain a session's id, each with its client. See `docs/hooks.md`.
 pub const VARIABLES: [(&str, &str); 3] =
     [("CLAUDE_CODE_SESSION_ID", CLAUDE), ("CODEX_SESSION_ID", CODEX), ("GEMINI_SESSION_ID", GEMINI)];
-/// Set in the shell of Gemini CLI, which doesn't name the session there.
+/// A variable in the shell of Gemini CLI, which does not give the session's id.
 pub const IN_GEMINI: &str = "GEMINI_CLI";
 
 const CLAUDE: &str = "claude";
 const CODEX: &str = "codex";
 const GEMINI: &str = "gemini";
 
-/// What stands between a client and what it runs, and is no client itself.
+/// Processes between a client and its commands.
 const SHELLS: [&str; 12] =
     ["sh", "bash", "dash", "zsh", "fish", "ksh", "busybox", "env", "timeout", "nice", "setsid", "mailbag"];
 
-/// A session that calls.
+/// A calling session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The client's name.
     pub client: String,
-    /// Its own id of the session, where it is known.
+    /// The client's id of the session, if known.
     pub session: Option<String>,
-    /// The client's process, where the system tells.
+    /// The client's process, if the system reports it.
     pub process: Option<Process>,
 }
 
 impl Caller {
-    /// A session of this client that has run this program: its process is the nearest one above that is no shell.
+    /// A session of this client that started this program. Its process is the nearest parent that is not a shell.
     pub fn here(client: &str, session: Option<String>) -> Result<Caller> {
         if let Some(id) = session.as_deref().filter(|id| !is_session(id)) {
             return Err(Error::Usage {
-                what: format!("{} is no session's id", crate::message::address::quoted(id)),
-                cure: format!("give letters, digits and . _ - : at most {} of them", limits::SESSION_ID),
+                what: format!("{} is not a valid session id", crate::message::address::quoted(id)),
+                cure: format!("use letters, digits and . _ - : with at most {} characters", limits::SESSION_ID),
             });
         }
         let above = client_above();
         if client == CODEX || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX) {
-            // All its sessions share one process, and its shell can't see that.
+            // All sessions of Codex share one process, which its shell cannot see.
             return Ok(Caller { client: CODEX.to_owned(), session, process: None });
         }
         Ok(Caller { client: client.to_owned(), session, process: above.map(|(process, _)| process) })
     }
 
-    /// The session whose client has started this program as a server. Such a server may outlive the session that it was
-    /// started in: Claude Code begins another one in the same process, so that only the process counts there.
+    /// The session whose client started this program as a server. Such a server can outlive its first session, because
+    /// Claude Code starts the next one in the same process. So only the process identifies it.
     pub fn of_server() -> Result<Caller> {
         let caller = Caller::from_environment().map_or_else(|| Caller::here("mcp", None), Ok)?;
         match client_above() {
@@ -57,17 +56,17 @@ impl Caller {
         }
     }
 
-    /// The session that Codex names with each call to a server that it has started.
+    /// The session that Codex names in each call to a server.
     pub fn codex(session: &str) -> Result<Caller> {
         Caller::here(CODEX, Some(session.to_owned()))
     }
 
-    /// Can it be told from other sessions?
+    /// Can this session be distinguished from others?
     pub fn is_known(&self) -> bool {
         self.session.is_some() || self.process.is_some()
     }
 
-    /// The session that the environment names, if it does, or its process.
+    /// The session in the environment, otherwise the process of the client.
     pub fn from_environment() -> Option<Caller> {
         let value = |name| std::env::var(name).ok().filter(|id| is_session(id));
         match VARIABLES.iter().find_map(|(name, client)| Some((value(name)?, client))) {
@@ -78,7 +77,7 @@ impl Caller {
     }
 }
 
-/// The nearest process above that is no shell.
+/// The nearest parent process that is not a shell.
 fn client_above() -> Option<(Process, String)> {
     machine::ancestors(limits::ANCESTORS).into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str()))
 }

@@ -1,4 +1,4 @@
-//! When each client's hooks last ran in this room, for whoever wonders whether they run at all.
+//! The times at which each client's hooks last ran in this room, to show whether they run at all.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -7,27 +7,27 @@ use crate::disk::layout;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 
-/// What stands in the place of a client where an agent was woken by a program; the event is the agent.
+/// The client name in an entry about a program that woke an agent. The event is the agent.
 pub const WAKE: &str = "wake";
 
-/// The last time that a hook ran.
+/// The last run of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fired {
     /// `claude`, `codex` or `gemini`.
     pub client: String,
-    /// The client's name of the event.
+    /// The client's name for the event.
     pub event: String,
-    /// When, RFC 3339.
+    /// The time, RFC 3339.
     pub at: String,
-    /// The agent that its session speaks for, if any.
+    /// The agent of the session, if it has one.
     #[serde(default)]
     pub agent: Option<String>,
-    /// What went wrong then.
+    /// The error of this run.
     #[serde(default)]
     pub trouble: Option<String>,
 }
 
-/// Notes that a hook ran just now. Nobody acts on it: a kill or another hook at the same time may lose it.
+/// Notes a run of a hook. No decision depends on it: a kill or a concurrent hook can lose it.
 pub fn note(room: &Room, client: &str, event: &str, agent: Option<&str>, trouble: Option<String>) -> Result<()> {
     let (client_name, at) = (client.to_owned(), Stamp::now().to_string());
     let fired = Fired { client: client_name, event: event.to_owned(), at, agent: agent.map(Into::into), trouble };
@@ -35,7 +35,7 @@ pub fn note(room: &Room, client: &str, event: &str, agent: Option<&str>, trouble
     room.dir.make(layout::FIRED)?.show(layout::fired(client, event), &text)
 }
 
-/// All hooks that ever ran here, by client and event.
+/// The last run of every hook, by client and event.
 pub fn fired(room: &Room) -> Result<Vec<Fired>> {
     let dir = match room.dir.sub(layout::FIRED) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Vec::new()),

@@ -1,8 +1,8 @@
-//! What keeps a session's agent its own: a lock that something of the session holds as long as it lives.
+//! Holds: a process of a session keeps the lease of its agent alive with a lock.
 //!
-//! A waiter, a tool server, a view or `mailbag exec` makes a file of its own in `sessions/holds/`, says there whose it is,
-//! and holds its lock. Whether the lock is held says whether it lives, in whatever namespace it runs; the system gives it
-//! up when it ends in any way.
+//! A background waiter, an MCP server, a view or `mailbag exec` creates a file in `sessions/holds/`, writes its session
+//! into it, and locks it. The lock shows that the process is running, in any PID namespace; the system releases it when
+//! the process ends.
 
 use super::{COMMAND, Caller, Held, Lease, Process};
 use crate::base::error::Result;
@@ -15,22 +15,22 @@ use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
 
-/// A session, as a file names it.
+/// A session as recorded in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {
     /// The client.
     pub client: String,
-    /// The client's own id of the session, where it has one.
+    /// The client's id of the session, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The client's process, where it is known.
+    /// The client's process, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
 }
 
 impl Named {
-    /// Is it the same session? By the client's id where both have one, else by the client's process: its tool server and
-    /// its hooks may not know the same.
+    /// Is it the same session? Compares the ids if both have one, otherwise the processes: a tool server and a hook may
+    /// know different data.
     pub fn is(&self, other: &Named) -> bool {
         match (&self.session, &other.session) {
             (Some(one), Some(another)) => one == another,
@@ -45,7 +45,7 @@ impl From<&Caller> for Named {
     }
 }
 
-/// A lock that something of a session holds while it lives.
+/// A lock that a process of a session holds as long as it runs.
 pub struct Hold {
     dir: Dir,
     name: String,
@@ -53,35 +53,34 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Holds an agent for a session, until it is dropped.
+    /// Holds an agent for a session until the value is dropped.
     pub fn take(room: &Room, agent: &str, session: &Named) -> Result<Hold> {
-        // While that is held nobody clears away what is not locked yet.
+        // While the session files are locked, no other process removes an unlocked hold file.
         let _held = Held::open(room)?;
         let dir = room.dir.make(layout::HOLDS)?;
         tidy(&room.dir, agent);
         let name = layout::hold(agent, &id::mint());
         let lock = dir.lock_within(&name, limits::SESSIONS_WAIT)?;
         let text = serde_json::to_vec(session).expect("it is plain data");
-        // On a full disk nobody can read whose it is, and it counts for nobody.
+        // On a full disk the session cannot be recorded, and the hold has no effect.
         let _ = lock.write_all_at(&text, 0);
         Ok(Hold { dir, name, _lock: lock })
     }
 
-    /// Holds the agent that the session has which runs this program, if it has one. That it can't hinders nobody.
+    /// Holds the agent of the session that runs this program, if it has one. A failure is ignored.
     pub fn of_this_session(room: &Room) -> Option<Hold> {
         let lease = super::agent_of(room, &Caller::from_environment()?).ok()?.filter(|lease| !lease.ended)?;
         Hold::take(room, &lease.agent, &lease.named()).inspect_err(|e| tracing::debug!("{e}")).ok()
     }
 
-    /// Holds the agent that waits or watches here, as its session where it has one, so that it counts as present. That it
-    /// can't hinders nobody.
+    /// Holds an agent for a process that waits or watches, so that the agent counts as present. A failure is ignored.
     pub fn of_waiting(room: &Room, agent: &str) -> Option<Hold> {
         let no_session = Named { client: COMMAND.into(), session: None, process: None };
         let take = || Hold::take(room, agent, &no_session).inspect_err(|e| tracing::debug!("{e}")).ok();
         Hold::of_this_session(room).or_else(take)
     }
 
-    /// Its name, which no other has.
+    /// Its unique name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -93,7 +92,7 @@ impl Drop for Hold {
     }
 }
 
-/// Does something of the session live that has this lease?
+/// Does a running process hold this lease for its session?
 pub fn is_held(room: &Dir, lease: &Lease) -> bool {
     let session = lease.named();
     each(room, &lease.agent).any(|(_, held)| held.is_some_and(|held| held.is(&session)))
@@ -104,7 +103,7 @@ pub(super) fn is_there(room: &Dir, agent: &str, name: &str) -> bool {
     each(room, agent).any(|(there, held)| there == name && held.is_some())
 }
 
-/// Removes what killed ones left. Only while the sessions are held.
+/// Removes the files of ended processes. Only while the session files are locked.
 pub(super) fn tidy(room: &Dir, agent: &str) {
     let Ok(dir) = room.sub(layout::HOLDS) else { return };
     for (name, _) in each(room, agent).filter(|(_, held)| held.is_none()) {
@@ -112,7 +111,7 @@ pub(super) fn tidy(room: &Dir, agent: &str) {
     }
 }
 
-/// The agents that something holds.
+/// The agents with a hold.
 pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
     let Ok(dir) = room.sub(layout::HOLDS) else { return BTreeSet::new() };
     let mut held = BTreeSet::new();
@@ -126,7 +125,7 @@ pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
     held
 }
 
-/// The holds on an agent, each with whose it is, or nobody's where its lock is not held.
+/// The holds on an agent, each with its session. `None` if the lock is free or the session is unknown.
 fn each(room: &Dir, agent: &str) -> impl Iterator<Item = (String, Option<Named>)> {
     let dir = room.sub(layout::HOLDS).ok();
     let names = dir.as_ref().map(names).unwrap_or_default();
@@ -143,7 +142,7 @@ fn names(dir: &Dir) -> Vec<String> {
 
 fn whose(dir: &Dir, name: &str) -> Option<Named> {
     let file = dir.look(name).ok()?;
-    // Shared, so that two who look don't take each other for a holder.
+    // A shared lock, so that two readers do not look like holders to each other.
     if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
         return None;
     }

@@ -1,4 +1,5 @@
-//! Who lost an agent to another session, until it was told: its model believes that it is still that agent.
+//! Sessions that lost their agent to another session, until they are notified. Their model still believes that it is
+//! the agent.
 
 use super::{Caller, Held, Lease, Named, all};
 use crate::base::clock::Stamp;
@@ -7,35 +8,35 @@ use crate::base::limits;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 
-/// A session that had an agent, and was not told yet that another one has it.
+/// A session that lost its agent and has not been notified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
     /// The session.
     #[serde(flatten)]
     pub by: Named,
-    /// When it lost the agent, RFC 3339.
+    /// The time of the loss, RFC 3339.
     pub at: String,
 }
 
-/// What a session has to be told of an agent that it lost.
+/// The notification of a session that lost its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
     /// The agent.
     pub agent: String,
-    /// Who has it now, in words.
+    /// A description of the new holder.
     pub holder: String,
-    /// When it was taken, RFC 3339.
+    /// The time of the loss, RFC 3339.
     pub at: String,
 }
 
 impl std::fmt::Display for Loss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Loss { agent, holder, at } = self;
-        write!(f, "this session is no longer {agent}: {holder} took the name over at {at}")
+        write!(f, "this session is no longer {agent}: {holder} took it over at {at}")
     }
 }
 
-/// Those who are to be told once another session than that of this lease has the agent: who lost it last comes last.
+/// The sessions to notify when another session than this lease's gets the agent. The most recent loss comes last.
 pub(super) fn after(lease: &Lease, now: &str) -> Vec<Lost> {
     let mut lost: Vec<Lost> = lease.lost.iter().filter(|lost| !lost.by.is(&lease.named())).cloned().collect();
     lost.push(Lost { by: lease.named(), at: now.to_owned() });
@@ -43,7 +44,7 @@ pub(super) fn after(lease: &Lease, now: &str) -> Vec<Lost> {
     lost.split_off(first)
 }
 
-/// The agent that a session has lost and was not told of, if it has none.
+/// The agent that a session lost without being notified, if the session has no other agent.
 pub fn loss(room: &Room, caller: &Caller) -> Result<Option<Loss>> {
     let (leases, caller) = (all(room)?, Named::from(caller));
     let lost = |lease: &Lease| lease.lost.iter().find(|lost| lost.by.is(&caller)).map(|lost| lost.at.clone());
@@ -53,8 +54,8 @@ pub fn loss(room: &Room, caller: &Caller) -> Result<Option<Loss>> {
     Ok(losses.max_by_key(|loss| Stamp::parse(&loss.at)))
 }
 
-/// It was told.
-pub fn told_of_loss(room: &Room, caller: &Caller, agent: &str) -> Result<()> {
+/// Notes that the session was notified.
+pub fn notified_of_loss(room: &Room, caller: &Caller, agent: &str) -> Result<()> {
     let held = Held::open(room)?;
     let caller = Named::from(caller);
     let Some(mut lease) = super::read(&held.dir, agent) else { return Ok(()) };

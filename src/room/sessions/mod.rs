@@ -1,7 +1,8 @@
-//! Which session of which client speaks for an agent: a lease in `sessions/<agent>.json`, renewed by every call.
+//! Sessions: a lease in `sessions/<agent>.json` says which session speaks for an agent. Every call of the session
+//! renews it.
 //!
-//! Nobody's mail depends on it. The files can be deleted at any time: the next call of a session that says who it is
-//! takes its agent again. After a power cut a lease may be gone or torn, and counts as none.
+//! No mail depends on a lease. The files can be deleted at any time: with its next call, an identified session takes
+//! its agent again. After a power cut a lease can be missing or torn, and then counts as none.
 
 mod client;
 mod fired;
@@ -11,7 +12,7 @@ mod losses;
 pub use client::{Caller, IN_GEMINI, VARIABLES};
 pub use fired::{Fired, WAKE, fired, note};
 pub use holds::{Hold, Named, is_held};
-pub use losses::{Loss, Lost, loss, told_of_loss};
+pub use losses::{Loss, Lost, loss, notified_of_loss};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -25,46 +26,46 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::time::Duration;
 
-/// The client that a command under `mailbag exec` is.
+/// The client name of a command under `mailbag exec`.
 pub const EXEC: &str = "exec";
-/// The variable that tells a command under `mailbag exec` the hold of it.
+/// The variable that gives a command under `mailbag exec` the name of its hold.
 pub const HOLD: &str = "MAILBAG_HOLD";
-/// The call by which a session itself says who it is.
+/// The event name of a call in which a session identifies itself.
 pub const JOIN: &str = "join";
-/// The call of any other command.
+/// The event name of any other command.
 pub const COMMAND: &str = "command";
 
-/// A session's hold on an agent.
+/// The lease of a session on an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Who it speaks for.
+    /// The agent.
     pub agent: String,
-    /// Which program it is: `claude`, `codex`, `gemini`, `mcp`, `exec`, or what it calls itself.
+    /// The client: `claude`, `codex`, `gemini`, `mcp`, `exec`, or a name of its own.
     pub client: String,
-    /// The client's own id of the session, where it has one.
+    /// The client's id of the session, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The client's process, where it is known.
+    /// The client's process, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
-    /// Since when, RFC 3339.
+    /// The start of the lease, RFC 3339.
     pub since: String,
-    /// Its last call, RFC 3339.
+    /// The last call, RFC 3339.
     pub last: String,
-    /// What that was: the name of a hook's event, or a word for another call.
+    /// The kind of the last call: the event of a hook, or a word for another call.
     #[serde(default)]
     pub event: String,
-    /// What hooks have told it.
+    /// The lines that hooks have shown it.
     #[serde(default)]
-    pub told: Told,
-    /// Has the session itself said who it is? Then nothing else that names an agent overrules that.
+    pub told: ShownLines,
+    /// Did the session identify itself? Then no other source of an agent's name overrides it.
     #[serde(default, skip_serializing_if = "is_not")]
     pub joined: bool,
-    /// Has the session ended? Anybody may take the agent then, and until somebody does, it is the session's again once it
-    /// is taken up again.
+    /// Has the session ended? Then any session may take the agent. Until one does, the session gets the agent back when
+    /// it is resumed.
     #[serde(default, skip_serializing_if = "is_not")]
     pub ended: bool,
-    /// Who had the agent before and has to be told that it has it no longer.
+    /// Sessions that lost the agent and have not been notified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<Lost>,
 }
@@ -73,45 +74,45 @@ fn is_not(flag: &bool) -> bool {
     !flag
 }
 
-/// How many lines hooks have given an agent since the window began.
+/// How many lines hooks have shown an agent in the current window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Told {
-    /// When the window began, in microseconds since 1970.
+pub struct ShownLines {
+    /// The start of the window, in microseconds since 1970.
     pub since: i64,
-    /// The lines in it.
+    /// The number of lines.
     pub lines: u32,
 }
 
-/// May a session take an agent that another one holds?
+/// When a session may take an agent from another session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claim {
-    /// Only if that one is not alive any more.
+pub enum Takeover {
+    /// If the other session is no longer alive.
     Free,
-    /// Also from an earlier session of the same process, which has ended: a client runs one at a time.
+    /// Also from the previous session of the same process, because a client runs one session at a time.
     Successor,
-    /// At any rate: the person says so.
+    /// Always: a person requested it.
     Force,
 }
 
 impl Lease {
-    /// Whose it is.
+    /// Its session.
     pub fn named(&self) -> Named {
         Named { client: self.client.clone(), session: self.session.clone(), process: self.process }
     }
 
-    /// Is this the session that holds it?
+    /// Does this session hold the lease?
     pub fn is_of(&self, caller: &Caller) -> bool {
         self.named().is(&Named::from(caller))
     }
 
-    /// Does its session still live? It called within `lease`, or something of it holds a lock; and it is not known to be
-    /// gone. Of a command that is what its lock says.
+    /// Is its session alive? Either it called within `lease`, or a process holds a lock for it; and it is not known to
+    /// have ended. For a command, only the lock counts.
     pub fn is_live(&self, room: &Dir, lease: Duration) -> bool {
         let called = || Stamp::parse(&self.last).is_some_and(|last| Stamp::now() < last.after(lease));
         !self.ended && !self.is_gone(room) && (called() || is_held(room, self))
     }
 
-    /// Is it known to be gone, whatever it said last?
+    /// Is its session known to have ended?
     pub fn is_gone(&self, room: &Dir) -> bool {
         match self.client == EXEC {
             true => !is_held(room, self),
@@ -119,20 +120,20 @@ impl Lease {
         }
     }
 
-    /// Is it held by a `mailbag exec` that this process runs inside of? By what that has told it, since a sandbox hides the
-    /// processes above; else by these, since some clients start their servers without their environment.
+    /// Does a `mailbag exec` around this process hold the lease? The environment says so; if a client starts its
+    /// servers without the environment, the parent processes do.
     fn is_around_us(&self, room: &Dir) -> bool {
         let told = || holds::is_there(room, &self.agent, &std::env::var(HOLD).unwrap_or_default());
         let above = || machine::ancestors(limits::ANCESTORS).into_iter().any(|(above, _)| self.process == Some(above));
         self.client == EXEC && (told() || above())
     }
 
-    /// When it last called.
+    /// The time of the last call.
     pub fn last(&self) -> Option<Stamp> {
         Stamp::parse(&self.last)
     }
 
-    /// Who it is, in words.
+    /// A description of the holder.
     pub fn holder(&self) -> String {
         let session = self.session.as_deref().map(|id| format!(" session {id}")).unwrap_or_default();
         let process = self.process.map(|process| format!(" (process {})", process.pid)).unwrap_or_default();
@@ -140,7 +141,7 @@ impl Lease {
     }
 }
 
-/// All sessions of a room, held: nobody else binds or renews while this lives.
+/// The locked session files of a room. While it exists, no other process changes a lease.
 struct Held {
     dir: Dir,
     _lock: File,
@@ -153,7 +154,7 @@ impl Held {
         Ok(Held { dir, _lock: lock })
     }
 
-    // Nothing is synced: what a power cut takes is taken again by the next call.
+    // Not synced: after a power cut the next call writes it again.
     fn write(&self, lease: &Lease) -> Result<()> {
         let mut text = serde_json::to_vec_pretty(lease).expect("a lease is plain data");
         text.push(b'\n');
@@ -161,7 +162,7 @@ impl Held {
     }
 }
 
-/// The leases of a room, in no order. Torn and foreign files are passed over.
+/// The leases of a room, in no order. Torn and foreign files are skipped.
 pub fn all(room: &Room) -> Result<Vec<Lease>> {
     match room.dir.sub(layout::SESSIONS) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(Vec::new()),
@@ -173,7 +174,7 @@ pub fn all(room: &Room) -> Result<Vec<Lease>> {
     }
 }
 
-/// The lease on an agent, whether its session lives or not, but not of one that has said that it ends.
+/// The lease on an agent, alive or not, but not of a session that has ended.
 pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     match room.dir.sub(layout::SESSIONS) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
@@ -181,16 +182,16 @@ pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     }
 }
 
-/// Which sessions called when, and which agents have a process that waits or watches: for the roster.
+/// The last calls of sessions, and the agents with a running process. For the roster.
 pub struct Calls {
     room: Dir,
     sessions: Option<Dir>,
-    /// Looked up once, and only if it is needed.
+    /// Read once, on demand.
     held: OnceCell<BTreeSet<String>>,
 }
 
 impl Calls {
-    /// Looks at the sessions of a room.
+    /// Reads the sessions of a room.
     pub fn of(room: &Dir) -> Calls {
         Calls { room: room.clone(), sessions: room.sub(layout::SESSIONS).ok(), held: OnceCell::new() }
     }
@@ -200,19 +201,19 @@ impl Calls {
         read(self.sessions.as_ref()?, agent).filter(|lease| !lease.ended)?.last()
     }
 
-    /// The agents for which a process runs that waits, watches or serves tools.
+    /// The agents with a running process that waits, watches or serves tools.
     pub fn held(&self) -> &BTreeSet<String> {
         self.held.get_or_init(|| holds::held_agents(&self.room))
     }
 }
 
-/// The lease of the agent that a session speaks for, or spoke for until it ended: it may have been taken up again.
+/// The lease of the agent for which a session speaks, or spoke before it ended: it may have been resumed.
 pub fn agent_of(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
     let ours = all(room)?.into_iter().filter(|lease| lease.is_of(caller));
     Ok(ours.max_by(|a, b| (!a.ended, &a.last).cmp(&(!b.ended, &b.last))))
 }
 
-/// The lease of the session that ran in the same process before: a client that empties its context begins a new one.
+/// The lease of the previous session in the same process: a client that clears its context starts a new session.
 pub fn before(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
     let same = |lease: &Lease| !lease.ended && lease.process.is_some() && lease.process == caller.process;
     Ok(all(room)?.into_iter().filter(same).max_by(|a, b| a.last.cmp(&b.last)))
@@ -223,13 +224,13 @@ fn read(dir: &Dir, agent: &str) -> Option<Lease> {
     serde_json::from_slice::<Lease>(&bytes).ok().filter(|lease| lease.agent == agent)
 }
 
-/// Binds an agent to a session, or renews that, for a call named `event`. Another session of it that lives is left its
-/// hold, and the error tells who it is. What else the session held, it gives up.
-pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Claim, event: &str) -> Result<Lease> {
+/// Binds an agent to a session, or renews the lease, for a call named `event`. If another live session holds the agent,
+/// the error names it. The session gives up any other agent.
+pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &str) -> Result<Lease> {
     if !caller.is_known() {
         return Err(Error::Usage {
-            what: "nothing tells this session from another one".into(),
-            cure: "give the id that your client has for it, or set MAILBAG_AGENT".into(),
+            what: "this session cannot be distinguished from another one".into(),
+            cure: "give the client's id of the session, or set MAILBAG_AGENT".into(),
         });
     }
     let within = room.settings()?.session_lease;
@@ -237,16 +238,18 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Claim, event: &str
     let before = read(&held.dir, agent);
     let now = Stamp::now().to_string();
     if let Some(host) = before.as_ref().filter(|lease| !lease.is_of(caller) && lease.is_around_us(&room.dir)) {
-        // Whatever client the command is, the agent stays the command's.
+        // The agent stays with the `mailbag exec` around the command, whatever client the command is.
         let lease = Lease { last: now, event: event.to_owned(), ..host.clone() };
         held.write(&lease)?;
         return Ok(lease);
     }
     let ours = before.as_ref().is_some_and(|lease| lease.is_of(caller));
     let other = before.as_ref().filter(|_| !ours);
-    let successor = claim == Claim::Successor
+    let successor = claim == Takeover::Successor
         && other.is_some_and(|other| other.process.is_some() && other.process == caller.process);
-    if let Some(other) = other.filter(|other| claim != Claim::Force && !successor && other.is_live(&room.dir, within)) {
+    if let Some(other) =
+        other.filter(|other| claim != Takeover::Force && !successor && other.is_live(&room.dir, within))
+    {
         return Err(taken(other));
     }
     if !ours {
@@ -271,7 +274,7 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Claim, event: &str
         since: ours.map_or_else(|| now.clone(), |lease| lease.since.clone()),
         last: now,
         event: event.to_owned(),
-        // The budget is the agent's, whoever speaks for it.
+        // The budget belongs to the agent, whichever session speaks for it.
         told: before.as_ref().map(|lease| lease.told).unwrap_or_default(),
         joined: event == JOIN || kept.is_some_and(|lease| lease.joined),
         ended: false,
@@ -281,7 +284,7 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Claim, event: &str
     Ok(lease)
 }
 
-/// A command may run in a sandbox that hides the client's process behind its own; what the client itself runs knows it.
+/// A command in a sandbox may not see the client's process; a hook of the client does.
 fn process(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<Process> {
     let known = ours.and_then(|lease| lease.process);
     match (caller.process, known) {
@@ -290,8 +293,8 @@ fn process(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<Process
     }
 }
 
-/// Counts lines that were told to an agent.
-pub fn told(room: &Room, agent: &str, told: Told) -> Result<()> {
+/// Records the lines that were shown to an agent.
+pub fn record_shown(room: &Room, agent: &str, told: ShownLines) -> Result<()> {
     let held = Held::open(room)?;
     match read(&held.dir, agent) {
         Some(lease) => held.write(&Lease { told, ..lease }),
@@ -299,7 +302,8 @@ pub fn told(room: &Room, agent: &str, told: Told) -> Result<()> {
     }
 }
 
-/// Notes that a session has ended: others may have its agent, and until then it gets it back when it is taken up again.
+/// Records that a session has ended. Another session may take its agent; until then the session gets the agent back
+/// when it is resumed.
 pub fn end(room: &Room, caller: &Caller) -> Result<()> {
     let held = Held::open(room)?;
     for lease in all(room)?.into_iter().filter(|lease| lease.is_of(caller)) {
@@ -308,7 +312,7 @@ pub fn end(room: &Room, caller: &Caller) -> Result<()> {
     Ok(())
 }
 
-/// Gives up whatever a session holds that never comes back.
+/// Removes the leases of a session that will not return.
 pub fn release(room: &Room, caller: &Caller) -> Result<()> {
     let held = Held::open(room)?;
     for lease in all(room)?.iter().filter(|lease| lease.is_of(caller)) {
@@ -322,8 +326,8 @@ fn taken(lease: &Lease) -> Error {
     Error::Busy {
         what: format!("{agent} is held by {}, which last called at {}", lease.holder(), lease.last),
         cure: format!(
-            "end that session, take another name, or take it over with `mailbag join {agent} --take-over` and this \
-             session's id"
+            "end that session, use another name, or take the agent over with `mailbag join {agent} --take-over` and \
+             this session's id"
         ),
     }
 }

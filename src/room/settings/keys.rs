@@ -1,4 +1,4 @@
-//! The keys of `settings.toml`: what each is for, how it is read, and how it is shown.
+//! The keys of `settings.toml`: purpose, parsing and display.
 
 use super::{Admission, AnswerWithin, Durability, Settings};
 use crate::base::{clock, limits};
@@ -9,25 +9,25 @@ use serde::Serialize;
 use std::time::Duration;
 use toml::de::DeValue;
 
-/// The smallest bound on messages that still lets a message through.
+/// The smallest limit that still allows a message.
 const MESSAGE_BYTES_LEAST: u64 = 1 << 10;
 const _: () =
     assert!(MESSAGE_BYTES_LEAST <= limits::MESSAGE_BYTES && limits::MESSAGE_BYTES <= limits::MESSAGE_BYTES_MOST);
 
-/// All there is to know about one key.
+/// The definition of a key.
 pub(super) struct Key {
     pub(super) key: &'static str,
     pub(super) doc: &'static str,
-    /// Takes the value, or says what is wanted instead.
+    /// Reads the value, or returns a description of a valid value.
     pub(super) read: fn(&DeValue<'_>, &mut Settings) -> Result<(), String>,
-    /// The value in force as TOML.
+    /// The current value as TOML.
     pub(super) show: fn(&Settings) -> String,
 }
 
 pub(super) const KEYS: &[Key] = &[
     Key {
         key: "tag",
-        doc: "the name under which other rooms write to this one, as in `po:Sintra`",
+        doc: "name of this room in addresses from other rooms, as in `po:Sintra`",
         read: |value, settings| {
             let usable = |t: &&str| id::is_name(t) && !t.eq_ignore_ascii_case("cap") && address::reserved(t).is_none();
             let tag =
@@ -39,7 +39,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         key: "durability",
-        doc: "what an accepted message survives: `power` (kill and power cut) or `process` (kill)",
+        doc: "events that an accepted message survives: `power` (kill and power cut) or `process` (kill)",
         read: |value, settings| {
             let words = [("power", Durability::Power), ("process", Durability::Process)];
             settings.durability = one_of(value, &words)?;
@@ -59,7 +59,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         key: "context",
-        doc: "where shared artifacts are: an absolute path, or one relative to the room",
+        doc: "directory of shared files: an absolute path, or a path relative to the room",
         read: |value, settings| {
             let path =
                 value.as_str().filter(|p| is_context(p)).ok_or("a path, not one of the room's own directories")?;
@@ -87,7 +87,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         key: "message_bytes",
-        doc: "the largest message file in bytes; anything larger is refused",
+        doc: "largest message file in bytes; larger files are rejected",
         read: |value, settings| {
             let allowed = MESSAGE_BYTES_LEAST..=limits::MESSAGE_BYTES_MOST;
             let given = integer(value).filter(|n| allowed.contains(n));
@@ -99,7 +99,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         key: "names",
-        doc: "display names that `mailbag agent add --name auto` hands out, in this order",
+        doc: "display names that `mailbag agent add --name auto` assigns, in this order",
         read: |value, settings| {
             settings.names = pool(value).ok_or_else(|| {
                 format!(
@@ -113,10 +113,10 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         key: "answer_within",
-        doc: "how long a question, or an urgent message, may wait before a supervisor is told, and again before the \
-              human is: a span for all priorities, or a table of them; \"0\" for never",
+        doc: "time limit for the answer to a question or an urgent message; then the supervisor is notified, and after \
+              the same time the human: a duration, or a table of priorities; \"0\" for never",
         read: |value, settings| {
-            let wanted = "a span such as \"30m\", or a table such as { urgent = \"5m\", low = \"0\" }";
+            let wanted = "a duration such as \"30m\", or a table such as { urgent = \"5m\", low = \"0\" }";
             settings.answer_within = answer_within(value).ok_or(wanted)?;
             Ok(())
         },
@@ -128,48 +128,48 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         key: "stale_after",
-        doc: "how long an agent may do nothing, with mail unread or while the registry says that it is online, before it \
-              is stale and the human is told; \"0\" for never",
+        doc: "time without activity after which an agent with unread mail, or with status online, is stale and the human \
+              is notified; \"0\" for never",
         read: |value, settings| {
             let given = value.as_str().and_then(clock::span);
-            settings.stale_after = given.ok_or("a span such as \"6h\", or \"0\" for never")?;
+            settings.stale_after = given.ok_or("a duration such as \"6h\", or \"0\" for never")?;
             Ok(())
         },
         show: |settings| shown(&clock::span_text(settings.stale_after)),
     },
     Key {
         key: "sender_budget",
-        doc: "messages of one sender in a `budget_window`; what comes on top waits in its outbox; 0 is no bound",
+        doc: "messages per sender and `budget_window`; further messages are delayed in the outbox; 0 for no limit",
         read: |value, settings| budget(value).map(|most| settings.sender_budget = most),
         show: |settings| settings.sender_budget.to_string(),
     },
     Key {
         key: "copies_budget",
-        doc: "copies of one sender's messages in a `budget_window`, likewise; 0 is no bound",
+        doc: "copies per sender and `budget_window`; further messages are delayed in the outbox; 0 for no limit",
         read: |value, settings| budget(value).map(|most| settings.copies_budget = most),
         show: |settings| settings.copies_budget.to_string(),
     },
     Key {
         key: "loop_hops",
-        doc: "answers to answers in a `budget_window`, in one conversation; the next waits in its outbox; 0 is no bound",
+        doc: "replies to replies per conversation and `budget_window`; further ones are delayed; 0 for no limit",
         read: |value, settings| budget(value).map(|most| settings.loop_hops = most),
         show: |settings| settings.loop_hops.to_string(),
     },
     Key {
         key: "budget_window",
-        doc: "the time that the three keys above count in, such as `60s`, `10m` or `1h`",
+        doc: "window of the three budgets above, such as `60s`, `10m` or `1h`",
         read: |value, settings| window(value).map(|span| settings.budget_window = span),
         show: |settings| shown(&clock::span_text(settings.budget_window)),
     },
     Key {
         key: "session_lease",
-        doc: "how long a client's session that makes no calls still holds its agent, from 1s to 24h",
+        doc: "lease duration of a session after its last call, from 1s to 24h",
         read: |value, settings| window(value).map(|span| settings.session_lease = span),
         show: |settings| shown(&clock::span_text(settings.session_lease)),
     },
     Key {
         key: "announce_budget",
-        doc: "lines about new mail that hooks give an agent in an `announce_window`; the rest becomes a digest",
+        doc: "lines about new mail that hooks show per agent and `announce_window`; the rest becomes a digest",
         read: |value, settings| {
             let given = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST);
             let wanted = || format!("a whole number from 0 (digests only) to {}", limits::BUDGET_MOST);
@@ -180,7 +180,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         key: "announce_window",
-        doc: "the time that `announce_budget` counts in, from 1s to 24h",
+        doc: "window of `announce_budget`, from 1s to 24h",
         read: |value, settings| window(value).map(|span| settings.announce_window = span),
         show: |settings| shown(&clock::span_text(settings.announce_window)),
     },
@@ -212,13 +212,13 @@ fn integer(value: &DeValue<'_>) -> Option<u64> {
 
 fn budget(value: &DeValue<'_>) -> Result<u32, String> {
     let given = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST);
-    given.ok_or_else(|| format!("a whole number from 0 (no bound) to {}", limits::BUDGET_MOST))
+    given.ok_or_else(|| format!("a whole number from 0 (no limit) to {}", limits::BUDGET_MOST))
 }
 
 fn window(value: &DeValue<'_>) -> Result<Duration, String> {
     let allowed = limits::BUDGET_WINDOW_LEAST..=limits::BUDGET_WINDOW_MOST;
     let given = value.as_str().and_then(clock::span).filter(|span| allowed.contains(span));
-    given.ok_or_else(|| "a time from 1s to 24h, such as \"60s\", \"10m\" or \"1h\"".to_owned())
+    given.ok_or_else(|| "a duration from 1s to 24h, such as \"60s\", \"10m\" or \"1h\"".to_owned())
 }
 
 fn is_context(path: &str) -> bool {
@@ -241,7 +241,7 @@ fn pool(value: &DeValue<'_>) -> Option<Vec<String>> {
 }
 
 fn shown(text: &str) -> String {
-    // A JSON string is a TOML string as well.
+    // A JSON string is also a TOML string.
     serde_json::to_string(text).unwrap_or_default()
 }
 

@@ -1,7 +1,7 @@
-//! `settings.toml`: how a room behaves. The file is optional, and so is every key in it.
+//! `settings.toml`: the settings of a room. The file and all its keys are optional.
 //!
-//! One table, `KEYS`, holds for each key its name, what it is for, how it is read and how it is shown, so that the
-//! reader, the listing and the docs cannot drift apart. The default is whatever [`Settings::default`] holds.
+//! One table, `KEYS`, defines each key: name, purpose, parsing and display. So parsing, listing and docs always agree.
+//! [`Settings::default`] contains the defaults.
 
 mod keys;
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::time::Duration;
 use toml::de::DeTable;
 
-/// The display names handed out by `agent add --name auto`, in this order.
+/// The display names that `agent add --name auto` assigns, in this order.
 const NAMES: [&str; 40] = [
     "Sintra", "Porto", "Evora", "Tavira", "Lagos", "Braga", "Tomar", "Obidos", "Aveiro", "Nazare", "Siena", "Lucca",
     "Parma", "Turin", "Genoa", "Trento", "Como", "Ravello", "Bled", "Piran", "Zadar", "Split", "Kotor", "Ohrid",
@@ -23,23 +23,23 @@ const NAMES: [&str; 40] = [
     "Gdansk", "Krakow", "Brno", "Graz",
 ];
 
-/// Who may send.
+/// The agents that may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Admission {
-    /// Agents in the registry.
+    /// Registered agents.
     #[default]
     Registered,
-    /// Whoever makes an outbox: it is registered then.
+    /// Every agent that creates an outbox. The router then registers it.
     Open,
 }
 
-/// How long nobody may answer before somebody else is told, by priority as in [`message::PRIORITIES`]; zero for never.
+/// The time limits for answers, by priority as in [`message::PRIORITIES`]. Zero means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerWithin([Duration; 4]);
 
 impl AnswerWithin {
-    /// For this priority; `None` for never.
+    /// The limit for this priority. `None` for no limit.
     pub fn of(&self, priority: &str) -> Option<Duration> {
         let at = message::PRIORITIES.iter().position(|known| *known == priority)?;
         Some(self.0[at]).filter(|within| !within.is_zero())
@@ -52,62 +52,60 @@ impl Default for AnswerWithin {
     }
 }
 
-/// How a room behaves.
+/// The settings of a room.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The name under which other rooms know this one.
+    /// The room's name in addresses from other rooms.
     pub tag: Option<String>,
-    /// What a commit survives.
+    /// The events that a commit survives.
     pub durability: Durability,
-    /// Who may send.
+    /// The agents that may send.
     pub admission: Admission,
-    /// Where shared artifacts are: absolute, or relative to the room.
+    /// The directory of shared files: absolute, or relative to the room.
     pub context: String,
     /// The largest message file.
     pub message_bytes: u64,
-    /// Directories below which files may be attached that a command's output or a model names.
+    /// Directories whose files may be attached by the output of a command or by a model.
     pub attach_from: Vec<String>,
-    /// Display names to hand out, in order.
+    /// Display names to assign, in order.
     pub names: Vec<String>,
-    /// How long a question, or an urgent message, may stay without an answer before somebody else is told.
+    /// The time limit for the answer to a question or an urgent message, before another agent is notified.
     pub answer_within: AnswerWithin,
-    /// How long an agent may do nothing, with mail unread or while it is said to be online, before it is stale; zero for
-    /// never.
+    /// After this time without activity, an agent with unread mail or with status online is stale. Zero means never.
     pub stale_after: Duration,
-    /// How many messages a sender may send in `budget_window` before the next is delayed; 0: as many as it likes.
+    /// The limit of messages per sender and `budget_window`; 0 for no limit.
     pub sender_budget: u32,
-    /// How many copies they may come to; 0: as many as it likes.
+    /// The limit of copies per sender and `budget_window`; 0 for no limit.
     pub copies_budget: u32,
-    /// How many times a conversation may be answered to and fro in `budget_window` before the next answer is delayed;
-    /// 0: as often as it likes.
+    /// The limit of replies to replies per conversation and `budget_window`; 0 for no limit.
     pub loop_hops: u32,
-    /// The time that the three above are counted in.
+    /// The window of the three budgets above.
     pub budget_window: Duration,
-    /// How long a session that makes no calls still holds its agent.
+    /// The lease duration of a session after its last call.
     pub session_lease: Duration,
-    /// How many lines hooks give an agent in an `announce_window`; the rest becomes a digest.
+    /// The limit of lines that hooks show per agent and `announce_window`. The rest becomes a digest.
     pub announce_budget: u32,
-    /// The time that they are counted in.
+    /// The window of `announce_budget`.
     pub announce_window: Duration,
-    /// The keys that the file gave, so that the listing can tell them from defaults.
+    /// The keys in the file, to distinguish them from defaults in the listing.
     pub given: Vec<&'static str>,
 }
 
-/// One setting as it is in force.
+/// A setting with its current value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setting {
     /// Its key in `settings.toml`.
     pub key: &'static str,
-    /// Its value, as TOML; empty if it has none.
+    /// The value as TOML. Empty if there is none.
     pub value: String,
     /// `default` or `settings.toml`.
     pub source: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub doc: &'static str,
 }
 
 impl Settings {
-    /// Reads `settings.toml`, or says everything that is wrong with it, by line.
+    /// Reads `settings.toml`, or returns all problems with their lines.
     pub fn parse(text: &str) -> Result<Settings, Vec<Problem>> {
         let (table, errors) = DeTable::parse_recoverable(text);
         let mut problems: Vec<Problem> = errors.iter().map(|e| not_toml(text, e)).collect();
@@ -127,7 +125,7 @@ impl Settings {
         if problems.is_empty() { Ok(settings) } else { Err(problems) }
     }
 
-    /// Every setting with its value in force and where that comes from.
+    /// Every setting with its current value and the source of the value.
     pub fn listing(&self) -> Vec<Setting> {
         let source = |key| if self.given.contains(&key) { "settings.toml" } else { "default" };
         KEYS.iter().map(|k| Setting { key: k.key, value: (k.show)(self), source: source(k.key), doc: k.doc }).collect()
@@ -167,22 +165,22 @@ fn not_toml(text: &str, error: &toml::de::Error) -> Problem {
     let what = format!("settings.toml is not TOML here: {}", error.message().lines().next().unwrap_or_default());
     Problem::new("not_toml", what)
         .at(place)
-        .fix("write `key = value`, texts in quotes; `mailbag settings` lists the keys")
+        .fix("write `key = value`, with strings in quotes; `mailbag settings` lists the keys")
 }
 
 fn unknown(key: &str) -> Problem {
     let near = nearest(key, KEYS.iter().map(|k| k.key));
     let fix = match near.as_slice() {
-        [] => format!("take one of {}", KEYS.iter().map(|k| k.key).collect::<Vec<_>>().join(", ")),
+        [] => format!("use one of {}", KEYS.iter().map(|k| k.key).collect::<Vec<_>>().join(", ")),
         near => format!("did you mean {}?", near.join(", ")),
     };
-    Problem::new("unknown_setting", format!("there is no setting {}", quoted(key))).fix(fix)
+    Problem::new("unknown_setting", format!("unknown setting {}", quoted(key))).fix(fix)
 }
 
 fn wrong(key: &str, wanted: &str, default: &str) -> Problem {
     let or_default = if default.is_empty() { String::new() } else { format!(", such as the default {default}") };
     let cut = if or_default.len() > 100 { "" } else { or_default.as_str() };
-    Problem::new("bad_setting", format!("{key} has a value it can't have")).fix(format!("give {wanted}{cut}"))
+    Problem::new("bad_setting", format!("{key} has an invalid value")).fix(format!("give {wanted}{cut}"))
 }
 
 fn settings_default(key: &Key) -> String {

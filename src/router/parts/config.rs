@@ -124,7 +124,7 @@ impl Config {
         if *versions != self.read {
             (*versions, *since) = (self.read.clone(), Instant::now());
         }
-        if since.elapsed() < limits::STAND_STILL {
+        if since.elapsed() < limits::UNCHANGED_FOR {
             self.read = Versions::default();
             return;
         }

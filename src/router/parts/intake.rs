@@ -6,7 +6,7 @@ use super::pending::Pending;
 use super::share::{self, Batch, Cut, Piece, Share};
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
-use crate::log::lookup::Pace;
+use crate::log::lookup::SearchLimiter;
 use crate::log::state::State;
 use crate::room::outbox::{self, Look, Outboxes, Patience, Terms};
 use crate::room::settings::Settings;
@@ -28,7 +28,7 @@ pub(crate) struct Intake {
     share: Share,
     budgets: Budgets,
     /// How often acks may have the whole log searched.
-    searches: Pace,
+    searches: SearchLimiter,
     /// Files of lines that are in this batch.
     sliced: Vec<Sliced>,
     /// How many copies this batch has.
@@ -52,7 +52,7 @@ impl Intake {
             next: claim + 1,
             share: Share::default(),
             budgets: Budgets::default(),
-            searches: Pace::default(),
+            searches: SearchLimiter::default(),
             sliced: Vec::new(),
             copies: 0,
         }
@@ -69,7 +69,7 @@ impl Intake {
     }
 
     /// How often acks may have the whole log searched.
-    pub(crate) fn searches(&mut self) -> &mut Pace {
+    pub(crate) fn searches(&mut self) -> &mut SearchLimiter {
         &mut self.searches
     }
 
@@ -140,7 +140,7 @@ impl Intake {
         self.budgets.remember_hops(seqs, state);
         for Sliced { agent, claim, delay } in std::mem::take(&mut self.sliced) {
             let place = format!("{}/{claim}", layout::CLAIM);
-            let goes_on = state.goes_on_behind(&claim).is_some();
+            let goes_on = state.resume_after(&claim).is_some();
             if let Some(delay) = delay.filter(|_| goes_on) {
                 delay.hold_back(&place, pending, room);
             }

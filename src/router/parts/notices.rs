@@ -51,7 +51,7 @@ impl Notices {
 
     /// Queues a notice, unless the log or the queue has it already.
     pub(crate) fn add(&mut self, state: &State, notice: Notice) {
-        let is_new = !state.heard.contains(&notice.about);
+        let is_new = !state.notices.contains(&notice.about);
         if is_new && !self.queued.iter().chain(&self.held).any(|other| other.is_same(&notice)) {
             self.queued.push(notice);
         }

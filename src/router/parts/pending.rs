@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::disk::{Board, Dir, layout};
+use crate::disk::{Dir, NoteFile, layout};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Pending {
     items: BTreeMap<String, Item>,
     changed: bool,
-    board: Option<Board>,
+    board: Option<NoteFile>,
     published: Option<Instant>,
     logged: BTreeMap<String, Logged>,
 }
@@ -52,7 +52,7 @@ impl Pending {
     fn log(&mut self, what: &str, reason: &str) {
         let now = Instant::now();
         let left_out = match self.logged.get_mut(what) {
-            Some(logged) if now - logged.at < limits::SAY_AGAIN => {
+            Some(logged) if now - logged.at < limits::WARN_AGAIN => {
                 logged.left_out = logged.left_out.saturating_add(1);
                 return;
             }
@@ -63,8 +63,8 @@ impl Pending {
             0 => tracing::warn!(what, "pending: {reason}"),
             n => tracing::warn!(what, "pending: {reason} ({n} more times since the last entry)"),
         }
-        if self.logged.len() >= limits::SAID {
-            self.logged.retain(|_, logged| now - logged.at < limits::SAY_AGAIN);
+        if self.logged.len() >= limits::WARNINGS {
+            self.logged.retain(|_, logged| now - logged.at < limits::WARN_AGAIN);
         }
         self.logged.insert(what.to_owned(), Logged { at: now, left_out: 0 });
     }
@@ -149,8 +149,8 @@ impl Pending {
 
     /// Opens the file of the list and reserves its space, so that a disk that is full later can still take the list.
     pub(crate) fn hold(&mut self, room: &Dir) {
-        if self.board.as_ref().is_none_or(Board::is_gone) {
-            let board = Board::open(room, layout::WAITING);
+        if self.board.as_ref().is_none_or(NoteFile::is_gone) {
+            let board = NoteFile::open(room, layout::WAITING);
             (self.board, self.changed) = (board.map_err(|e| tracing::debug!("{e}")).ok(), true);
         }
     }
@@ -175,7 +175,7 @@ impl Pending {
             .collect();
         while let Err(e) = board.write(&list(&lines)) {
             // A full disk cannot take more than the space that the file has already.
-            if lines.is_empty() || list(&lines).len() <= Board::HELD {
+            if lines.is_empty() || list(&lines).len() <= NoteFile::HELD {
                 tracing::debug!("{e}");
                 return;
             }

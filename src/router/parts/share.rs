@@ -10,7 +10,7 @@ use crate::disk::failpoint;
 use crate::message::schema;
 use crate::room::outbox::{Content, Line};
 use crate::room::registry::Registry;
-use crate::room::resolve::{self, Standing};
+use crate::room::resolve::{self, Availability};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -223,10 +223,10 @@ fn count_resolved(registry: &Registry, agent: &str, content: &Value) -> usize {
     recipients.map_or(1, |recipients| recipients.len())
 }
 
-/// The [`Standing`] for a resolution that does not depend on who is there.
+/// The [`Availability`] for a resolution that does not depend on who is there.
 pub(crate) struct Unranked;
 
-impl Standing for Unranked {
+impl Availability for Unranked {
     fn unread(&self, _: &str) -> usize {
         0
     }

@@ -53,7 +53,7 @@ impl Storage {
 
     /// Is the copy undelivered?
     pub(crate) fn is_staged(&self, delivery: &Delivery) -> Result<bool> {
-        self.spool.stands(delivery)
+        self.spool.is_staged(delivery)
     }
 
     /// Moves staged files into one directory of an agent, and returns those that could not be moved.

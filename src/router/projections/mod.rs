@@ -105,7 +105,7 @@ impl Projections {
     }
 
     /// Did a projection report this pending place?
-    pub(super) fn is_theirs(&self, place: &str) -> bool {
+    pub(super) fn is_own(&self, place: &str) -> bool {
         self.places.contains(place)
     }
 }

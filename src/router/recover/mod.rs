@@ -70,7 +70,7 @@ fn look_at_place(room: &Room) -> Result<()> {
         None => room.note_place(),
         Some(copied) => {
             let place = room.dir.path().display();
-            tracing::warn!("{}; to keep it as a room of its own: `mailbag init --adopt {place}`", copied.told());
+            tracing::warn!("{}; to keep it as a room of its own: `mailbag init --adopt {place}`", copied.describe());
             Ok(())
         }
     }
@@ -123,7 +123,7 @@ fn is_acted_upon(spool: &Spool, state: &State, last: Last) -> Result<bool> {
             return Ok(true);
         }
         for delivery in open.deliveries() {
-            if !spool.stands(&delivery)? {
+            if !spool.is_staged(&delivery)? {
                 return Ok(true);
             }
         }
@@ -242,7 +242,7 @@ impl Router {
         let recorded: HashSet<&str> = state.open.values().filter_map(|open| open.claim.as_deref()).collect();
         for name in self.storage.claimed()? {
             self.intake.number_is_used(layout::read_claim(&name).map_or(0, |claim| claim.number));
-            if !recorded.contains(name.as_str()) || state.goes_on_behind(&name).is_some() {
+            if !recorded.contains(name.as_str()) || state.resume_after(&name).is_some() {
                 self.intake.queue_claims([name]);
             }
         }

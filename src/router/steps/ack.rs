@@ -3,7 +3,7 @@
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::disk::Dir;
-use crate::log::lookup::{self, Eyes, Pace, Past};
+use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Viewer};
 use crate::log::state::State;
 use crate::message::Message;
 use crate::message::status::{Receipt, Status};
@@ -21,17 +21,17 @@ pub fn judge(
     agent: &Arc<str>,
     ack: &Message,
     claimed: &mut Claimed,
-    pace: &mut Pace,
+    pace: &mut SearchLimiter,
 ) -> Result<std::result::Result<Vec<Receipt>, Vec<Problem>>> {
     let status = ack.text("status").and_then(Status::of_ack).unwrap_or(Status::Acknowledged);
     let (mut receipts, mut problems): (Vec<Receipt>, Vec<Problem>) = (Vec::new(), Vec::new());
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
-    let eyes = Eyes::only(agent);
-    let found = lookup::find(room, Some(state), &eyes, &references, pace)?;
+    let viewer = Viewer::only(agent);
+    let found = lookup::find(room, Some(state), &viewer, &references, pace)?;
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
         let advanced = match meant {
             Ok((meant, _)) => may_advance(state, agent, &meant, status, claimed).map(|agents| (meant.seq, agents)),
-            Err(unclear) => Err(unclear.problem(&eyes, reference).into()),
+            Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
         match advanced {
             Ok((seq, agents)) => agents.into_iter().for_each(|agent| add(&mut receipts, status, agent, seq)),
@@ -46,7 +46,7 @@ pub fn judge(
 fn may_advance(
     state: &State,
     agent: &Arc<str>,
-    meant: &Past,
+    meant: &LoggedMessage,
     status: Status,
     claimed: &mut Claimed,
 ) -> std::result::Result<Vec<Arc<str>>, Box<Problem>> {

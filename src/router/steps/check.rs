@@ -5,7 +5,7 @@ use super::read::Letters;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::dialects::{self, Spelled};
+use crate::message::dialects::{self, Converted};
 use crate::message::{id, schema};
 use crate::room::registry::Registry;
 use crate::room::resolve;
@@ -61,7 +61,7 @@ fn recipients(message: &Value) -> Map<String, Value> {
 }
 
 fn wrong_recipients(registry: &Registry, agent: &str, recipients: Map<String, Value>) -> Vec<Problem> {
-    let Spelled { fields, origins, .. } = dialects::spell(recipients);
+    let Converted { fields, origins, .. } = dialects::spell(recipients);
     let addresses = match fields.get("to") {
         Some(Value::String(one)) => vec![one.clone()],
         Some(Value::Array(many)) => many.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),

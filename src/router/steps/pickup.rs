@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Meta, layout};
 use crate::log::state::State;
-use crate::room::outbox::{self, Content, Files, Line, Look, Ready, Terms, Turn};
+use crate::room::outbox::{self, Content, Files, Line, Look, Ready, SenderTurn, Terms};
 use crate::router::parts::{Batch, Config, Cut, Delay, Intake, Notices, Pending, Piece, Stop, Storage};
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -89,8 +89,8 @@ impl Pickup<'_> {
             let Some((agent, turn)) = self.intake.outboxes().next_turn(self.config.dir()) else { break };
             let place = layout::outbox(&agent).display().to_string();
             match turn {
-                Ok(Turn::Files(files)) => self.take_files(&agent, files, filling),
-                Ok(Turn::Begun(claim)) => self.go_on(&agent, &claim, filling),
+                Ok(SenderTurn::Files(files)) => self.take_files(&agent, files, filling),
+                Ok(SenderTurn::Begun(claim)) => self.go_on(&agent, &claim, filling),
                 Err(e) if e.errno() == Some(libc::ENOENT) => self.pending.clear(&place),
                 Err(e) => self.pending.failed(&place, e.to_string()),
             }
@@ -212,7 +212,7 @@ impl Pickup<'_> {
     /// Takes the next lines of a file whose first lines are routed.
     fn go_on(&mut self, agent: &Arc<str>, claim: &str, filling: &mut Filling) {
         let place = format!("{}/{claim}", layout::CLAIM);
-        let Some(behind) = self.state.goes_on_behind(claim) else { return self.end_file(agent) };
+        let Some(behind) = self.state.resume_after(claim) else { return self.end_file(agent) };
         match outbox::go_on(self.storage.claims(), claim, &self.terms_of_claim(agent), behind) {
             Ok(Look::Ready(ready)) => {
                 let pieces = match ready.content {
@@ -269,7 +269,7 @@ impl Pickup<'_> {
         let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent)) else {
             return tracing::warn!(claim, "is no claim's name; left alone");
         };
-        if self.state.goes_on_behind(&claim).is_some() {
+        if self.state.resume_after(&claim).is_some() {
             self.intake.outboxes().begin(&agent, Some(claim));
             return self.intake.outboxes().line_up_again(&agent);
         }
@@ -289,7 +289,7 @@ impl Pickup<'_> {
                 }
             }
             Ok(Look::Later(reason, wait)) => {
-                self.pending.not_ready(&place, reason, wait.or(Some(limits::STAND_STILL)));
+                self.pending.not_ready(&place, reason, wait.or(Some(limits::UNCHANGED_FOR)));
             }
             Ok(Look::Gone) => self.pending.clear(&place),
             Err(e) => self.pending.failed(&place, e.to_string()),

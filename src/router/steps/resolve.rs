@@ -13,7 +13,7 @@ use crate::log::state::State;
 use crate::message::record::{Act, Event, Group, Hash, Record};
 use crate::message::{self, Message, id};
 use crate::room::registry::Status;
-use crate::room::resolve::{self, Recipient, Standing};
+use crate::room::resolve::{self, Availability, Recipient};
 use crate::room::sessions::Calls;
 use crate::router::parts::{Config, Intake, Notice, Notices, Pending};
 use crate::router::projections::roster;
@@ -180,7 +180,7 @@ struct Crowd<'a> {
     taken: HashMap<String, usize>,
 }
 
-impl Standing for Crowd<'_> {
+impl Availability for Crowd<'_> {
     fn unread(&self, agent: &str) -> usize {
         self.state.mailboxes.count(agent) + self.taken.get(agent).copied().unwrap_or(0)
     }

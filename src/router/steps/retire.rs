@@ -18,7 +18,7 @@ pub(in crate::router) fn retire(
     let (seqs, mut kept) = (effected.into_seqs(), Kept::default());
     for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
         // The claim of a file of lines goes with its last line.
-        if open.claim.as_ref().is_some_and(|claim| state.goes_on_behind(claim).is_some()) {
+        if open.claim.as_ref().is_some_and(|claim| state.resume_after(claim).is_some()) {
             progress.done(open.seq);
             continue;
         }

@@ -108,7 +108,7 @@ impl Keep<'_> {
     fn remind(&mut self, timed: &Timed, wanted: &Wanted) -> Result<()> {
         let mut supervisors: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
         let registry = self.config.registry();
-        for agent in wanted.of.iter().filter(|_| !wanted.told) {
+        for agent in wanted.of.iter().filter(|_| !wanted.notified) {
             let supervisor = registry.agent(agent).and_then(|agent| agent.supervisor.as_deref());
             let supervisor = supervisor.and_then(|name| registry.find(name)).filter(|s| !s.is_retired());
             if let Some(supervisor) = supervisor.filter(|s| &*s.id != id::HUMAN && s.id != timed.from && s.id != *agent)

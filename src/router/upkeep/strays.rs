@@ -17,11 +17,11 @@ pub(in crate::router) fn tell_of_strays(config: &Config, intake: &mut Intake, st
         }
         let outbox = format!("stray:{}/", layout::outbox(&agent).display());
         // Bounded, because the state remembers each name that was told.
-        let mut told = state.heard.range(outbox.clone()..).take_while(|about| about.starts_with(&outbox)).count();
+        let mut told = state.notices.range(outbox.clone()..).take_while(|about| about.starts_with(&outbox)).count();
         for name in outboxes.strays(&agent) {
             let Some(stray) = stray(config.dir(), &agent, &name, failpoint::stray()) else { continue };
             let about = format!("stray:{}", stray.place);
-            if told >= limits::STRAYS || state.heard.contains(&about) {
+            if told >= limits::STRAYS || state.notices.contains(&about) {
                 continue;
             }
             told += 1;

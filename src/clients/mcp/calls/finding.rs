@@ -5,7 +5,7 @@ use super::{Call, Shown};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::commands::send::route_pending;
-use crate::query::history::{Asked, Eyes, Filter};
+use crate::query::history::{Asked, Filter, Viewer};
 use crate::query::search::{Hit, Match, Pattern, search as searched};
 use crate::query::thread as conversation;
 use crate::query::who;
@@ -132,7 +132,7 @@ pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "get_thread")?.name;
     route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let messages = conversation::thread(&room, &Eyes::of(&agent), &id, Some(limit))?;
+    let messages = conversation::thread(&room, &Viewer::of(&agent), &id, Some(limit))?;
     let part = Part { from: 0, most: limits::THREAD_BODY_SHOWN };
     let letters = messages.iter().map(|past| Letter::of_past(&room, past, part)).collect::<Result<Vec<_>>>()?;
     let texts: Vec<String> = letters.iter().map(Letter::text).collect();

@@ -141,14 +141,14 @@ impl<'a> Signs<'a> {
             _ if self.stale_at().is_some_and(|at| at <= now) => Presence::Stale,
             Status::Idle => Presence::Idle,
             _ if within(limits::ONLINE) || self.is_held() => Presence::Online,
-            _ if within(limits::AWAY) => Presence::Idle,
+            _ if within(limits::IDLE_PRESENCE) => Presence::Idle,
             _ => Presence::Offline,
         }
     }
 
     /// When its presence next changes without an event.
     fn changes_at(&self, now: Stamp) -> Option<Stamp> {
-        let away = self.seen.map(|seen| seen.after(limits::AWAY));
+        let away = self.seen.map(|seen| seen.after(limits::IDLE_PRESENCE));
         let idle = self.seen.map(|seen| seen.after(limits::ONLINE));
         [idle, away, self.stale_at()].into_iter().flatten().filter(|at| *at > now).min()
     }
@@ -205,5 +205,5 @@ pub fn stale(registry: &Registry, (state, calls): (&State, &Calls), stale_after:
 /// Was the agent seen within the hour, or is it there now?
 pub fn is_there(agent: &str, (state, calls): (&State, &Calls), now: Stamp) -> bool {
     let seen = state.last_seen(agent).max(calls.last(agent));
-    seen.is_some_and(|seen| now < seen.after(limits::AWAY)) || calls.held().contains(agent)
+    seen.is_some_and(|seen| now < seen.after(limits::IDLE_PRESENCE)) || calls.held().contains(agent)
 }
