@@ -228,7 +228,7 @@ impl Life {
                 end |= self.wake(wake);
             }
             // A signal ends the router also while a backup makes it pause.
-            if self.router.turn.take(limits::STILL_WAIT)? || end {
+            if self.router.turn.take(limits::PAUSE_WAIT)? || end {
                 break;
             }
             woken = self.notice.wait(limits::LOCK_LOOK);
@@ -349,7 +349,7 @@ impl Life {
     }
 
     fn end(&mut self) -> Result<Tally> {
-        if !self.router.turn.take(limits::STILL_WAIT)? {
+        if !self.router.turn.take(limits::PAUSE_WAIT)? {
             // The next start settles what is open; the backup must not contain a part of it.
             return Ok(self.router.tally());
         }

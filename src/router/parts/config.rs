@@ -119,7 +119,7 @@ impl Config {
             self.read = Versions::default();
             return pending.failed(name, e.to_string());
         }
-        pending.not_ready(name, &format!("{e}; the last valid version stays in use"), Some(limits::STAND_STILL));
+        pending.not_ready(name, &format!("{e}; the last valid version stays in use"), Some(limits::UNCHANGED_FOR));
         let (versions, since) = self.invalid.entry(name).or_insert_with(|| (Versions::default(), Instant::now()));
         if *versions != self.read {
             (*versions, *since) = (self.read.clone(), Instant::now());
