@@ -86,6 +86,7 @@ impl IdleWait {
             let pause = at_work.or(gathering).filter(|pause| !pause.is_zero()).unwrap_or(limits::WAITER_CHECK);
             match self.waiter.wait(Some(Instant::now() + pause.min(limits::WAITER_CHECK))) {
                 Wakeup::Signal(signal) => return Ok(Ended::Signal(signal)),
+                Wakeup::Removed(e) => return Err(e),
                 Wakeup::Trouble(e) => trouble(&e),
                 Wakeup::Changed | Wakeup::TimedOut => {}
             }

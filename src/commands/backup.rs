@@ -46,6 +46,7 @@ pub fn backup(room: &Room, asked: &Path) -> Result<Report> {
     let lock = match room.lock(Mode::Alongside, limits::LOCK_WAIT)? {
         Locking::Ours(lock) => Some(lock),
         Locking::Theirs(_) => None,
+        Locking::Closed(e) => return Err(e),
     };
     let since = Instant::now();
     let still = pause(&room.dir)?;

@@ -21,6 +21,8 @@ pub enum Wakeup {
     TimedOut,
     /// A signal asks the process to end.
     Signal(i32),
+    /// The room was removed: no mail can arrive any more.
+    Removed(Error),
     /// This process cannot deliver pending mail now. Waiting may continue.
     Trouble(Error),
 }
@@ -78,6 +80,10 @@ impl Waiter {
             if left.is_zero() {
                 return Wakeup::TimedOut;
             }
+            if let Err(e) = self.routing.room.still_exists() {
+                return Wakeup::Removed(e);
+            }
+            self.hold.iter_mut().for_each(|hold| hold.renew(&self.routing.room));
             if let Err(e) = self.routing.tend() {
                 return Wakeup::Trouble(e);
             }
@@ -104,6 +110,7 @@ impl Waiter {
                 Wakeup::Changed => {}
                 Wakeup::TimedOut => return Ok(Waited::TimedOut),
                 Wakeup::Signal(signal) => return Ok(Waited::Signal(signal)),
+                Wakeup::Removed(e) => return Err(e),
                 Wakeup::Trouble(e) => trouble(&e),
             }
         }

@@ -68,11 +68,20 @@ impl Room {
     fn lock_from_outside(&self, e: Error) -> Result<Locking> {
         match self.holder()? {
             Some(holder) => Ok(Locking::Theirs(holder)),
-            None => Err(Error::Busy {
-                what: format!("this process has no permission to route, and no router is running: {e}"),
-                cure: "start `mailbag run` where it can write to the room; messages in outboxes are kept".into(),
-            }),
+            None => {
+                let no_permission = Error::Busy {
+                    what: format!("this process has no permission to route, and no router is running: {e}"),
+                    cure: "start `mailbag run` where it can write to the room; messages in outboxes are kept".into(),
+                };
+                if self.is_agents_user()? { Ok(Locking::Closed(no_permission)) } else { Err(no_permission) }
+            }
         }
+    }
+
+    /// Does this process run as the user of an agent, in a room of another user?
+    fn is_agents_user(&self) -> Result<bool> {
+        let user = Some(rustix::process::geteuid().as_raw());
+        Ok(!self.is_own()? && self.registry()?.agents().iter().any(|agent| agent.uid == user))
     }
 
     fn pass_takes_long(&self, file: &File) -> Error {
@@ -176,6 +185,8 @@ pub enum Locking {
     Ours(Lock),
     /// Another router is running.
     Theirs(Holder),
+    /// This process runs as the user of an agent, which never routes: the room's owner does.
+    Closed(Error),
 }
 
 /// The right to route in a room. It ends when the value is dropped, or when the process ends.

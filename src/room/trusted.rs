@@ -19,6 +19,15 @@ impl Room {
         Ok(self.owner()? == rustix::process::geteuid().as_raw())
     }
 
+    /// Fails if the room was removed after it was opened. A room that was moved still exists.
+    pub fn still_exists(&self) -> Result<()> {
+        if self.dir.meta()?.links > 0 {
+            return Ok(());
+        }
+        let what = format!("the room {} was removed", self.dir.path().display());
+        Err(Error::Moved { what, cure: "restore the room or make another one, then run the command again".into() })
+    }
+
     /// The identity of the room, which another room at the same path does not have.
     pub fn identity(&self) -> Result<Identity> {
         let path = self.dir.path().canonicalize().doing("find", self.dir.path())?;

@@ -185,3 +185,21 @@ fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
     assert!(out.contains("bob"), "{out}");
     assert!(!world.room("sessions/alice.json").exists(), "the hold was the command's, and ended with it");
 }
+
+#[test]
+fn it_holds_its_agent_again_after_somebody_deleted_the_sessions() {
+    // P81, P99
+    let world = World::with(&["bob"]).settings("session_lease = \"3s\"\n");
+    let mut command = Command::start(&world, &["--id", "alice", "--", "sh", "-c", "echo held by $MAILBAG_HOLD; cat"]);
+    command.says(&world, "held by alice~");
+    let out = command.out();
+    let hold = out.split_whitespace().find(|word| word.starts_with("alice~")).expect("its hold").to_owned();
+    std::fs::remove_dir_all(world.room("sessions")).expect("anybody may");
+    let file = world.room("sessions/holds").join(hold);
+    world.wait("it holds its agent again under the same name", || {
+        std::fs::File::open(&file).is_ok_and(|file| file.try_lock_shared().is_err())
+    });
+    drop(command.child.stdin.take());
+    command.ended(&world);
+    assert!(!file.exists(), "the hold ends with the command");
+}

@@ -197,3 +197,39 @@ fn root_leaves_nothing_in_a_room_of_somebody_else_that_its_owner_cannot_use() {
     };
     assert!(so_within(Duration::from_secs(5), || foreign().is_empty()), "{:?}", foreign());
 }
+
+#[test]
+fn with_a_user_of_its_own_an_agent_is_not_warned_that_it_may_not_route() {
+    // P116
+    if !is_root("a command of another user") {
+        return;
+    }
+    let isolated = Isolated::new();
+    let mailbag = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let trust = isolated.world.path().join("trust-of-alice");
+    fs::create_dir(&trust).expect("a directory");
+    std::os::unix::fs::chown(&trust, Some(ALICE), Some(ALICE)).expect("it is hers");
+    // The program is run from a place that its user can reach.
+    let program = isolated.world.path().join("program");
+    fs::copy(&mailbag, &program).expect("a copy of the program");
+    let as_alice = |args: &str| {
+        let (trust, program, room) = (trust.display(), program.display(), isolated.room.display());
+        let script = format!("MAILBAG_TRUST_DIR={trust} {program} --room {room} {args}");
+        let ran = isolated.shell(ALICE, &script);
+        (
+            ran.status.success(),
+            String::from_utf8_lossy(&ran.stdout).into_owned(),
+            String::from_utf8_lossy(&ran.stderr).into_owned(),
+        )
+    };
+    assert!(as_alice(&format!("trust --yes {}", isolated.room.display())).0);
+    for args in ["send bob hello --as alice", "inbox --as alice", "read --as alice"] {
+        let (_, _, told) = as_alice(args);
+        assert!(!told.contains("warning") && !told.contains("permission"), "{args}: {told}");
+    }
+    // Who routes is the owner; a router that alice starts herself is an error that says so.
+    let (done, _, told) = as_alice("run --once");
+    assert!(!done && told.contains("no permission to route"), "{told}");
+    isolated.run_once();
+    assert!(isolated.can(BOB, "grep -q hello inbox/bob/*.json"));
+}

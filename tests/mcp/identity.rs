@@ -268,3 +268,20 @@ fn a_room_may_come_later() {
     let mail = client.text("wait_for_message", json!({}));
     assert!(mail.contains("a file is enough"), "the server routes by itself: {mail}");
 }
+
+#[test]
+fn a_server_holds_its_agent_again_after_somebody_deleted_the_sessions() {
+    // P81, P99
+    let world = World::with(&["alice", "bob"]);
+    let client = Client::session(&world, "s1");
+    client.text("register_agent", json!({"name": "alice"}));
+    let held = || {
+        let entries = std::fs::read_dir(world.room("sessions/holds")).into_iter().flatten().flatten();
+        let locked =
+            |path: std::path::PathBuf| std::fs::File::open(path).is_ok_and(|file| file.try_lock_shared().is_err());
+        entries.map(|entry| entry.path()).any(locked)
+    };
+    assert!(held());
+    std::fs::remove_dir_all(world.room("sessions")).expect("anybody may");
+    world.wait("the server holds it again, though nobody calls", held);
+}

@@ -71,3 +71,17 @@ fn an_interrupt_is_no_failure() {
     assert_eq!(following.ended(&world).code(), Some(0));
     assert!(is_free(&world));
 }
+
+#[test]
+fn a_view_of_a_room_that_is_removed_ends_with_an_error() {
+    let world = World::with(&["alice", "bob"]);
+    let mut following = Beside::start(&world, &["follow", "--as", "bob", "--idle", "0"]);
+    following.routes(&world);
+    std::fs::rename(world.room(""), world.path().join("gone")).expect("the room is moved");
+    // Its router may write into the room in between.
+    world.wait("the room is removed", || std::fs::remove_dir_all(world.path().join("gone")).is_ok());
+    assert_ne!(following.ended(&world).code(), Some(0));
+    let told = following.err();
+    assert!(told.contains("was removed"), "{told}");
+    assert_eq!(told.lines().filter(|line| line.contains("was removed")).count(), 1, "{told}");
+}

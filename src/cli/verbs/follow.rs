@@ -58,6 +58,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         match waiter.wait(Some(until.map_or(glance, |until| until.min(glance)))) {
             Wakeup::Changed => {}
             Wakeup::Signal(_) => return Ok(Exit::Ok),
+            Wakeup::Removed(e) => return Err(e),
             Wakeup::Trouble(e) => cx.trouble(&e),
             Wakeup::TimedOut if cx.out.is_unread() || until.is_some_and(|until| until <= Instant::now()) => {
                 return Ok(Exit::Ok);

@@ -65,6 +65,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         let next = taking.next.and_then(|next| Instant::now().checked_add(next));
         match waiting_for_mail.wait([until, next].into_iter().flatten().min()) {
             Wakeup::Changed => {}
+            Wakeup::Removed(e) => return Err(e),
             Wakeup::Trouble(e) => cx.trouble(&e),
             Wakeup::Signal(signal) => return waiter.map_or(Ok(Exit::Ok), |waiter| waiting::end_by(signal, waiter)),
             Wakeup::TimedOut if until.is_some_and(|until| until <= Instant::now()) => {

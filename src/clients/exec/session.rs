@@ -17,6 +17,7 @@ use crate::room::registry::{Agent, Registry, Status};
 use crate::room::sessions::{self, Caller, Hold, Named, Process, Takeover};
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The default category of shared files.
@@ -38,7 +39,7 @@ pub(super) struct Session {
     caller: Caller,
     every: Duration,
     /// The lock that shows other processes that this one runs.
-    _hold: Hold,
+    hold: Mutex<Hold>,
 }
 
 impl Session {
@@ -75,7 +76,7 @@ impl Session {
         };
         let supervisor = known.and_then(|agent| agent.supervisor.clone());
         let every = RENEWED.min(settings.session_lease / 3);
-        Ok(Session { room: room.clone(), place, who, supervisor, caller, every, _hold: hold })
+        Ok(Session { room: room.clone(), place, who, supervisor, caller, every, hold: Mutex::new(hold) })
     }
 
     /// The agent's id.
@@ -96,6 +97,7 @@ impl Session {
         if Instant::now() < due {
             return due;
         }
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner).renew(&self.room);
         if let Err(e) = sessions::bind(&self.room, self.id(), &self.caller, Takeover::Free, "exec") {
             tracing::debug!("{e}");
             if let Ok(Some(loss)) = sessions::loss(&self.room, &self.caller) {

@@ -28,7 +28,9 @@ fn keep(session: &Session, ended: &Receiver<()>) {
     let mut said = None;
     loop {
         // The room may come later, or another one take its place.
-        match session.room() {
+        let room = session.room();
+        room.iter().for_each(|room| session.renew_holds(room));
+        match room {
             Ok(room) if routing.as_ref().is_some_and(|(path, _)| path == room.dir.path()) => {}
             Ok(room) => routing = Some((room.dir.path().to_path_buf(), Routing::new(&room))),
             Err(_) => routing = None,

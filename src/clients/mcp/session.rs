@@ -47,14 +47,20 @@ impl Session {
     /// Keeps an agent its session's, which has just called. That it can't hinders nobody.
     fn hold(&self, room: &Room, agent: &str, caller: &Caller) {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        if holds.iter().any(|(of, held, _)| of == caller && held == agent) {
-            return;
+        if let Some((.., hold)) = holds.iter_mut().find(|(of, held, _)| of == caller && held == agent) {
+            return hold.renew(room);
         }
         holds.retain(|(of, _, _)| of != caller);
         match Hold::take(room, agent, &Named::from(caller)) {
             Ok(hold) => holds.push((caller.clone(), agent.to_owned(), hold)),
             Err(e) => tracing::debug!("{e}"),
         }
+    }
+
+    /// Takes again the holds whose files were removed.
+    pub(super) fn renew_holds(&self, room: &Room) {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        holds.iter_mut().for_each(|(.., hold)| hold.renew(room));
     }
 
     /// The room, looked for each time: it may be made while the server lives.

@@ -7,7 +7,7 @@
 use super::{COMMAND, Caller, Held, Lease, Process};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, layout};
+use crate::disk::{Dir, file_meta, layout};
 use crate::message::id;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
@@ -49,22 +49,41 @@ impl From<&Caller> for Named {
 pub struct Hold {
     dir: Dir,
     name: String,
-    _lock: File,
+    agent: String,
+    session: Named,
+    lock: File,
 }
 
 impl Hold {
     /// Holds an agent for a session until the value is dropped.
     pub fn take(room: &Room, agent: &str, session: &Named) -> Result<Hold> {
+        let name = layout::hold(agent, &id::mint());
+        let (dir, lock) = Hold::lock(room, &name, agent, session)?;
+        Ok(Hold { dir, name, agent: agent.to_owned(), session: session.clone(), lock })
+    }
+
+    fn lock(room: &Room, name: &str, agent: &str, session: &Named) -> Result<(Dir, File)> {
         // While the session files are locked, no other process removes an unlocked hold file.
         let _held = Held::open(room)?;
         let dir = room.dir.make(layout::HOLDS)?;
         tidy(&room.dir, agent);
-        let name = layout::hold(agent, &id::mint());
-        let lock = dir.lock_within(&name, limits::SESSIONS_WAIT)?;
+        let lock = dir.lock_within(name, limits::SESSIONS_WAIT)?;
         let text = serde_json::to_vec(session).expect("it is plain data");
         // On a full disk the session cannot be recorded, and the hold has no effect.
         let _ = lock.write_all_at(&text, 0);
-        Ok(Hold { dir, name, _lock: lock })
+        Ok((dir, lock))
+    }
+
+    /// Takes the hold again, under the same name, if its file was removed: `sessions/` may be deleted at any time. A renewal
+    /// that fails has no other effect.
+    pub fn renew(&mut self, room: &Room) {
+        if file_meta(&self.lock).is_ok_and(|meta| meta.links > 0) {
+            return;
+        }
+        match Hold::lock(room, &self.name, &self.agent, &self.session) {
+            Ok(held) => (self.dir, self.lock) = held,
+            Err(e) => tracing::debug!("{e}"),
+        }
     }
 
     /// Holds the agent of the session that runs this program, if it has one. A failure is ignored.

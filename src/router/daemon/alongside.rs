@@ -22,7 +22,7 @@ pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
     }
     let lock = match room.lock(Mode::Alongside, limits::PASS_WAIT)? {
         Locking::Ours(lock) => lock,
-        Locking::Theirs(_) => return Ok(None),
+        Locking::Theirs(_) | Locking::Closed(_) => return Ok(None),
     };
     let notice = watch(room, &Options::default());
     let (router, there) = (notice.caller(), room.clone());

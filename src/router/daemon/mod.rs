@@ -65,6 +65,8 @@ pub enum Passed {
     Routed(Tally),
     /// Another router runs and does the work.
     RouterRuns(Holder),
+    /// This user has only the files of an agent. The room's owner routes.
+    OwnerRoutes,
 }
 
 /// One pass over the room, if no router runs: what every command that sends or reads does first.
@@ -72,6 +74,7 @@ pub fn pass(room: &Room) -> Result<Passed> {
     match room.lock(Mode::Pass, limits::PASS_WAIT)? {
         Locking::Ours(lock) => note_failed_sync(&room.dir, pass_with(room, lock)).map(Passed::Routed),
         Locking::Theirs(holder) => Ok(Passed::RouterRuns(holder)),
+        Locking::Closed(_) => Ok(Passed::OwnerRoutes),
     }
 }
 
@@ -106,6 +109,7 @@ fn pass_with(room: &Room, lock: Lock) -> Result<Tally> {
 pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
     let lock = match if options.once { room.lock(Mode::Pass, limits::LOCK_WAIT) } else { room.lock_to_run() }? {
         Locking::Ours(lock) => lock,
+        Locking::Closed(e) => return Err(e),
         Locking::Theirs(holder) => {
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
             return Err(Error::Busy { what, cure: "one is enough; it does the work".into() });

@@ -103,7 +103,7 @@ fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
     let sent = send::send(room, who, draft)?;
     let (patience, trouble) = match send::route(room) {
         Ok(Passed::Routed(_)) => (Duration::ZERO, None),
-        Ok(Passed::RouterRuns(_)) => (limits::TOOL_SENT, None),
+        Ok(Passed::RouterRuns(_) | Passed::OwnerRoutes) => (limits::TOOL_SENT, None),
         Err(e) => (Duration::ZERO, Some(e.to_string())),
     };
     // From here on it was sent: whatever goes wrong must not be taken for a failure to send.
