@@ -8,7 +8,7 @@ use crate::message::id;
 use crate::message::record::Event;
 use crate::query::identity::Who;
 use crate::query::inbox::{self, Mail};
-use crate::query::wait::Newcomers;
+use crate::query::wait::NewMail;
 use crate::room::Room;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ pub struct Question {
     seq: Option<u64>,
     /// How far the log was searched for the question.
     searched: Position,
-    newcomers: Newcomers,
+    new_mail: NewMail,
 }
 
 /// Mail that ends or answers a question.
@@ -51,8 +51,8 @@ pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question
             cure: "`mailbag explain ADDRESS` shows why".into(),
         });
     }
-    let newcomers = Newcomers::default();
-    Ok(Question { sent, asker: asker.to_owned(), thread, asked, seq: None, searched, newcomers })
+    let new_mail = NewMail::default();
+    Ok(Question { sent, asker: asker.to_owned(), thread, asked, seq: None, searched, new_mail })
 }
 
 impl Question {
@@ -70,7 +70,7 @@ impl Question {
 
     /// The answers that arrived since the last call, oldest first.
     pub fn look(&mut self, room: &Room) -> Result<Vec<Reply>> {
-        let mails = self.newcomers.look(room, &self.asker)?;
+        let mails = self.new_mail.look(room, &self.asker)?;
         // Delivered mail is already in the log, and so is the question that it answers.
         if !mails.is_empty() && self.seq.is_none() {
             self.find_record(room)?;

@@ -1,26 +1,26 @@
 //! Hooks and waking: installed hooks, whether the client runs them, their last run and their errors.
 
-use super::{Asked, Examined, Finding, Severity, quoted};
+use super::{Examined, Finding, Request, Severity, quoted};
 use crate::clients::install::{self, Hooks, Scope, Status, Trust};
 use crate::clients::kind::Client;
 use crate::room::sessions::{self, Fired};
 
-pub(super) fn look(examined: &Examined<'_>, asked: &Asked<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) {
     let fired = sessions::fired(examined.room).unwrap_or_default();
     let (waking, hooks): (Vec<&Fired>, Vec<&Fired>) = fired.iter().partition(|fired| fired.client == sessions::WAKE);
     waking.into_iter().for_each(|fired| wakes(fired, findings));
     for client in Client::ALL {
         let ours: Vec<&Fired> = hooks.iter().copied().filter(|fired| fired.client == client.as_str()).collect();
         ours.iter().for_each(|fired| errors(client, fired, findings));
-        let installed = installed(client, asked);
+        let installed = installed(client, request);
         installed.iter().for_each(|status| can_run(status, findings));
         last_run(client, &installed, &ours, findings);
     }
 }
 
 /// The scopes in which our hooks are installed.
-fn installed(client: Client, asked: &Asked<'_>) -> Vec<Status> {
-    let Ok(homes) = install::homes(asked.from) else { return Vec::new() };
+fn installed(client: Client, request: &Request<'_>) -> Vec<Status> {
+    let Ok(homes) = install::homes(request.from) else { return Vec::new() };
     let each = [Scope::Project, Scope::User].map(|scope| install::status(client, scope, &homes));
     each.into_iter().filter(|status| status.hooks != Hooks::Absent).collect()
 }

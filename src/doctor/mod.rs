@@ -77,7 +77,7 @@ pub struct Report {
 }
 
 /// What to examine.
-pub struct Asked<'a> {
+pub struct Request<'a> {
     /// The room that `--room` or `MAILBAG_ROOM` names.
     pub room: Option<&'a Path>,
     /// The working directory.
@@ -94,8 +94,8 @@ struct Examined<'a> {
 }
 
 /// Runs all examinations.
-pub fn examine(asked: &Asked<'_>) -> Result<Report> {
-    let opened = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
+pub fn examine(request: &Request<'_>) -> Result<Report> {
+    let opened = room::find(request.room, request.from).and_then(|path| Room::open(&path));
     let mut findings = Vec::new();
     let room = match opened {
         Ok(room) => Some(room),
@@ -104,16 +104,16 @@ pub fn examine(asked: &Asked<'_>) -> Result<Report> {
             None
         }
         Err(Error::Untrusted { what, .. }) => {
-            let place = room::find(asked.room, asked.from)?;
+            let place = room::find(request.room, request.from)?;
             let cure = format!("mailbag trust {}", shell(&place));
             findings.push(Finding::new("untrusted_room", Severity::Problem, what, cure));
             None
         }
         Err(e) => return Err(e),
     };
-    other_rooms::look(asked, room.as_ref(), &mut findings);
+    other_rooms::look(request, room.as_ref(), &mut findings);
     if let Some(room) = &room {
-        look(room, asked, &mut findings)?;
+        look(room, request, &mut findings)?;
     }
     findings.sort_by_key(|finding| finding.severity);
     let healthy = findings.iter().all(|finding| finding.severity == Severity::Note);
@@ -121,12 +121,12 @@ pub fn examine(asked: &Asked<'_>) -> Result<Report> {
 }
 
 /// Examines, fixes what can be fixed without losing data, and examines again.
-pub fn fix(asked: &Asked<'_>) -> Result<Report> {
-    let before = examine(asked)?;
+pub fn fix(request: &Request<'_>) -> Result<Report> {
+    let before = examine(request)?;
     let wanted = before.findings.iter().any(|finding| finding.fixable);
     let (Some(path), true) = (&before.room, wanted) else { return Ok(before) };
     let failure = fix::fix(&Room::open(path)?);
-    let mut after = examine(asked)?;
+    let mut after = examine(request)?;
     after.findings.extend(failure);
     let remains = |was: &Finding| after.findings.iter().any(|is| is.code == was.code && is.what == was.what);
     after.fixed = before.findings.into_iter().filter(|was| was.fixable && !remains(was)).collect();
@@ -135,7 +135,7 @@ pub fn fix(asked: &Asked<'_>) -> Result<Report> {
     Ok(after)
 }
 
-fn look(room: &Room, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+fn look(room: &Room, request: &Request<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let registry = files::registry(room, findings);
     files::settings(room, findings);
     let replayed = files::log(room, findings)?;
@@ -150,8 +150,8 @@ fn look(room: &Room, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<(
     durability::look(&examined, findings);
     drafts::look(room, findings)?;
     mail::look(room, findings)?;
-    hooks::look(&examined, asked, findings);
-    sessions::look(&examined, asked, findings)
+    hooks::look(&examined, request, findings);
+    sessions::look(&examined, request, findings)
 }
 
 /// Reads the log again.

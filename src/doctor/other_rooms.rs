@@ -1,21 +1,21 @@
 //! Other rooms nearby that may have the missing mail.
 
-use super::{Asked, Finding, Severity, shell};
+use super::{Finding, Request, Severity, shell};
 use crate::query::status::{self, Glance};
 use crate::room::{self, Near, Room};
 use std::path::Path;
 
-pub(super) fn look(asked: &Asked<'_>, room: Option<&Room>, findings: &mut Vec<Finding>) {
+pub(super) fn look(request: &Request<'_>, room: Option<&Room>, findings: &mut Vec<Finding>) {
     let own = room.and_then(|room| room::identity(room.dir.path()));
-    let here = room.map(|room| mail(room, asked.agent)).unwrap_or_default();
-    for near in room::near(asked.from) {
+    let here = room.map(|room| mail(room, request.agent)).unwrap_or_default();
+    for near in room::near(request.from) {
         if room::identity(&near.path) == own {
             continue;
         }
         let Ok(other) = Room::open(&near.path) else { continue };
-        let there = mail(&other, asked.agent);
+        let there = mail(&other, request.agent);
         if there.anything() {
-            findings.push(finding(asked, room, &here, &near, &there));
+            findings.push(finding(request, room, &here, &near, &there));
         }
     }
 }
@@ -56,8 +56,8 @@ fn mail(room: &Room, agent: Option<&str>) -> Mail {
     Mail { own_unread: glance.own_unread, unread: glance.unread, waiting: glance.waiting + glance.unrouted }
 }
 
-fn finding(asked: &Asked<'_>, room: Option<&Room>, here: &Mail, near: &Near, there: &Mail) -> Finding {
-    let missed = asked.agent.is_some() && here.own_unread == 0 && there.own_unread > 0;
+fn finding(request: &Request<'_>, room: Option<&Room>, here: &Mail, near: &Near, there: &Mail) -> Finding {
+    let missed = request.agent.is_some() && here.own_unread == 0 && there.own_unread > 0;
     let empty = !here.anything();
     let severity = match (room.is_some(), missed, empty) {
         (false, ..) | (_, true, true) => Severity::Problem,
@@ -67,18 +67,18 @@ fn finding(asked: &Asked<'_>, room: Option<&Room>, here: &Mail, near: &Near, the
     let before = match room {
         None => "no room here".to_owned(),
         Some(room) if missed && !empty => {
-            format!("nothing unread for {} in {}", asked.agent.unwrap_or_default(), room.dir.path().display())
+            format!("nothing unread for {} in {}", request.agent.unwrap_or_default(), room.dir.path().display())
         }
         Some(_) => format!("{} here", here.text(None)),
     };
-    let what = format!("{before}, {} in {} ({})", there.text(asked.agent), near.path.display(), near.by);
-    Finding::new("other_room", severity, what, cure(asked, &near.path))
+    let what = format!("{before}, {} in {} ({})", there.text(request.agent), near.path.display(), near.by);
+    Finding::new("other_room", severity, what, cure(request, &near.path))
 }
 
-fn cure(asked: &Asked<'_>, other: &Path) -> String {
-    let found = room::find(None, asked.from).ok();
+fn cure(request: &Request<'_>, other: &Path) -> String {
+    let found = room::find(None, request.from).ok();
     let is_found = found.is_some_and(|found| room::identity(&found) == room::identity(other));
-    if asked.room.is_some() && is_found {
+    if request.room.is_some() && is_found {
         return "unset MAILBAG_ROOM".into();
     }
     format!("export MAILBAG_ROOM={}", shell(other))

@@ -1,6 +1,6 @@
 //! Several sessions that act as one agent.
 
-use super::{Asked, Examined, Finding, Severity, count, quoted};
+use super::{Examined, Finding, Request, Severity, count, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -16,12 +16,12 @@ use std::path::Path;
 /// How many files of a directory are checked for their owner.
 const LOOKED_AT: usize = 1000;
 
-pub(super) fn look(examined: &Examined<'_>, asked: &Asked<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     processes(examined, findings);
     for agent in crate::query::status::directories(examined.room, layout::OUTBOXES)? {
         owners(examined, &agent, findings);
     }
-    if let Some(agent) = asked.agent {
+    if let Some(agent) = request.agent {
         leases(examined.room, agent, findings);
     }
     Ok(())

@@ -23,16 +23,16 @@ pub struct Channel {
 }
 
 /// A line of a conversation: raw text and parsed value.
-pub struct Said {
+pub struct Line {
     /// The line without its newline.
     pub text: String,
     /// The parsed line; `null` if the line is not JSON.
     pub value: Value,
 }
 
-impl Said {
-    fn of(text: &str) -> Said {
-        Said { text: text.to_owned(), value: serde_json::from_str(text).unwrap_or_default() }
+impl Line {
+    fn of(text: &str) -> Line {
+        Line { text: text.to_owned(), value: serde_json::from_str(text).unwrap_or_default() }
     }
 
     /// The number of the record that the line shows.
@@ -57,7 +57,7 @@ pub fn list(room: &Room) -> Result<Vec<Channel>> {
             last = Some(line.to_owned());
             Ok(())
         })?;
-        let last = last.and_then(|line| Said::of(&line).accepted_at().map(str::to_owned));
+        let last = last.and_then(|line| Line::of(&line).accepted_at().map(str::to_owned));
         channels.push(Channel { channel, messages, last });
     }
     Ok(channels)
@@ -181,7 +181,7 @@ impl<'a> Conversation<'a> {
             let Some(text) = line.strip_suffix(b"\n") else { return Ok(offset) };
             offset += read as u64;
             let text = String::from_utf8_lossy(text);
-            let seq = Said::of(&text).seq().unwrap_or(u64::MAX);
+            let seq = Line::of(&text).seq().unwrap_or(u64::MAX);
             if seq > self.seq {
                 self.seq = if seq == u64::MAX { self.seq } else { seq };
                 each(&text)?;
@@ -191,6 +191,6 @@ impl<'a> Conversation<'a> {
 }
 
 /// Parses a line of a conversation.
-pub fn said(line: &str) -> Said {
-    Said::of(line)
+pub fn parse_line(line: &str) -> Line {
+    Line::of(line)
 }

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 
 /// A message filter as the user wrote it.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct Criteria {
     /// Id of the agent that asks.
     pub asker: Option<String>,
     /// From this sender.
@@ -53,7 +53,7 @@ pub struct Filter {
 
 impl Filter {
     /// Resolves the names. An unknown name is an error, because the filter would never match.
-    pub fn new(room: &Room, asked: Asked) -> Result<Filter> {
+    pub fn new(room: &Room, asked: Criteria) -> Result<Filter> {
         let registry = room.registry()?;
         let agent = |name: Option<&String>| name.map(|name| who(room, &registry, name)).transpose();
         let (from, mut to) = (agent(asked.from.as_ref())?, agent(asked.to.as_ref())?);

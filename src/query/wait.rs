@@ -70,11 +70,11 @@ fn check_type(kind: &str) -> Result<()> {
 
 /// Returns each unread file of an inbox once.
 #[derive(Debug, Default)]
-pub struct Newcomers {
+pub struct NewMail {
     returned: HashSet<OsString>,
 }
 
-impl Newcomers {
+impl NewMail {
     /// The heads of the messages that arrived since the last call, oldest first.
     pub fn look(&mut self, room: &Room, agent: &str) -> Result<Vec<Mail>> {
         let mut names = crate::room::inbox::unread(&room.dir, agent)?;

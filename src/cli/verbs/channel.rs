@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, DIM};
 use crate::cli::show::{frame, table};
 use crate::commands::send;
-use crate::query::channel::{self, Said};
+use crate::query::channel::{self, Line};
 use crate::room::Room;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -145,7 +145,7 @@ fn show(line: &str, cx: &mut Context) -> Result<()> {
     if cx.out.json {
         return cx.out.json_text(line);
     }
-    let said = channel::said(line);
+    let said = channel::parse_line(line);
     let head = head(&said, cx);
     cx.out.line(head)?;
     let text = |field: &str| said.value.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -157,7 +157,7 @@ fn show(line: &str, cx: &mut Context) -> Result<()> {
 }
 
 /// The time, sender, recipients, type and number of a message.
-fn head(said: &Said, cx: &Context) -> String {
+fn head(said: &Line, cx: &Context) -> String {
     let text = |field: &str| said.value.get(field).and_then(Value::as_str).unwrap_or_default();
     let at = said.accepted_at().map(to_the_second).unwrap_or_default();
     let addressed: Vec<&str> =

@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
 use crate::cli::show::output::{BOLD, PLAIN, RED, YELLOW};
-use crate::doctor::{self, Asked, Finding, Severity};
+use crate::doctor::{self, Finding, Request, Severity};
 use crate::query::identity;
 
 const EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (asked, from) = (cx.asked(), here()?);
     let who = identity::who(args.identity.given(), || cx.room(), false).ok();
     let agent = who.as_ref().map(|who| who.name.as_str());
-    let asked = Asked { room: asked.as_deref(), from: &from, agent };
+    let asked = Request { room: asked.as_deref(), from: &from, agent };
     let report = if args.fix { doctor::fix(&asked)? } else { doctor::examine(&asked)? };
     let exit = if report.healthy { Exit::Ok } else { Exit::Error };
     if cx.out.json {

@@ -9,7 +9,7 @@ use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::wait::{Waiter, Wakeup, deadline};
 use crate::query::inbox::{self, Mail};
-use crate::query::wait::Newcomers;
+use crate::query::wait::NewMail;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -43,10 +43,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let mut waiter = Waiter::new(&room, &agent)?;
     cx.route(&room);
     let patience = || if args.idle.is_zero() { None } else { deadline(args.idle) };
-    let mut newcomers = Newcomers::default();
+    let mut new_mail = NewMail::default();
     let mut until = patience();
     loop {
-        for head in newcomers.look(&room, &agent)? {
+        for head in new_mail.look(&room, &agent)? {
             for mail in inbox::whole(&room, &[head])? {
                 let mails = std::slice::from_ref(&mail);
                 announce::announcing(&room, &agent, mails, || print(&mail, cx))?;

@@ -6,7 +6,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, here};
 use crate::cli::show::output::{BOLD, DIM, PLAIN, RED, YELLOW};
 use crate::cli::show::table;
-use crate::clients::install::{self, Asked, Change, HookTest, Hooks, Plan, Scope, Status, Trust};
+use crate::clients::install::{self, Change, HookTest, Hooks, Plan, Request, Scope, Status, Trust};
 use crate::clients::kind::Client;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return status(client, &args.place, cx);
     };
     let room = cx.asked();
-    let asked = Asked {
+    let asked = Request {
         client,
         scope: args.place.scope(),
         agent: args.agent.as_deref(),

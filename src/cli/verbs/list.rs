@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::row::Row;
 use crate::message::{ROUTER_TYPES, id};
-use crate::query::history::{Asked, Filter, LoggedMessage};
+use crate::query::history::{Criteria, Filter, LoggedMessage};
 use crate::query::{list, time};
 use crate::room::Room;
 
@@ -74,7 +74,7 @@ impl Filters {
     /// The filter, with times and names resolved.
     pub(crate) fn filter(self, room: &Room, cx: &Context) -> Result<Filter> {
         let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
-        let asked = Asked {
+        let asked = Criteria {
             asker: self.identity.looker(cx, room)?,
             from: self.from,
             to: self.to,

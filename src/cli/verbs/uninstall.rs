@@ -4,7 +4,7 @@ use super::install::{Place, Which, done, report, show};
 use crate::base::error::Result;
 use crate::cli::Exit;
 use crate::cli::context::{Context, here};
-use crate::clients::install::{self, Asked};
+use crate::clients::install::{self, Request};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (from, room) = (here()?, cx.asked());
-    let asked = Asked {
+    let asked = Request {
         client: args.client.client(),
         scope: args.place.scope(),
         agent: None,

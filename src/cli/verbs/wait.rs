@@ -9,7 +9,7 @@ use crate::commands::announce;
 use crate::commands::read as reading;
 use crate::commands::wait::{Waited, Waiter, deadline};
 use crate::query::inbox::{self, Mail};
-use crate::query::wait::{Filter, Newcomers};
+use crate::query::wait::{Filter, NewMail};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -62,9 +62,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let filter = Filter::new(&room, &agent, &args.from, args.thread, args.kinds)?;
     let mut waiter = Waiter::new(&room, &agent)?;
     cx.route(&room);
-    let mut newcomers = Newcomers::default();
+    let mut new_mail = NewMail::default();
     let mut look = || {
-        let mut mails = newcomers.look(&room, &agent)?;
+        let mut mails = new_mail.look(&room, &agent)?;
         mails.retain(|mail| filter.fits(mail));
         mails.truncate(if args.all { usize::MAX } else { 1 });
         Ok((!mails.is_empty()).then_some(mails))

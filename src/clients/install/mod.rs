@@ -34,7 +34,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// A request to install or uninstall.
-pub struct Asked<'a> {
+pub struct Request<'a> {
     /// The client.
     pub client: Client,
     /// Project or user.
@@ -113,7 +113,7 @@ pub struct Plan {
 }
 
 /// Plans an installation.
-pub fn install(asked: &Asked<'_>) -> Result<Plan> {
+pub fn install(asked: &Request<'_>) -> Result<Plan> {
     let homes = homes(asked.from)?;
     let room = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
     let agent = asked.agent.map(|name| registered(asked, name)).transpose()?;
@@ -128,7 +128,7 @@ pub fn install(asked: &Asked<'_>) -> Result<Plan> {
 }
 
 /// Plans an uninstallation.
-pub fn uninstall(asked: &Asked<'_>) -> Result<Plan> {
+pub fn uninstall(asked: &Request<'_>) -> Result<Plan> {
     let homes = homes(asked.from)?;
     let others: Vec<Client> = Client::ALL.into_iter().filter(|client| *client != asked.client).collect();
     let used = others.into_iter().find(|client| status(*client, asked.scope, &homes).is_installed());
@@ -192,7 +192,7 @@ pub fn homes(from: &Path) -> Result<Homes> {
     Ok(Homes { project, home })
 }
 
-fn plan(asked: &Asked<'_>, homes: Homes, files: Vec<Changing>, notes: Vec<String>, wanted: Wanted) -> Plan {
+fn plan(asked: &Request<'_>, homes: Homes, files: Vec<Changing>, notes: Vec<String>, wanted: Wanted) -> Plan {
     let directory = match asked.scope {
         Scope::Project => homes.project.clone(),
         Scope::User => asked.client.directory(&homes),
@@ -361,7 +361,7 @@ fn refused(file: &UserFile, wrong: Wrong) -> Error {
 }
 
 /// The id of a registered agent.
-fn registered(asked: &Asked<'_>, name: &str) -> Result<String> {
+fn registered(asked: &Request<'_>, name: &str) -> Result<String> {
     let room = Room::open(&room::find(asked.room, asked.from)?)?;
     let registry = room.registry()?;
     identity::registered(&registry, name, Some("--agent")).map(|agent| agent.id.to_string())

@@ -1,7 +1,7 @@
 //! Diffs, and notes for the user.
 
 use super::clients::{Homes, Scope, Wanted};
-use super::{Asked, Hooks, status};
+use super::{Hooks, Request, status};
 use crate::base::error::Error;
 use crate::clients::kind::Client;
 use crate::room::{self, Room};
@@ -40,7 +40,7 @@ pub(super) fn theirs(path: &Path) -> String {
 
 /// The notes after an installation.
 pub(super) fn on_install(
-    asked: &Asked<'_>,
+    asked: &Request<'_>,
     homes: &Homes,
     wanted: &Wanted,
     room: Result<&Room, &Error>,

@@ -3,7 +3,7 @@
 use super::clients::{Format, Homes, Part, Scope, Target};
 use super::json::{Json, Wrong};
 use super::sections::{self, Kind};
-use super::{Asked, hooks, status, toml};
+use super::{Request, hooks, status, toml};
 use crate::base::error::{Error, Result};
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
@@ -20,7 +20,7 @@ pub(super) struct Preexisting<'a> {
 }
 
 impl Preexisting<'_> {
-    pub(super) fn of<'a>(asked: &Asked<'_>, homes: &'a Homes) -> Preexisting<'a> {
+    pub(super) fn of<'a>(asked: &Request<'_>, homes: &'a Homes) -> Preexisting<'a> {
         let is_there = |client: Client| status(client, asked.scope, homes).is_installed();
         let is_first = !is_there(asked.client);
         let project = (asked.scope == Scope::Project).then_some(homes.project.as_path());

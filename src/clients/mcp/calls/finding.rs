@@ -5,7 +5,7 @@ use super::{Call, Shown};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::commands::send::route_pending;
-use crate::query::history::{Asked, Filter, Viewer};
+use crate::query::history::{Criteria, Filter, Viewer};
 use crate::query::search::{Hit, Match, Pattern, search as searched};
 use crate::query::thread as conversation;
 use crate::query::who;
@@ -72,7 +72,7 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
     let agent = call.session.agent(&room, "search_messages")?.name;
     route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
     let pattern = Pattern::new(&regex::escape(&query), true, None)?;
-    let filter = Filter::new(&room, Asked { asker: Some(agent), ..Asked::default() })?;
+    let filter = Filter::new(&room, Criteria { asker: Some(agent), ..Criteria::default() })?;
     let (mut newest, mut found) = (VecDeque::new(), 0);
     for block in searched(&room, pattern, filter)? {
         for hit in block?.found {

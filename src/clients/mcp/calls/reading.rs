@@ -8,7 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::{announce, read};
 use crate::query::inbox::{self, Mail};
-use crate::query::wait::{Filter, Newcomers};
+use crate::query::wait::{Filter, NewMail};
 use crate::room::Room;
 use crate::router::watcher::InboxWatch;
 use serde_json::{Value, json};
@@ -59,9 +59,9 @@ pub(super) fn wait(mut call: Call<'_>) -> Result<Shown> {
     let mut watch = InboxWatch::new(&room.dir, &agent)?;
     call.stop.wakes(watch.waker());
     let trouble = route(&room);
-    let mut newcomers = Newcomers::default();
+    let mut new_mail = NewMail::default();
     loop {
-        let mails = newcomers.look(&room, &agent)?;
+        let mails = new_mail.look(&room, &agent)?;
         let fitting: Vec<Mail> = mails.into_iter().find(|mail| filter.fits(mail)).into_iter().collect();
         let fitting = inbox::whole(&room, &fitting)?;
         if !fitting.is_empty() {
