@@ -37,7 +37,7 @@ fn who_am_i(world: &World, session: &str) -> String {
 fn a_session_that_joined_needs_no_as() {
     let world = room();
     let (code, out, err) = in_session(&world, "s1", &["join", "alice"]);
-    assert_eq!((code, out.as_str()), (0, "this session is alice; 0 unread\n"), "{err}");
+    assert_eq!((code, out.as_str()), (0, "this session is alice; 0 unread messages\n"), "{err}");
     assert_eq!(who_am_i(&world, "s1"), "alice");
     let (code, _, err) = in_session(&world, "s2", &["send", "human", "who am i"]);
     assert_eq!(code, 2, "another session is nobody: {err}");
@@ -123,7 +123,7 @@ fn what_a_session_joined_as_counts_before_the_variable_and_after_as() {
     assert!(said(&["send", "human", "as the variable says"]).status.success());
     let join = said(&["join", "alice"]);
     let err = String::from_utf8_lossy(&join.stderr).into_owned();
-    assert!(join.status.success() && err.contains("MAILBAG_AGENT says bob"), "{err}");
+    assert!(join.status.success() && err.contains("MAILBAG_AGENT names bob"), "{err}");
     assert!(said(&["send", "human", "as it joined"]).status.success());
     assert!(said(&["send", "human", "as it says now", "--as", "bob"]).status.success());
     let from: Vec<String> = world.inbox("human").iter().map(|mail| mail["from"].to_string()).collect();

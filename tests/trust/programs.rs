@@ -62,7 +62,7 @@ fn status_doctor_and_agent_show_say_what_is_not_agreed_to() {
     let town = brought("first");
     let status = town.json(&["status"]);
     assert_eq!(status["not_agreed"][0]["agent"], "bob", "{status:#}");
-    assert!(town.ok(&["status"]).contains("you did not agree to start"));
+    assert!(town.ok(&["status"]).contains("you have not trusted"));
     let report = town.pipe(&["doctor", "--json"], "").out;
     assert!(report.contains("program_not_agreed"), "{report}");
     assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
@@ -91,7 +91,7 @@ fn without_a_terminal_and_without_yes_nothing_is_agreed_to() {
     // P108
     let town = brought("first");
     let refused = town.fails(2, &["trust"]);
-    assert!(refused.contains("there is no terminal to ask at"), "{refused}");
+    assert!(refused.contains("without a terminal"), "{refused}");
     assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
 }
 
