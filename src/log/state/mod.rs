@@ -46,8 +46,7 @@ pub struct State {
     pub prev: Hash,
     /// The highest pickup number that any record names.
     pub claim: u64,
-    /// Records that are not settled: their copies may still be in `spool/stage`, and their picked-up files in
-    /// `spool/claim`.
+    /// Records that are not settled: copies may be in `spool/stage`, and picked-up files in `spool/claim`.
     pub open: BTreeMap<u64, Open>,
     /// The subjects of all notices that were sent.
     pub notices: BTreeSet<String>,
@@ -391,8 +390,7 @@ impl Open {
         explanation.into_iter().chain(copies)
     }
 
-    /// The target of the picked-up file after delivery: directory and name. `refused` means that nothing in it was
-    /// accepted.
+    /// The directory and name of the picked-up file after delivery. `refused` means that nothing in it was accepted.
     pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
         let claim = self.claimed()?;
         let directory = if refused { layout::rejected(claim.agent) } else { layout::sent(claim.agent) };
