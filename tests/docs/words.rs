@@ -20,6 +20,7 @@ const PAGES: &[&str] = &[
     "docs/json.md",
     "docs/mcp.md",
     "docs/performance.md",
+    "docs/protocol.md",
     "docs/reliability.md",
     "docs/releasing.md",
     "docs/security.md",
