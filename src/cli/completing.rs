@@ -1,33 +1,33 @@
-//! What a shell is offered while somebody types: commands and options, and what is in the room: agents, roles, topics,
-//! channels, unread messages, refused files.
+//! Shell completions: commands and options, and from the room agents, roles, topics, channels, unread messages and
+//! rejected files.
 //!
-//! Nothing that others wrote reaches the shell but names of plain characters: a shell may take others for commands.
+//! Only names of plain characters reach the shell, because a shell could run others as commands.
 
 use crate::disk::layout;
 use crate::message;
 use crate::message::id;
-use crate::query::identity;
+use crate::query::{identity, inbox};
 use crate::room::registry::Registry;
-use crate::room::{self, Room, inbox};
+use crate::room::{self, Room};
 use clap::{Arg, Command};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The variable by which a shell asks. One that other programs use would make mailbag answer what it wasn't asked.
+/// The variable with which a shell asks. Other programs must not use the same one.
 pub(super) const VARIABLE: &str = "MAILBAG_COMPLETE";
-/// How many messages are offered: the newest.
+/// Maximum number of messages, the newest.
 const MESSAGES: usize = 50;
 
-/// Answers a shell that asks what may come next; `false` if none asks. What goes wrong offers nothing.
+/// Answers a shell that asks for completions; `false` if none asks. An error offers nothing.
 pub(super) fn answer() -> bool {
     let here = std::env::current_dir().ok();
     let env = CompleteEnv::with_factory(command).var(VARIABLE).bin("mailbag").completer("mailbag");
     env.try_complete(std::env::args_os(), here.as_deref()).unwrap_or(std::env::var_os(VARIABLE).is_some())
 }
 
-/// The command line, with what each word may be.
+/// The command line, with the candidates for each word.
 pub(super) fn command() -> Command {
     offer(super::command())
 }
@@ -43,7 +43,7 @@ fn offer_values(command: &str, arg: Arg) -> Arg {
         ("AGENT", ..) | (_, "id", "show" | "set" | "retire" | "remove") | (_, "name", "join") => agents,
         ("ADDRESS" | "ADDRESS... BODY", ..) => addresses,
         ("ID" | "ID|THREAD", ..) => messages,
-        ("SEQ|NAME", ..) => refused,
+        ("SEQ|NAME", ..) => rejected,
         ("TOPIC", ..) => topics,
         ("TYPE", ..) => || message::TYPES.iter().map(|kind| kind.to_string()).collect(),
         ("PRIORITY", ..) => || message::PRIORITIES.map(str::to_owned).to_vec(),
@@ -92,22 +92,18 @@ fn channels() -> Vec<String> {
     names(&room, Path::new(layout::CHANNELS)).into_iter().filter(|name| id::is_name(name)).collect()
 }
 
-/// What the asker has not read, by id, and what it sent, by number.
+/// The unread messages of the caller by id, and its sent messages by number.
 fn messages() -> Vec<String> {
     let Some((room, registry)) = look() else { return Vec::new() };
     let Some(agent) = asker(&room, &registry) else { return Vec::new() };
-    let unread = inbox::unread(&room.dir, &agent).unwrap_or_default();
-    let senders: Vec<&str> = registry.agents().iter().map(|agent| &*agent.id).chain([id::MAILBAG]).collect();
-    let read = |name: &std::ffi::OsString| {
-        let rest = name.to_str()?.get(crate::base::limits::STAMP + 1..)?.strip_suffix(".json")?;
-        senders.iter().find_map(|sender| rest.strip_prefix(sender)?.strip_prefix('-')).map(str::to_owned)
-    };
-    let mut all: Vec<String> = unread.iter().rev().take(MESSAGES).filter_map(read).collect();
+    let unread = inbox::newest(&room, &agent, MESSAGES);
+    let mut all: Vec<String> = unread.into_iter().flat_map(|(heads, ..)| heads.map(|mail| mail.id)).collect();
+    all.reverse();
     all.extend(numbers(&room, &layout::sent(&agent)));
     all
 }
 
-fn refused() -> Vec<String> {
+fn rejected() -> Vec<String> {
     let Some((room, _)) = look() else { return Vec::new() };
     let agents = names(&room, Path::new(layout::REJECTED));
     agents.iter().flat_map(|agent| numbers(&room, &layout::rejected(agent))).collect()
@@ -138,7 +134,7 @@ fn asker(room: &Room, registry: &Registry) -> Option<String> {
     who.in_registry(registry).ok().map(|agent| agent.id.to_string())
 }
 
-/// What stands behind an option in the line that is being typed.
+/// The value of an option in the line that is being typed.
 fn option(name: &str) -> Option<String> {
     let words: Vec<String> = std::env::args().skip_while(|word| word != "--").collect();
     let behind = |(n, word): (usize, &String)| match word.strip_prefix(name)? {

@@ -11,12 +11,20 @@ pub fn announcing(room: &Room, agent: &str, mails: &[Mail], show: impl FnOnce() 
     let unread = mails.iter().filter(|mail| !mail.seen).map(|mail| mail.name.as_os_str());
     let made: Vec<&OsStr> = unread.filter(|name| mark(room, agent, name)).collect();
     show().inspect_err(|_| {
-        for name in made {
-            if let Err(e) = inbox::unannounce(&room.dir, agent, name) {
-                tracing::warn!("{e}");
-            }
-        }
+        made.into_iter().for_each(|name| retract(room, agent, name));
     })
+}
+
+/// Whether this unread message was announced.
+pub fn is_announced(room: &Room, agent: &str, name: &OsStr) -> Result<bool> {
+    inbox::is_announced(&room.dir, agent, name)
+}
+
+/// Takes the marker back: the message did not reach the agent. A failure only costs a second notice.
+pub fn retract(room: &Room, agent: &str, name: &OsStr) {
+    if let Err(e) = inbox::unannounce(&room.dir, agent, name) {
+        tracing::warn!("{e}");
+    }
 }
 
 /// Whether this call created the marker.

@@ -18,6 +18,7 @@ pub mod attach;
 pub mod backup;
 pub mod check;
 pub mod permitted;
+pub mod post;
 pub mod demo;
 pub mod files;
 pub mod init;

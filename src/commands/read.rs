@@ -6,6 +6,7 @@ use crate::message::address::quoted;
 use crate::message::reference::{Chosen, Fit, Reference, choose};
 use crate::query::inbox::{self, Holding, Mail};
 use crate::room::Room;
+use std::ffi::OsStr;
 
 /// Which messages to read.
 pub enum Wanted {
@@ -65,7 +66,12 @@ fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
 /// Moves shown messages to `seen/`. A message that was moved meanwhile is fine. A failed move does not stop the others.
 pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
     let unread = mails.iter().filter(|mail| !mail.seen);
-    crate::room::inbox::mark_all_seen(&room.dir, agent, unread.map(|mail| &*mail.name))
+    mark_files_seen(room, agent, unread.map(|mail| &*mail.name))
+}
+
+/// As [`mark_seen`], for unread messages of which only the file names are known.
+pub fn mark_files_seen<'n>(room: &Room, agent: &str, names: impl Iterator<Item = &'n OsStr>) -> Result<()> {
+    crate::room::inbox::mark_all_seen(&room.dir, agent, names)
 }
 
 /// The one message that a reference means.

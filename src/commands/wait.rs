@@ -3,6 +3,8 @@
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::disk::machine;
+use crate::query::inbox::{self, Mail};
+use crate::query::wait::{Filter, NewMail};
 use crate::room::Room;
 use crate::room::sessions::{Hold, Named};
 use crate::router::daemon::{Alongside, alongside};
@@ -40,8 +42,10 @@ pub enum Waited<T> {
 
 /// Waits for changes of one inbox. Create it before reading the inbox, so that no change is missed.
 pub struct Waiter {
+    room: Room,
     watch: InboxWatch,
-    routing: Routing,
+    /// None in a server, which delivers mail by itself all the time.
+    routing: Option<Routing>,
     /// When to report a possible change without an event.
     next_look: Instant,
     signal: Arc<AtomicI32>,
@@ -58,12 +62,28 @@ impl Waiter {
         listen(signal.clone(), watch.waker())?;
         let next_look = Instant::now() + limits::SWEEP_TRUSTED;
         let hold = Hold::of_waiting(room, agent);
-        Ok(Waiter { watch, routing: Routing::new(room), next_look, signal, hold })
+        Ok(Waiter { room: room.clone(), watch, routing: Some(Routing::new(room)), next_look, signal, hold })
+    }
+
+    /// For one of several waits of a server, which handles signals, delivers mail and holds its agents by itself.
+    pub fn of_server(room: &Room, agent: &str) -> Result<Waiter> {
+        let watch = InboxWatch::new(&room.dir, agent)?;
+        let next_look = Instant::now() + limits::SWEEP_TRUSTED;
+        Ok(Waiter { room: room.clone(), watch, routing: None, next_look, signal: Arc::default(), hold: None })
+    }
+
+    /// Ends the wait when it is called, as SIGTERM would.
+    pub fn stopper(&self) -> impl Fn() + Send + 'static {
+        let (signal, wake) = (self.signal.clone(), self.watch.waker());
+        move || {
+            signal.store(SIGTERM, Ordering::Relaxed);
+            wake();
+        }
     }
 
     /// Keeps an agent bound to its session during the wait. A failure does not stop the wait.
     pub fn holds(&mut self, agent: &str, session: &Named) {
-        match Hold::take(&self.routing.room, agent, session) {
+        match Hold::take(&self.room, agent, session) {
             Ok(hold) => self.hold = Some(hold),
             Err(e) => tracing::debug!("{e}"),
         }
@@ -80,11 +100,11 @@ impl Waiter {
             if left.is_zero() {
                 return Wakeup::TimedOut;
             }
-            if let Err(e) = self.routing.room.still_exists() {
+            if let Err(e) = self.room.still_exists() {
                 return Wakeup::Removed(e);
             }
-            self.hold.iter_mut().for_each(|hold| hold.renew(&self.routing.room));
-            if let Err(e) = self.routing.tend() {
+            self.hold.iter_mut().for_each(|hold| hold.renew(&self.room));
+            if let Some(Err(e)) = self.routing.as_mut().map(Routing::tend) {
                 return Wakeup::Trouble(e);
             }
             let heard = self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
@@ -159,6 +179,30 @@ impl Routing {
         }
         Ok(())
     }
+}
+
+/// Waits for unread mail that matches: the oldest, or with `all` everything that is there at that time.
+pub fn mail(
+    waiter: &mut Waiter,
+    (room, agent): (&Room, &str),
+    (filter, all): (&Filter, bool),
+    deadline: Option<Instant>,
+    trouble: &dyn Fn(&Error),
+) -> Result<Waited<Vec<Mail>>> {
+    let mut new_mail = NewMail::default();
+    let mut look = || {
+        let mut heads = new_mail.look(room, agent)?;
+        heads.retain(|mail| filter.fits(mail));
+        heads.truncate(if all { usize::MAX } else { 1 });
+        let mails = inbox::whole(room, &heads)?;
+        Ok((!mails.is_empty()).then_some(mails))
+    };
+    waiter.until(deadline, &mut look, trouble)
+}
+
+/// Keeps an agent, or the agent of this session, present and its session's as long as the result lives.
+pub fn hold(room: &Room, agent: Option<&str>) -> Option<Hold> {
+    agent.map_or_else(|| Hold::of_this_session(room), |agent| Hold::of_waiting(room, agent))
 }
 
 /// The end of a timeout; `None` if it is beyond the range of the clock.

@@ -25,5 +25,6 @@ pub mod time;
 pub mod timeline;
 pub mod trace;
 pub mod verify;
+pub mod view;
 pub mod wait;
 pub mod who;

@@ -2,6 +2,7 @@
 
 use super::history::{Filter, LoggedMessage};
 use crate::base::error::{Error, Result};
+pub use crate::log::find::Block;
 use crate::log::find::{self, Scan};
 use crate::message::address::quoted;
 use crate::room::Room;

@@ -1,18 +1,17 @@
 //! The timeline: log entries for people. One entry is a message, a rejection or a notice.
 
 use super::follow::Follower;
+use super::history::LoggedMessage;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::layout;
 use crate::message::address::quoted;
 use crate::message::record::{Event, Record};
-use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
+use crate::message::{DEFAULT_CHANNEL, id};
 use crate::room::Room;
+use crate::router::watcher::LogWatch;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::Arc;
-
-/// Up to this many recipients are named. For more, the entry shows the address and their number.
-const NAMED: usize = 3;
 
 /// One entry of the timeline.
 #[derive(Debug, Clone, Serialize)]
@@ -103,6 +102,11 @@ impl Timeline {
         Ok((Timeline { follower, channels }, entries))
     }
 
+    /// Calls `told` whenever the log may have grown, as long as the result lives.
+    pub fn notify(room: &Room, told: impl Fn() + Send + 'static) -> Result<LogWatch> {
+        LogWatch::new(&room.dir, told)
+    }
+
     /// The entries added since the last call.
     pub fn read(&mut self) -> Result<Vec<Entry>> {
         let records = self.follower.read()?;
@@ -115,46 +119,36 @@ fn entry(record: Record, channels: &Channels) -> Option<Entry> {
     if !matches!(record.event, Event::Accepted | Event::Rejected | Event::Notice) {
         return None;
     }
-    let fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
-    let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
-    let refused = record.event == Event::Rejected;
-    let channel = text("channel").filter(|_| !refused).unwrap_or_else(|| DEFAULT_CHANNEL.into());
-    if !channels.has(&channel) {
-        return None;
-    }
-    let mut entry = Entry {
-        seq: record.seq,
-        at: record.at.clone(),
-        event: record.event,
-        id: String::new(),
-        from: record.from.as_deref().unwrap_or(id::MAILBAG).to_owned(),
-        to: Vec::new(),
-        addressed_to: Vec::new(),
-        kind: String::new(),
-        priority: String::new(),
-        channel,
-        subject: None,
-        body: None,
-        thread_id: None,
-        in_reply_to: None,
-        file: None,
-        problems: Vec::new(),
-    };
-    if refused {
+    let (event, claim) = (record.event, record.claim.clone());
+    let problems = if event == Event::Rejected { record.problems.clone() } else { Vec::new() };
+    let past = LoggedMessage::of(record)?;
+    let text = |field: &str| past.message.get(field).and_then(Value::as_str).map(str::to_owned);
+    let entry = if event == Event::Rejected {
         // The record holds the bounce as its message. People want the sender and the file that was rejected.
-        let claim = record.claim.as_deref().and_then(layout::read_claim);
-        entry.from = claim.map(|claim| claim.agent.to_owned()).unwrap_or(entry.from);
-        entry.file = claim.map(|claim| claim.original.to_owned());
-        entry.problems = record.problems;
-        return Some(entry);
-    }
-    entry.to = record.recipients().map(|(agent, _)| agent.clone()).collect();
-    entry.addressed_to = fields.get("to").map(words).unwrap_or_default();
-    (entry.id, entry.kind) = (record.id.unwrap_or_default(), text("type").unwrap_or_else(|| "message".into()));
-    entry.priority = text("priority").unwrap_or_else(|| DEFAULT_PRIORITY.into());
-    (entry.subject, entry.body) = (text("subject"), text("body"));
-    (entry.thread_id, entry.in_reply_to) = (text("thread_id"), text("in_reply_to"));
-    Some(entry)
+        let claim = claim.as_deref().and_then(layout::read_claim);
+        Entry {
+            from: claim.map_or_else(|| past.from.to_string(), |claim| claim.agent.to_owned()),
+            file: claim.map(|claim| claim.original.to_owned()),
+            problems,
+            ..Entry::new(past.seq, past.accepted_at, event)
+        }
+    } else {
+        Entry {
+            body: text("body"),
+            addressed_to: past.message.get("to").map(words).unwrap_or_default(),
+            id: past.id,
+            from: past.from.to_string(),
+            to: past.recipients,
+            kind: past.kind,
+            priority: past.priority,
+            channel: past.channel,
+            subject: past.subject,
+            thread_id: past.thread_id,
+            in_reply_to: past.in_reply_to,
+            ..Entry::new(past.seq, past.accepted_at, event)
+        }
+    };
+    channels.has(&entry.channel).then_some(entry)
 }
 
 fn words(value: &Value) -> Vec<String> {
@@ -166,15 +160,25 @@ fn words(value: &Value) -> Vec<String> {
 }
 
 impl Entry {
-    /// The recipients in short form: names, or for many the address and their number.
-    pub fn recipients(&self) -> String {
-        let names = || self.to.iter().take(NAMED).map(|name| &**name).collect::<Vec<_>>().join(", ");
-        match (self.to.len(), self.addressed_to.is_empty()) {
-            (0, true) => format!("channel {}", self.channel),
-            (0, false) => format!("{} (0)", self.addressed_to.join(", ")),
-            (count, _) if count <= NAMED => names(),
-            (count, true) => format!("{} and {} more", names(), count - NAMED),
-            (count, false) => format!("{} ({count})", self.addressed_to.join(", ")),
+    /// An entry of the channel `main` without a message.
+    fn new(seq: u64, at: String, event: Event) -> Entry {
+        Entry {
+            seq,
+            at,
+            event,
+            id: String::new(),
+            from: String::new(),
+            to: Vec::new(),
+            addressed_to: Vec::new(),
+            kind: String::new(),
+            priority: String::new(),
+            channel: DEFAULT_CHANNEL.into(),
+            subject: None,
+            body: None,
+            thread_id: None,
+            in_reply_to: None,
+            file: None,
+            problems: Vec::new(),
         }
     }
 

@@ -5,7 +5,8 @@ use crate::base::error::Result;
 use crate::log::state;
 use crate::room::Room;
 use crate::room::sessions::Calls;
-use crate::router::projections::roster::{self, Roster};
+use crate::router::projections::roster;
+pub use crate::router::projections::roster::{Doing, Present, Roster};
 
 /// The current roster, computed as the router does for `roster.json`.
 pub fn who(room: &Room) -> Result<Roster> {

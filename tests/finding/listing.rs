@@ -81,7 +81,7 @@ fn a_listing_is_a_line_a_message_whatever_it_says() {
     let shown = world.ok(&["list"]);
     assert!(is_tame(&shown) && shown.lines().count() == 7, "{shown:?}");
     assert!(shown.contains("alice → bob  question  m1  Grüße\n") && shown.contains("Порт 8080"), "{shown}");
-    assert!(shown.contains("carol → alice, bob  message?  m3") && shown.contains("alice → #main"), "{shown}");
+    assert!(shown.contains("carol → alice, bob  message?  m3") && shown.contains("alice → channel main"), "{shown}");
     let none = world.run(&["list", "--from", "carol", "--type", "question"]);
     assert!(none.code == 0 && none.out.is_empty() && none.err.contains("no matching messages"), "{none:?}");
 }

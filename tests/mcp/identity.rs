@@ -13,7 +13,7 @@ fn who_is_nobody_yet_is_told_to_register() {
     }
     assert!(client.fails("send_message", json!({"to": "bob", "body": "x"})).contains("register_agent"));
     assert!(client.text("list_agents", json!({})).contains("alice"), "looking needs no name");
-    assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread");
+    assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread messages");
     assert!(client.text("send_message", json!({"to": "bob", "body": "x"})).contains("delivered to bob"));
     assert_eq!(world.inbox("bob")[0]["from"], "alice");
     let lease = world.read("sessions/alice.json");
@@ -26,7 +26,7 @@ fn a_new_agent_is_registered_with_its_role_and_a_mistyped_name_is_told() {
     let client = Client::session(&world, "s1");
     assert!(client.fails("register_agent", json!({"name": "planer"})).contains("planner"));
     let (text, data) = client.call("register_agent", json!({"name": "scout", "role": "researcher"}));
-    assert_eq!(text, "you are scout, registered just now; 0 unread");
+    assert_eq!(text, "you are scout, newly registered; 0 unread messages");
     assert_eq!(data, json!({"you": "scout", "new": true, "unread": 0}));
     assert_eq!(world.json(&["agent", "show", "scout"])["role"], "researcher");
     assert!(client.fails("register_agent", json!({"name": "all", "role": "x"})).contains("all"));
@@ -48,7 +48,7 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     // The name that the environment gives makes no difference.
     let third = Client::with(&world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s3")]);
     assert!(third.fails("fetch_inbox", json!({})).contains("claude session s1"));
-    assert!(first.text("fetch_inbox", json!({})).contains("no unread mail"), "and the first goes on");
+    assert!(first.text("fetch_inbox", json!({})).contains("no unread messages"), "and the first goes on");
 }
 
 #[test]
@@ -66,10 +66,10 @@ fn a_server_that_was_started_under_another_id_than_its_session_has_learns_it_fro
     let world = World::with(&["alice", "bob"]);
     world.pipe(&["hook", "claude", "--as", "alice"], r#"{"hook_event_name": "SessionStart", "session_id": "s1"}"#);
     let named = Client::with(&world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s0")]);
-    assert!(named.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert!(named.text("fetch_inbox", json!({})).contains("no unread messages"));
     let unnamed = Client::session(&world, "s0");
     assert!(unnamed.text("list_agents", json!({})).contains("you are alice"));
-    assert!(unnamed.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert!(unnamed.text("fetch_inbox", json!({})).contains("no unread messages"));
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
 }
 
@@ -119,7 +119,7 @@ fn a_client_whose_conversation_was_cleared_keeps_its_agent() {
     let mut lease = world.read("sessions/alice.json");
     lease["session"] = json!("s2");
     world.write("sessions/alice.json", lease.to_string());
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
     assert_eq!(world.read("sessions/alice.json")["session"], "s2");
     // Of another process it is another client.
     lease["session"] = json!("s3");
@@ -128,7 +128,7 @@ fn a_client_whose_conversation_was_cleared_keeps_its_agent() {
     world.write("sessions/alice.json", lease.to_string());
     assert!(client.fails("fetch_inbox", json!({})).contains("session s3"));
     other.kill().and_then(|()| other.wait()).expect("it ends");
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"), "it is gone");
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"), "it is gone");
 }
 
 /// A process as a lease has it: proc_pid_stat(5).
@@ -177,7 +177,7 @@ fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
     let mut lease = world.read("sessions/alice.json");
     (lease["session"], lease["client"]) = (json!("new"), json!("claude"));
     world.write("sessions/alice.json", lease.to_string());
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
     assert_eq!(world.read("sessions/alice.json")["session"], "new");
 }
 
@@ -186,7 +186,7 @@ fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
 fn below_codex_no_lease_is_taken_that_its_hooks_could_not_have() {
     let world = World::with(&["alice"]);
     let client = below(&world, "codex", &[("MAILBAG_AGENT", "alice")]);
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"), "it is alice all the same");
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"), "it is alice all the same");
     assert!(!world.room("sessions/alice.json").exists());
     let input = json!({"hook_event_name": "Stop", "session_id": "t1"}).to_string();
     world.pipe(&["hook", "codex", "--as", "alice"], input).ok(&["hook"]);
@@ -199,12 +199,12 @@ fn what_the_environment_says_can_not_be_changed() {
     let client = Client::of(&world, "alice");
     let complaint = client.fails("register_agent", json!({"name": "bob"}));
     assert!(complaint.contains("MAILBAG_AGENT") && complaint.contains("alice"), "{complaint}");
-    assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread");
+    assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread messages");
     let client = Client::with(&world, &[], &[("MAOS_AGENT_ID", "carol"), ("CLAUDE_CODE_SESSION_ID", "s9")]);
     let complaint = client.fails("fetch_inbox", json!({}));
     assert!(complaint.contains("carol") && complaint.contains("register_agent"), "{complaint}");
     client.text("register_agent", json!({"name": "carol", "role": "tester"}));
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_room_may_come_later() {
     }
     world.ok(&["init"]);
     world.ok(&["agent", "add", "bob"]);
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
     world.drop_file("bob", "x.json", r#"{"to": "bob", "body": "a file is enough"}"#);
     let mail = client.text("wait_for_message", json!({}));
     assert!(mail.contains("a file is enough"), "the server routes by itself: {mail}");

@@ -16,7 +16,7 @@ fn a_client_of_any_age_is_understood() {
         assert_eq!(hello["serverInfo"], json!({"name": "mailbag", "version": env!("CARGO_PKG_VERSION")}));
         let instructions = hello["instructions"].as_str().unwrap_or_default();
         assert!((50..300).contains(&instructions.len()), "{instructions}");
-        assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+        assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
     }
     let client = Client::start(&world, &[], &[]);
     assert_eq!(client.handshake("1999-01-01")["protocolVersion"], "2025-11-25", "the newest with a handshake");
@@ -37,7 +37,7 @@ fn the_newest_protocol_needs_no_handshake() {
     let params = json!({"name": "fetch_inbox", "arguments": {}, "_meta": meta});
     let answer = client.request("tools/call", params);
     assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
-    assert!(done(answer).0.contains("no unread mail"));
+    assert!(done(answer).0.contains("no unread messages"));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn what_is_no_message_does_no_harm() {
     client.handshake("2025-06-18");
     lines.iter().for_each(|line| client.line(line));
     client.line(&format!("{{\"jsonrpc\": \"2.0\", \"id\": \"{}\"}}", "x".repeat(200_000)));
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
     let answer = client.request("no/such/method", json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
     // A line end of Windows' kind is one, and an id may be a text.
@@ -116,7 +116,7 @@ fn it_ends_with_its_input_and_by_signals_also_while_somebody_waits() {
             }
             None => {
                 drop(client.input.take());
-                assert!(done(client.answer(waits)).0.contains("ended"));
+                assert!(done(client.answer(waits)).0.contains("cancelled"));
                 assert_eq!(client.ended(), Some(0));
             }
         }

@@ -29,7 +29,7 @@ fn mail_stays_unread_until_the_next_fetch_and_is_announced_at_once() {
     let next = client.text("fetch_inbox", json!({}));
     assert!(next.contains("or 8081") && !next.contains("8080"), "{next}");
     assert_eq!((world.bodies("bob"), seen(&world)), (vec!["or 8081".to_owned()], 1));
-    assert!(client.text("wait_for_message", json!({"timeout_s": 0})).contains("no such mail"));
+    assert!(client.text("wait_for_message", json!({"timeout_s": 0})).contains("no matching message"));
     assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 2));
     let rung = || world.json(&["trace", "2", "--as", "alice"])["recipients"][0]["rung"].clone();
     world.wait("its sender sees that it was seen", || rung() == "seen");
@@ -109,5 +109,5 @@ fn what_its_reader_took_away_by_itself_is_fine() {
     client.text("fetch_inbox", json!({}));
     let name = world.names("inbox/bob").remove(0);
     std::fs::remove_file(world.room(&format!("inbox/bob/{name}"))).expect("it stands there");
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
 }

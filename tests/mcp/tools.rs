@@ -61,7 +61,7 @@ fn what_would_be_refused_is_refused_at_once_with_what_was_meant() {
     assert!(
         client.fails("send_message", json!({"to": "bob", "body": "x", "attach": ["/no/such"]})).contains("no file")
     );
-    assert!(client.fails("list_agents", json!({"role": "engineer"})).contains("takes none"));
+    assert!(client.fails("list_agents", json!({"role": "engineer"})).contains("no parameters"));
     assert!(client.fails("fetch_inbox", json!({"limit": 0})).contains("from 1 to 50"));
     assert!(client.fails("wait_for_message", json!({"timeout_s": 600})).contains("from 0 to 50"));
     assert!(client.fails("wait_for_message", json!({"from": "bbo"})).contains("bob"));
@@ -128,7 +128,7 @@ fn a_long_body_is_cut_and_can_be_read_on() {
     let (text, data) = client.call("fetch_inbox", json!({}));
     let seq = &data["messages"][0]["seq"];
     assert_eq!(data["messages"][0]["body"], body[..4000]);
-    assert!(text.contains(&format!(r##"go on with fetch_inbox {{"id": "#{seq}", "offset": 4000}}"##)), "{text}");
+    assert!(text.contains(&format!(r##"continue with fetch_inbox {{"id": "#{seq}", "offset": 4000}}"##)), "{text}");
     let (mut whole, mut offset) = (String::new(), json!(0));
     while offset.is_u64() {
         let (_, data) = client.call("fetch_inbox", json!({"id": seq, "offset": offset}));
@@ -202,7 +202,7 @@ fn what_is_no_message_is_shown_as_what_it_is() {
     let (text, data) = client.call("fetch_inbox", json!({}));
     assert!(text.contains("notes.json") && text.contains("not a message"), "{text}");
     assert_eq!(data["messages"][0]["type"], "file");
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread mail"));
+    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn what_was_written_is_found_and_its_thread_shown() {
         client.call("search_messages", json!({"query": "port", "limit": 1})).1["messages"].as_array().map(Vec::len),
         Some(1)
     );
-    assert_eq!(client.text("search_messages", json!({"query": "p.rt"})), "nothing was found", "no pattern, a text");
+    assert_eq!(client.text("search_messages", json!({"query": "p.rt"})), "no matching messages", "no pattern, a text");
     let (text, data) = client.call("get_thread", json!({"id": asked["id"]}));
     let bodies: Vec<&Value> =
         data["messages"].as_array().expect("a list").iter().map(|message| &message["body"]).collect();
@@ -274,7 +274,7 @@ fn a_message_that_can_not_be_routed_now_is_not_lost() {
     std::fs::remove_file(world.room("spool/checkpoint")).ok();
     let client = Client::of(&world, "alice");
     let (text, data) = client.call("send_message", json!({"to": "bob", "body": "after"}));
-    assert!(text.contains("waits to be routed") && text.contains("don't send it again"), "{text}");
+    assert!(text.contains("delivery pending") && text.contains("don't send it again"), "{text}");
     assert_eq!(data["waiting"], json!(["bob"]));
     drop(client);
     std::fs::write(&log, &good).expect("a log");

@@ -46,6 +46,26 @@ fn no_files_import_each_other_in_a_circle() {
     assert!(circles.is_empty(), "in a circle:\n{}", circles.join("\n"));
 }
 
+#[test]
+fn a_face_uses_commands_and_queries_and_not_what_is_below_them() {
+    // `mailbag run` is the router.
+    const ALLOWED: [(&str, &str); 1] = [("cli::verbs::run", "router::daemon")];
+    let tree = Tree::read();
+    let is_face = |module: &Module| module[0] == "cli" || module.starts_with(&["clients".into(), "mcp".into()]);
+    let is_below = |used: &Module| match used[0].as_str() {
+        "log" | "router" => true,
+        "room" => used.get(1).is_some_and(|part| ["inbox", "outbox", "spool"].contains(&part.as_str())),
+        _ => false,
+    };
+    let mut wrong = BTreeSet::new();
+    for (module, source) in tree.modules.iter().filter(|(module, _)| is_face(module)) {
+        let below = tree.used_by(module, source).into_iter().filter(is_below);
+        wrong.extend(below.map(|used| (module.join("::"), used.join("::"))));
+    }
+    let wrong: Vec<_> = wrong.iter().map(|(face, used)| (face.as_str(), used.as_str())).collect();
+    assert_eq!(wrong, ALLOWED, "a face goes around the commands");
+}
+
 /// Does one module lead to another?
 fn reaches(edges: &BTreeMap<&Module, BTreeSet<Module>>, from: &Module, to: &Module) -> bool {
     let (mut seen, mut next) = (BTreeSet::new(), vec![from]);

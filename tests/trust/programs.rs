@@ -91,7 +91,7 @@ fn without_a_terminal_and_without_yes_nothing_is_agreed_to() {
     // P108
     let town = brought("first");
     let refused = town.fails(2, &["trust"]);
-    assert!(refused.contains("without a terminal"), "{refused}");
+    assert!(refused.contains("cannot ask for consent without a terminal"), "{refused}");
     assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
 }
 

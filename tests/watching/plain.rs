@@ -68,7 +68,10 @@ fn each_message_is_one_line_without_a_control_character_as_soon_as_it_is_accepte
     let lines = watching.wait(&world, "all three", |lines| lines.len() == 3);
     assert!(lines[0].ends_with("  alice → bob  message  normal  before"), "{lines:?}");
     assert!(lines[1].ends_with("  bob → alice  message  high  s: two\\nlines\\u{1b}[31m"), "{lines:?}");
-    assert!(lines[2].contains("  bob  refused  y.json: /to: ") && lines[2].contains("did you mean alice"), "{lines:?}");
+    assert!(
+        lines[2].contains("  bob  rejected  y.json: /to: ") && lines[2].contains("did you mean alice"),
+        "{lines:?}"
+    );
     assert!(lines.iter().all(|line| !line.contains(char::is_control)), "{lines:?}");
 }
 

@@ -56,7 +56,7 @@ fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
 fn what_is_typed_with_a_name_in_front_goes_there_and_the_numbers_follow() {
     let world = world();
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
-    terminal.wait("nothing is unread", |screen| screen.contains("routing here | unread human 0, all 0"));
+    terminal.wait("nothing is unread", |screen| screen.contains("delivering here | unread human 0, all 0"));
     terminal.text("@bob helo");
     terminal.keys(&["Left", "l", "Enter"]);
     world.wait("bob has it", || world.bodies("bob") == ["hello"]);

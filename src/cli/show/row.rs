@@ -4,83 +4,40 @@ use super::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::query::history::LoggedMessage;
-use crate::query::inbox::Mail;
+use crate::query::view::View;
 use anstyle::Style;
 use chrono::{Datelike, Local};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// The cells of the line.
-pub(crate) struct Row {
-    seq: Option<u64>,
-    at: String,
-    who: String,
-    kind: String,
-    waits: bool,
-    priority: String,
-    about: String,
-}
-
-impl Row {
-    /// The row of an unread message.
-    pub(crate) fn of_mail(mail: &Mail) -> Row {
-        let about = mail.problem.as_ref().map(|problem| format!("{}: {problem}", mail.file.display()));
-        let about = about.or_else(|| mail.subject.clone()).or_else(|| mail.preview.clone()).unwrap_or_default();
-        Row {
-            seq: mail.seq,
-            at: mail.accepted_at.clone(),
-            who: mail.from.clone(),
-            kind: mail.kind.clone(),
-            waits: mail.requires_response,
-            priority: mail.priority.clone(),
-            about,
-        }
+/// Prints the row of a message, cut at the width of the terminal. `who` is its sender, or its sender and recipients.
+pub(crate) fn print(out: &mut Output, view: &View<'_>, who: String) -> Result<()> {
+    const WHO: usize = 16;
+    const KIND: usize = 9;
+    let waits = view.requires_response;
+    let about = match view.priority {
+        "urgent" => RED,
+        "high" => YELLOW,
+        "low" => DIM,
+        _ => PLAIN,
+    };
+    let cells: [(Style, String, usize); 5] = [
+        (DIM, format!("{:>6}", view.number()), 0),
+        (DIM, local(view.accepted_at), 0),
+        (BOLD, who, WHO),
+        (if waits { YELLOW } else { PLAIN }, format!("{}{}", view.kind, if waits { "?" } else { "" }), KIND),
+        (about, view.about().into_owned(), 0),
+    ];
+    let mut left = out.width().unwrap_or(usize::MAX);
+    let mut line = String::new();
+    for (style, text, width) in cells {
+        let text = cut(&sanitize::line(&text), left);
+        line += &out.paint(style, &text);
+        let blanks = width.saturating_sub(text.width()) + 2;
+        left = left.saturating_sub(text.width() + blanks);
+        line += &" ".repeat(if left > 0 { blanks } else { 0 });
     }
-
-    /// The row of a message of the log, with its recipients.
-    pub(crate) fn of_past(past: &LoggedMessage, to: &str) -> Row {
-        Row {
-            seq: Some(past.seq),
-            at: past.accepted_at.clone(),
-            who: format!("{} → {to}", past.from),
-            kind: past.kind.clone(),
-            waits: past.requires_response,
-            priority: past.priority.clone(),
-            about: past.subject.as_ref().or(past.preview.as_ref()).cloned().unwrap_or_default(),
-        }
-    }
-
-    /// Prints the row, cut at the width of the terminal.
-    pub(crate) fn print(&self, out: &mut Output) -> Result<()> {
-        const WHO: usize = 16;
-        const KIND: usize = 9;
-        let seq = self.seq.map_or_else(|| "-".to_owned(), |seq| format!("#{seq}"));
-        let kind = format!("{}{}", self.kind, if self.waits { "?" } else { "" });
-        let about = match self.priority.as_str() {
-            "urgent" => RED,
-            "high" => YELLOW,
-            "low" => DIM,
-            _ => PLAIN,
-        };
-        let cells: [(Style, String, usize); 5] = [
-            (DIM, format!("{seq:>6}"), 0),
-            (DIM, local(&self.at), 0),
-            (BOLD, self.who.clone(), WHO),
-            (if self.waits { YELLOW } else { PLAIN }, kind, KIND),
-            (about, self.about.clone(), 0),
-        ];
-        let mut left = out.width().unwrap_or(usize::MAX);
-        let mut line = String::new();
-        for (style, text, width) in cells {
-            let text = cut(&sanitize::line(&text), left);
-            line += &out.paint(style, &text);
-            let blanks = width.saturating_sub(text.width()) + 2;
-            left = left.saturating_sub(text.width() + blanks);
-            line += &" ".repeat(if left > 0 { blanks } else { 0 });
-        }
-        out.line(line)
-    }
+    out.line(line)
 }
 
 /// The accept time in the local zone: a time of today, a day of this year, or a date, all of one width.

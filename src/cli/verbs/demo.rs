@@ -2,12 +2,13 @@
 
 use crate::base::error::{Doing, Result};
 use crate::base::sanitize;
-use crate::base::text::{count_of, to_the_second};
+use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, DIM};
 use crate::commands::demo::{self, Demo};
-use serde_json::{Value, json};
+use crate::query::view::View;
+use serde_json::json;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,12 +61,12 @@ fn show(demo: &Demo, cx: &mut Context) -> Result<()> {
     for got in &demo.inboxes {
         cx.out.line(format!("  {}: {}", got.agent, count_of(got.mail.len(), "message")))?;
         for mail in &got.mail {
-            let about = mail.subject.as_ref().or(mail.preview.as_ref()).map(String::as_str).unwrap_or_default();
-            let (from, kind, about) = (sanitize::line(&mail.from), sanitize::line(&mail.kind), sanitize::line(about));
-            let at = to_the_second(&mail.accepted_at);
-            cx.out.line(format!("    {at}  {from}  {kind}  {about}"))?;
+            let view = View::from(mail);
+            let about = view.about();
+            let (from, kind, about) = (sanitize::line(view.from), sanitize::line(view.kind), sanitize::line(&about));
+            cx.out.line(format!("    {}  {from}  {kind}  {about}", view.time()))?;
             // A bounce of the router explains the rejection, so it is shown whole.
-            let body = mail.content.get("body").and_then(Value::as_str).filter(|_| mail.kind == "error");
+            let body = view.body.filter(|_| view.kind == "error");
             for line in body.unwrap_or_default().lines() {
                 cx.out.line(format!("      {}", sanitize::line(line)))?;
             }

@@ -1,7 +1,6 @@
 //! `mailbag follow`: shows new messages of an inbox as they arrive.
 
 use crate::base::error::Result;
-use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
@@ -9,6 +8,7 @@ use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::wait::{Waiter, Wakeup, deadline};
 use crate::query::inbox::{self, Mail};
+use crate::query::view::{Invalid, View};
 use crate::query::wait::NewMail;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -69,7 +69,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn print(mail: &Mail, cx: &mut Context) -> Result<()> {
-    cx.out.item(|| as_json(mail).to_string(), |_| as_line(mail)).and_then(|()| cx.out.flush())
+    cx.out.item(|| as_json(mail).to_string(), |_| as_line(&View::from(mail))).and_then(|()| cx.out.flush())
 }
 
 fn as_json(mail: &Mail) -> Value {
@@ -79,19 +79,17 @@ fn as_json(mail: &Mail) -> Value {
     }
 }
 
-fn as_line(mail: &Mail) -> String {
-    if let Some(problem) = &mail.problem {
-        return format!("{}  {}", sanitize::line(&mail.file.to_string_lossy()), sanitize::line(problem));
+fn as_line(view: &View<'_>) -> String {
+    if let Some(Invalid { file, problem, .. }) = &view.invalid {
+        return format!("{}  {}", sanitize::line(&file.to_string_lossy()), sanitize::line(problem));
     }
-    let body = mail.content.get("body").and_then(Value::as_str).unwrap_or_default();
-    let about = match (mail.subject.as_deref(), body.trim().is_empty()) {
+    let body = view.body.unwrap_or_default();
+    let about = match (view.subject, body.trim().is_empty()) {
         (Some(subject), true) => folded(subject),
         (Some(subject), false) => folded(&format!("{subject} | {body}")),
         (None, _) => folded(body),
     };
-    let seq = mail.seq.map_or_else(|| "-".to_owned(), |seq| format!("#{seq}"));
-    let at = to_the_second(&mail.accepted_at);
-    let cells = [&at, &seq, &mail.from, &mail.kind, &mail.priority, &about];
+    let cells = [&*view.time(), &view.number(), view.from, view.kind, view.priority, &about];
     cells.map(|cell| sanitize::line(cell)).join("  ")
 }
 

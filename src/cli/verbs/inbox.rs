@@ -1,14 +1,13 @@
 //! `mailbag inbox`: lists the unread messages of an agent.
 
 use crate::base::error::Result;
-use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::Context;
-use crate::cli::show::row::Row;
-use crate::cli::show::table;
+use crate::cli::show::{row, table};
 use crate::query::identity::mailbox;
 use crate::query::inbox::{self, Mail};
+use crate::query::view::{Invalid, View};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,9 +44,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (mails, shown, unread) = inbox::newest(&room, &agent, args.limit.unwrap_or(usual))?;
     let none = if unread == 0 { format!("{agent} has no unread messages") } else { String::new() };
     if cx.out.is_terminal() {
-        cx.out.list(mails.map(Ok), &none, |out, mail| Row::of_mail(&mail).print(out))?;
+        cx.out.list(mails.map(Ok), &none, |out, mail| {
+            let view = View::from(&mail);
+            row::print(out, &view, view.from.to_owned())
+        })?;
     } else {
-        table::list(&mut cx.out, mails, &none, row)?;
+        table::list(&mut cx.out, mails, &none, line)?;
     }
     if shown < unread && !cx.out.json {
         // Notes come after the data, also where both go to one place.
@@ -58,14 +60,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// A message in one line, for a pipe.
-pub(crate) fn row(mail: &Mail) -> Vec<String> {
-    if let Some(problem) = &mail.problem {
-        let file = mail.file.to_string_lossy();
-        return vec![sanitize::line(&file).into_owned(), sanitize::line(problem).into_owned()];
-    }
-    let seq = mail.seq.map(|seq| format!("#{seq}")).unwrap_or_else(|| "-".into());
-    let about = mail.subject.as_ref().or(mail.preview.as_ref()).map(String::as_str).unwrap_or_default();
-    let at = to_the_second(&mail.accepted_at);
-    let cells = [&at, &seq, &mail.id, &mail.from, &mail.kind, &mail.priority, about];
-    cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
+fn line(mail: &Mail) -> Vec<String> {
+    let view = View::from(mail);
+    let cells = match &view.invalid {
+        Some(Invalid { file, problem, .. }) => vec![file.to_string_lossy().into_owned(), (*problem).to_owned()],
+        None => {
+            let words = [view.id, view.from, view.kind, view.priority, &view.about()].map(str::to_owned);
+            [view.time(), view.number()].into_iter().chain(words).collect()
+        }
+    };
+    cells.iter().map(|cell| sanitize::line(cell).into_owned()).collect()
 }

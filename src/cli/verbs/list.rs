@@ -2,12 +2,11 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::base::text::to_the_second;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
-use crate::cli::show::row::Row;
-use crate::message::{ROUTER_TYPES, id};
-use crate::query::history::{Criteria, Filter, LoggedMessage};
+use crate::cli::show::row;
+use crate::query::history::{Criteria, Filter};
+use crate::query::view::View;
 use crate::query::{list, time};
 use crate::room::Room;
 
@@ -27,6 +26,9 @@ A time is 1h, 7d, today, yesterday, a weekday, a date, 14:30, or an instant.
 
 An agent sees the messages that it sent or received. The human, and a caller
 without an identity, sees all messages.";
+
+/// Maximum number of recipients by name.
+const NAMES: usize = 3;
 
 /// List messages, old and new, sent and received
 #[derive(Debug, clap::Args)]
@@ -74,7 +76,7 @@ impl Filters {
     /// The filter, with times and names resolved.
     pub(crate) fn filter(self, room: &Room, cx: &Context) -> Result<Filter> {
         let time = |text: Option<String>| text.as_deref().map(time::past).transpose();
-        let asked = Criteria {
+        let criteria = Criteria {
             asker: self.identity.looker(cx, room)?,
             from: self.from,
             to: self.to,
@@ -94,34 +96,27 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     cx.route_waiting(&room);
     let filter = args.filters.filter(&room, cx)?;
     let messages = list::list(&room, filter, args.last)?;
-    cx.out.list(messages, "no matching messages", |out, past| match out.is_terminal() {
-        true => Row::of_past(&past, &to(&past)).print(out),
-        false => out.line(line(&past)),
+    cx.out.list(messages, "no matching messages", |out, past| {
+        let view = View::from(&past);
+        match out.is_terminal() {
+            true => row::print(out, &view, both(&view)),
+            false => out.line(line(&view)),
+        }
     })?;
     Ok(Exit::Ok)
 }
 
 /// A message in one line.
-fn line(past: &LoggedMessage) -> String {
-    let about = past.subject.as_deref().or(past.preview.as_deref()).unwrap_or_default();
-    let waits = if past.requires_response { "?" } else { "" };
-    format!("{}  {}{waits}  {}  {}", head(past), sanitize::line(&past.kind), past.id, sanitize::line(about))
+fn line(view: &View<'_>) -> String {
+    let mark = if view.requires_response { "?" } else { "" };
+    format!("{}  {}{mark}  {}  {}", head(view), sanitize::line(view.kind), view.id, sanitize::line(&view.about()))
 }
 
 /// The number, accept time, sender and recipients of a message.
-pub(crate) fn head(past: &LoggedMessage) -> String {
-    let text =
-        format!("{:>6}  {}  {} → {}", format!("#{}", past.seq), to_the_second(&past.accepted_at), past.from, to(past));
-    sanitize::line(&text).into_owned()
+pub(crate) fn head(view: &View<'_>) -> String {
+    sanitize::line(&format!("{:>6}  {}  {}", view.number(), view.time(), both(view))).into_owned()
 }
 
-/// The first few recipients.
-fn to(past: &LoggedMessage) -> String {
-    let to = past.recipients.iter().take(3).map(|agent| &**agent).collect::<Vec<_>>().join(", ");
-    match past.recipients.len() {
-        0 if ROUTER_TYPES.contains(&past.kind.as_str()) => id::MAILBAG.to_owned(),
-        0 => format!("#{}", past.channel),
-        more @ 4.. => format!("{to} and {} more", more - 3),
-        _ => to,
-    }
+fn both(view: &View<'_>) -> String {
+    format!("{} → {}", view.from, view.to(NAMES))
 }

@@ -2,15 +2,13 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
-use crate::base::text::to_the_second;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::frame;
 use crate::cli::show::output::DIM;
 use crate::commands::read::{self, Wanted};
-use crate::message::{FIELDS, unknown};
 use crate::query::inbox::Mail;
-use serde_json::{Map, Value};
+use crate::query::view::{Attachment, Invalid, View, plain};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,7 +53,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Shows messages, as JSON where that is asked for, and hands them on.
+/// Prints messages, and writes out what is buffered.
 pub(crate) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
     if cx.out.json {
         cx.out.json(&mails.iter().map(|mail| &mail.content).collect::<Vec<_>>())?;
@@ -79,66 +77,43 @@ pub(crate) fn show_each(mails: &[Mail], cx: &mut Context) -> Result<()> {
     Ok(())
 }
 
-/// A message as a letter: what is known about it, line by line, and then what its sender wrote, further in.
+/// A message as a letter: its facts line by line, then the text of its sender, indented.
 fn show(mail: &Mail, cx: &mut Context) -> Result<()> {
-    let Some(content) = mail.content.as_object().filter(|_| mail.problem.is_none()) else {
-        let problem = mail.problem.as_deref().unwrap_or_default();
-        frame::fact(&mut cx.out, &sanitize::line(&mail.file.to_string_lossy()), problem)?;
-        return frame::text(&mut cx.out, mail.content.as_str().unwrap_or_default(), frame::INDENT);
-    };
-    for (name, value) in facts(mail, content) {
+    let view = View::from(mail);
+    if let Some(Invalid { file, problem, text }) = view.invalid {
+        frame::fact(&mut cx.out, &sanitize::line(&file.to_string_lossy()), problem)?;
+        return frame::text(&mut cx.out, text, frame::INDENT);
+    }
+    for (name, value) in facts(&view) {
         frame::fact(&mut cx.out, name, &value)?;
     }
-    if let Some(body) = content.get("body").and_then(Value::as_str) {
+    if let Some(body) = view.body {
         cx.out.line("")?;
         frame::text(&mut cx.out, body, frame::INDENT)?;
     }
-    for attachment in content.get("attachments").and_then(Value::as_array).into_iter().flatten() {
-        if let (Some(name), Some(content)) = (attachment.get("name"), attachment.get("content").and_then(Value::as_str))
-        {
-            frame::titled(&mut cx.out, name.as_str().unwrap_or_default(), content)?;
+    for attachment in view.attachments() {
+        if let Attachment::Text(name, content) = attachment {
+            frame::titled(&mut cx.out, name, content)?;
         }
     }
     Ok(())
 }
 
-/// Each with a name that the protocol knows: one that a sender chose could be that of another fact.
-fn facts(mail: &Mail, content: &Map<String, Value>) -> Vec<(&'static str, String)> {
-    const ELSEWHERE: [&str; 7] = ["id", "from", "to", "type", "subject", "body", "timestamp"];
-    let via = content.get("delivery").and_then(|delivery| delivery.get("via")).and_then(Value::as_str);
-    let to = content.get("addressed_to").or_else(|| content.get("to")).map(text).unwrap_or_default();
-    let to = via.filter(|via| *via != "direct").map(|via| format!("{to} (via {via})")).unwrap_or(to);
-    let seq = mail.seq.map(|seq| format!(" (#{seq})")).unwrap_or_default();
+fn facts(view: &View<'_>) -> Vec<(&'static str, String)> {
+    let via = view.via().filter(|via| *via != "direct").map(|via| format!(" (via {via})")).unwrap_or_default();
+    let seq = view.seq.map(|seq| format!(" (#{seq})")).unwrap_or_default();
     let mut facts = vec![
-        ("from", mail.from.clone()),
-        ("to", to),
-        ("at", to_the_second(&mail.accepted_at)),
-        ("id", format!("{}{seq}", mail.id)),
-        ("type", mail.kind.clone()),
+        ("from", view.from.to_owned()),
+        ("to", format!("{}{via}", view.addressed.join(", "))),
+        ("at", view.time()),
+        ("id", format!("{}{seq}", view.id)),
+        ("type", view.kind.to_owned()),
     ];
-    facts.extend(mail.subject.clone().map(|subject| ("subject", subject)));
-    for name in FIELDS.iter().filter(|name| !ELSEWHERE.contains(name)) {
-        facts.extend(content.get(*name).map(|value| match value {
-            Value::Array(items) if *name == "attachments" => {
-                (*name, items.iter().map(attachment).collect::<Vec<_>>().join(", "))
-            }
-            _ => (*name, text(value)),
-        }));
-    }
-    facts.extend(unknown(content).map(|own| ("fields", own.to_string())));
+    facts.extend(view.subject.map(|subject| ("subject", subject.to_owned())));
+    let names = || view.attachments().map(Attachment::name).collect::<Vec<_>>().join(", ");
+    facts.extend(view.facts().into_iter().map(|(name, value)| match name {
+        "attachments" => (name, names()),
+        _ => (name, plain(&value)),
+    }));
     facts
-}
-
-fn attachment(item: &Value) -> String {
-    item.get("path").or_else(|| item.get("name")).map(text).unwrap_or_default()
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) if items.iter().all(Value::is_string) => {
-            items.iter().map(text).collect::<Vec<_>>().join(", ")
-        }
-        other => other.to_string(),
-    }
 }

@@ -6,8 +6,8 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{FOUND, Talk};
-use crate::log::find::Block;
-use crate::query::search::{Hit, Match, Pattern, search};
+use crate::query::search::{Block, Hit, Match, Pattern, search};
+use crate::query::view::View;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -87,9 +87,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 /// A message in one line, with its first match.
 fn line(hit: &Hit, cx: &Context) -> String {
-    let Some(Match { field, before, text, after }) = hit.matches.first() else { return head(&hit.past) };
+    let head = head(&View::from(&hit.past));
+    let Some(Match { field, before, text, after }) = hit.matches.first() else { return head };
     let [field, before, text, after] = sanitize::pieces([&format!("{field}: "), before, text, after]);
-    format!("{}  {field}{before}{}{after}", head(&hit.past), cx.out.paint(FOUND, &text))
+    format!("{head}  {field}{before}{}{after}", cx.out.paint(FOUND, &text))
 }
 
 /// The progress of the search.

@@ -4,10 +4,9 @@ use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
-use crate::commands::send::{self, Draft, Sent};
+use crate::commands::send::{self, Draft, Passed, Sent};
 use crate::query::identity::Who;
 use crate::room::Room;
-use crate::router::daemon::Passed;
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 

@@ -6,10 +6,11 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::frame;
-use crate::cli::show::output::BOLD;
+use crate::cli::show::output::{BOLD, Output};
 use crate::message::id;
 use crate::query::history::{LoggedMessage, Viewer};
 use crate::query::thread::thread;
+use crate::query::view::View;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -54,24 +55,23 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     cx.route_waiting(&room);
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
     let messages = thread(&room, &Viewer::of(asker), &args.name, args.last)?;
-    if cx.out.json {
-        cx.out.json_list(messages.iter().map(|past| Ok(Whole { past, message: &past.message })))?;
-        return Ok(Exit::Ok);
-    }
-    for (n, past) in messages.iter().enumerate() {
-        if n > 0 {
-            cx.out.line("")?;
+    let whole = messages.iter().map(|past| Ok(Whole { past, message: &past.message }));
+    let mut is_first = true;
+    cx.out.list(whole, "no matching messages", |out, Whole { past, .. }| {
+        if !std::mem::take(&mut is_first) {
+            out.line("")?;
         }
-        show(past, &messages, cx)?;
-    }
+        show(past, &messages, out)
+    })?;
     Ok(Exit::Ok)
 }
 
-fn show(past: &LoggedMessage, all: &[LoggedMessage], cx: &mut Context) -> Result<()> {
-    let head = cx.out.paint(BOLD, &head(past));
-    cx.out.line(head)?;
-    let waits = if past.requires_response { "  requires a response" } else { "" };
-    let mut facts = format!("{INDENT}{}  {}{waits}", past.kind, past.id);
+fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut Output) -> Result<()> {
+    let view = View::from(past);
+    let head = out.paint(BOLD, &head(&view));
+    out.line(head)?;
+    let waits = if view.requires_response { "  requires a response" } else { "" };
+    let mut facts = format!("{INDENT}{}  {}{waits}", view.kind, view.id);
     if let Some(reference) = &past.in_reply_to {
         facts += &format!("  answers {reference}");
         let is_here = |other: &LoggedMessage| {
@@ -81,16 +81,15 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], cx: &mut Context) -> Result
             facts += " (not in this list)";
         }
     }
-    frame::dim(&mut cx.out, &facts, INDENT)?;
-    if let Some(subject) = &past.subject {
-        frame::text(&mut cx.out, &sanitize::line(subject), INDENT)?;
+    frame::dim(out, &facts, INDENT)?;
+    if let Some(subject) = view.subject {
+        frame::text(out, &sanitize::line(subject), INDENT)?;
     }
-    if let Some(body) = past.message.get("body").and_then(Value::as_str) {
-        frame::text(&mut cx.out, body, INDENT)?;
+    if let Some(body) = view.body {
+        frame::text(out, body, INDENT)?;
     }
-    for attachment in past.message.get("attachments").and_then(Value::as_array).into_iter().flatten() {
-        let name = attachment.get("path").or_else(|| attachment.get("name")).and_then(Value::as_str);
-        frame::dim(&mut cx.out, &format!("{INDENT}attached: {}", name.unwrap_or_default()), INDENT)?;
+    for attachment in view.attachments() {
+        frame::dim(out, &format!("{INDENT}attached: {}", attachment.name()), INDENT)?;
     }
     Ok(())
 }

@@ -7,9 +7,8 @@ use crate::cli::context::{Context, Identity};
 use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::read as reading;
-use crate::commands::wait::{Waited, Waiter, deadline};
-use crate::query::inbox::{self, Mail};
-use crate::query::wait::{Filter, NewMail};
+use crate::commands::wait::{self, Waited, Waiter, deadline};
+use crate::query::wait::Filter;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -62,14 +61,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let filter = Filter::new(&room, &agent, &args.from, args.thread, args.kinds)?;
     let mut waiter = Waiter::new(&room, &agent)?;
     cx.route(&room);
-    let mut new_mail = NewMail::default();
-    let mut look = || {
-        let mut mails = new_mail.look(&room, &agent)?;
-        mails.retain(|mail| filter.fits(mail));
-        mails.truncate(if args.all { usize::MAX } else { 1 });
-        Ok((!mails.is_empty()).then_some(mails))
-    };
-    let mails: Vec<Mail> = match waiter.until(until, &mut look, &|e| cx.trouble(e))? {
+    let asked = (&filter, args.all);
+    let mails = match wait::mail(&mut waiter, (&room, &agent), asked, until, &|e| cx.trouble(e))? {
         Waited::Found(mails) => mails,
         Waited::Signal(signal) => return waiting::end_by(signal, waiter),
         Waited::TimedOut => {
@@ -77,7 +70,6 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             return Err(waiting::too_late(&what, args.timeout, "wait longer with --timeout"));
         }
     };
-    let mails = inbox::whole(&room, &mails)?;
     announce::announcing(&room, &agent, &mails, || read::print(&agent, &mails, cx))?;
     if args.read {
         reading::mark_seen(&room, &agent, &mails)?;

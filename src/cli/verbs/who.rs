@@ -6,8 +6,8 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::table;
-use crate::query::{channel, who};
-use crate::router::projections::roster::{Doing, Present};
+use crate::query::channel;
+use crate::query::who::{self, Doing, Present};
 
 const EXAMPLES: &str = "\
 Examples:

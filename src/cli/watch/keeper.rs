@@ -1,57 +1,57 @@
-//! Looks at the room's numbers while somebody watches, and routes what waits as long as no router runs.
+//! Reads the numbers of the room for the view, and delivers mail if no router runs.
 
 use super::Wake;
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::commands::wait::Routing;
 use crate::query::status::{self, Glance};
 use crate::room::Room;
-use crate::router::daemon::{Alongside, alongside};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Numbers that change all the time are looked at no more often than this.
+/// Minimum time between two looks.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// A thread of its own: a look that takes long holds up nobody who reads or writes.
+/// A thread of its own, so that a slow look does not delay the view.
 pub(super) struct Keeper {
     pokes: Option<Sender<Poke>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
-    /// Begins to look, and tells each new look to `wakes`.
+    /// Starts to look, and sends each result to `wakes`.
     pub(super) fn start(room: Room, reader: String, wakes: Sender<Wake>) -> Keeper {
         let (pokes, poked) = channel();
         let thread = std::thread::spawn(move || keep(&room, &reader, &wakes, &poked));
         Keeper { pokes: Some(pokes), thread: Some(thread) }
     }
 
-    /// Something has changed: look.
+    /// Asks for a look.
     pub(super) fn poke(&self, poke: Poke) {
-        // It ends only with the view.
+        // The thread ends only with the view.
         let _ = self.pokes.as_ref().map(|pokes| pokes.send(poke));
     }
 }
 
-/// Why to look.
+/// The reason for a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Poke {
-    /// The log has grown: soon.
+    /// The log has grown: look soon.
     Grown,
-    /// Somebody has sent something and waits to see it: at once.
+    /// The person has sent a message: look now.
     Sent,
 }
 
 fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>) {
-    let mut router = None;
+    let mut routing = Routing::new(room);
     loop {
         let begun = Instant::now();
-        let looked = look(room, reader, &mut router);
+        let looked = look(room, reader, &mut routing);
         if wakes.send(Wake::Looked(looked.map_err(|e| e.to_string()))).is_err() {
             return;
         }
-        // A look at a large room takes long, and must leave the router its time.
+        // A look at a large room takes long, and must leave the router its share of the processor.
         let breath = BREATH.max(begun.elapsed() * 9);
         let now = Instant::now();
         let mut wait = limits::SWEEP_UNTRUSTED;
@@ -59,7 +59,7 @@ fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>)
             match poked.recv_timeout(wait) {
                 Ok(Poke::Sent) | Err(RecvTimeoutError::Timeout) => break,
                 Ok(Poke::Grown) if now.elapsed() >= breath => break,
-                // What comes within a breath is looked at together.
+                // Changes within a short time share one look.
                 Ok(Poke::Grown) => wait = breath.saturating_sub(now.elapsed()),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -68,24 +68,15 @@ fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>)
     }
 }
 
-/// The numbers; before, this process begins to route if nobody else does, or hands over to who wants to.
-fn look(room: &Room, reader: &str, router: &mut Option<Alongside>) -> Result<Glance> {
-    let failure = router.as_mut().and_then(Alongside::failure);
-    if failure.is_some() || room.is_wanted() {
-        *router = None;
-    }
-    if let Some(e) = failure {
-        return Err(e);
-    }
-    if router.is_none() {
-        *router = alongside(room)?;
-    }
+/// The numbers of the room. Before that, this process starts or stops to deliver, as commands that wait do.
+fn look(room: &Room, reader: &str, routing: &mut Routing) -> Result<Glance> {
+    routing.tend()?;
     status::glance(room, reader)
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // The thread ends when nobody can poke it any more, and gives up routing in good order.
+        // The thread ends when the channel closes, and then stops delivering after the current batch.
         self.pokes = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

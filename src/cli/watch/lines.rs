@@ -2,10 +2,10 @@
 
 use crate::base::clock::Stamp;
 use crate::base::sanitize;
-use crate::base::text::to_the_second;
 use crate::message::record::Event;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
 use crate::query::timeline::{Entry, shade};
+use crate::query::view::View;
 use chrono::{DateTime, Local};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -15,7 +15,9 @@ use unicode_width::UnicodeWidthStr;
 /// Of a message longer than this only the beginning is shown.
 const SHOWN_BYTES: usize = 16 << 10;
 const SHOWN_LINES: usize = 100;
-/// How far a body stands from the edge.
+/// Maximum number of recipients by name.
+const NAMES: usize = 3;
+/// The indent of a body.
 const INDENT: &str = "    ";
 /// Colours of 256 that can be read on black and on white, without red, which means trouble.
 const SENDERS: [u8; 12] = [32, 34, 37, 65, 68, 97, 99, 130, 133, 136, 166, 169];
@@ -52,6 +54,7 @@ pub(super) fn local(entry: &Entry) -> DateTime<Local> {
 /// An entry on the screen: one line or more that says who, to whom and what kind, and the text below it.
 pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'static>> {
     let mut lines = Words::new(width);
+    let view = View::from(entry);
     let mark = match entry.event {
         Event::Rejected => "x",
         _ if entry.is_urgent() => "!",
@@ -61,10 +64,10 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
     lines.push(&local(entry).format("%H:%M:%S").to_string(), DIM);
     lines.push(&entry.from, palette.sender(&entry.from));
     if entry.event == Event::Rejected {
-        lines.push("refused", palette.trouble());
+        lines.push("rejected", palette.trouble());
         lines.push(entry.file.as_deref().unwrap_or_default(), Style::new());
     } else {
-        lines.push(&format!("→ {}", entry.recipients()), Style::new());
+        lines.push(&format!("→ {}", view.to(NAMES)), Style::new());
     }
     if !matches!(entry.kind.as_str(), "" | "message") {
         lines.push(&entry.kind, Style::new().add_modifier(Modifier::ITALIC));
@@ -75,7 +78,7 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
     if entry.channel != DEFAULT_CHANNEL && !entry.to.is_empty() {
         lines.push(&format!("[{}]", entry.channel), DIM);
     }
-    lines.push(&entry.seq.to_string(), DIM);
+    lines.push(&view.number(), DIM);
     let mut lines = lines.done();
     let aside = entry.is_aside() || entry.event == Event::Notice;
     for (text, style) in text(entry) {
@@ -169,24 +172,23 @@ impl Words {
 
 /// An entry in one line, for a pipe.
 pub(super) fn plain(entry: &Entry) -> String {
-    let at = to_the_second(&entry.at);
-    let head = format!("{at}  {:>6}", entry.seq);
+    let view = View::from(entry);
     let rest = match entry.event {
         Event::Rejected => {
             let why: Vec<String> = entry.problems.iter().map(ToString::to_string).collect();
-            format!("{}  refused  {}: {}", entry.from, entry.file.as_deref().unwrap_or_default(), why.join("; "))
+            format!("{}  rejected  {}: {}", view.from, entry.file.as_deref().unwrap_or_default(), why.join("; "))
         }
         _ => {
-            let channel = match entry.channel.as_str() {
+            let channel = match view.channel {
                 DEFAULT_CHANNEL => String::new(),
                 channel => format!("  [{channel}]"),
             };
-            let text: Vec<&str> = entry.subject.iter().chain(&entry.body).map(String::as_str).collect();
-            let (to, kind, priority) = (entry.recipients(), &entry.kind, &entry.priority);
-            format!("{} → {to}{channel}  {kind}  {priority}  {}", entry.from, text.join(": "))
+            let text: Vec<&str> = view.subject.into_iter().chain(view.body).collect();
+            let (to, kind, priority) = (view.to(NAMES), view.kind, view.priority);
+            format!("{} → {to}{channel}  {kind}  {priority}  {}", view.from, text.join(": "))
         }
     };
-    format!("{head}  {}", sanitize::line(rest.trim_end()))
+    format!("{}  {:>6}  {}", view.time(), view.number(), sanitize::line(rest.trim_end()))
 }
 
 #[cfg(test)]

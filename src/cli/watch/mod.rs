@@ -10,13 +10,12 @@ use self::keeper::{Keeper, Poke};
 use super::Exit;
 use super::context::{Context, Identity};
 use crate::base::error::{Error, Result};
+use crate::commands::wait;
 use crate::disk::machine;
 use crate::message::id;
 use crate::query::status::Glance;
-use crate::query::timeline::{Channels, Timeline};
+use crate::query::timeline::{Channels, Entry, Timeline};
 use crate::room::Room;
-use crate::room::sessions::Hold;
-use crate::router::watcher::LogWatch;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -54,11 +53,11 @@ pub(super) struct Args {
     identity: Identity,
 }
 
-/// What wakes whoever watches.
+/// The events of the view.
 enum Wake {
     /// The log may have grown.
     Grown,
-    /// The room's numbers, or why they can't be had or what waits can't be routed.
+    /// The numbers of the room, or why they cannot be read or mail cannot be delivered.
     Looked(Result<Glance, String>),
     /// A key, pasted text, or another size of the terminal.
     Typed(ratatui::crossterm::event::Event),
@@ -73,17 +72,17 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let plain = args.plain || cx.out.json || dumb || !cx.out.is_terminal() || !std::io::stdin().is_terminal();
     let (wakes, woken) = channel();
     if plain {
-        // A pipe is read by nobody in particular, but for the session that runs this.
+        // A pipe has no reader with an identity, except the session that runs this command.
         let viewer = if cx.out.is_terminal() { args.identity.looker(cx, &room)? } else { None };
-        let _hold = viewer.map_or_else(|| Hold::of_this_session(&room), |viewer| Hold::of_waiting(&room, &viewer));
+        let _hold = wait::hold(&room, viewer.as_deref());
         let keeper = keep_awake(&room, id::HUMAN, &wakes, cx)?;
         let timeline = Timeline::open(&room, channels, args.last)?;
         return follow(timeline, &woken, &keeper, cx);
     }
     let who = args.identity.who(cx)?;
     let reader = who.in_registry(&room.registry()?)?.id.to_string();
-    // Who looks on is there, however long nothing else is heard of it.
-    let _hold = Hold::of_waiting(&room, &reader);
+    // An agent that watches is online, also without other signs of life.
+    let _hold = wait::hold(&room, Some(&reader));
     let keeper = keep_awake(&room, &reader, &wakes, cx)?;
     let (timeline, entries) = Timeline::open(&room, channels.clone(), args.last)?;
     let palette = lines::Palette { colour: cx.out.has_colour() };
@@ -93,11 +92,11 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Has everything that may happen told to `wakes`.
+/// Sends all events to `wakes`.
 fn keep_awake(room: &Room, reader: &str, wakes: &Sender<Wake>, cx: &Context) -> Result<Keeper> {
     let keeper = Keeper::start(room.clone(), reader.to_owned(), wakes.clone());
     let grown = wakes.clone();
-    let watch = LogWatch::new(&room.dir, move || {
+    let watch = Timeline::notify(room, move || {
         // The receiver is gone only when the program ends.
         let _ = grown.send(Wake::Grown);
     });
@@ -118,9 +117,9 @@ fn keep_awake(room: &Room, reader: &str, wakes: &Sender<Wake>, cx: &Context) -> 
     Ok(keeper)
 }
 
-/// One line an entry, each handed on at once, until a signal or a closed pipe.
+/// Prints one line per entry immediately, until a signal or a closed pipe.
 fn follow(
-    (mut timeline, entries): (Timeline, Vec<crate::query::timeline::Entry>),
+    (mut timeline, entries): (Timeline, Vec<Entry>),
     woken: &Receiver<Wake>,
     keeper: &Keeper,
     cx: &mut Context,
@@ -129,10 +128,8 @@ fn follow(
     let mut said = None;
     loop {
         for entry in &entries {
-            match cx.out.json {
-                true => cx.out.json_text(&serde_json::to_string(entry).expect("an entry has only text keys"))?,
-                false => cx.out.line(lines::plain(entry))?,
-            }
+            let json = || serde_json::to_string(entry).expect("an entry has only text keys");
+            cx.out.item(json, |_| lines::plain(entry))?;
             cx.out.flush()?;
         }
         match woken.recv() {

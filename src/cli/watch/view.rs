@@ -198,7 +198,7 @@ impl View {
             Ok(sent) => {
                 let to: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
                 let to = match to.len() {
-                    0 => self.channels.only().map_or("nobody".to_owned(), |channel| format!("the channel {channel}")),
+                    0 => self.channels.only().map_or("no agent".to_owned(), |channel| format!("the channel {channel}")),
                     1..=3 => to.join(", "),
                     many => format!("{many} agents"),
                 };
@@ -247,7 +247,7 @@ impl View {
         let end = self.lines.len() - self.below;
         let shown = self.lines[end.saturating_sub(self.page)..end].to_vec();
         if shown.is_empty() {
-            let hint = "  Nothing has happened yet. What is sent in this room appears here.";
+            let hint = "  No messages yet. Messages sent in this room appear here.";
             frame.render_widget(Paragraph::new(Span::styled(hint, DIM)), area);
         }
         frame.render_widget(Paragraph::new(shown), area);
@@ -260,8 +260,8 @@ impl View {
         let (text, column) = self.prompt.view(width);
         let text = if self.prompt.text().is_empty() {
             let hint = match self.channels.only() {
-                Some(channel) => format!("@name for somebody, else to the channel {channel}"),
-                None => "@name and what you want to say".to_owned(),
+                Some(channel) => format!("@name for an agent, otherwise to the channel {channel}"),
+                None => "@name and a message".to_owned(),
             };
             Span::styled(hint, DIM)
         } else {
@@ -284,14 +284,14 @@ impl View {
 
     /// The numbers in one line; the room's name takes what is left.
     fn status(&self, width: usize) -> String {
-        let Some(glance) = &self.glance else { return " looking …".into() };
+        let Some(glance) = &self.glance else { return " loading …".into() };
         let mut parts = vec![match glance.router {
             Some(pid) if pid != std::process::id() => format!("router {pid}"),
-            _ => "routing here".into(),
+            _ => "delivering here".into(),
         }];
         parts.push(format!("unread {} {}, all {}", sanitize::line(&self.who.name), glance.own_unread, glance.unread));
         parts.push(format!("rejected {}", glance.rejected));
-        parts.push(format!("waiting {}", glance.waiting + glance.blocked));
+        parts.push(format!("pending {}", glance.waiting + glance.blocked));
         if self.below > 0 {
             parts.insert(0, format!("↓ {} new", self.news));
         }

@@ -1,4 +1,4 @@
-//! What a tool was given, read with patience: a number as text is a number, and a name that is slightly wrong is told.
+//! The arguments of a tool call. Reading is tolerant: a number may be a text. An error suggests the right name.
 
 use crate::base::error::{Error, Result, nearest};
 use crate::message::address::quoted;
@@ -12,7 +12,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Refuses names that the tool doesn't have, since what they were to do would not be done.
+    /// Rejects unknown names: ignoring one would not do what the caller asked for.
     pub(super) fn new(tool: &Tool, given: Map<String, Value>) -> Result<Arguments> {
         let known = tool.input_schema.get("properties").and_then(Value::as_object);
         let known: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
@@ -36,12 +36,12 @@ impl Arguments {
         }
     }
 
-    /// A text that has to be there.
+    /// A required text.
     pub(super) fn needed(&mut self, name: &str) -> Result<String> {
         self.text(name)?.ok_or_else(|| missing(name))
     }
 
-    /// A text or a list of them; empty if there is none.
+    /// A text or a list of texts; empty if missing.
     pub(super) fn texts(&mut self, name: &str) -> Result<Vec<String>> {
         match self.take(name) {
             None => Ok(Vec::new()),
@@ -57,13 +57,13 @@ impl Arguments {
         }
     }
 
-    /// The same, at least one.
+    /// At least one text.
     pub(super) fn needed_texts(&mut self, name: &str) -> Result<Vec<String>> {
         let texts = self.texts(name)?;
         if texts.is_empty() { Err(missing(name)) } else { Ok(texts) }
     }
 
-    /// A number within bounds.
+    /// A number within a range.
     pub(super) fn number(&mut self, name: &str, within: RangeInclusive<f64>) -> Result<Option<f64>> {
         let Some(value) = self.take(name) else { return Ok(None) };
         let number = match &value {
@@ -75,7 +75,7 @@ impl Arguments {
         number.filter(|number| within.contains(number)).map(Some).ok_or_else(|| wrong(name, &value, &wanted()))
     }
 
-    /// Yes or no; no if nothing is said.
+    /// True or false; false if missing.
     pub(super) fn flag(&mut self, name: &str) -> Result<bool> {
         match self.take(name) {
             None => Ok(false),
@@ -87,20 +87,20 @@ impl Arguments {
 }
 
 fn missing(name: &str) -> Error {
-    Error::Usage { what: format!("{name} is missing"), cure: "give it".into() }
+    Error::Usage { what: format!("{name} is missing"), cure: "it is required".into() }
 }
 
 fn wrong(name: &str, value: &Value, wanted: &str) -> Error {
     let value = quoted(&value.to_string());
-    Error::Usage { what: format!("{name} is {value}"), cure: format!("it has to be {wanted}") }
+    Error::Usage { what: format!("{name} is {value}"), cure: format!("use {wanted}") }
 }
 
 fn unknown(tool: &str, name: &str, known: &[&str]) -> Error {
     let near = nearest(name, known.iter().copied());
     let cure = match (near.is_empty(), known.is_empty()) {
         (false, _) => format!("did you mean {}?", near.join(" or ")),
-        (true, true) => "it takes none".to_owned(),
-        (true, false) => format!("it takes {}", known.join(", ")),
+        (true, true) => "it has no parameters".to_owned(),
+        (true, false) => format!("its parameters are {}", known.join(", ")),
     };
     Error::Usage { what: format!("{tool} has no parameter {}", quoted(name)), cure }
 }

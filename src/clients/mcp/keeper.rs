@@ -1,4 +1,4 @@
-//! Routing while the server lives, where nobody else does.
+//! Delivers mail while the server runs, if no router does.
 
 use super::session::Session;
 use crate::base::error::{Doing, Result};
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 
-/// Routes until it is dropped, which waits until what is in hand is done.
+/// Delivers until it is dropped. The drop waits for the end of the current batch.
 pub(super) struct Keeper {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Begins to look, again and again, whether somebody routes.
+/// Starts to check regularly whether a router runs.
 pub(super) fn start(session: Arc<Session>) -> Result<Keeper> {
     let (end, ended) = channel();
     let keep = move || keep(&session, &ended);
@@ -27,7 +27,7 @@ fn keep(session: &Session, ended: &Receiver<()>) {
     let mut routing: Option<(PathBuf, Routing)> = None;
     let mut said = None;
     loop {
-        // The room may come later, or another one take its place.
+        // The room may be created later or replaced.
         let room = session.room();
         room.iter().for_each(|room| session.renew_holds(room));
         match room {
@@ -38,7 +38,7 @@ fn keep(session: &Session, ended: &Receiver<()>) {
         if let Some(Err(e)) = routing.as_mut().map(|(_, routing)| routing.tend()) {
             let complaint = e.to_string();
             if said.as_ref() != Some(&complaint) {
-                tracing::warn!("what waits is not routed: {complaint}");
+                tracing::warn!("cannot deliver pending messages: {complaint}");
                 said = Some(complaint);
             }
         }

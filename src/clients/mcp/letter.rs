@@ -1,36 +1,34 @@
-//! A message as it is shown: plain facts as text, and the same as data.
+//! A message as a tool returns it: as text for reading, and with the same facts as structured content.
 
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::commands::files;
-use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, unknown};
-use crate::query::history::LoggedMessage;
-use crate::query::inbox::Mail;
+use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
+use crate::query::view::{Attachment, Invalid, View, plain};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
 
-/// Fields that have a place of their own, or that say nothing to a reader.
-const ELSEWHERE: [&str; 9] =
-    ["id", "from", "to", "type", "subject", "body", "timestamp", "attachments", "requires_response"];
+/// Maximum number of recipients by name.
+pub(super) const NAMES: usize = 5;
 
-/// A message to be shown.
+/// A message to return.
 pub(super) struct Letter {
-    /// What to call it: `#` and its seq, or its id where it has none.
+    /// Its number as `#2`, else its id.
     name: String,
     seq: Option<u64>,
     at: String,
     from: String,
     kind: String,
     subject: Option<String>,
-    /// What else is known, each with the word for it.
-    facts: Vec<(String, Value)>,
+    /// The other facts, each with its name.
+    facts: Vec<(&'static str, Value)>,
     body: Body,
 }
 
 /// A part of a body.
 struct Body {
     text: String,
-    /// Where the part begins and ends, in characters, and how many there are.
+    /// First and last character of the part, and the number of all.
     from: usize,
     to: usize,
     of: usize,
@@ -49,87 +47,51 @@ impl Body {
     }
 }
 
-/// Which part of a body is to be shown.
+/// The part of a body to return.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
-    /// From this character on.
+    /// First character.
     pub(super) from: usize,
-    /// At most so many.
+    /// Maximum number of characters.
     pub(super) most: usize,
 }
 
 impl Letter {
-    /// A piece of mail.
-    pub(super) fn of_mail(room: &Room, mail: &Mail, part: Part) -> Result<Letter> {
-        let Some(content) = mail.content.as_object().filter(|_| mail.problem.is_none()) else {
-            return Ok(Letter::of_no_message(mail, part));
+    /// The message of a view.
+    pub(super) fn new(room: &Room, view: &View<'_>, part: Part) -> Result<Letter> {
+        let mut letter = Letter {
+            name: sanitize::line(&view.name()).into_owned(),
+            seq: view.seq,
+            at: sanitize::line(&view.time()).into_owned(),
+            from: sanitize::line(view.from).into_owned(),
+            kind: sanitize::line(view.kind).into_owned(),
+            subject: view.subject.map(|text| sanitize::line(text).into_owned()),
+            facts: Vec::new(),
+            body: Body::cut("", part.from, part.most),
         };
-        let mut facts = Vec::new();
-        let to = content.get("addressed_to").filter(|to| content.get("to") != Some(to));
-        facts.extend(to.map(|to| ("to".to_owned(), short(to))));
-        Letter::new(room, content, facts, part, (mail.seq, &mail.id, &mail.accepted_at, &mail.from, &mail.kind))
-    }
-
-    /// A message as the log has it.
-    pub(super) fn of_past(room: &Room, past: &LoggedMessage, part: Part) -> Result<Letter> {
-        let facts = vec![("to".to_owned(), json!(recipients(past)))];
-        let known = (Some(past.seq), &past.id, &past.accepted_at, &*past.from, &past.kind);
-        Letter::new(room, &past.message, facts, part, (known.0, known.1, known.2, known.3, known.4))
-    }
-
-    fn new(
-        room: &Room,
-        content: &Map<String, Value>,
-        mut facts: Vec<(String, Value)>,
-        part: Part,
-        (seq, id, at, from, kind): (Option<u64>, &str, &str, &str, &str),
-    ) -> Result<Letter> {
-        if content.get("requires_response") == Some(&Value::Bool(true)) {
-            facts.push(("wants_answer".into(), Value::Bool(true)));
+        if let Some(Invalid { problem, text, .. }) = view.invalid {
+            letter.kind = "file".into();
+            letter.facts = vec![("problem", short(&Value::from(problem)))];
+            letter.body = Body::cut(text, part.from, part.most);
+            return Ok(letter);
         }
-        let mut body = content.get("body").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let attached = attachments(room, content, &mut body)?;
-        facts.extend((!attached.is_empty()).then(|| ("attached".to_owned(), json!(attached))));
-        for field in FIELDS.iter().filter(|field| !ELSEWHERE.contains(field)) {
-            let value = content.get(*field).filter(|value| says(field, value));
-            facts.extend(value.map(|value| ((*field).to_owned(), short(value))));
-        }
-        // Whatever a sender calls its own fields, none of them is taken for one of these.
-        facts.extend(unknown(content).map(|own| ("fields".to_owned(), short(&own))));
-        Ok(Letter {
-            name: name(seq, id),
-            seq,
-            at: to_the_second(at),
-            from: sanitize::line(from).into_owned(),
-            kind: sanitize::line(kind).into_owned(),
-            subject: content.get("subject").and_then(Value::as_str).map(|text| sanitize::line(text).into_owned()),
-            facts,
-            body: Body::cut(&body, part.from, part.most),
-        })
+        let mut body = view.body.unwrap_or_default().to_owned();
+        let attached = attachments(room, view, &mut body)?;
+        letter.body = Body::cut(&body, part.from, part.most);
+        letter.facts.extend(to(view).map(|to| ("to", to)));
+        letter.facts.extend(view.requires_response.then(|| ("wants_answer", Value::Bool(true))));
+        letter.facts.extend((!attached.is_empty()).then(|| ("attached", json!(attached))));
+        let facts = view.facts().into_iter().filter(|(field, value)| says(field, value));
+        letter.facts.extend(facts.map(|(field, value)| (field, short(&value))));
+        Ok(letter)
     }
 
-    /// A file in the inbox that is no message: somebody put it there by hand.
-    fn of_no_message(mail: &Mail, part: Part) -> Letter {
-        let file = mail.file.to_string_lossy();
-        let problem = mail.problem.clone().unwrap_or_default();
-        Letter {
-            name: sanitize::line(&file).into_owned(),
-            seq: None,
-            at: String::new(),
-            from: String::new(),
-            kind: "file".into(),
-            subject: None,
-            facts: vec![("problem".into(), short(&Value::from(problem)))],
-            body: Body::cut(mail.content.as_str().unwrap_or_default(), part.from, part.most),
-        }
-    }
-
-    /// How many characters of its body are shown.
+    /// The number of characters of its body that are returned.
     pub(super) fn length(&self) -> usize {
         self.body.to - self.body.from.min(self.body.to)
     }
 
-    /// For reading. What the sender wrote is indented, so that none of it can be taken for the head of a message.
+    /// For reading. The text of the sender is indented, so that it cannot look like the head of a message.
     pub(super) fn text(&self) -> String {
         let mut text = match self.from.is_empty() {
             true => self.name.clone(),
@@ -152,7 +114,7 @@ impl Letter {
             let Body { from, to, of, .. } = self.body;
             text += &format!("\n[characters {from} to {to} of {of}");
             if to < of {
-                text += &format!(r#"; go on with fetch_inbox {{"id": "{}", "offset": {to}}}"#, self.name);
+                text += &format!(r#"; continue with fetch_inbox {{"id": "{}", "offset": {to}}}"#, self.name);
             }
             text += "]";
         }
@@ -169,7 +131,7 @@ impl Letter {
         let fields = [("at", &self.at), ("from", &self.from), ("type", &self.kind)];
         let fields = fields.into_iter().chain(self.subject.as_ref().map(|subject| ("subject", subject)));
         data.extend(fields.filter(|(_, text)| !text.is_empty()).map(|(field, text)| (field.into(), json!(text))));
-        data.extend(self.facts.iter().cloned());
+        data.extend(self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         if !self.body.text.is_empty() {
             data.insert("body".into(), json!(self.body.text));
         }
@@ -185,56 +147,46 @@ impl Letter {
     }
 }
 
-/// What to call a message: a number costs a model far less than an id.
-pub(super) fn name(seq: Option<u64>, id: &str) -> String {
-    seq.map_or_else(|| sanitize::line(id).into_owned(), |seq| format!("#{seq}"))
-}
-
-/// Who got it, the first few.
-pub(super) fn recipients(past: &LoggedMessage) -> Vec<String> {
-    const FEW: usize = 5;
-    let mut to: Vec<String> = past.recipients.iter().take(FEW).map(|agent| agent.to_string()).collect();
-    match past.recipients.len() {
-        0 => to.push(format!("channel {}", past.channel)),
-        all if all > FEW => to.push(format!("{} more", all - FEW)),
-        _ => {}
+/// The recipients. Those of a copy are what the sender wrote, unless that is only the reader.
+fn to(view: &View<'_>) -> Option<Value> {
+    if view.copies.is_some() {
+        return Some(json!(view.recipients(NAMES)));
     }
-    to
+    let fields = view.fields?;
+    fields.get("addressed_to").filter(|to| fields.get("to") != Some(to)).map(short)
 }
 
-/// `2026-11-21T10:30:00Z`
-pub(super) fn to_the_second(time: &str) -> String {
-    let second = time.split_once('.').filter(|(_, fraction)| fraction.ends_with('Z')).map(|(second, _)| second);
-    sanitize::line(&second.map_or_else(|| time.to_owned(), |second| format!("{second}Z"))).into_owned()
-}
-
-/// Does this field say more than what is so anyhow?
+/// Does this field add information to the result?
 fn says(field: &str, value: &Value) -> bool {
     match (field, value.as_str()) {
+        ("attachments" | "requires_response", _) => false,
         ("priority", Some(DEFAULT_PRIORITY)) | ("channel", Some(DEFAULT_CHANNEL)) => false,
-        // A thread that nobody named goes on by itself, and can be asked for by any of its messages.
+        // A generated thread id is of no use to a model: any message of the thread names it.
         ("thread_id", Some(thread)) => uuid::Uuid::parse_str(thread).is_err(),
         _ => true,
     }
 }
 
-/// The paths of what is attached; texts that stand in the message itself go behind its body.
-fn attachments(room: &Room, content: &Map<String, Value>, body: &mut String) -> Result<Vec<String>> {
-    let Some(items) = content.get("attachments").and_then(Value::as_array) else { return Ok(Vec::new()) };
-    let context = files::context(room, &room.settings()?);
+/// The paths of attached files. Attached texts go after the body.
+fn attachments(room: &Room, view: &View<'_>, body: &mut String) -> Result<Vec<String>> {
     let mut paths = Vec::new();
-    for item in items {
-        let text = |field: &str| item.get(field).and_then(Value::as_str);
-        if let Some(path) = text("path") {
-            paths.push(sanitize::line(&format!("{}/{path}", context.display())).into_owned());
-        } else if let (Some(name), Some(content)) = (text("name"), text("content")) {
-            *body += &format!("\n\n--- {}\n{content}", sanitize::line(name));
+    let mut context = None;
+    for attachment in view.attachments() {
+        match attachment {
+            Attachment::File(path) => {
+                if context.is_none() {
+                    context = Some(files::context(room, &room.settings()?));
+                }
+                let context = context.iter().map(|context| format!("{}/{path}", context.display()));
+                paths.extend(context.map(|path| sanitize::line(&path).into_owned()));
+            }
+            Attachment::Text(name, content) => *body += &format!("\n\n--- {}\n{content}", sanitize::line(name)),
         }
     }
     Ok(paths)
 }
 
-/// A value without what is long in it.
+/// A value, shortened.
 fn short(value: &Value) -> Value {
     let text = plain(value);
     if text.chars().count() <= limits::FIELD_SHOWN {
@@ -244,7 +196,7 @@ fn short(value: &Value) -> Value {
     Value::from(sanitize::line(&cut).into_owned() + "…")
 }
 
-/// A value with nothing hidden in its texts.
+/// A value with hidden characters made visible.
 fn shown(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::from(sanitize::line(text).into_owned()),
@@ -253,15 +205,5 @@ fn shown(value: &Value) -> Value {
             fields.iter().map(|(field, value)| (sanitize::line(field).into_owned(), shown(value))).collect()
         }
         other => other.clone(),
-    }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) if items.iter().all(Value::is_string) => {
-            items.iter().map(plain).collect::<Vec<_>>().join(", ")
-        }
-        other => other.to_string(),
     }
 }

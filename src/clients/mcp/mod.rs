@@ -1,7 +1,7 @@
 //! The MCP server: mail as tools, over standard input and output, for clients that speak the Model Context Protocol.
 //!
-//! The only module with an async runtime. Each call of a tool runs in a thread of its own, so that one that waits for
-//! mail hinders no other; everything below stays synchronous.
+//! The only module with an async runtime. Each tool call runs in a thread of its own, so that a call that waits for mail
+//! does not block others. All code below stays synchronous.
 
 mod arguments;
 mod calls;
@@ -26,18 +26,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// How to serve.
+/// The options of the server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The room that was asked for; else it is looked for at each call, so that it may come later.
+    /// The room of `--room`. Without it each call searches for a room, which may be created later.
     pub room: Option<PathBuf>,
-    /// Where it is looked for.
+    /// Where to search for a room.
     pub from: PathBuf,
-    /// Results as text alone.
+    /// Results as text only.
     pub text: bool,
 }
 
-/// Serves until standard input ends or a signal says so. Routes meanwhile, if nobody else does.
+/// Serves until standard input ends or a signal comes. Delivers mail meanwhile, if no router runs.
 pub fn serve(options: Options) -> Result<()> {
     let session = Arc::new(Session::new(options.room, options.from, Caller::of_server()?));
     let (ending, ended) = watch::channel(false);
@@ -53,12 +53,12 @@ pub fn serve(options: Options) -> Result<()> {
         let server = Server::new(session, receipts, ended, options.text);
         match server.serve(wire).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|e| broken(&e.to_string())),
-            // A client that goes before it has said anything is none.
+            // A client that ends before its first request is no error.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(e) => Err(broken(&e.to_string())),
         }
     });
-    // A thread may be blocked in reading standard input, and would never end.
+    // A thread may block forever in a read of standard input.
     runtime.shutdown_background();
     drop(keeper);
     served
@@ -66,12 +66,12 @@ pub fn serve(options: Options) -> Result<()> {
 
 fn broken(what: &str) -> Error {
     Error::Usage {
-        what: format!("the client doesn't speak MCP: {what}"),
-        cure: "`mailbag mcp` is to be started by an MCP client; `mailbag mcp --help` shows how".into(),
+        what: format!("the client does not speak MCP: {what}"),
+        cure: "start `mailbag mcp` from an MCP client, as `mailbag mcp --help` shows".into(),
     }
 }
 
-/// SIGINT and SIGTERM end it cleanly, a second one at once.
+/// SIGINT and SIGTERM end the server cleanly, a second one immediately.
 fn listen(ending: watch::Sender<bool>) -> Result<()> {
     let mut signals =
         signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;

@@ -1,17 +1,18 @@
-//! Which mail was handed to the client, and whether the client has shown that it has it.
+//! Receipts: which mail went to the client, and whether the client has shown that it received the mail.
 //!
 //! A response that was written may still be lost: the client may have given up on the request, or may die. So mail stays
 //! unread until something comes from the client that it can only have sent afterwards.
 
 use crate::base::error::Result;
-use crate::log::lookup::LoggedMessage;
-use crate::room::{Room, inbox};
+use crate::commands::{announce, read};
+use crate::query::history::LoggedMessage;
+use crate::room::Room;
 use rmcp::model::RequestId;
 use std::ffi::OsString;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// When something came from the client, in the order of what came and went.
+/// The order of requests and responses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Instant(u64);
 
@@ -25,31 +26,31 @@ pub(super) struct Handed {
     pub(super) id: String,
 }
 
-/// Mail that went with the response to one request.
+/// Mail in the response to one request.
 struct Handover {
     request: RequestId,
     room: Room,
     agent: String,
     mails: Vec<Handed>,
-    /// The files of those that nobody had told of before.
+    /// The files that the agent had not been told of before.
     news: Vec<OsString>,
     written: Written,
 }
 
-/// How far the response is.
+/// The state of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Written {
     NotYet,
-    /// It is being written, since then: the client may answer before the writer knows that it is done.
+    /// Being written since then. The client may answer before the writer knows that it is complete.
     Since(Instant),
-    /// It was, from then on.
+    /// Written at that time.
     At(Instant),
 }
 
-/// How long a request waits until it is known whether what it may answer was written.
+/// The longest wait of a request for the end of a write that it may answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What was handed over and not yet shown to be received.
+/// Mail that was handed over and is not confirmed yet.
 #[derive(Default)]
 pub(super) struct Receipts {
     state: Mutex<State>,
@@ -74,15 +75,15 @@ impl Receipts {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request came. Nothing that was meant for an earlier one of the same id can go with its response.
+    /// A request came. Mail for an earlier request with the same id can no longer be sent.
     pub(super) fn came(&self, request: &RequestId) -> Instant {
         let mut state = self.state();
         state.open.retain(|handover| handover.written != Written::NotYet || handover.request != *request);
         state.tick()
     }
 
-    /// The client has given up on a request, or can't be written to: what went with the response, it may not have, and
-    /// so has not been told of.
+    /// The client has cancelled a request or cannot be written to. It may not have the mail of the response, so it counts
+    /// as not told.
     pub(super) fn lost(&self, request: &RequestId) {
         let mut state = self.state();
         let lost: Vec<Handover> = state.open.extract_if(.., |handover| handover.request == *request).collect();
@@ -90,18 +91,16 @@ impl Receipts {
         self.changed.notify_all();
         for handover in lost {
             for file in handover.news {
-                if let Err(e) = inbox::unannounce(&handover.room.dir, &handover.agent, &file) {
-                    tracing::warn!("{e}");
-                }
+                announce::retract(&handover.room, &handover.agent, &file);
             }
         }
     }
 
-    /// Mail goes with the response to a request.
+    /// Adds mail to the response to a request.
     pub(super) fn hand(&self, request: &RequestId, room: &Room, agent: &str, mails: Vec<Handed>) -> Result<()> {
         let mut news = Vec::new();
         for mail in &mails {
-            if !inbox::is_announced(&room.dir, agent, &mail.file)? {
+            if !announce::is_announced(room, agent, &mail.file)? {
                 news.push(mail.file.clone());
             }
         }
@@ -110,7 +109,7 @@ impl Receipts {
         Ok(())
     }
 
-    /// The response to a request is going to be written.
+    /// The response to a request is about to be written.
     pub(super) fn writing(&self, request: &RequestId) {
         let mut state = self.state();
         let now = state.tick();
@@ -118,7 +117,7 @@ impl Receipts {
         handover.into_iter().for_each(|handover| handover.written = Written::Since(now));
     }
 
-    /// It was written.
+    /// The response was written.
     pub(super) fn written(&self, request: &RequestId) {
         let mut state = self.state();
         for handover in state.open.iter_mut().filter(|handover| handover.request == *request) {
@@ -129,7 +128,7 @@ impl Receipts {
         self.changed.notify_all();
     }
 
-    /// A call that came then asks for more mail: what was written before, the client has. It is marked as read.
+    /// A call asks for more mail, so the client has received what was written before. That mail is marked as read.
     pub(super) fn received_before(&self, came: Instant) -> Result<()> {
         let is_unclear = |state: &mut State| {
             let began = |handover: &Handover| matches!(handover.written, Written::Since(began) if began < came);
@@ -143,7 +142,7 @@ impl Receipts {
         received.iter().try_for_each(|handover| mark(&handover.room, &handover.agent, &handover.mails))
     }
 
-    /// The client speaks of a message, so it has it: it is marked as read, if it was handed over.
+    /// The client names a message, so it has received it. The message is marked as read if it was handed over.
     pub(super) fn spoken_of(&self, room: &Room, agent: &str, message: &LoggedMessage) -> Result<()> {
         let is_meant = |mail: &Handed| mail.id == message.id && *mail.from == *message.from;
         let mut meant = Vec::new();
@@ -154,14 +153,15 @@ impl Receipts {
     }
 }
 
-/// What its reader took away meanwhile is fine.
+/// Files that the reader has moved meanwhile are skipped.
 fn mark(room: &Room, agent: &str, mails: &[Handed]) -> Result<()> {
-    inbox::mark_all_seen(&room.dir, agent, mails.iter().map(|mail| &*mail.file))
+    read::mark_files_seen(room, agent, mails.iter().map(|mail| &*mail.file))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::inbox;
 
     /// A room in which bob has one message, and the receipts of his client.
     fn handed(request: i64) -> (tempfile::TempDir, Room, Receipts) {

@@ -1,4 +1,4 @@
-//! The server as the SDK wants it: which tools there are, and calling them.
+//! The server for the SDK: lists the tools and calls them.
 
 use super::arguments::Arguments;
 use super::calls::{self, Call, Shown, Stop};
@@ -21,10 +21,10 @@ use tokio::sync::{Semaphore, watch};
 /// The tool whose calls wait.
 const WAITING: &str = "wait_for_message";
 
-const INSTRUCTIONS: &str = "Mail between agents, and with the human. Unless MAILBAG_AGENT says who you are, call \
-                            register_agent first. Messages are named by #seq. Use wait_for_message rather than polling.";
+const INSTRUCTIONS: &str = "Mail between agents and with the human. Call register_agent first, unless \
+                            MAILBAG_AGENT names you. Name messages by #seq. Use wait_for_message instead of polling.";
 
-/// What the model reads of each tool is paid for in every conversation: a test holds how much it is.
+/// The model reads this list in every conversation, so a test limits its size.
 static TOOLS: LazyLock<Vec<Tool>> =
     LazyLock::new(|| serde_json::from_str(include_str!("tools.json")).expect("a file of this crate"));
 
@@ -34,7 +34,7 @@ pub(super) struct Server {
     receipts: Arc<Receipts>,
     ended: watch::Receiver<bool>,
     text: bool,
-    /// How many calls may wait for mail besides those that do.
+    /// Free places for calls that wait for mail.
     waits: Arc<Semaphore>,
 }
 
@@ -48,10 +48,8 @@ impl Server {
         Server { session, receipts, ended, text, waits: Arc::new(Semaphore::new(limits::TOOL_WAITS)) }
     }
 
-    /// Clients show their model either the text or the structured content (Claude Code and Codex the latter, many others
-    /// the former), few both. So each says everything by itself, and neither is the other in other words beyond that:
-    /// the text is for reading, the structured content has no field that says nothing. Where a client shows both,
-    /// `--text` leaves the second out.
+    /// Claude Code and Codex give their model the structured content, many other clients the text, and few give both. So
+    /// each form is complete. For clients that give both, `--text` leaves out the structured content.
     fn result(&self, shown: Shown) -> CallToolResult {
         let mut result = CallToolResult::success(vec![ContentBlock::text(shown.text)]);
         result.structured_content = Some(shown.data).filter(|_| !self.text);
@@ -74,7 +72,7 @@ impl ServerHandler for Server {
         Ok(ListToolsResult::with_all_items(TOOLS.clone()))
     }
 
-    /// What the SDK could not read as any request that it knows: of those that there are, the parameters are wrong.
+    /// Requests that the SDK cannot read. If the method is known, its parameters are invalid.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -98,7 +96,7 @@ impl ServerHandler for Server {
             return Err(unknown(&request.name));
         };
         let came = context.extensions.get::<Came>().copied().unwrap_or_default().0;
-        // A call that waits for a thread is not answered, whatever it is for.
+        // Each waiting call occupies a thread, so their number is limited.
         let place = match tool.name == WAITING {
             true => Some(self.waits.clone().try_acquire_owned().map_err(|_| too_many())),
             false => None,
@@ -127,19 +125,19 @@ impl ServerHandler for Server {
             () = end(self.ended.clone()) => { stop.ask(); task.await }
         };
         if context.ct.is_cancelled() {
-            // It is not answered any more.
+            // The client gets no response any more.
             self.receipts.lost(&context.id);
         }
         let result = match done {
             Ok(Ok(shown)) => self.result(shown),
             Ok(Err(e)) => error(&e.to_string()),
-            Err(e) => error(&format!("the tool broke: {e}; report it")),
+            Err(e) => error(&format!("the tool failed: {e}; report this error")),
         };
         Ok(result.into())
     }
 }
 
-/// The session that Codex says a call is from: its environment doesn't tell, and its sessions share a process.
+/// The session of a call from Codex, whose sessions share one process.
 fn of_codex(meta: &RequestMetaObject) -> Option<Caller> {
     let session = meta.get("sessionId").filter(|_| meta.contains_key("x-codex-turn-metadata"))?.as_str()?;
     Caller::codex(session).ok()

@@ -1,4 +1,4 @@
-//! Which room the client means, and who it is there.
+//! The session of the client: its room, and the agent that it is.
 
 use crate::base::error::{Error, Result};
 use crate::commands::join::{self, Joined};
@@ -9,7 +9,7 @@ use crate::room::{self, Room};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The name under which this server calls where the client has no other.
+/// The name of a client without a name.
 const CLIENT: &str = "mcp";
 
 /// The client's session.
@@ -20,12 +20,12 @@ pub(super) struct Session {
     holds: Holds,
 }
 
-/// What keeps the agents of the client's sessions theirs while the server lives.
+/// The holds that keep the agents of the client's sessions while the server runs.
 type Holds = Arc<Mutex<Vec<(Caller, String, Hold)>>>;
 
 struct State {
     caller: Caller,
-    /// Who it last was.
+    /// The agent of the last call.
     agent: Option<String>,
 }
 
@@ -38,13 +38,13 @@ impl Session {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another session of the same client, which says with each call whose it is.
+    /// Another session of the same client, which names its session with each call.
     pub(super) fn of(&self, caller: Caller) -> Session {
         let holds = self.holds.clone();
         Session { holds, ..Session::new(self.asked.clone(), self.from.clone(), caller) }
     }
 
-    /// Keeps an agent its session's, which has just called. That it can't hinders nobody.
+    /// Holds the agent of a call for its session. A failure is not an error of the call.
     fn hold(&self, room: &Room, agent: &str, caller: &Caller) {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((.., hold)) = holds.iter_mut().find(|(of, held, _)| of == caller && held == agent) {
@@ -63,12 +63,12 @@ impl Session {
         holds.iter_mut().for_each(|(.., hold)| hold.renew(room));
     }
 
-    /// The room, looked for each time: it may be made while the server lives.
+    /// The room, searched for each time: it may be created while the server runs.
     pub(super) fn room(&self) -> Result<Room> {
         Room::open(&room::find(self.asked.as_deref(), &self.from)?)
     }
 
-    /// Takes the lease of the agent that the environment names, before anybody calls; nothing else can be known yet.
+    /// Takes the lease of the agent that the environment names, before the first call.
     pub(super) fn begin(&self) {
         let is_known = self.state().caller.is_known();
         let named = identity::named(None).filter(|_| is_known).and_then(|_| self.room().ok());
@@ -77,25 +77,25 @@ impl Session {
         }
     }
 
-    /// Who the client is. The call renews its lease, and is refused where another session that lives has that agent.
+    /// The agent of the client. The call renews its lease, and fails if another live session has the agent.
     pub(super) fn agent(&self, room: &Room, tool: &str) -> Result<Who> {
         let mut state = self.state();
         let who = state.who(room)?.ok_or_else(unbound)?;
         let registry = room.registry()?;
         let agent = who.in_registry(&registry).map_err(|e| match e {
             Error::NotFound { what, cure } => {
-                Error::NotFound { what, cure: format!("{cure}, and so does register_agent with a role") }
+                Error::NotFound { what, cure: format!("{cure}, or call register_agent with a role") }
             }
             e => e,
         })?;
         state.follow(sessions::of(room, &agent.id)?.as_ref());
         if !state.caller.is_known() {
-            // It can't hold a lease; the environment alone says who it is.
+            // Without a session there is no lease. The environment alone names the agent.
             return Ok(Who { name: agent.id.to_string(), source: who.source });
         }
         match sessions::bind(room, &agent.id, &state.caller, Takeover::Free, tool) {
             Err(e @ Error::Busy { .. }) => return Err(e),
-            // That the lease can't be written hinders nobody.
+            // A lease that cannot be written is not an error of the call.
             Err(e) => tracing::warn!("{e}"),
             Ok(_) => self.hold(room, &agent.id, &state.caller),
         }
@@ -103,13 +103,13 @@ impl Session {
         Ok(Who { name: agent.id.to_string(), source: who.source })
     }
 
-    /// Who the client is, if anything says so, for whoever only wants to know.
+    /// The agent of the client, if it is known.
     pub(super) fn known(&self, room: &Room) -> Option<String> {
         let who = self.state().who(room).ok()?;
         Some(who?.in_registry(&room.registry().ok()?).ok()?.id.to_string())
     }
 
-    /// Registers the client as an agent, which no other session that lives may have.
+    /// Registers the client as an agent that no other live session has.
     pub(super) fn register(
         &self,
         room: &Room,
@@ -119,15 +119,15 @@ impl Session {
     ) -> Result<Joined> {
         if name.eq_ignore_ascii_case(id::HUMAN) {
             return Err(Error::Usage {
-                what: "human is the person, for whom no agent speaks".into(),
-                cure: "take a name of your own".into(),
+                what: "human is the person, and no agent acts as the person".into(),
+                cure: "choose another name".into(),
             });
         }
         let chosen = identity::named(None).and_then(|_| self.state().who(room).ok().flatten());
         if let Some(who) = chosen.filter(|who| !is_same(room, &who.name, name)) {
             return Err(Error::Usage {
-                what: format!("{} says that you are {}", who.source, who.name),
-                cure: "use that name; whoever started you chose it".into(),
+                what: format!("{} names you {}", who.source, who.name),
+                cure: "use that name: it was set when you were started".into(),
             });
         }
         let mut state = self.state();
@@ -182,7 +182,7 @@ fn is_same(room: &Room, one: &str, other: &str) -> bool {
 
 fn unbound() -> Error {
     Error::Usage {
-        what: "nothing says which agent you are".into(),
+        what: "cannot identify you: no agent name is known for this session".into(),
         cure: r#"call register_agent {"name": "<your name>", "role": "<what you do>"} first"#.into(),
     }
 }

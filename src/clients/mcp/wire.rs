@@ -1,4 +1,4 @@
-//! Standard input and output as the transport, which notes what came and what was written, and ends when it is told to.
+//! The transport over standard input and output. It records what came and what was written.
 
 use super::receipts::{Instant, Receipts};
 use rmcp::RoleServer;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::io::{Stdin, Stdout};
 use tokio::sync::watch;
 
-/// When a request came; goes with it to whoever handles it.
+/// When a request came, for its handler.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Came(pub(super) Instant);
 
@@ -23,7 +23,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Over standard input and output, until `ending` says so; says so itself when the input ends.
+    /// The transport, until `ending` is set. It sets `ending` itself when the input ends.
     pub(super) fn new(receipts: Arc<Receipts>, ending: watch::Sender<bool>) -> Wire {
         let (input, output) = stdio();
         let ended = ending.subscribe();
@@ -61,7 +61,7 @@ impl Transport<RoleServer> for Wire {
             _ = self.ended.wait_for(|ended| *ended) => None,
         };
         match &mut message {
-            // Who waits for mail must not hold up the end.
+            // A call that waits for mail must not delay the end.
             None => drop(self.ending.send_replace(true)),
             Some(JsonRpcMessage::Request(request)) => {
                 let came = Came(self.receipts.came(&request.id));

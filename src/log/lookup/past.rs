@@ -47,7 +47,8 @@ impl LoggedMessage {
         LoggedMessage::of(serde_json::from_slice(line).ok()?)
     }
 
-    fn of(record: Record) -> Option<LoggedMessage> {
+    /// The message of a record; `None` if the record is about none.
+    pub fn of(record: Record) -> Option<LoggedMessage> {
         if !matches!(record.event, Event::Accepted | Event::Rejected | Event::Notice) {
             return None;
         }

@@ -1,15 +1,16 @@
-//! Who is there, and what was written before.
+//! The tools that look around: agents, messages of the past, conversations. And the one that registers the caller.
 
-use super::super::letter::{Letter, Part, name, recipients, to_the_second};
+use super::super::letter::{Letter, NAMES, Part};
 use super::{Call, Shown};
 use crate::base::error::Result;
+use crate::base::text::count_of;
 use crate::base::{limits, sanitize};
 use crate::commands::send::route_pending;
 use crate::query::history::{Criteria, Filter, Viewer};
 use crate::query::search::{Hit, Match, Pattern, search as searched};
 use crate::query::thread as conversation;
-use crate::query::who;
-use crate::router::projections::roster::Present;
+use crate::query::view::View;
+use crate::query::who::{self, Present};
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 
@@ -19,8 +20,8 @@ pub(super) fn register(mut call: Call<'_>) -> Result<Shown> {
     let session = call.arguments.text("session")?.filter(|session| !session.is_empty());
     let room = call.session.room()?;
     let joined = call.session.register(&room, &name, role.as_deref(), session)?;
-    let new = if joined.registered { ", registered just now" } else { "" };
-    let text = format!("you are {}{new}; {} unread", joined.agent, joined.unread);
+    let new = if joined.registered { ", newly registered" } else { "" };
+    let text = format!("you are {}{new}; {}", joined.agent, count_of(joined.unread, "unread message"));
     Ok(Shown { text, data: json!({"you": joined.agent, "new": joined.registered, "unread": joined.unread}) })
 }
 
@@ -38,7 +39,7 @@ pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
     }
     let more = roster.agents.len() - shown.len();
     if more > 0 {
-        lines.push(format!("{more} more: `mailbag who` shows all"));
+        lines.push(format!("{more} more: run `mailbag who` to see all"));
         data["more"] = json!(more);
     }
     Ok(Shown { text: lines.join("\n"), data })
@@ -86,9 +87,9 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
     let hits: Vec<&Hit> = newest.iter().rev().collect();
     let mut lines: Vec<String> = hits.iter().map(|hit| hit_line(hit)).collect();
     if found > hits.len() {
-        lines.push(format!("{} older: give a larger limit, or search for more words", found - hits.len()));
+        lines.push(format!("{} older: use a larger limit or more words", found - hits.len()));
     }
-    let text = if lines.is_empty() { "nothing was found".to_owned() } else { lines.join("\n") };
+    let text = if lines.is_empty() { "no matching messages".to_owned() } else { lines.join("\n") };
     Ok(Shown {
         text,
         data: json!({"found": found, "messages": hits.iter().map(|hit| hit_fields(hit)).collect::<Vec<_>>()}),
@@ -96,28 +97,22 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
 }
 
 fn hit_line(hit: &Hit) -> String {
-    let past = &hit.past;
+    let view = View::from(&hit.past);
     let found = hit.matches.first().map(|found| format!("; {}: {}", found.field, around(found))).unwrap_or_default();
-    let at = to_the_second(&past.accepted_at);
-    let head = format!(
-        "{} {} from {} to {}, {at}",
-        name(Some(past.seq), ""),
-        past.kind,
-        past.from,
-        recipients(past).join(", ")
-    );
+    let to = view.recipients(NAMES).join(", ");
+    let head = format!("{} {} from {} to {to}, {}", view.name(), view.kind, view.from, view.time());
     sanitize::line(&(head + &found)).into_owned()
 }
 
 fn hit_fields(hit: &Hit) -> Value {
-    let past = &hit.past;
+    let view = View::from(&hit.past);
     let found = hit.matches.first().map(|found| format!("{}: {}", found.field, around(found))).unwrap_or_default();
     json!({
-        "seq": past.seq,
-        "at": to_the_second(&past.accepted_at),
-        "from": past.from,
-        "to": recipients(past),
-        "type": sanitize::line(&past.kind),
+        "seq": view.seq,
+        "at": view.time(),
+        "from": view.from,
+        "to": view.recipients(NAMES),
+        "type": sanitize::line(view.kind),
         "found": sanitize::line(&found),
     })
 }
@@ -134,7 +129,8 @@ pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
     route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
     let messages = conversation::thread(&room, &Viewer::of(&agent), &id, Some(limit))?;
     let part = Part { from: 0, most: limits::THREAD_BODY_SHOWN };
-    let letters = messages.iter().map(|past| Letter::of_past(&room, past, part)).collect::<Result<Vec<_>>>()?;
+    let letters =
+        messages.iter().map(|past| Letter::new(&room, &View::from(past), part)).collect::<Result<Vec<_>>>()?;
     let texts: Vec<String> = letters.iter().map(Letter::text).collect();
     let data: Vec<Value> = letters.iter().map(Letter::data).collect();
     Ok(Shown { text: texts.join("\n\n"), data: json!({"messages": data}) })

@@ -1,4 +1,4 @@
-//! The tools: each reads its arguments, calls an action, and shows what came of it.
+//! The tools: each reads its arguments, calls a command or a query, and returns the result.
 
 mod finding;
 mod reading;
@@ -14,7 +14,7 @@ use rmcp::model::RequestId;
 use serde_json::Value;
 use std::sync::{Mutex, PoisonError};
 
-/// What a tool shows: the same as text and as data.
+/// The result of a tool, as text and as structured content.
 pub(super) struct Shown {
     pub(super) text: String,
     pub(super) data: Value,
@@ -24,7 +24,7 @@ pub(super) struct Shown {
 pub(super) struct Call<'a> {
     pub(super) session: &'a Session,
     pub(super) receipts: &'a Receipts,
-    /// The request that its response goes with, and when that came.
+    /// The request, and when it came.
     pub(super) request: RequestId,
     pub(super) came: Instant,
     pub(super) stop: &'a Stop,
@@ -40,41 +40,41 @@ pub(super) fn call(tool: &str, call: Call<'_>) -> Result<Shown> {
         "reply_message" => sending::reply(call),
         "acknowledge_message" => sending::acknowledge(call),
         "fetch_inbox" => reading::fetch(call),
-        "wait_for_message" => reading::wait(call),
+        "wait_for_message" => reading::wait_for(call),
         "search_messages" => finding::search(call),
         "get_thread" => finding::thread(call),
-        _ => Err(Error::NotFound { what: format!("there is no tool {tool}"), cure: "report it".into() }),
+        _ => Err(Error::NotFound { what: format!("there is no tool {tool}"), cure: "report this error".into() }),
     }
 }
 
 type Waker = Box<dyn Fn() + Send>;
 
-/// Asks a call that waits to end.
+/// Cancels a call that waits.
 #[derive(Default)]
 pub(super) struct Stop {
     state: Mutex<(bool, Option<Waker>)>,
 }
 
 impl Stop {
-    /// Asks.
+    /// Cancels the call.
     pub(super) fn ask(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 = true;
         state.1.iter().for_each(|wake| wake());
     }
 
-    /// What is to be called when it is asked.
+    /// Sets what to call on cancellation.
     fn wakes(&self, wake: impl Fn() + Send + 'static) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(Box::new(wake));
-    }
-
-    fn is_asked(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).0
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.0 {
+            wake();
+        }
+        state.1 = Some(Box::new(wake));
     }
 }
 
-/// Routes what waits. That it fails hinders nobody from reading, and is told.
+/// Delivers pending messages. A failure is part of the result: reading goes on.
 fn route(room: &Room) -> Option<String> {
     let failed = send::route(room).err()?;
-    Some(format!("what waits was not routed: {failed}"))
+    Some(format!("cannot deliver pending messages: {failed}"))
 }

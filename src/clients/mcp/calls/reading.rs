@@ -1,4 +1,4 @@
-//! Reading mail: what is unread, and waiting for more.
+//! The tools that read mail: unread messages, and the wait for new ones.
 
 use super::super::letter::{Letter, Part};
 use super::super::receipts::Handed;
@@ -6,11 +6,12 @@ use super::{Call, Shown, route};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::commands::{announce, read};
+use crate::commands::wait::{Waited, Waiter};
+use crate::commands::{announce, read, wait};
 use crate::query::inbox::{self, Mail};
-use crate::query::wait::{Filter, NewMail};
+use crate::query::view::View;
+use crate::query::wait::Filter;
 use crate::room::Room;
-use crate::router::watcher::InboxWatch;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,7 @@ pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
     if let Some(id) = id {
         let mails = read::named(&room, &agent, &[id]).map_err(|e| match e {
             Error::NotFound { what, .. } => {
-                Error::NotFound { what, cure: "get_thread also shows what you sent".into() }
+                Error::NotFound { what, cure: "use get_thread for messages that you sent".into() }
             }
             e => e,
         })?;
@@ -37,14 +38,14 @@ pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
         unread += 1;
         unread <= limit
     })?;
-    // What somebody is just writing by hand is left for later.
+    // A file that is still being written is left for later.
     mails.retain(|mail| !mail.unfinished);
     let left = unread.saturating_sub(limit);
     let part = Part { from: offset, most: limits::BODY_SHOWN };
     hand(&call, &room, &agent, (mails, left), part, trouble)
 }
 
-pub(super) fn wait(mut call: Call<'_>) -> Result<Shown> {
+pub(super) fn wait_for(mut call: Call<'_>) -> Result<Shown> {
     let most = limits::TOOL_WAIT_MOST.as_secs_f64();
     let timeout = call.arguments.number("timeout_s", 0.0..=most)?;
     let timeout = timeout.map_or(limits::TOOL_WAIT, Duration::from_secs_f64);
@@ -56,33 +57,23 @@ pub(super) fn wait(mut call: Call<'_>) -> Result<Shown> {
     let agent = call.session.agent(&room, "wait_for_message")?.name;
     let filter = Filter::new(&room, &agent, &from, thread, kinds)?;
     call.receipts.received_before(call.came)?;
-    let mut watch = InboxWatch::new(&room.dir, &agent)?;
-    call.stop.wakes(watch.waker());
+    let mut waiter = Waiter::of_server(&room, &agent)?;
+    call.stop.wakes(waiter.stopper());
     let trouble = route(&room);
-    let mut new_mail = NewMail::default();
-    loop {
-        let mails = new_mail.look(&room, &agent)?;
-        let fitting: Vec<Mail> = mails.into_iter().find(|mail| filter.fits(mail)).into_iter().collect();
-        let fitting = inbox::whole(&room, &fitting)?;
-        if !fitting.is_empty() {
+    let mut text = match wait::mail(&mut waiter, (&room, &agent), (&filter, false), Some(deadline), &|_| {})? {
+        Waited::Found(mails) => {
             let part = Part { from: 0, most: limits::BODY_SHOWN };
-            return hand(&call, &room, &agent, (fitting, 0), part, trouble);
+            return hand(&call, &room, &agent, (mails, 0), part, trouble);
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || call.stop.is_asked() {
-            let mut text = match call.stop.is_asked() {
-                true => "the wait was ended".to_owned(),
-                false => format!("no such mail within {}", span_text(timeout)),
-            };
-            text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
-            return Ok(Shown { text, data: json!({"messages": []}) });
-        }
-        watch.wait(left);
-    }
+        Waited::Signal(_) => "the wait was cancelled".to_owned(),
+        Waited::TimedOut => format!("no matching message within {}", span_text(timeout)),
+    };
+    text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
+    Ok(Shown { text, data: json!({"messages": []}) })
 }
 
-/// Shows mail, and notes that it was handed over. Its reader was told of it from now on; it is read once the client has
-/// shown that it has the response.
+/// Returns mail and records the handover. The reader counts as told from now on. The mail counts as read once the client
+/// has shown that it has the response.
 fn hand(
     call: &Call<'_>,
     room: &Room,
@@ -91,7 +82,8 @@ fn hand(
     part: Part,
     trouble: Option<String>,
 ) -> Result<Shown> {
-    let mut letters = mails.iter().map(|mail| Letter::of_mail(room, mail, part)).collect::<Result<Vec<_>>>()?;
+    let mut letters =
+        mails.iter().map(|mail| Letter::new(room, &View::from(mail), part)).collect::<Result<Vec<_>>>()?;
     let mut length = 0;
     let fits = letters.iter().take_while(|letter| {
         length += letter.length();
@@ -110,7 +102,7 @@ fn hand(
     let handed: Vec<Handed> = handed.collect();
     call.receipts.hand(&call.request, room, agent, handed)?;
     announce::announcing(room, agent, &mails, || Ok(()))?;
-    let mut text = if texts.is_empty() { "no unread mail".to_owned() } else { texts.join("\n\n") };
+    let mut text = if texts.is_empty() { "no unread messages".to_owned() } else { texts.join("\n\n") };
     let mut data = json!({"messages": data});
     if left > 0 {
         text += &format!("\n\n{left} more unread: call fetch_inbox again");

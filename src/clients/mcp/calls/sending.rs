@@ -1,20 +1,17 @@
-//! Writing mail: to somebody, in answer to somebody, and how far one has come.
+//! The tools that send: messages, replies and acknowledgements.
 
 use super::{Call, Shown, route};
 use crate::base::error::{Error, Result, nearest};
-use crate::base::limits;
 use crate::commands::ack::{self, Ack};
+use crate::commands::post::{self, Posted};
 use crate::commands::reply::{self, Reply};
 use crate::commands::send::{self, Draft};
-use crate::log;
 use crate::message::status::Status;
 use crate::query::identity::Who;
-use crate::query::outcome::{Outcome, outcome};
+use crate::query::outcome::Outcome;
 use crate::room::Room;
-use crate::router::daemon::Passed;
 use serde_json::json;
 use std::path::PathBuf;
-use std::time::Duration;
 
 pub(super) fn send(mut call: Call<'_>) -> Result<Shown> {
     let arguments = &mut call.arguments;
@@ -54,7 +51,7 @@ pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
         shown.text += &format!("\n{e}");
     }
     if !left_out.is_empty() {
-        shown.text += &format!("\nnot to {}, who can't be written to any more", left_out.join(", "));
+        shown.text += &format!("\nnot sent to {}: retired or no longer registered", left_out.join(", "));
         shown.data["left_out"] = json!(left_out);
     }
     Ok(shown)
@@ -68,7 +65,7 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
     let note = arguments.text("note")?;
     let room = call.session.room()?;
     let who = call.session.agent(&room, "acknowledge_message")?;
-    // What the acker was told just now may not be in the log yet.
+    // A message that the caller was told of just now may not be in the log yet.
     let before = route(&room);
     let acked = ack::ack(&room, &who, Ack { refs: vec![id.clone()], status, note })?;
     let mut spoken = None;
@@ -93,42 +90,31 @@ fn status(status: &str) -> Result<Status> {
         let near = nearest(status, known());
         let near = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
         let what = format!("status is {}", crate::message::address::quoted(status));
-        Error::Usage { what, cure: format!("{near}it has to be one of {}", known().join(", ")) }
+        Error::Usage { what, cure: format!("{near}use one of {}", known().join(", ")) }
     })
 }
 
-/// Sends, routes, and says what has come of it by now.
+/// Sends a message and reports what has happened to it so far.
 fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
-    let since = log::committed(&room.dir)?;
-    let sent = send::send(room, who, draft)?;
-    let (patience, trouble) = match send::route(room) {
-        Ok(Passed::Routed(_)) => (Duration::ZERO, None),
-        Ok(Passed::RouterRuns(_) | Passed::OwnerRoutes) => (limits::TOOL_SENT, None),
-        Err(e) => (Duration::ZERO, Some(e.to_string())),
-    };
-    // From here on it was sent: whatever goes wrong must not be taken for a failure to send.
+    let Posted { sent, outcome, trouble } = post::post(room, who, draft)?;
     let id = &sent.id;
-    let fate = outcome(room, since, &sent.file, patience).unwrap_or_else(|e| {
-        tracing::warn!("{e}");
-        Outcome::Pending
-    });
-    match fate {
+    match outcome {
         Outcome::Accepted { seq, delivered, waiting } => {
             let mut text = format!("sent #{seq} (id {id}), delivered to {}", list(&delivered));
             let mut data = json!({"seq": seq, "id": id, "delivered": delivered});
             if !waiting.is_empty() {
-                text += &format!("; waits for {}", waiting.join(", "));
+                text += &format!("; pending for {}", waiting.join(", "));
                 data["waiting"] = json!(waiting);
             }
             Ok(Shown { text, data })
         }
         Outcome::Rejected => {
-            let what = format!("the router refused {id}");
-            Err(Error::NotFound { what, cure: "fetch_inbox shows its reasons".into() })
+            let what = format!("the router rejected {id}");
+            Err(Error::NotFound { what, cure: "call fetch_inbox to see the reasons".into() })
         }
         Outcome::Pending => {
-            let why = trouble.unwrap_or_else(|| "the router has not come to it yet".into());
-            let text = format!("sent (id {id}), waits to be routed: {why}. It is not lost; don't send it again");
+            let why = trouble.unwrap_or_else(|| "the router has not picked it up yet".into());
+            let text = format!("sent (id {id}), delivery pending: {why}. The message is not lost; don't send it again");
             let recipients: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
             Ok(Shown { text, data: json!({"id": id, "waiting": recipients, "why": why}) })
         }
@@ -136,5 +122,5 @@ fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
 }
 
 fn list(agents: &[String]) -> String {
-    if agents.is_empty() { "nobody".into() } else { agents.join(", ") }
+    if agents.is_empty() { "no agent".into() } else { agents.join(", ") }
 }

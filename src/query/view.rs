@@ -1,0 +1,253 @@
+//! One view of a message. The command line, the MCP tools and `watch` build all that they show of a message from it.
+
+use super::history::LoggedMessage;
+use super::inbox::Mail;
+use super::timeline::Entry;
+use crate::base::text::to_the_second;
+use crate::message::{FIELDS, ROUTER_TYPES, id, unknown};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Fields that a view has by name.
+const NAMED: [&str; 7] = ["id", "from", "to", "type", "subject", "body", "timestamp"];
+
+/// A message as it is shown.
+#[derive(Debug, Clone)]
+pub struct View<'a> {
+    /// Record number, if known.
+    pub seq: Option<u64>,
+    /// Message id.
+    pub id: &'a str,
+    /// Accept time.
+    pub accepted_at: &'a str,
+    /// Sender.
+    pub from: &'a str,
+    /// Type.
+    pub kind: &'a str,
+    /// Priority.
+    pub priority: &'a str,
+    /// Channel.
+    pub channel: &'a str,
+    /// Subject.
+    pub subject: Option<&'a str>,
+    /// First line of the body.
+    pub preview: Option<&'a str>,
+    /// Body.
+    pub body: Option<&'a str>,
+    /// Does the sender expect a response?
+    pub requires_response: bool,
+    /// Agents with a copy. `None` for a copy in an inbox, which does not know the others.
+    pub copies: Option<&'a [Arc<str>]>,
+    /// Recipients as the sender wrote them.
+    pub addressed: Vec<&'a str>,
+    /// All fields, unless only the head of the file was read.
+    pub fields: Option<&'a Map<String, Value>>,
+    /// For a file that is not a message: the file, the reason, and its text.
+    pub invalid: Option<Invalid<'a>>,
+}
+
+/// A file in an inbox that is not a message.
+#[derive(Debug, Clone)]
+pub struct Invalid<'a> {
+    /// The file, relative to the room.
+    pub file: &'a Path,
+    /// Why it is not a message.
+    pub problem: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
+/// Something that a sender attached.
+#[derive(Debug, Clone, Copy)]
+pub enum Attachment<'a> {
+    /// A file in the shared context, by its path there.
+    File(&'a str),
+    /// A text with its name.
+    Text(&'a str, &'a str),
+}
+
+impl<'a> Attachment<'a> {
+    /// Its path or its name.
+    pub fn name(self) -> &'a str {
+        match self {
+            Attachment::File(name) | Attachment::Text(name, _) => name,
+        }
+    }
+}
+
+impl<'a> From<&'a Mail> for View<'a> {
+    fn from(mail: &'a Mail) -> View<'a> {
+        let fields = mail.content.as_object().filter(|_| mail.problem.is_none());
+        let invalid = mail.problem.as_deref().map(|problem| Invalid {
+            file: &mail.file,
+            problem,
+            text: mail.content.as_str().unwrap_or_default(),
+        });
+        View {
+            seq: mail.seq,
+            id: &mail.id,
+            accepted_at: &mail.accepted_at,
+            from: &mail.from,
+            kind: &mail.kind,
+            priority: &mail.priority,
+            channel: text(fields, "channel").unwrap_or_default(),
+            subject: mail.subject.as_deref(),
+            preview: mail.preview.as_deref(),
+            body: text(fields, "body"),
+            requires_response: mail.requires_response,
+            copies: None,
+            addressed: words(fields.and_then(|fields| fields.get("addressed_to").or_else(|| fields.get("to")))),
+            fields,
+            invalid,
+        }
+    }
+}
+
+impl<'a> From<&'a LoggedMessage> for View<'a> {
+    fn from(past: &'a LoggedMessage) -> View<'a> {
+        let fields = Some(&past.message);
+        View {
+            seq: Some(past.seq),
+            id: &past.id,
+            accepted_at: &past.accepted_at,
+            from: &past.from,
+            kind: &past.kind,
+            priority: &past.priority,
+            channel: &past.channel,
+            subject: past.subject.as_deref(),
+            preview: past.preview.as_deref(),
+            body: text(fields, "body"),
+            requires_response: past.requires_response,
+            copies: Some(&past.recipients),
+            addressed: words(past.message.get("to")),
+            fields,
+            invalid: None,
+        }
+    }
+}
+
+impl<'a> From<&'a Entry> for View<'a> {
+    fn from(entry: &'a Entry) -> View<'a> {
+        View {
+            seq: Some(entry.seq),
+            id: &entry.id,
+            accepted_at: &entry.at,
+            from: &entry.from,
+            kind: &entry.kind,
+            priority: &entry.priority,
+            channel: &entry.channel,
+            subject: entry.subject.as_deref(),
+            preview: None,
+            body: entry.body.as_deref(),
+            requires_response: false,
+            copies: Some(&entry.to),
+            addressed: entry.addressed_to.iter().map(String::as_str).collect(),
+            fields: None,
+            invalid: None,
+        }
+    }
+}
+
+impl<'a> View<'a> {
+    /// The reference of the message: its number as `#2`, else its id. A person can paste it back, and for a model the
+    /// number costs far less than the id.
+    pub fn name(&self) -> Cow<'a, str> {
+        match (self.seq, &self.invalid) {
+            (Some(seq), _) => format!("#{seq}").into(),
+            (None, Some(invalid)) => invalid.file.to_string_lossy(),
+            (None, None) => self.id.into(),
+        }
+    }
+
+    /// The number as `#2`, or a dash.
+    pub fn number(&self) -> String {
+        self.seq.map_or_else(|| "-".to_owned(), |seq| format!("#{seq}"))
+    }
+
+    /// The accept time, to the second.
+    pub fn time(&self) -> String {
+        to_the_second(self.accepted_at)
+    }
+
+    /// The subject, or else the first line of the body. For a file that is not a message: its name and the reason.
+    pub fn about(&self) -> Cow<'a, str> {
+        match &self.invalid {
+            Some(Invalid { file, problem, .. }) => format!("{}: {problem}", file.display()).into(),
+            None => self.subject.or(self.preview).unwrap_or_default().into(),
+        }
+    }
+
+    /// The first recipients and the number of the others. A message without recipients is in its channel only.
+    pub fn recipients(&self, most: usize) -> Vec<String> {
+        let copies = self.copies.unwrap_or_default();
+        let mut to: Vec<String> = copies.iter().take(most).map(|agent| agent.to_string()).collect();
+        match copies.len() {
+            0 if ROUTER_TYPES.contains(&self.kind) => to.push(id::MAILBAG.to_owned()),
+            0 => to.push(format!("channel {}", self.channel)),
+            all if all > most => to.push(format!("{} more", all - most)),
+            _ => {}
+        }
+        to
+    }
+
+    /// The recipients in few words: their names, or for many the address that the sender wrote and their number.
+    pub fn to(&self, most: usize) -> String {
+        let count = self.copies.map_or(0, <[_]>::len);
+        let is_named = (1..=most).contains(&count) || ROUTER_TYPES.contains(&self.kind);
+        match is_named || self.addressed.is_empty() {
+            true => self.recipients(most).join(", "),
+            false => format!("{} ({count})", self.addressed.join(", ")),
+        }
+    }
+
+    /// The kind of address that reached the recipient, such as `direct` or `role`.
+    pub fn via(&self) -> Option<&'a str> {
+        self.fields?.get("delivery")?.get("via").and_then(Value::as_str)
+    }
+
+    /// The other fields of the protocol, in their order, and last the sender's own, which are one fact: a name that a
+    /// sender chose must not look like a fact of the router.
+    pub fn facts(&self) -> Vec<(&'static str, Cow<'a, Value>)> {
+        let Some(fields) = self.fields else { return Vec::new() };
+        let known = FIELDS.iter().filter(|name| !NAMED.contains(name));
+        let known = known.filter_map(|name| Some((*name, Cow::Borrowed(fields.get(*name)?))));
+        known.chain(unknown(fields).map(|own| ("fields", Cow::Owned(own)))).collect()
+    }
+
+    /// What the sender attached.
+    pub fn attachments(&self) -> impl Iterator<Item = Attachment<'a>> + use<'a> {
+        let items = self.fields.and_then(|fields| fields.get("attachments")).and_then(Value::as_array);
+        items.into_iter().flatten().filter_map(|item| {
+            let text = |field: &str| item.get(field).and_then(Value::as_str);
+            match (text("path"), text("name")) {
+                (Some(path), _) => Some(Attachment::File(path)),
+                (None, name) => Some(Attachment::Text(name.unwrap_or_default(), text("content")?)),
+            }
+        })
+    }
+}
+
+/// A value of a field in one line: lists of texts with commas, everything else but texts as JSON.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().map(plain).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn text<'a>(fields: Option<&'a Map<String, Value>>, field: &str) -> Option<&'a str> {
+    fields?.get(field).and_then(Value::as_str)
+}
+
+fn words(value: Option<&Value>) -> Vec<&str> {
+    match value {
+        Some(Value::String(word)) => vec![word],
+        Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
