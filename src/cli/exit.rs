@@ -1,24 +1,24 @@
-//! The statuses with which the program ends.
+//! The exit statuses.
 
 use crate::base::error::{Class, Error};
 use std::process::ExitCode;
 
-/// How it went.
+/// The exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// As asked.
+    /// Success.
     Ok = 0,
-    /// The program or the room is in trouble.
+    /// An error of the program, the room or the machine.
     Error = 1,
-    /// The command line makes no sense. Of a background hook: the session is to be woken.
+    /// Wrong use of the command line. For a background hook: wake the session.
     Usage = 2,
-    /// What was named does not exist.
+    /// An agent, a message or a room does not exist.
     NotFound = 3,
-    /// The time was over first.
+    /// Timeout.
     Timeout = 4,
-    /// What was given is wrong, and trying again changes nothing.
+    /// The input is invalid, and trying again does not help.
     BadData = 65,
-    /// Try again later.
+    /// A temporary failure: try again later.
     TryAgain = 75,
 }
 

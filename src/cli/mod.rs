@@ -24,7 +24,7 @@ pub use exit::Exit;
 use std::process::ExitCode;
 use verbs::Command;
 
-/// Runs what the command line says.
+/// Runs the command line.
 pub fn main() -> ExitCode {
     if completing::answer() {
         return Exit::Ok.into();
@@ -33,7 +33,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => {
             show::output::usage(&e, std::env::args_os().any(|word| word == "--json"));
-            // A client takes any other status of a hook for a word of its own.
+            // A client gives other statuses of a hook a meaning of its own.
             let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook")
                 || std::env::args_os().any(|word| word == "--rewake");
             return if e.use_stderr() && !is_hook { Exit::Usage.into() } else { Exit::Ok.into() };
@@ -46,7 +46,7 @@ pub fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(e) if show::output::is_closed_pipe(&e) => Exit::Ok.into(),
         Err(e) => {
-            // What was found before it went wrong is shown as well.
+            // Results from before the failure are shown too.
             let _ = cx.out.flush();
             let e = cx.out.behind(e);
             cx.out.error(&e);

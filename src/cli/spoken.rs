@@ -1,11 +1,11 @@
-//! Commands as people write them who come from other mail programs: `mailbag message send`, `mailbag channel roster`.
+//! Commands in the form of other mail programs: `mailbag message send`, `mailbag channel roster`.
 
 use std::ffi::OsString;
 
-/// What may stand behind `message`, which is left out.
+/// The commands that may follow `message`, which is dropped.
 const OF_MESSAGES: [&str; 8] = ["send", "inbox", "list", "read", "reply", "search", "thread", "trace"];
 
-/// The command line with such spellings replaced by mailbag's own.
+/// The command line with these forms replaced by mailbag's own.
 pub(super) fn understood(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let Some(at) = command(&words) else { return words };
@@ -19,7 +19,7 @@ pub(super) fn understood(words: impl Iterator<Item = OsString>) -> Vec<OsString>
     words
 }
 
-/// Where the command stands, behind the options that every command takes.
+/// The position of the command, after the global options.
 fn command(words: &[OsString]) -> Option<usize> {
     let mut at = 1;
     loop {

@@ -1,15 +1,15 @@
-//! The frame around a message: its facts stand at the edge, and what its sender wrote stands further in, line by line,
-//! so that no text can be taken for the head of another message.
+//! The frame around a message: its facts start at the left edge, and each line of its sender is indented, so that no text
+//! can look like the head of another message.
 
 use super::output::{BOLD, DIM, Output};
 use crate::base::error::Result;
 use crate::base::sanitize;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-/// How far what a sender wrote stands from the edge.
+/// The indent of a text from a sender.
 pub(crate) const INDENT: &str = "    ";
 
-/// A fact: its name and its value, in one line that is continued further in where a terminal would fold it.
+/// A fact: its name and its value in one line, which continues indented where a terminal would wrap it.
 pub(crate) fn fact(out: &mut Output, name: &str, value: &str) -> Result<()> {
     let text = format!("{name}: {}", sanitize::line(value));
     let lines = folded(&text, out.width(), INDENT);
@@ -23,21 +23,21 @@ pub(crate) fn fact(out: &mut Output, name: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// A text of its sender, each line of it further in.
+/// A text from a sender, each line indented.
 pub(crate) fn text(out: &mut Output, text: &str, indent: &str) -> Result<()> {
     let text = sanitize::block(text.trim_end_matches('\n'));
     if text.is_empty() {
         return Ok(());
     }
     text.split('\n').try_for_each(|line| {
-        // A tab is as wide as the terminal likes.
+        // The width of a tab depends on the terminal.
         let line = if out.width().is_some() { line.replace('\t', INDENT) } else { line.to_owned() };
         let lines = folded(&format!("{indent}{line}"), out.width(), indent);
         lines.iter().try_for_each(|line| out.line(line))
     })
 }
 
-/// A line that matters less, continued further in.
+/// A line of minor details, continued with an indent.
 pub(crate) fn dim(out: &mut Output, text: &str, indent: &str) -> Result<()> {
     for line in folded(&sanitize::line(text), out.width(), indent) {
         let line = out.paint(DIM, &line);
@@ -46,16 +46,16 @@ pub(crate) fn dim(out: &mut Output, text: &str, indent: &str) -> Result<()> {
     Ok(())
 }
 
-/// A text with a title, such as a file that came with a message.
+/// A text with a title, such as an attached file.
 pub(crate) fn titled(out: &mut Output, title: &str, content: &str) -> Result<()> {
-    // A name of nothing but blanks would leave a line that says nothing.
+    // A name of blanks only would leave an empty title.
     let title = if sanitize::line(title).trim().is_empty() { "\"\"" } else { title };
     out.line("")?;
     dim(out, &format!("--- {title}"), INDENT)?;
     text(out, content, INDENT)
 }
 
-/// A line as a terminal of that width shows it without folding it by itself.
+/// The lines of a text that fit the width of the terminal.
 fn folded(line: &str, width: Option<usize>, indent: &str) -> Vec<String> {
     let Some(width) = width.filter(|width| *width > indent.len() * 2) else { return vec![line.to_owned()] };
     let options = Options::new(width)

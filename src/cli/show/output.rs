@@ -1,7 +1,7 @@
 //! The only printer: data to standard output, notes and errors to standard error.
 //!
-//! Everything that was written by somebody else goes through [`crate::base::sanitize`] on its way to a line; JSON goes out as
-//! it is. A closed pipe is told from other failures, because it is none.
+//! All text from agents goes through [`crate::base::sanitize`] before it is printed in a line. JSON is printed unchanged.
+//! A closed pipe is no failure.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::sanitize;

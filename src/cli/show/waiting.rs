@@ -1,4 +1,4 @@
-//! What the commands that wait share: times on the command line, and how a wait ends that brought nothing.
+//! Shared by the commands that wait: durations on the command line, and the end of a wait without a result.
 
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
@@ -7,12 +7,12 @@ use crate::commands::wait::Waiter;
 use crate::query::time;
 use std::time::Duration;
 
-/// A length of time on the command line.
+/// A duration on the command line.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     time::length(text).map_err(|e| e.to_string())
 }
 
-/// The error of a wait that brought nothing.
+/// The error of a wait without a result.
 pub(crate) fn too_late(what: &str, timeout: Duration, cure: impl Into<String>) -> Error {
     let what = match timeout.is_zero() {
         true => what.to_owned(),
@@ -21,7 +21,7 @@ pub(crate) fn too_late(what: &str, timeout: Duration, cure: impl Into<String>) -
     Error::Timeout { what, cure: cure.into() }
 }
 
-/// Ends as the signal asks for, having ended the router of this process.
+/// Ends the process as the signal asks, after the router of this process has ended.
 pub(crate) fn end_by(signal: i32, waiter: Waiter) -> Result<Exit> {
     waiter.end_by(signal).map(|()| Exit::Ok)
 }

@@ -59,7 +59,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let draft = draft(args)?;
     let mut question = ask::ask(&room, &who, &asker, draft)?;
     cx.out.did(question.sent.written(), "do not ask again; `mailbag wait` shows the answer");
-    // Whoever ends this early knows what was asked.
+    // A caller that ends this command early knows the id of the question.
     cx.out.note(&format!("asked {}: {}", question.asked().join(", "), question.sent.id));
     let mut waiter = Waiter::new(&room, &asker)?;
     let until = deadline(timeout);
@@ -88,7 +88,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 type Rejected = Option<(Mail, Error)>;
 
-/// Gathers answers until there are enough, or the question turns out to be refused.
+/// Collects answers until there are enough or the question is rejected.
 fn wait(
     room: &Room,
     question: &mut Question,

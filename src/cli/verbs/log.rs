@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Verifies, and says how far it is where that takes long.
+/// Verifies the log, with reports of the progress if that takes long.
 fn verified(room: &Room, head: Option<&Head>, cx: &Context) -> Result<verify::Verified> {
     let mut due = Instant::now() + PATIENCE;
     let verified = verify::verify_with_progress(room, head, &mut |read| {

@@ -51,7 +51,7 @@ pub(super) fn local(entry: &Entry) -> DateTime<Local> {
     Stamp::parse(&entry.at).unwrap_or_default().date_time().with_timezone(&Local)
 }
 
-/// An entry on the screen: one line or more that says who, to whom and what kind, and the text below it.
+/// An entry on the screen: a head with sender, recipients and type, and the text below it.
 pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'static>> {
     let mut lines = Words::new(width);
     let view = View::from(entry);
@@ -93,7 +93,7 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
     lines
 }
 
-/// What an entry says, piece by piece.
+/// The text of an entry in pieces.
 fn text(entry: &Entry) -> Vec<(String, Style)> {
     let mut texts = Vec::new();
     if entry.event == Event::Rejected {

@@ -67,7 +67,7 @@ struct Screen {
 
 impl Screen {
     fn take() -> Result<Screen> {
-        // Whoever panics says so on the terminal as it was before.
+        // A panic must print its message on the normal screen.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             give_back();

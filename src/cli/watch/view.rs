@@ -82,7 +82,7 @@ impl View {
         }
     }
 
-    /// More has happened. Whoever has turned back stays where they are.
+    /// Adds entries. A person who has scrolled back keeps the position.
     pub(super) fn add(&mut self, entries: Vec<Entry>) {
         let before = self.lines.len();
         for entry in entries {
