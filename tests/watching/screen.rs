@@ -24,7 +24,7 @@ fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
     let shown: Vec<String> = lines[1..lines.len() - 2].iter().map(without_time).collect();
     assert!(lines[0].starts_with("  ") && lines[0].contains("day 20"), "{lines:?}");
     // The numbers of the records depend on what the router did in between.
-    let without_number = |line: &String| line.trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ').to_owned();
+    let without_number = |line: &String| line.trim_end_matches(|c: char| c.is_ascii_digit() || " #".contains(c)).to_owned();
     let shown: Vec<String> = shown.iter().map(without_number).collect();
     let expected = [
         "alice → bob",
@@ -32,7 +32,7 @@ fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
         "alice → all (4) announcement urgent",
         "    We freeze the interface at noon, and nobody changes anything in the parser",
         "    until the tests of the whole suite are green again on both machines.",
-        "alice refused bad.json",
+        "alice rejected bad.json",
         "r is called \"bbo\"; did you mean bob?",
         "    mailbag rejected show",
     ];
@@ -89,7 +89,7 @@ fn what_can_not_be_sent_stays_in_the_line_with_the_reason() {
         screen.contains("begin with `@name`") && screen.contains("carol> to whom?")
     });
     terminal.keys(&["C-w", "C-w"]);
-    terminal.wait("the line is empty", |screen| screen.contains("carol> @name and what"));
+    terminal.wait("the line is empty", |screen| screen.contains("carol> @name and a message"));
     assert!(world.names("outbox/carol").is_empty() && world.names("sent/carol").is_empty());
 }
 
@@ -171,7 +171,7 @@ fn escapes_of_others_are_text_on_the_screen() {
     world.drop_file("alice", &format!("{EVIL}.json"), "{\"to\": \"\u{1b}[2J\"}");
     let Some(terminal) = Terminal::run(&world, (100, 24), &["watch"]) else { return };
     terminal.wait("it is shown", |screen| screen.matches("a\\u{1b}[2J\\u{1b}]0;owned\\u{7}\\u{202e}b").count() == 2);
-    terminal.wait("the refusal is shown", |screen| screen.contains("alice refused a"));
+    terminal.wait("the refusal is shown", |screen| screen.contains("alice rejected a"));
     assert!(!terminal.state("pane_title").contains("owned"));
     terminal.paste("\u{202e}@bob \u{9b}31m");
     terminal.wait("what is pasted is text too", |screen| screen.contains("human> \\u{202e}@bob \\u{9b}31m"));
