@@ -24,7 +24,8 @@ fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
     let shown: Vec<String> = lines[1..lines.len() - 2].iter().map(without_time).collect();
     assert!(lines[0].starts_with("  ") && lines[0].contains("day 20"), "{lines:?}");
     // The numbers of the records depend on what the router did in between.
-    let without_number = |line: &String| line.trim_end_matches(|c: char| c.is_ascii_digit() || " #".contains(c)).to_owned();
+    let without_number =
+        |line: &String| line.trim_end_matches(|c: char| c.is_ascii_digit() || " #".contains(c)).to_owned();
     let shown: Vec<String> = shown.iter().map(without_number).collect();
     let expected = [
         "alice → bob",
