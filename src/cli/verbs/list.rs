@@ -87,7 +87,7 @@ impl Filters {
             unread: self.unread,
             requires_response: self.requires_response,
         };
-        Filter::new(room, asked)
+        Filter::new(room, criteria)
     }
 }
 
