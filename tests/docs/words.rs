@@ -2,6 +2,7 @@
 
 use super::read;
 use regex::Regex;
+use std::sync::LazyLock;
 
 /// The pages that are written in the words of the glossary.
 const PAGES: &[&str] = &[
@@ -86,10 +87,11 @@ fn a_replaced_term_is_found_in_prose_and_not_in_code() {
 
 /// The terms in a line that the glossary replaces, each with what to write instead.
 fn replaced(line: &str) -> impl Iterator<Item = (String, &'static str)> {
-    REPLACED.iter().filter_map(move |(pattern, instead)| {
-        let pattern = Regex::new(pattern).expect("a pattern");
-        Some((pattern.find(line)?.as_str().to_owned(), *instead))
-    })
+    static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+        let compiled = |(pattern, instead): &(&str, &'static str)| (Regex::new(pattern).expect("a pattern"), *instead);
+        REPLACED.iter().map(compiled).collect()
+    });
+    PATTERNS.iter().filter_map(move |(pattern, instead)| Some((pattern.find(line)?.as_str().to_owned(), *instead)))
 }
 
 /// The lines of a page with their numbers, without blocks of code and words of code.
