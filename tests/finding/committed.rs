@@ -3,9 +3,14 @@
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Plan, Tracer};
 use crate::world::World;
+use mailbag::log::START;
+use mailbag::query::outcome::{Outcome, outcome};
+use mailbag::room::Room;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
 
 /// The commands that read the log, each asked for the message `late` in the thread `talk`, with a word of its body.
 const READERS: [&[&str]; 6] = [
@@ -82,6 +87,38 @@ fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_reader() {
     world.ok(&["run", "--once"]);
     assert_eq!(shown_by(&world, &READERS).len(), READERS.len());
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
+}
+
+/// What the sender of the message is told about it, and how many accepted messages `mailbag status` counts.
+fn told(world: &World) -> (Outcome, Value) {
+    let room = Room::open(&world.room("")).expect("a room");
+    let told = outcome(&room, START, Path::new("outbox/alice/late.json"), Duration::ZERO).expect("it can be read");
+    (told, world.json(&["status"])["counts"]["accepted"].clone())
+}
+
+#[test]
+fn the_sender_of_a_message_whose_sync_is_not_done_or_failed_is_not_told_that_it_is_accepted() {
+    // P94
+    let (nth, world) = (commit(), world());
+    late(&world);
+    let during = RefCell::new(None);
+    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: false };
+    let ran = Tracer::new(&world.room(""))
+        .expect("the room is there")
+        .at_call(|call| {
+            if syncs_the_log(call) && during.borrow().is_none() {
+                during.replace(Some(told(&world)));
+            }
+        })
+        .run(world.bare(&["run"]), plan)
+        .expect("it can be traced");
+    assert_eq!((ran.end, ran.failed), (End::Exited(1), 1), "{}", ran.stderr);
+    assert_eq!(during.take(), Some((Outcome::Pending, json!(1))), "while the sync was under way");
+    assert_eq!(told(&world), (Outcome::Pending, json!(1)), "after it failed");
+    world.ok(&["run", "--once"]);
+    let (told, accepted) = told(&world);
+    assert!(matches!(&told, Outcome::Accepted { delivered, .. } if delivered == &["bob"]), "{told:?}");
+    assert_eq!(accepted, json!(2));
 }
 
 /// Appends the first record of a batch of two to the log, as a router does whose write was cut off.

@@ -181,8 +181,7 @@ impl Default for State {
 }
 
 impl State {
-    /// Applies one more record, accepted at `stamp`: the line at `at` with this length and hash. The router gives the
-    /// record's message as it was checked, so that it is not parsed again.
+    /// Applies the next record, accepted at `stamp`, of the line at `at`. The router gives the message that it has checked.
     pub fn apply(
         &mut self,
         record: Record,

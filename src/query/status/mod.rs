@@ -7,7 +7,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::state::{self, Counts, Replayed};
+use crate::log::state::{self, Counts, State};
 use crate::message::id;
 use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
@@ -183,8 +183,9 @@ pub fn status(room: &Room) -> Result<Status> {
     let registry = room.registry().map_err(|e| problems.push(e.to_string())).ok();
     let settings = room.settings().map_err(|e| problems.push(e.to_string())).unwrap_or_default();
     let router = room.holder()?;
-    let replayed = state::replay(&room.dir).map_err(|e| problems.push(e.to_string())).ok();
-    let damage = replayed.as_ref().and_then(|replayed| replayed.damage.as_ref()).filter(|_| router.is_none());
+    let state = state::committed(&room.dir).map_err(|e| problems.push(e.to_string())).ok();
+    // A running router may just be writing the last batch. What is after the committed end is only looked at for damage.
+    let damage = router.is_none().then(|| state::replay(&room.dir).ok()).flatten().and_then(|all| all.damage);
     problems.extend(
         damage.map(|d| {
             format!("the last batch of the log is incomplete: {}; the next pass moves it to quarantine", d.what)
@@ -193,9 +194,10 @@ pub fn status(room: &Room) -> Result<Status> {
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), settings.admission == Admission::Open)?;
     let agents = registry.iter().flat_map(Registry::agents);
     let calls = Calls::of(&room.dir);
-    let stale = registry.as_ref().zip(replayed.as_ref()).map(|(registry, replayed)| {
-        roster::stale(registry, (&replayed.state, &calls), settings.stale_after, Stamp::now())
-    });
+    let stale = registry
+        .as_ref()
+        .zip(state.as_ref())
+        .map(|(registry, state)| roster::stale(registry, (state, &calls), settings.stale_after, Stamp::now()));
     let not_agreed = registry.as_ref().map_or(Ok(Vec::new()), |registry| programs::not_agreed(room, registry));
     let not_agreed = not_agreed.map_err(|e| problems.push(e.to_string())).unwrap_or_default();
     let again = match &router {
@@ -210,12 +212,8 @@ pub fn status(room: &Room) -> Result<Status> {
         rejected: rejected(room)?,
         stale: stale.unwrap_or_default(),
         not_agreed,
-        undelivered: replayed
-            .as_ref()
-            .map(|replayed| undelivered(room, replayed, &again))
-            .transpose()?
-            .unwrap_or_default(),
-        counts: replayed.map(|replayed| replayed.state.counts).unwrap_or_default(),
+        undelivered: state.as_ref().map(|state| undelivered(room, state, &again)).transpose()?.unwrap_or_default(),
+        counts: state.map(|state| state.counts).unwrap_or_default(),
         router,
         waiting,
         unregistered,
@@ -341,9 +339,9 @@ fn rejection(room: &Room, agent: &str, name: &str) -> Rejection {
     Rejection { seq, file, code: text("code"), what: text("what"), cure: format!("mailbag rejected show {seq}") }
 }
 
-fn undelivered(room: &Room, replayed: &Replayed, again: &str) -> Result<Vec<Undelivered>> {
+fn undelivered(room: &Room, state: &State, again: &str) -> Result<Vec<Undelivered>> {
     let mut all = Vec::new();
-    for open in replayed.state.open.values() {
+    for open in state.open.values() {
         for delivery in open.deliveries() {
             if room.dir.stat(Path::new(layout::STAGE).join(&delivery.staged))?.is_some() {
                 let (from, to) = (open.from.to_string(), delivery.agent.to_string());
