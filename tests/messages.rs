@@ -252,15 +252,15 @@ fn a_registry_is_checked_field_by_field() {
     let seen: BTreeSet<String> =
         schema::check_registry(&bad).iter().map(|p| format!("{} {}", p.code, p.place)).collect();
     let expected = [
-        "bad_value /version",
+        "bad_version /version",
         "missing_field /agents/0",
         "bad_name /agents/0/role",
-        "bad_id /agents/1/id",
+        "bad_name /agents/1/id",
         "bad_name /agents/1/name",
-        "bad_value /agents/1/status",
-        "bad_value /agents/1/uid",
-        "bad_name /aliases",
-        "bad_value /aliases/c",
+        "bad_status /agents/1/status",
+        "wrong_type /agents/1/uid",
+        "bad_name /aliases/a b",
+        "wrong_type /aliases/c",
     ];
     assert_eq!(seen, expected.iter().map(|s| s.to_string()).collect());
     assert_eq!(schema::check_registry(&json!([]))[0].code, "wrong_type");

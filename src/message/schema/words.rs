@@ -31,32 +31,56 @@ pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
 
 /// The problem for an error of the registry schema.
 pub(super) fn of_registry(error: &ValidationError) -> Problem {
-    let place = error.instance_path().to_string();
+    let mut place = error.instance_path().to_string();
+    let is_of_agent = place.starts_with("/agents/");
+    if let Some(at) = place.find("/wake").filter(|_| is_of_agent) {
+        place.truncate(at + "/wake".len());
+    }
     let value = error.instance().as_ref();
-    let field = field_of(&place);
-    let problem = match error.kind() {
+    let field = field_of(&place).to_owned();
+    let mut problem = match error.kind() {
+        Kind::Required { property } if is_of_agent => {
+            let what = format!("this agent has no {}", text_of(property));
+            Problem::new("missing_field", what).fix("add it").example(json!({"id": "planner", "role": "planner"}))
+        }
         Kind::Required { property } => {
-            let what = format!(
-                "{} has no {}",
-                if place.is_empty() { "the registry" } else { "this agent" },
-                text_of(property)
-            );
-            let example =
-                if place.is_empty() { json!({"agents": []}) } else { json!({"id": "planner", "role": "planner"}) };
-            Problem::new("missing_field", what).fix("add it").example(example)
+            place = format!("/{}", text_of(property));
+            let what = format!("the registry has no {}", text_of(property));
+            let fix = "write \"agents\": [] if there are none";
+            Problem::new("missing_field", what).fix(fix).example(json!({"agents": []}))
         }
         Kind::PropertyNames { error } => {
+            let alias = text_of(error.instance());
+            place = format!("/aliases/{}", alias.replace('~', "~0").replace('/', "~1"));
             let (must, example) = registry_field("alias");
-            let what = format!("the name of an alias must be {must}, not {}", shown(error.instance()));
+            let what = format!("the name of an alias must be {must}, not {}", quoted(&alias));
             Problem::new("bad_name", what).fix("rename it").example(example)
         }
+        Kind::Enum { options } if field == "status" && value.is_string() => wrong_status(&text_of(value), options),
         _ if place.starts_with("/aliases/") => {
             let expected = ("an address, or a list of addresses", json!(["planner", "cap:web-presence"]));
             of_field("an alias", value, error, expected)
         }
-        _ => of_field(field, value, error, registry_field(field)),
+        _ => of_field(&field, value, error, registry_field(&field)),
     };
+    // Programs know these codes from before the schema was used.
+    match &*field {
+        "version" => problem.code = "bad_version".into(),
+        "wake" => problem.code = "bad_wake".into(),
+        _ if problem.code == "bad_id" => problem.code = "bad_name".into(),
+        _ if problem.code == "bad_value" => problem.code = "wrong_type".into(),
+        _ => {}
+    }
     problem.at(place)
+}
+
+fn wrong_status(word: &str, options: &Value) -> Problem {
+    let words: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let fix = match nearest(word, words.iter().copied()).as_slice() {
+        [] => format!("use one of {}", words.join(", ")),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
+    Problem::new("bad_status", format!("unknown status {}", quoted(word))).fix(fix)
 }
 
 /// The last part of a JSON pointer that is a name, not an index.
@@ -162,7 +186,7 @@ fn registry_field(field: &str) -> Expected {
         "instance" => ("text or a whole number", json!("1")),
         "status" => ("one of online, offline, idle, busy, retired", json!("online")),
         "uid" => ("a whole number from 0 to 4294967295", json!(1000)),
-        "wake" => ("an object", json!({})),
+        "wake" => ("an object with by or argv", json!({"by": "codex"})),
         "aliases" => ("an object that maps names to addresses", json!({"web-owner": "cap:web-presence"})),
         "alias" => (NAME, json!("web-owner")),
         "capabilities" => ("a list of names, each of the characters A-Z a-z 0-9 . _ -", json!(["has-telegram"])),

@@ -4,16 +4,13 @@
 
 use super::twice::{DUPLICATE_KEY, NoKeyTwice};
 use super::{Agent, Holder, Index, Registry, Status, Wake};
-use crate::base::error::{Problem, nearest};
+use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::address::{self, Address, is_display_name, quoted};
-use crate::message::id;
+use crate::message::address::{self, Address, quoted};
+use crate::message::{id, schema};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 use std::collections::hash_map::Entry;
-
-/// The supported version of the file.
-const VERSION: u64 = 1;
 
 /// The JSON of the file, if it is JSON and an object.
 pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>> {
@@ -29,77 +26,58 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>>
     let value: Value = serde_json::from_slice(bytes).map_err(|e| vec![not_json(&e)])?;
     match value {
         Value::Object(map) => Ok(map),
-        _ => Err(vec![shape("", "an object", &value).fix(r#"write {"version": 1, "agents": [{"id": "alice"}]}"#)]),
+        other => Err(schema::check_registry(&other)),
     }
 }
 
 /// Builds the registry from a document.
 pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Problem>> {
+    let whole = Value::Object(document);
+    let problems = schema::check_registry(&whole);
+    let Value::Object(document) = whole else { return Err(problems) };
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     let mut reader = Reader::default();
-    reader.version(document.get("version"));
-    let mut agents = reader.agents(document.get("agents"));
-    let aliases = reader.aliases(document.get("aliases"));
+    let mut agents = reader.agents(&document);
+    let aliases = reader.aliases(&document);
     if !agents.iter().any(Agent::is_human) {
         agents.push(Agent::new(id::HUMAN));
     }
-    // Entries with problems have no reliable names, so conflicts are not checked.
-    let index = if reader.problems.is_empty() { reader.index(&agents, &aliases) } else { Index::default() };
+    let index = reader.index(&agents, &aliases);
     reader.problems.truncate(limits::PROBLEMS);
     if reader.problems.is_empty() { Ok(Registry { document, agents, aliases, index }) } else { Err(reader.problems) }
 }
 
+/// Reads a document that fits the schema, and checks what the schema cannot say.
 #[derive(Default)]
 struct Reader {
     problems: Vec<Problem>,
 }
 
 impl Reader {
-    fn version(&mut self, version: Option<&Value>) {
-        if version.is_some_and(|v| v.as_u64() != Some(VERSION)) {
-            let what = format!("this version of mailbag supports registry version {VERSION} only");
-            self.problems
-                .push(Problem::new("bad_version", what).at("/version").fix("write \"version\": 1, or update mailbag"));
-        }
+    fn agents(&mut self, document: &Map<String, Value>) -> Vec<Agent> {
+        let entries =
+            document.get("agents").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
+        entries.enumerate().map(|(n, fields)| self.agent(&format!("/agents/{n}"), fields)).collect()
     }
 
-    fn agents(&mut self, agents: Option<&Value>) -> Vec<Agent> {
-        let entries = match agents {
-            Some(Value::Array(entries)) => entries.as_slice(),
-            Some(other) => return self.wrong("/agents", "an array of agents", other),
-            None => {
-                let what = "registry.json has no \"agents\"";
-                self.problems.push(
-                    Problem::new("missing_field", what).at("/agents").fix("write \"agents\": [] if there are none"),
-                );
-                &[]
-            }
-        };
-        entries.iter().enumerate().filter_map(|(n, entry)| self.agent(&format!("/agents/{n}"), entry)).collect()
-    }
-
-    fn agent(&mut self, place: &str, entry: &Value) -> Option<Agent> {
-        let Value::Object(fields) = entry else {
-            return self.wrong::<Option<Agent>>(place, "an object such as {\"id\": \"alice\"}", entry);
-        };
+    fn agent(&mut self, place: &str, fields: &Map<String, Value>) -> Agent {
         let mut agent = Agent::new("");
-        if !fields.contains_key("id") {
-            let problem = Problem::new("missing_field", "an agent has no \"id\"").at(place);
-            self.problems.push(problem.fix("give it one, such as \"id\": \"alice\""));
-        }
         for (key, value) in fields {
-            let at = || format!("{place}/{key}");
+            let text = || value.as_str().map(str::to_owned);
             match key.as_str() {
-                "id" => agent.id = self.name(at, value).unwrap_or_default().into(),
-                "role" => agent.role = self.name(at, value),
-                "name" => agent.name = self.display_name(at, value),
-                "instance" => agent.instance = self.text(at, value),
-                "description" => agent.description = self.text(at, value),
-                "capabilities" => agent.capabilities = self.names(at, value),
-                "topics" => agent.topics = self.names(at, value),
-                "status" => agent.status = self.status(at, value),
-                "uid" => agent.uid = self.uid(at, value),
-                "supervisor" => agent.supervisor = self.name(at, value),
-                "wake" => agent.wake = self.wake(at, value),
+                "id" => agent.id = value.as_str().unwrap_or_default().into(),
+                "role" => agent.role = text(),
+                "name" => agent.name = text(),
+                "instance" => agent.instance = text().or_else(|| Some(value.to_string())),
+                "description" => agent.description = text(),
+                "capabilities" => agent.capabilities = texts(value),
+                "topics" => agent.topics = texts(value),
+                "status" => agent.status = value.as_str().and_then(Status::parse).unwrap_or_default(),
+                "uid" => agent.uid = self.uid(place, value),
+                "supervisor" => agent.supervisor = text(),
+                "wake" => agent.wake = self.wake(place, value),
                 _ => drop(agent.rest.insert(key.clone(), value.clone())),
             }
         }
@@ -108,106 +86,40 @@ impl Reader {
             self.problems
                 .push(Problem::new("reserved_name", what).at(format!("{place}/status")).fix("remove its status"));
         }
-        Some(agent)
+        agent
     }
 
-    fn aliases(&mut self, aliases: Option<&Value>) -> Vec<(String, Vec<String>)> {
-        let entries = match aliases {
-            Some(Value::Object(entries)) => entries,
-            Some(other) => return self.wrong("/aliases", "an object such as {\"web-owner\": \"cap:web\"}", other),
-            None => return Vec::new(),
-        };
-        entries.iter().map(|(alias, target)| (alias.clone(), self.alias(alias, target))).collect()
+    fn aliases(&mut self, document: &Map<String, Value>) -> Vec<(String, Vec<String>)> {
+        let entries = document.get("aliases").and_then(Value::as_object).into_iter().flatten();
+        entries.map(|(alias, target)| (alias.clone(), self.addresses(alias, texts(target)))).collect()
     }
 
-    fn alias(&mut self, alias: &str, target: &Value) -> Vec<String> {
-        let place = format!("/aliases/{}", alias.replace('~', "~0").replace('/', "~1"));
-        if !id::is_name(alias) {
-            self.problems.push(bad_name(alias).at(place.as_str()));
+    fn addresses(&mut self, alias: &str, targets: Vec<String>) -> Vec<String> {
+        for problem in targets.iter().filter_map(|target| Address::parse(target).err()) {
+            self.problems.push(problem.at(format!("/aliases/{alias}")));
         }
-        let wanted = "an address or an array of addresses";
-        let targets = match target {
-            Value::String(_) => std::slice::from_ref(target),
-            Value::Array(targets) if !targets.is_empty() => targets.as_slice(),
-            other => return self.wrong(&place, wanted, other),
-        };
-        let mut addresses = Vec::with_capacity(targets.len());
-        for target in targets {
-            match target.as_str().map(|text| Address::parse(text).map(|_| text.to_owned())) {
-                Some(Ok(address)) => addresses.push(address),
-                Some(Err(problem)) => self.problems.push(problem.at(place.as_str())),
-                None => return self.wrong(&place, wanted, target),
-            }
-        }
-        addresses
+        targets
     }
 
-    fn name(&mut self, at: impl Fn() -> String, value: &Value) -> Option<String> {
-        let text = self.text(&at, value)?;
-        if !id::is_name(&text) {
-            self.problems.push(bad_name(&text).at(at()));
-        }
-        Some(text)
-    }
-
-    fn display_name(&mut self, at: impl Fn() -> String, value: &Value) -> Option<String> {
-        let text = self.text(&at, value)?;
-        if !is_display_name(&text) {
-            let what = format!("{} is not a valid display name", quoted(&text));
-            let fix = format!("use 1 to {} ASCII letters, such as Sintra", limits::DISPLAY_NAME);
-            self.problems.push(Problem::new("bad_name", what).at(at()).fix(fix));
-        }
-        Some(text)
-    }
-
-    fn names(&mut self, at: impl Fn() -> String, value: &Value) -> Vec<String> {
-        let Value::Array(items) = value else { return self.wrong(&at(), "an array of names", value) };
-        let each = items.iter().enumerate();
-        each.filter_map(|(n, item)| self.name(|| format!("{}/{n}", at()), item)).collect()
-    }
-
-    fn status(&mut self, at: impl Fn() -> String, value: &Value) -> Status {
-        let Some(text) = self.text(&at, value) else { return Status::Unknown };
-        let status = Status::parse(&text);
-        if status.is_none() {
-            let words = Status::ALL.map(Status::as_str);
-            let fix = match nearest(&text, words).as_slice() {
-                [] => format!("use one of {}", words.join(", ")),
-                near => format!("did you mean {}?", near.join(", ")),
-            };
-            let what = format!("unknown status {}", quoted(&text));
-            self.problems.push(Problem::new("bad_status", what).at(at()).fix(fix));
-        }
-        status.unwrap_or_default()
-    }
-
-    fn uid(&mut self, at: impl Fn() -> String, value: &Value) -> Option<u32> {
+    /// JSON Schema counts 1000.0 as an integer.
+    fn uid(&mut self, place: &str, value: &Value) -> Option<u32> {
         let uid = value.as_u64().and_then(|n| u32::try_from(n).ok());
         if uid.is_none() {
-            self.problems.push(shape(&at(), "a user number from 0 to 4294967295", value));
+            let what = "uid has a decimal point or an exponent";
+            let fix = "write a user number such as 1000";
+            self.problems.push(Problem::new("wrong_type", what).at(format!("{place}/uid")).fix(fix));
         }
         uid
     }
 
-    fn wake(&mut self, at: impl Fn() -> String, value: &Value) -> Option<Wake> {
+    fn wake(&mut self, place: &str, value: &Value) -> Option<Wake> {
         let read = Wake::read(value);
         if let Err(wanted) = &read {
             let what = "this is not a valid way to wake an agent";
-            self.problems.push(Problem::new("bad_wake", what).at(at()).fix(format!("give {wanted}")));
+            let fix = format!("give {wanted}");
+            self.problems.push(Problem::new("bad_wake", what).at(format!("{place}/wake")).fix(fix));
         }
         read.ok()
-    }
-
-    fn text(&mut self, at: impl Fn() -> String, value: &Value) -> Option<String> {
-        match value {
-            Value::String(text) => Some(text.clone()),
-            other => self.wrong(&at(), "a string", other),
-        }
-    }
-
-    fn wrong<T: Default>(&mut self, place: &str, wanted: &str, value: &Value) -> T {
-        self.problems.push(shape(place, wanted, value));
-        T::default()
     }
 
     /// Builds the indexes, and finds names that two entries use.
@@ -316,22 +228,10 @@ fn position(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-fn bad_name(text: &str) -> Problem {
-    let fix = format!("use 1 to {} of A-Z a-z 0-9 . _ -, beginning with a letter or digit", limits::NAME);
-    Problem::new("bad_name", format!("{} is not a valid name", quoted(text))).fix(fix)
-}
-
-fn shape(place: &str, wanted: &str, value: &Value) -> Problem {
-    let kind = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(items) if items.is_empty() => "an empty array",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    };
-    Problem::new("wrong_type", format!("wrong type: {kind}")).at(place).fix(format!("write {wanted}"))
+/// A text, or every text in an array.
+fn texts(value: &Value) -> Vec<String> {
+    let each = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    each.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
