@@ -89,27 +89,12 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
         }
         read += line.bytes.len() as u64;
         let before = batch.last().map_or(state.prev, |(line, _)| line.hash());
-        match check_line(&line, before, state.seq + batch.len() as u64 + 1) {
-            Ok(record) => match fits_batch(&record, &state, &batch) {
-                Ok(()) => batch.push((line, record)),
-                Err(what) => {
-                    return damaged(
-                        room,
-                        Replayed { state, damage: None, read, last, ahead },
-                        &batch,
-                        (&line, what),
-                        lines,
-                    );
-                }
-            },
+        let checked = check_line(&line, before, state.seq + batch.len() as u64 + 1);
+        match checked.and_then(|record| fits_batch(&record, &state, &batch).map(|()| record)) {
+            Ok(record) => batch.push((line, record)),
             Err(what) => {
-                return damaged(
-                    room,
-                    Replayed { state, damage: None, read, last, ahead },
-                    &batch,
-                    (&line, what),
-                    lines,
-                );
+                let so_far = Replayed { state, damage: None, read, last, ahead };
+                return damaged(room, so_far, &batch, (&line, what), lines);
             }
         }
         if batch.first().and_then(|(_, first)| first.count) == Some(batch.len() as u32) {
