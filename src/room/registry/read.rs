@@ -6,7 +6,7 @@ use super::twice::{DUPLICATE_KEY, NoKeyTwice};
 use super::{Agent, Holder, Index, Registry, Status, Wake};
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::address::{self, Address, quoted};
+use crate::message::address::{self, Address, is_display_name, quoted};
 use crate::message::{id, schema};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
@@ -32,55 +32,63 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>>
 
 /// Builds the registry from a document.
 pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Problem>> {
-    let whole = Value::Object(document);
-    let problems = schema::check_registry(&whole);
-    let Value::Object(document) = whole else { return Err(problems) };
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let mut reader = Reader::default();
+    let mut reader =
+        Reader { fits: document.get("version").is_none_or(|v| v.as_u64() == Some(1)), problems: Vec::new() };
     let mut agents = reader.agents(&document);
     let aliases = reader.aliases(&document);
     if !agents.iter().any(Agent::is_human) {
         agents.push(Agent::new(id::HUMAN));
+    }
+    if !reader.fits {
+        return Err(misfits(document));
     }
     let index = reader.index(&agents, &aliases);
     reader.problems.truncate(limits::PROBLEMS);
     if reader.problems.is_empty() { Ok(Registry { document, agents, aliases, index }) } else { Err(reader.problems) }
 }
 
-/// Reads a document that fits the schema, and checks what the schema cannot say.
-#[derive(Default)]
+/// The problems of a document that does not fit the schema. Every command reads the registry, and to compile the schema
+/// takes a millisecond, so only a document that does not fit pays for it.
+fn misfits(document: Map<String, Value>) -> Vec<Problem> {
+    let problems = schema::check_registry(&Value::Object(document));
+    let unnamed = || {
+        vec![Problem::new("wrong_type", "registry.json does not fit its schema").fix("see `mailbag schema registry`")]
+    };
+    if problems.is_empty() { unnamed() } else { problems }
+}
+
+/// Reads a document: whether it fits the schema, and what is wrong that the schema cannot say.
 struct Reader {
+    fits: bool,
     problems: Vec<Problem>,
 }
 
 impl Reader {
     fn agents(&mut self, document: &Map<String, Value>) -> Vec<Agent> {
-        let entries =
-            document.get("agents").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
-        entries.enumerate().map(|(n, fields)| self.agent(&format!("/agents/{n}"), fields)).collect()
+        let entries = self.fitting(document.get("agents").and_then(Value::as_array)).into_iter().flatten();
+        entries.enumerate().map(|(n, entry)| self.agent(&format!("/agents/{n}"), entry)).collect()
     }
 
-    fn agent(&mut self, place: &str, fields: &Map<String, Value>) -> Agent {
+    fn agent(&mut self, place: &str, entry: &Value) -> Agent {
         let mut agent = Agent::new("");
-        for (key, value) in fields {
-            let text = || value.as_str().map(str::to_owned);
+        for (key, value) in self.fitting(entry.as_object()).into_iter().flatten() {
             match key.as_str() {
-                "id" => agent.id = value.as_str().unwrap_or_default().into(),
-                "role" => agent.role = text(),
-                "name" => agent.name = text(),
-                "instance" => agent.instance = text().or_else(|| Some(value.to_string())),
-                "description" => agent.description = text(),
-                "capabilities" => agent.capabilities = texts(value),
-                "topics" => agent.topics = texts(value),
-                "status" => agent.status = value.as_str().and_then(Status::parse).unwrap_or_default(),
+                "id" => agent.id = self.name(value).into(),
+                "role" => agent.role = Some(self.name(value)),
+                "name" => agent.name = Some(self.text(value, is_display_name)),
+                "instance" if value.is_i64() || value.is_u64() => agent.instance = Some(value.to_string()),
+                "instance" => agent.instance = Some(self.text(value, |_| true)),
+                "description" => agent.description = Some(self.text(value, |_| true)),
+                "capabilities" => agent.capabilities = self.names(value),
+                "topics" => agent.topics = self.names(value),
+                "status" => agent.status = self.fitting(value.as_str().and_then(Status::parse)).unwrap_or_default(),
                 "uid" => agent.uid = self.uid(place, value),
-                "supervisor" => agent.supervisor = text(),
+                "supervisor" => agent.supervisor = Some(self.name(value)),
                 "wake" => agent.wake = self.wake(place, value),
                 _ => drop(agent.rest.insert(key.clone(), value.clone())),
             }
         }
+        self.fits &= !agent.id.is_empty();
         if agent.is_human() && agent.is_retired() {
             let what = "the human is always registered and cannot retire";
             self.problems
@@ -90,23 +98,45 @@ impl Reader {
     }
 
     fn aliases(&mut self, document: &Map<String, Value>) -> Vec<(String, Vec<String>)> {
-        let entries = document.get("aliases").and_then(Value::as_object).into_iter().flatten();
-        entries.map(|(alias, target)| (alias.clone(), self.addresses(alias, texts(target)))).collect()
+        let Some(aliases) = document.get("aliases") else { return Vec::new() };
+        let entries = self.fitting(aliases.as_object()).into_iter().flatten();
+        entries.map(|(alias, target)| (alias.clone(), self.addresses(alias, target))).collect()
     }
 
-    fn addresses(&mut self, alias: &str, targets: Vec<String>) -> Vec<String> {
-        for problem in targets.iter().filter_map(|target| Address::parse(target).err()) {
+    fn addresses(&mut self, alias: &str, target: &Value) -> Vec<String> {
+        let targets = target.as_array().map_or(std::slice::from_ref(target), Vec::as_slice);
+        self.fits &= id::is_name(alias) && !targets.is_empty();
+        let texts: Vec<String> = targets.iter().map(|target| self.text(target, |text| !text.is_empty())).collect();
+        for problem in texts.iter().filter_map(|text| Address::parse(text).err()) {
             self.problems.push(problem.at(format!("/aliases/{alias}")));
         }
-        targets
+        texts
     }
 
-    /// JSON Schema counts 1000.0 as an integer.
+    fn names(&mut self, value: &Value) -> Vec<String> {
+        let names = self.fitting(value.as_array()).into_iter().flatten();
+        names.map(|name| self.name(name)).collect()
+    }
+
+    fn name(&mut self, value: &Value) -> String {
+        self.text(value, id::is_name)
+    }
+
+    fn text(&mut self, value: &Value, fits: fn(&str) -> bool) -> String {
+        self.fitting(value.as_str().filter(|text| fits(text))).unwrap_or_default().to_owned()
+    }
+
+    fn fitting<T>(&mut self, read: Option<T>) -> Option<T> {
+        self.fits &= read.is_some();
+        read
+    }
+
+    /// JSON Schema accepts 1000.0 as an integer, so the schema does not decide this.
     fn uid(&mut self, place: &str, value: &Value) -> Option<u32> {
         let uid = value.as_u64().and_then(|n| u32::try_from(n).ok());
         if uid.is_none() {
-            let what = "uid has a decimal point or an exponent";
-            let fix = "write a user number such as 1000";
+            let what = "uid is not a user number";
+            let fix = "write a whole number from 0 to 4294967295, such as 1000";
             self.problems.push(Problem::new("wrong_type", what).at(format!("{place}/uid")).fix(fix));
         }
         uid
@@ -226,12 +256,6 @@ impl Holder {
 
 fn position(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
-}
-
-/// A text, or every text in an array.
-fn texts(value: &Value) -> Vec<String> {
-    let each = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-    each.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
