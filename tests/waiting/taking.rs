@@ -78,7 +78,7 @@ fn what_is_not_heard_of_comes_back_and_a_late_done_hears_who_has_it() {
     assert!(second.err.contains("returned ") && second.err.contains("first"), "{second:?}");
     for args in [&["done", &seq][..], &["done", &seq, "--holder", "first"], &["done", &seq, "--renew"]] {
         let said = world.fails(65, &[args, &["--as", "builders"]].concat());
-        assert!(said.contains("second has ") && said.contains("until"), "{said}");
+        assert!(said.contains("is leased to second") && said.contains("until"), "{said}");
     }
     assert_eq!(world.names("inbox/builders/taken").len(), 1);
     world.ok(&["done", &seq, "--as", "builders", "--holder", "second"]);
