@@ -165,7 +165,9 @@ fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
 
 /// A room where bob is a session of Codex that idles, and a stand-in for `codex` that writes down what it was given.
 fn town_of_codex() -> Town {
-    let mut town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": {"by": "codex"}})]).quick();
+    let mut town =
+        Town::with(&[json!({"id": "alice"}), json!({"id": "carol"}), json!({"id": "bob", "wake": {"by": "codex"}})])
+            .quick();
     let codex = town.write("../bin/codex", "#!/bin/sh\nprintf '%s|' \"$@\" >> woken; echo >> woken\n");
     std::fs::set_permissions(&codex, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
     for event in ["SessionStart", "UserPromptSubmit", "Stop"] {
@@ -180,16 +182,19 @@ fn town_of_codex() -> Town {
 }
 
 #[test]
-fn an_answer_in_a_running_conversation_wakes_codex_at_once_and_other_mail_once_a_minute() {
+fn mail_of_a_running_exchange_wakes_codex_at_once_and_other_mail_once_a_minute() {
     // P101
     let town = town_of_codex();
     town.mail("alice", "a.json", json!({"to": "bob", "body": "which port?"}));
     assert!(wait_for(&town, 1)[0].starts_with("queue|--thread|s1|--message|mailbag: 1 unread"));
     town.mail("bob", "b.json", json!({"id": "asked", "to": "alice", "body": "of which server?"}));
-    town.mail("alice", "c.json", json!({"to": "bob", "body": "something else"}));
+    town.mail("carol", "c.json", json!({"to": "bob", "body": "something else"}));
     assert!(!so_within(Duration::from_secs(3), || rung(&town).len() > 1), "{:?}", rung(&town));
     town.mail("alice", "d.json", json!({"to": "bob", "in_reply_to": "asked", "body": "of the test server"}));
     let rung = wait_for(&town, 2);
+    // bob wrote to alice just now, so her mail needs no reference.
+    town.mail("alice", "e.json", json!({"to": "bob", "body": "and a second question"}));
+    wait_for(&town, 3);
     // A line of its own, though the text has several.
     let text = std::fs::read_to_string(town.path().join("woken")).expect("it was woken");
     assert!(text.contains("of the test server") && text.contains("something else"), "{rung:?}");

@@ -237,6 +237,10 @@ const _: () = assert!(WAITER_RENEWS.as_secs() < SESSION_LEASE.as_secs());
 pub const WAKE_EVERY: Duration = Duration::from_secs(60);
 /// How many replies in a conversation may wake an agent without delay in this many times its `every`.
 pub const WAKE_ANSWERS: u32 = 10;
+/// How long after an agent wrote to another one mail from that one continues their exchange.
+pub const EXCHANGE: Duration = Duration::from_secs(10 * 60);
+/// How much of the log is searched for such mail.
+pub const EXCHANGE_BYTES: u64 = 1 << 20;
 /// The default time limit of a program that wakes an agent.
 pub const WAKE_WITHIN: Duration = Duration::from_secs(30);
 /// The highest time limit that the registry may set for it.

@@ -8,6 +8,7 @@ mod text;
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::log;
 use crate::query::inbox::{self as mailbox, Mail};
 use crate::room::sessions::ShownLines;
 use crate::room::settings::Settings;
@@ -82,13 +83,29 @@ pub fn unannounced(room: &Room, agent: &str) -> Result<usize> {
     Ok(find(room, agent, false)?.map_or(0, |found| found.mails.len()))
 }
 
-/// Whether any message that was not announced yet continues a thread.
-pub fn is_answered(room: &Room, agent: &str) -> Result<bool> {
+/// Whether any message that was not announced yet continues an exchange: a thread, or mail between the agent and somebody
+/// to whom it wrote lately.
+pub fn continues_exchange(room: &Room, agent: &str) -> Result<bool> {
     let goes_on = |mail: &Mail| {
         let answers = mail.content.get("in_reply_to").is_some_and(|to| !to.is_null());
         answers || mail.thread_id.as_ref().is_some_and(|thread| *thread != mail.id)
     };
-    Ok(find(room, agent, false)?.is_some_and(|found| found.mails.iter().any(goes_on)))
+    let Some(Found { mails, .. }) = find(room, agent, false)? else { return Ok(false) };
+    Ok(mails.iter().any(goes_on) || has_written_to(room, agent, &mails)?)
+}
+
+/// Whether the agent sent mail to the sender of one of these messages within [`limits::EXCHANGE`].
+fn has_written_to(room: &Room, agent: &str, mails: &[Mail]) -> Result<bool> {
+    let since = Stamp::now().micros() - limits::EXCHANGE.as_micros() as i64;
+    let from = log::before_end(&room.dir, limits::EXCHANGE_BYTES)?;
+    for record in log::lines(&room.dir, from)?.records() {
+        let (_, record) = record?;
+        let is_to_them = || record.recipients().any(|(to, _)| mails.iter().any(|mail| mail.from == **to));
+        if record.from.as_deref() == Some(agent) && record.stamp().micros() >= since && is_to_them() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Mail that may be announced.

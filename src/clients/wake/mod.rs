@@ -90,7 +90,7 @@ struct Woken {
 
 impl Woken {
     /// How long the agent must not be woken. Two agents that answer each other forever are limited to one wake per `every`.
-    fn pause(&mut self, every: Duration, is_answered: bool) -> Duration {
+    fn pause(&mut self, every: Duration, continues: bool) -> Duration {
         if self.is_running {
             return limits::WAKE_COALESCE;
         }
@@ -99,7 +99,7 @@ impl Woken {
         self.at.retain(|at| within(at, limits::WAKE_ANSWERS));
         let is_few = self.at.len() < limits::WAKE_ANSWERS as usize;
         match self.at.back() {
-            Some(last) if within(last, 1) && !(is_answered && is_few) => every - now.duration_since(*last),
+            Some(last) if within(last, 1) && !(continues && is_few) => every - now.duration_since(*last),
             _ => Duration::ZERO,
         }
     }
@@ -156,8 +156,8 @@ impl Scheduler {
             return Ok(Some(left));
         }
         // Other programs may notify a person, who need not follow every answer in a thread.
-        let is_answered = wake.by == By::Codex && briefing::is_answered(&self.room, agent)?;
-        let pause = self.woken.entry(agent.clone()).or_default().pause(wake.every, is_answered);
+        let continues = wake.by == By::Codex && briefing::continues_exchange(&self.room, agent)?;
+        let pause = self.woken.entry(agent.clone()).or_default().pause(wake.every, continues);
         if !pause.is_zero() {
             return Ok(Some(pause));
         }
