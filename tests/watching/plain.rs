@@ -116,6 +116,8 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
         world.drop_file("alice", &format!("{n}.json"), format!(r#"{{"to": "bob", "body": "b{n}"}}"#));
     }
     world.ok(&["run", "--once"]);
+    // A later batch shows that this one was made durable.
+    world.send("alice", "bob", "later");
     let path = world.room("log/00000001.ndjson");
     let log = fs::read_to_string(&path).expect("the log");
     let second = log.find("\"b1\"").expect("the second of the batch");
