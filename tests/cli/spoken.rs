@@ -46,3 +46,12 @@ fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all
     assert_eq!(check(json!({"to": "any_tester", "body": "hello"}))["broadcast"], false);
     assert_eq!(check(json!({"to": "nobody-here", "body": "hello"})).get("text"), None);
 }
+
+#[test]
+fn the_inbox_is_listed_for_an_agent_named_as_elsewhere() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hello");
+    assert_eq!(world.ok(&["inbox", "--as", "bob"]), world.ok(&["inbox", "bob"]));
+    assert!(world.ok(&["inbox", "--as", "bob"]).contains("hello"));
+    world.fails(2, &["inbox", "alice", "--as", "bob"]);
+}

@@ -26,6 +26,9 @@ priority, subject. --json has all messages and fields.";
 pub(crate) struct Args {
     /// Agent; default: your session's agent, MAILBAG_AGENT, MAOS_AGENT_ID, or the human at a terminal
     agent: Option<String>,
+    /// The same, as other commands take it
+    #[arg(long = "as", value_name = "AGENT", hide = true, conflicts_with = "agent")]
+    acting: Option<String>,
     /// Number of messages, the newest
     #[arg(long, value_name = "N", conflicts_with = "all")]
     limit: Option<usize>,
@@ -35,10 +38,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let who = cx.who(args.agent.as_deref())?;
+    let given = args.agent.or(args.acting);
+    let who = cx.who(given.as_deref())?;
     let room = cx.room()?;
     let registry = room.registry()?;
-    let agent = mailbox(&room, &registry, &who.name, args.agent.is_none().then_some(who.source))?;
+    let agent = mailbox(&room, &registry, &who.name, given.is_none().then_some(who.source))?;
     cx.route(&room);
     let usual = if args.all || cx.out.json { usize::MAX } else { limits::INBOX_SHOWN };
     let (mails, shown, unread) = inbox::newest(&room, &agent, args.limit.unwrap_or(usual))?;
