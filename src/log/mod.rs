@@ -9,6 +9,7 @@
 //! show (`query`).
 
 mod append;
+mod chain;
 mod committed;
 pub mod find;
 mod lines;
@@ -17,6 +18,7 @@ mod segments;
 pub mod state;
 
 pub use append::{Log, rewrite};
+pub use chain::Chain;
 pub use committed::{Committed, committed, lines};
 pub use lines::{
     Line, Lines, Position, START, before_end, length, next_line, now, read, read_live, read_one, read_whole, segments,

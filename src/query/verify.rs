@@ -4,11 +4,10 @@
 use super::head::Head;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::layout;
-use crate::log;
-use crate::log::Line;
-use crate::log::state::{self, check_line};
+use crate::log::state;
+use crate::log::{self, Chain, Line};
 use crate::message::Message;
-use crate::message::record::{Event, Hash, NO_HASH, Record, hex};
+use crate::message::record::{Event, Hash, Record, hex};
 use crate::room::Room;
 use crate::router::recover;
 use serde::Serialize;
@@ -116,7 +115,14 @@ fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
 
 fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Result<Found> {
     let mut read = 0;
-    let mut verifier = Verifier { room: room.id()?, witnesses, ..Verifier::default() };
+    let mut verifier = Verifier {
+        room: room.id()?,
+        witnesses,
+        verified: Verified::default(),
+        chain: Chain::start(),
+        segment: 0,
+        line: 0,
+    };
     let (segments, live) = (log::segments(&room.dir)?, log::live(&room.dir)?);
     verifier.verified.segments = segments.len();
     verifier.verified.archived = segments.iter().filter(|&number| live.binary_search(number).is_err()).count();
@@ -130,9 +136,10 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
             return Ok(Found { verified: Err(bad), before: verifier.verified });
         }
     }
-    verifier.verified.last = hex(&verifier.before);
-    if verifier.missing > 0 {
-        let bad = verifier.bad(format!("the last batch is incomplete: {} records are missing", verifier.missing), true);
+    verifier.verified.last = hex(&verifier.chain.hash());
+    if !verifier.chain.is_complete() {
+        let bad = verifier
+            .bad(format!("the last batch is incomplete: {} records are missing", verifier.chain.missing()), true);
         return Ok(Found { verified: Err(bad), before: verifier.verified });
     }
     let records = verifier.verified.records;
@@ -144,16 +151,13 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
     Ok(Found { verified: Ok(verifier.verified), before: Verified::default() })
 }
 
-#[derive(Default)]
 struct Verifier<'a> {
     room: Option<String>,
     witnesses: &'a [Witness],
     verified: Verified,
-    before: Hash,
+    chain: Chain,
     segment: u32,
     line: u64,
-    /// Records of the batch that are still missing.
-    missing: u32,
 }
 
 impl Verifier<'_> {
@@ -163,35 +167,17 @@ impl Verifier<'_> {
     }
 
     fn take(&mut self, line: &Line) -> Result<(), String> {
-        let before = if self.verified.records == 0 { NO_HASH } else { self.before };
-        let record = check_line(line, before, self.verified.records + 1)?;
-        self.check_batch(&record)?;
+        let record = self.chain.take(line)?;
         self.check_room(&record)?;
         self.check_digest(&record)?;
-        self.before = line.hash();
         let of_this = self.witnesses.iter().filter(|witness| witness.seq == record.seq);
-        if let Some(other) = of_this.into_iter().find(|witness| witness.hash.is_some_and(|hash| hash != self.before)) {
+        if let Some(other) =
+            of_this.into_iter().find(|witness| witness.hash.is_some_and(|hash| hash != self.chain.hash()))
+        {
             return Err(format!("record {} differs from the one that the log once held: {}", record.seq, other.says));
         }
-        self.verified.records += 1;
+        (self.verified.records, self.verified.batches) = (self.chain.seq(), self.chain.batch());
         *self.verified.events.entry(record.event.as_str()).or_default() += 1;
-        Ok(())
-    }
-
-    fn check_batch(&mut self, record: &Record) -> Result<(), String> {
-        let begins = self.missing == 0;
-        let number = self.verified.batches + u64::from(begins);
-        match record.count {
-            _ if record.batch != number => {
-                return Err(format!("wrong batch number {}, expected {number}", record.batch));
-            }
-            Some(count) if begins && count > 0 => self.missing = count,
-            None if !begins => {}
-            Some(_) if !begins => return Err("a batch begins before the previous one is complete".into()),
-            _ => return Err("it begins a batch without a record count".into()),
-        }
-        self.missing -= 1;
-        self.verified.batches = number;
         Ok(())
     }
 

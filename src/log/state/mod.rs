@@ -11,7 +11,7 @@ pub use activity::{Activity, DOING, Doing};
 pub use checkpoint::saved;
 pub use ids::Ids;
 pub use mailboxes::Mailboxes;
-pub use replay::{Damage, Last, Replayed, check_line, committed, replay, replay_durable};
+pub use replay::{Damage, Last, Replayed, committed, replay, replay_durable};
 pub use timers::{Timed, Timers, Wanted};
 
 use crate::base::clock::Stamp;

@@ -5,8 +5,8 @@ use super::{State, checkpoint};
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use crate::log;
-use crate::log::{Line, Position};
-use crate::message::record::{Record, hex};
+use crate::log::{Chain, Line, Position};
+use crate::message::record::Record;
 
 /// The state, and the damage of the last batch, if there is any.
 pub struct Replayed {
@@ -79,6 +79,7 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
         None => (State::default(), None),
     };
     let start = state.end;
+    let mut chain = Chain::after(state.prev, state.seq, state.batch);
     let mut batch: Vec<(Line, Record)> = Vec::new();
     let (mut read, mut last) = (0, None);
     let mut lines = if start == log::START { log::read_whole(room)? } else { log::read(room, start)? };
@@ -88,16 +89,14 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
             break;
         }
         read += line.bytes.len() as u64;
-        let before = batch.last().map_or(state.prev, |(line, _)| line.hash());
-        let checked = check_line(&line, before, state.seq + batch.len() as u64 + 1);
-        match checked.and_then(|record| fits_batch(&record, &state, &batch).map(|()| record)) {
+        match chain.take(&line) {
             Ok(record) => batch.push((line, record)),
             Err(what) => {
                 let so_far = Replayed { state, damage: None, read, last, ahead };
                 return damaged(room, so_far, &batch, (&line, what), lines);
             }
         }
-        if batch.first().and_then(|(_, first)| first.count) == Some(batch.len() as u32) {
+        if chain.is_complete() {
             last = batch.first().map(|(line, first)| Last { from: line.at, seq: first.seq });
             for (line, record) in batch.drain(..) {
                 let hash = line.hash();
@@ -112,34 +111,6 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
     });
     state.forget_archived_ids(room)?;
     Ok(Replayed { state, damage, read, last, ahead })
-}
-
-/// Checks one line: it is complete, it is a record, and its number and hash follow the previous line.
-pub fn check_line(line: &Line, before: crate::message::record::Hash, seq: u64) -> Result<Record, String> {
-    if line.bytes.last() != Some(&b'\n') {
-        return Err("the line is incomplete".into());
-    }
-    let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| format!("it is not a record: {e}"))?;
-    if record.prev != before {
-        let (has, wants) = (hex(&record.prev), hex(&before));
-        return Err(format!("the chain is broken: prev is {has}, but the previous line's hash is {wants}"));
-    }
-    if record.seq != seq {
-        return Err(format!("its seq is {}, but {seq} was expected", record.seq));
-    }
-    Ok(record)
-}
-
-fn fits_batch(record: &Record, state: &State, batch: &[(Line, Record)]) -> Result<(), String> {
-    match (batch.is_empty(), record.count) {
-        _ if record.batch != state.batch + 1 => {
-            Err(format!("its batch is {}, but {} was expected", record.batch, state.batch + 1))
-        }
-        (true, Some(count)) if count > 0 => Ok(()),
-        (true, _) => Err("it begins a batch without its count".into()),
-        (false, None) => Ok(()),
-        (false, Some(_)) => Err("a batch begins before the previous batch is complete".into()),
-    }
 }
 
 /// A damaged line ends the log if no later batch follows it. The blocks of one batch can reach the disk in any order,

@@ -1,0 +1,80 @@
+//! Checks lines of the log in their order: each is a record that follows the previous line, in complete batches.
+
+use super::Line;
+use crate::message::record::{Hash, NO_HASH, Record, hex};
+
+/// What the next line of the log has to follow.
+pub struct Chain {
+    prev: Hash,
+    seq: u64,
+    batch: u64,
+    /// Records of the batch that are still to come.
+    missing: u32,
+}
+
+impl Chain {
+    /// Before the first line of a log.
+    pub fn start() -> Chain {
+        Chain::after(NO_HASH, 0, 0)
+    }
+
+    /// After a complete batch: the hash of its last line, the number of its last record, and its own number.
+    pub fn after(prev: Hash, seq: u64, batch: u64) -> Chain {
+        Chain { prev, seq, batch, missing: 0 }
+    }
+
+    /// Checks a line and gives its record, or says what is wrong with the line. Afterwards the next line can be checked.
+    pub fn take(&mut self, line: &Line) -> Result<Record, String> {
+        if line.bytes.last() != Some(&b'\n') {
+            return Err("the line is incomplete".into());
+        }
+        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| format!("it is not a record: {e}"))?;
+        if record.prev != self.prev {
+            let (has, wants) = (hex(&record.prev), hex(&self.prev));
+            return Err(format!("the chain is broken: prev is {has}, but the previous line's hash is {wants}"));
+        }
+        if record.seq != self.seq + 1 {
+            return Err(format!("its seq is {}, but {} was expected", record.seq, self.seq + 1));
+        }
+        self.missing = self.missing_after(&record)?;
+        (self.prev, self.seq, self.batch) = (line.hash(), record.seq, record.batch);
+        Ok(record)
+    }
+
+    fn missing_after(&self, record: &Record) -> Result<u32, String> {
+        let begins = self.is_complete();
+        let batch = self.batch + u64::from(begins);
+        match record.count {
+            _ if record.batch != batch => Err(format!("its batch is {}, but {batch} was expected", record.batch)),
+            Some(count) if begins && count > 0 => Ok(count - 1),
+            None if !begins => Ok(self.missing - 1),
+            Some(_) if !begins => Err("a batch begins before the previous batch is complete".into()),
+            _ => Err("it begins a batch without its count".into()),
+        }
+    }
+
+    /// Whether the last line that was taken completes its batch.
+    pub fn is_complete(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// How many records of the batch are missing.
+    pub fn missing(&self) -> u32 {
+        self.missing
+    }
+
+    /// The hash of the last line.
+    pub fn hash(&self) -> Hash {
+        self.prev
+    }
+
+    /// The number of the last record.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The number of the last record's batch.
+    pub fn batch(&self) -> u64 {
+        self.batch
+    }
+}
