@@ -49,7 +49,7 @@ impl Chain {
             Some(count) if begins && count > 0 => Ok(count - 1),
             None if !begins => Ok(self.missing - 1),
             Some(_) if !begins => Err("a batch begins before the previous batch is complete".into()),
-            _ => Err("it begins a batch without its count".into()),
+            _ => Err("it begins a batch without a record count".into()),
         }
     }
 

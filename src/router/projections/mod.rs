@@ -1,6 +1,6 @@
 //! Projections: files that show what the log says. Each can be deleted at any time, and the router makes it again.
 //!
-//! A projection is one file here that implements [`Projection`], and one line in [`Projections::new`].
+//! A projection is one file here that implements `Projection`, and one line in `Projections::new`.
 
 pub mod channels;
 pub mod roster;
