@@ -155,9 +155,12 @@ impl Scheduler {
         if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease, limits::BUSY)) {
             return Ok(Some(left));
         }
+        let woken = self.woken.entry(agent.clone()).or_default();
+        let mut pause = woken.pause(wake.every, false);
         // Other programs may notify a person, who need not follow every answer in a thread.
-        let continues = wake.by == By::Codex && briefing::continues_exchange(&self.room, agent)?;
-        let pause = self.woken.entry(agent.clone()).or_default().pause(wake.every, continues);
+        if !pause.is_zero() && wake.by == By::Codex && briefing::continues_exchange(&self.room, agent)? {
+            pause = woken.pause(wake.every, true);
+        }
         if !pause.is_zero() {
             return Ok(Some(pause));
         }
