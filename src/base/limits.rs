@@ -318,3 +318,8 @@ pub const TOOL_WAIT_MOST: Duration = Duration::from_secs(50);
 const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
 /// How long a tool waits for the running router to accept or reject a message that was just sent.
 pub const TOOL_SENT: Duration = Duration::from_secs(2);
+
+/// The longest subject of a claim. A path has at most 4,096 bytes on Linux; a claim of one so long is a mistake.
+pub const SUBJECT_BYTES: usize = 1024;
+/// The most alternatives that the braces of one claim may stand for, multiplied out.
+pub const SUBJECT_CHOICES: usize = 64;

@@ -17,6 +17,7 @@ pub mod record;
 pub mod reference;
 pub mod schema;
 pub mod status;
+pub mod subject;
 
 pub use checked::{
     DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, RESERVED_TYPES, ROUTER_TYPES, ROUTERS_OWN, TYPES,

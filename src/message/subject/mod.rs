@@ -1,0 +1,239 @@
+//! The subject of a claim: a path or glob in a repository, a task, or a lane; and whether two subjects conflict.
+//!
+//! A path subject covers every path that it matches, and everything below such a path: `src/auth` covers
+//! `src/auth/login.rs`. Two subjects conflict if one path could be covered by both. The test never misses such a path;
+//! it may report a conflict that is none where both patterns have a character class (`[a-f]`).
+//!
+//! Paths are compared without regard to letter case and to how accented letters are composed, because some file
+//! systems ignore both. Symbolic links are resolved before, where there is a file system to ask.
+
+mod pattern;
+
+use crate::base::error::Problem;
+use crate::base::limits;
+use crate::message::address::quoted;
+use crate::message::id;
+use pattern::Pattern;
+use std::fmt;
+
+/// What a claim is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    text: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Task(String),
+    Lane(String),
+    Path { repository: Option<String>, patterns: Vec<Pattern> },
+}
+
+impl Subject {
+    /// Reads a subject as written in a message: `task:<name>`, `lane:<name>`, `<path or glob>` or
+    /// `<repository>:<path or glob>`. The problem, if there is one, has the code `bad_claim` and no place.
+    pub fn parse(text: &str) -> Result<Subject, Box<Problem>> {
+        let wrong = |what: &str, fix: &str| Box::new(Problem::new("bad_claim", what).fix(fix));
+        if text.len() > limits::SUBJECT_BYTES {
+            let what =
+                format!("{} has {} bytes; a claim has at most {}", quoted(text), text.len(), limits::SUBJECT_BYTES);
+            return Err(wrong(&what, "claim the directory above, or several parts"));
+        }
+        if let Some(c) = text.chars().find(|c| c.is_control() || *c == '\\') {
+            let what = format!("{} contains {c:?}, which no claim can contain", quoted(text));
+            return Err(wrong(&what, "separate directories by /, and write file names without control characters"));
+        }
+        let (prefix, rest) = match text.split_once(':') {
+            Some((prefix, rest)) => (Some(prefix), rest),
+            None => (None, text),
+        };
+        let named = |what: &str| match id::is_name(rest) {
+            true => Ok(rest.to_lowercase()),
+            false => Err(wrong(
+                &format!("{} is not the name of a {what}", quoted(rest)),
+                "use letters, digits, `.`, `_` and `-`, beginning with a letter or digit",
+            )),
+        };
+        let kind = match prefix.map(str::to_lowercase).as_deref() {
+            Some("task") => Kind::Task(named("task")?),
+            Some("lane") => Kind::Lane(named("lane")?),
+            Some(repository) if !id::is_name(repository) => {
+                return Err(wrong(
+                    &format!("{} is not the name of a repository", quoted(repository)),
+                    "write `task:<name>`, `lane:<name>`, `<path>` or `<repository>:<path>`",
+                ));
+            }
+            repository => {
+                let patterns = pattern::parse(rest).map_err(|(what, fix)| wrong(&what, fix))?;
+                Kind::Path { repository: repository.map(str::to_owned), patterns }
+            }
+        };
+        let text = match &kind {
+            Kind::Task(name) => format!("task:{name}"),
+            Kind::Lane(name) => format!("lane:{name}"),
+            Kind::Path { repository: Some(repository), .. } => format!("{repository}:{}", pattern::tidied(rest)),
+            Kind::Path { repository: None, .. } => pattern::tidied(rest),
+        };
+        Ok(Subject { text, kind })
+    }
+
+    /// Could one thing be covered by both?
+    pub fn conflicts(&self, other: &Subject) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Task(one), Kind::Task(two)) | (Kind::Lane(one), Kind::Lane(two)) => one == two,
+            (Kind::Path { repository: one, patterns }, Kind::Path { repository: two, patterns: others }) => {
+                one == two && patterns.iter().any(|one| others.iter().any(|two| one.conflicts(two)))
+            }
+            _ => false,
+        }
+    }
+
+    /// Does this subject cover a path of a repository? `None` is the room's own repository.
+    pub fn covers(&self, repository: Option<&str>, path: &str) -> bool {
+        match &self.kind {
+            Kind::Path { repository: own, patterns } => {
+                let same = own.as_deref() == repository.map(str::to_lowercase).as_deref();
+                same && patterns.iter().any(|pattern| pattern.covers(path))
+            }
+            _ => false,
+        }
+    }
+
+    /// Its normal form: two subjects with the same text are the same subject, letter case of paths aside.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn subject(text: &str) -> Subject {
+        Subject::parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"))
+    }
+
+    #[test]
+    fn a_path_covers_itself_and_everything_below_it() {
+        for (claim, path, covered) in [
+            ("src/auth", "src/auth", true),
+            ("src/auth", "src/auth/login.rs", true),
+            ("src/auth", "src/authority.rs", false),
+            ("./src//auth/", "src/auth/x", true),
+            ("src/**/mod.rs", "src/mod.rs", true),
+            ("src/**/mod.rs", "src/a/b/mod.rs", true),
+            ("src/*.rs", "src/a/b.rs", false),
+            ("src/*.rs", "src/a.rs", true),
+            ("src/{auth,web}/**", "src/web/x", true),
+            ("src/{auth,web}/**", "src/db/x", false),
+            ("SRC/Auth", "src/auth/Login.rs", true),
+            ("docs/[a-c]?.md", "docs/b1.md", true),
+            ("docs/[!a-c]?.md", "docs/b1.md", false),
+            (".", "anything/at/all", true),
+            ("Stra\u{df}e", "STRASSE", false),
+            ("caf\u{e9}", "cafe\u{301}/menu", true),
+        ] {
+            assert_eq!(subject(claim).covers(None, path), covered, "{claim} and {path}");
+        }
+    }
+
+    #[test]
+    fn names_conflict_with_their_like_alone() {
+        assert!(subject("task:Login").conflicts(&subject("TASK:login")));
+        assert!(!subject("task:login").conflicts(&subject("lane:login")));
+        assert!(!subject("task:src").conflicts(&subject("src")));
+        assert!(!subject("web:src").conflicts(&subject("src")));
+        assert!(subject("web:src/**").conflicts(&subject("WEB:src/a")));
+    }
+
+    #[test]
+    fn what_cannot_be_claimed_is_rejected_with_a_cure() {
+        for text in [
+            "",
+            "..",
+            "a/../../b",
+            "task:",
+            "task:a b",
+            "src/[",
+            "src/{a",
+            "src/[]",
+            "a\\b",
+            "a\nb",
+            "b c:x",
+            "{a,b}{c,d}{e,f}{g,h}{i,j}{k,l}{m,n}",
+        ] {
+            let problem = Subject::parse(text).expect_err(text);
+            assert_eq!((problem.code.as_ref(), problem.fix.is_empty()), ("bad_claim", false), "{text}: {problem:?}");
+        }
+    }
+
+    /// Patterns over a small alphabet, so that overlaps are frequent.
+    fn patterns() -> impl Strategy<Value = String> {
+        let component = prop_oneof![
+            4 => proptest::collection::vec(
+                prop_oneof![
+                    6 => Just("a"), 6 => Just("b"), 2 => Just("*"), 2 => Just("?"), 1 => Just("[ab]"), 1 => Just("[!a]"),
+                    1 => Just("{a,bb}"), 1 => Just("A"),
+                ],
+                1..4
+            )
+            .prop_map(|parts| parts.concat()),
+            1 => Just("**".to_owned()),
+        ];
+        proptest::collection::vec(component, 1..4).prop_map(|parts| parts.join("/"))
+    }
+
+    /// All paths of at most three components of at most three of these letters.
+    fn paths() -> Vec<String> {
+        let mut names = Vec::new();
+        for length in 1..=3u32 {
+            for n in 0..3usize.pow(length) {
+                names.push((0..length).map(|digit| ['a', 'b', 'c'][n / 3usize.pow(digit) % 3]).collect::<String>());
+            }
+        }
+        let short: Vec<&String> = names.iter().filter(|name| name.len() < 3).collect();
+        let mut paths: Vec<String> = names.clone();
+        for one in &names {
+            paths.extend(short.iter().map(|two| format!("{one}/{two}")));
+        }
+        for one in &short {
+            for two in &short {
+                paths.extend(short.iter().map(|three| format!("{one}/{two}/{three}")));
+            }
+        }
+        paths
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn no_overlap_is_missed(one in patterns(), two in patterns()) {
+            let (one, two) = (subject(&one), subject(&two));
+            prop_assert_eq!(one.conflicts(&two), two.conflicts(&one));
+            let shared = paths().into_iter().find(|path| one.covers(None, path) && two.covers(None, path));
+            if let Some(path) = shared {
+                prop_assert!(one.conflicts(&two), "{} and {} both cover {}", one, two, path);
+            }
+        }
+
+        #[test]
+        fn without_classes_and_wildcards_of_one_letter_no_conflict_is_invented(
+            one in "[ab]{1,2}(/[ab*]{1,2}){0,2}", two in "[ab]{1,2}(/[ab*]{1,2}){0,2}"
+        ) {
+            let (one, two) = (subject(&one), subject(&two));
+            let shared = paths().into_iter().any(|path| one.covers(None, &path) && two.covers(None, &path));
+            // Two stars in a component may need a longer name than the enumeration has.
+            if !shared && !one.as_str().contains('*') && !two.as_str().contains('*') {
+                prop_assert!(!one.conflicts(&two), "{} and {}", one, two);
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Paths and globs as patterns: which paths one covers, and whether two could cover the same path.
+//!
+//! `*` and `?` match within a component, `[a-f]` one character, `{a,b}` either text, and `**` as a whole component any
+//! number of components. A pattern covers what it matches and everything below.
+
+use crate::base::limits;
+use std::collections::HashSet;
+use unicode_normalization::UnicodeNormalization;
+
+/// A path or glob without alternatives, in the form in which paths are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern(Vec<Component>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Component {
+    /// `**`: any number of components.
+    Any,
+    One(Vec<Token>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Letter(char),
+    /// `?`
+    AnyLetter,
+    /// `*`
+    AnyText,
+    /// `[a-f]`, `[!a-f]`
+    Class {
+        ranges: Vec<(char, char)>,
+        negated: bool,
+    },
+}
+
+/// What is wrong, and what to do.
+type Wrong = (String, &'static str);
+
+/// Reads a path or glob: one pattern for each way to choose from its alternatives.
+pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, Wrong> {
+    if text.is_empty() {
+        return Err(("a claim is empty".into(), "name a path, `task:<name>` or `lane:<name>`"));
+    }
+    if text.starts_with('/') {
+        return Err(("the path of a claim is absolute".into(), "write it relative to the repository"));
+    }
+    let choices = choices(&comparable(text))?;
+    choices.iter().map(|choice| components(choice).map(Pattern)).collect()
+}
+
+/// The text without `./`, doubled and last slashes.
+pub(super) fn tidied(text: &str) -> String {
+    let parts: Vec<&str> = text.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    if parts.is_empty() { ".".into() } else { parts.join("/") }
+}
+
+/// The form in which paths are compared: lower case, with composed letters.
+fn comparable(text: &str) -> String {
+    text.nfc().flat_map(char::to_lowercase).nfc().collect()
+}
+
+/// Writes `{a,b}` out, nested ones too.
+fn choices(text: &str) -> Result<Vec<String>, Wrong> {
+    let Some(open) = text.find('{') else {
+        return match text.contains('}') {
+            true => Err(("a claim has } without {".into(), "close each { with one }")),
+            false => Ok(vec![text.to_owned()]),
+        };
+    };
+    let (mut depth, mut parts, mut begin, mut end) = (0, Vec::new(), open + 1, None);
+    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 1 => {
+                parts.push(&text[begin..at]);
+                end = Some(at + 1);
+                break;
+            }
+            '}' => depth -= 1,
+            ',' if depth == 1 => {
+                parts.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let end = end.ok_or_else(|| ("a claim has { without }".to_owned(), "close each { with one }"))?;
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend(choices(&format!("{}{part}{}", &text[..open], &text[end..]))?);
+        if all.len() > limits::SUBJECT_CHOICES {
+            let what = format!("a claim has more than {} alternatives in braces", limits::SUBJECT_CHOICES);
+            return Err((what, "claim the directory above, or write several claims"));
+        }
+    }
+    Ok(all)
+}
+
+fn components(text: &str) -> Result<Vec<Component>, Wrong> {
+    let mut components = Vec::new();
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => return Err(("a claim leads out of its directory by ..".into(), "write the path without ..")),
+            "**" => components.push(Component::Any),
+            _ => components.push(Component::One(tokens(part)?)),
+        }
+    }
+    Ok(components)
+}
+
+fn tokens(part: &str) -> Result<Vec<Token>, Wrong> {
+    let mut tokens = Vec::new();
+    let mut rest = part.chars().peekable();
+    while let Some(c) = rest.next() {
+        tokens.push(match c {
+            '?' => Token::AnyLetter,
+            '*' if tokens.last() == Some(&Token::AnyText) => continue,
+            '*' => Token::AnyText,
+            '[' => {
+                let inside: String = rest.by_ref().take_while(|c| *c != ']').collect();
+                let negated = inside.starts_with(['!', '^']);
+                let ranges = ranges(inside.trim_start_matches(['!', '^']));
+                if ranges.is_empty() {
+                    return Err((
+                        "a claim has [ without a character or without ]".into(),
+                        "write it as [abc] or [a-f]",
+                    ));
+                }
+                Token::Class { ranges, negated }
+            }
+            c => Token::Letter(c),
+        });
+    }
+    Ok(tokens)
+}
+
+fn ranges(inside: &str) -> Vec<(char, char)> {
+    let letters: Vec<char> = inside.chars().collect();
+    let (mut ranges, mut at) = (Vec::new(), 0);
+    while at < letters.len() {
+        match letters.get(at + 1..at + 3) {
+            Some(['-', last]) => {
+                ranges.push((letters[at], *last));
+                at += 3;
+            }
+            _ => {
+                ranges.push((letters[at], letters[at]));
+                at += 1;
+            }
+        }
+    }
+    ranges
+}
+
+impl Pattern {
+    /// Does it match the path or a directory above it?
+    pub(super) fn covers(&self, path: &str) -> bool {
+        let literal = |part: &str| Component::One(part.chars().map(Token::Letter).collect());
+        let path = comparable(path);
+        let parts: Vec<Component> = path.split('/').filter(|part| !matches!(*part, "" | ".")).map(literal).collect();
+        // The path itself has nothing below it here, so only the pattern may end first.
+        meet(&self.0, &parts, false)
+    }
+
+    /// Could one path be covered by both?
+    pub(super) fn conflicts(&self, other: &Pattern) -> bool {
+        meet(&self.0, &other.0, true)
+    }
+}
+
+/// Is there a path that the first covers and the second matches, or, where `either`, covers as well? Pairs of places
+/// in both are visited once each.
+fn meet(one: &[Component], two: &[Component], either: bool) -> bool {
+    let (mut seen, mut next) = (HashSet::new(), vec![(0, 0)]);
+    while let Some((i, j)) = next.pop() {
+        if !seen.insert((i, j)) {
+            continue;
+        }
+        match (one.get(i), two.get(j)) {
+            // Everything below what a pattern matches is covered.
+            (None, _) => return true,
+            (Some(_), None) if either => return true,
+            (Some(Component::Any), None) => next.push((i + 1, j)),
+            (Some(_), None) => {}
+            (Some(Component::Any), Some(_)) => next.extend([(i + 1, j), (i, j + 1)]),
+            (Some(_), Some(Component::Any)) => next.extend([(i, j + 1), (i + 1, j)]),
+            (Some(Component::One(a)), Some(Component::One(b))) if overlap(a, b) => next.push((i + 1, j + 1)),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Is there a name that both match?
+fn overlap(one: &[Token], two: &[Token]) -> bool {
+    let (mut seen, mut next) = (HashSet::new(), vec![(0, 0)]);
+    while let Some((i, j)) = next.pop() {
+        if !seen.insert((i, j)) {
+            continue;
+        }
+        match (one.get(i), two.get(j)) {
+            (None, None) => return true,
+            (Some(Token::AnyText), Some(_)) => next.extend([(i + 1, j), (i, j + 1)]),
+            (Some(_), Some(Token::AnyText)) => next.extend([(i, j + 1), (i + 1, j)]),
+            (Some(Token::AnyText), None) => next.push((i + 1, j)),
+            (None, Some(Token::AnyText)) => next.push((i, j + 1)),
+            (Some(a), Some(b)) if a.meets(b) => next.push((i + 1, j + 1)),
+            _ => {}
+        }
+    }
+    false
+}
+
+impl Token {
+    /// Could one letter be matched by both?
+    fn meets(&self, other: &Token) -> bool {
+        match (self, other) {
+            (Token::Letter(a), Token::Letter(b)) => a == b,
+            (Token::Letter(c), class @ Token::Class { .. }) | (class @ Token::Class { .. }, Token::Letter(c)) => {
+                class.has(*c)
+            }
+            // Two classes are taken to meet: that may report a conflict that is none, and never misses one.
+            _ => true,
+        }
+    }
+
+    fn has(&self, c: char) -> bool {
+        let Token::Class { ranges, negated } = self else { return true };
+        ranges.iter().any(|(first, last)| (*first..=*last).contains(&c)) != *negated
+    }
+}
