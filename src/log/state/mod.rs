@@ -1,6 +1,7 @@
 //! The state: what the router needs to know from the log, built by applying the log's records in order.
 
 mod checkpoint;
+pub mod claims;
 mod ids;
 mod activity;
 mod mailboxes;

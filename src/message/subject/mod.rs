@@ -14,10 +14,12 @@ use crate::base::limits;
 use crate::message::address::quoted;
 use crate::message::id;
 use pattern::Pattern;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What a claim is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Subject {
     text: String,
     kind: Kind,
@@ -103,6 +105,20 @@ impl Subject {
     /// Its normal form: two subjects with the same text are the same subject, letter case of paths aside.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+}
+
+impl From<Subject> for String {
+    fn from(subject: Subject) -> String {
+        subject.text
+    }
+}
+
+impl TryFrom<String> for Subject {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Subject, String> {
+        Subject::parse(&text).map_err(|problem| problem.what)
     }
 }
 
