@@ -10,6 +10,7 @@
 
 pub mod address;
 mod checked;
+pub mod claim;
 pub mod dialects;
 pub mod id;
 pub mod mentions;

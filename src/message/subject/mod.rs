@@ -17,13 +17,21 @@ use pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a claim is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What a claim is about. Two subjects that cover the same things in the same form are equal, in any letter case.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Subject {
     text: String,
     kind: Kind,
 }
+
+impl PartialEq for Subject {
+    fn eq(&self, other: &Subject) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Eq for Subject {}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {

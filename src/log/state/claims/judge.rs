@@ -1,0 +1,296 @@
+//! Judging what an agent asks for: the change that it makes, or everything that is wrong with it.
+
+use super::{Claims, Held, Offered, Waiting};
+use crate::base::clock::Stamp;
+use crate::base::error::Problem;
+use crate::base::limits;
+use crate::message::address::quoted;
+use crate::message::claim::{Change, Terms};
+use crate::message::subject::Subject;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What an agent asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// To own subjects.
+    Claim {
+        /// The subjects.
+        subjects: Vec<Subject>,
+        /// The lease, in seconds.
+        lease: u64,
+        /// The purpose.
+        why: Option<String>,
+        /// Whether the claim waits if it cannot be granted now.
+        wait: bool,
+    },
+    /// To no longer own subjects, nor wait for them.
+    Release {
+        /// The owner.
+        of: Arc<str>,
+        /// The subjects; empty for all that it owns or waits for.
+        subjects: Vec<Subject>,
+    },
+    /// To offer subjects to another agent.
+    Offer {
+        /// The other agent.
+        to: Arc<str>,
+        /// The subjects; empty for all that the sender owns.
+        subjects: Vec<Subject>,
+    },
+    /// To accept the offer in this message (`<sender>/<id>`).
+    Accept(String),
+    /// To decline the offer in this message, or to withdraw the agent's own offer.
+    Decline(String),
+}
+
+/// A claim of another agent that conflicts with what an agent asks for.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub struct InTheWay<'a> {
+    /// The other agent.
+    pub agent: &'a str,
+    /// Its subject.
+    #[serde(rename = "claim")]
+    pub subject: &'a Subject,
+    /// Since when, in microseconds since 1970.
+    #[serde(with = "crate::message::claim::rfc3339")]
+    pub since: i64,
+    /// Its purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<&'a str>,
+    /// Does it still wait itself?
+    pub waiting: bool,
+}
+
+type Judged = Result<Change, Vec<Problem>>;
+
+impl Claims {
+    /// The change that a message of `agent` makes, or everything that is wrong with the message.
+    pub fn judge(&self, agent: &Arc<str>, ask: Ask) -> Judged {
+        match ask {
+            Ask::Claim { subjects, lease, why, wait } => self.judge_claim(agent, &subjects, (lease, why, wait)),
+            Ask::Release { of, subjects } if subjects.is_empty() => {
+                let claims: Vec<String> = self.of(&of).map(|held| held.subject.to_string()).collect();
+                let waiting: Vec<String> = self.waits_of(&of).map(|one| one.claim.clone()).collect();
+                match claims.is_empty() && waiting.is_empty() {
+                    true => Err(vec![owns_nothing(&of)]),
+                    false => Ok(Change::Release { of, claims, waiting }),
+                }
+            }
+            Ask::Release { of, subjects } => {
+                let waits = |one: &&Waiting| one.subjects.iter().any(|subject| subjects.contains(subject));
+                let waiting: Vec<&Waiting> = self.waits_of(&of).filter(waits).collect();
+                let is_waited_for = |subject: &Subject| waiting.iter().any(|one| one.subjects.contains(subject));
+                let claims = self.owned(&of, &subjects, is_waited_for)?;
+                let waiting = waiting.iter().map(|one| one.claim.clone()).collect();
+                Ok(Change::Release { of, claims, waiting })
+            }
+            Ask::Offer { to, subjects } => self.judge_offer(agent, to, &subjects),
+            Ask::Accept(offer) => self.judge_accept(agent, offer),
+            Ask::Decline(offer) => match self.offered.iter().find(|one| one.offer == offer) {
+                Some(one) if one.to == *agent || one.from == *agent => Ok(Change::Decline { offer }),
+                _ => Err(vec![no_offer(&offer, agent)]),
+            },
+        }
+    }
+
+    fn judge_claim(
+        &self,
+        agent: &Arc<str>,
+        subjects: &[Subject],
+        (lease, why, wait): (u64, Option<String>, bool),
+    ) -> Judged {
+        let new = subjects.iter().filter(|subject| !self.of(agent).any(|held| held.subject == **subject)).count();
+        if self.of(agent).count() + new > limits::CLAIMS_OF_AGENT {
+            let what = format!("{agent} would own more than {} subjects", limits::CLAIMS_OF_AGENT);
+            return Err(vec![too_many(what, "claim a directory or a glob, and release what is done")]);
+        }
+        let terms = Terms { claims: texts(subjects), lease, why };
+        let in_the_way: Vec<InTheWay> = self.in_the_way(agent, subjects, self.waiting.len()).collect();
+        if in_the_way.is_empty() {
+            return Ok(Change::Grant(terms));
+        }
+        if !wait {
+            let problems = in_the_way.iter().take(limits::PROBLEMS).map(|one| one.problem(subjects));
+            return Err(problems.collect());
+        }
+        if self.waits_of(agent).count() >= limits::WAITING_OF_AGENT {
+            let what = format!("{agent} waits for {} claims already", limits::WAITING_OF_AGENT);
+            return Err(vec![too_many(what, "wait for one of them, or withdraw it with a release")]);
+        }
+        let owners: BTreeSet<&str> = in_the_way.iter().map(|one| one.agent).collect();
+        match owners.into_iter().find(|owner| self.waits_for(owner, agent)) {
+            Some(owner) => Err(vec![circle(owner)]),
+            None => Ok(Change::Queue(terms)),
+        }
+    }
+
+    fn judge_offer(&self, agent: &Arc<str>, to: Arc<str>, subjects: &[Subject]) -> Judged {
+        if to == *agent {
+            let problem = Problem::new("bad_claim", "an agent cannot hand claims over to itself");
+            return Err(vec![problem.at("/to").fix("name the agent that takes over the work")]);
+        }
+        let claims = match subjects.is_empty() {
+            true => self.of(agent).map(|held| held.subject.to_string()).collect(),
+            false => self.owned(agent, subjects, |_| false)?,
+        };
+        if claims.is_empty() {
+            return Err(vec![owns_nothing(agent)]);
+        }
+        if self.offered.iter().filter(|one| one.from == *agent).count() >= limits::OFFERS_OF_AGENT {
+            let what = format!("{agent} has {} open offers already", limits::OFFERS_OF_AGENT);
+            return Err(vec![too_many(what, "withdraw one with a decline")]);
+        }
+        match self.kept_in_part(agent, &super::parsed(&claims)) {
+            Some(problem) => Err(vec![problem]),
+            None => Ok(Change::Offer { to, claims }),
+        }
+    }
+
+    fn judge_accept(&self, agent: &Arc<str>, offer: String) -> Judged {
+        let open = self.offered.iter().find(|one| one.offer == offer && one.to == *agent);
+        let Some(one) = open else { return Err(vec![no_offer(&offer, agent)]) };
+        if let Some(problem) = self.kept_in_part(&one.from, &one.subjects) {
+            return Err(vec![problem]);
+        }
+        match self.accept_closes_a_circle(one) {
+            true => Err(vec![circle(&one.from)]),
+            false => Ok(Change::Accept { offer }),
+        }
+    }
+
+    /// The offer in this message, if the agent can accept it.
+    pub fn offers_to<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a Offered> {
+        self.offered.iter().filter(move |one| &*one.to == agent)
+    }
+
+    /// What of other agents conflicts with these subjects: what they own, and the first `before` waiting claims.
+    pub fn in_the_way<'a>(
+        &'a self,
+        agent: &'a str,
+        subjects: &'a [Subject],
+        before: usize,
+    ) -> impl Iterator<Item = InTheWay<'a>> {
+        let meets = move |other: &Subject| subjects.iter().any(|own| own.conflicts(other));
+        let held = self.held.iter().filter(move |held| &*held.owner != agent && meets(&held.subject));
+        let held = held.map(|Held { owner, subject, since, why, .. }| InTheWay {
+            agent: owner,
+            subject,
+            since: *since,
+            why: why.as_deref(),
+            waiting: false,
+        });
+        let waiting = self.waiting.iter().take(before).filter(move |one| &*one.agent != agent);
+        let waiting = waiting.filter_map(move |Waiting { agent, subjects, since, why, .. }| {
+            let subject = subjects.iter().find(|subject| meets(subject))?;
+            Some(InTheWay { agent, subject, since: *since, why: why.as_deref(), waiting: true })
+        });
+        held.chain(waiting)
+    }
+
+    fn waits_of<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a Waiting> {
+        self.waiting.iter().filter(move |one| &*one.agent == agent)
+    }
+
+    fn accept_closes_a_circle(&self, offer: &Offered) -> bool {
+        let mut then = self.clone();
+        let (from, change) = (offer.to.clone(), Change::Accept { offer: offer.offer.clone() });
+        then.apply(&change, super::Source { seq: 0, at: Stamp::default(), from: &from, id: "" });
+        then.has_circle()
+    }
+
+    /// Does an agent wait, directly or not, for itself?
+    pub(super) fn has_circle(&self) -> bool {
+        self.waiting.iter().enumerate().any(|(n, one)| {
+            self.in_the_way(&one.agent, &one.subjects, n).any(|other| self.waits_for(other.agent, &one.agent))
+        })
+    }
+
+    // Does an agent wait, over any number of others, for what the other one owns or waits for?
+    fn waits_for(&self, agent: &str, other: &str) -> bool {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![agent]);
+        while let Some(one) = next.pop() {
+            if one == other {
+                return true;
+            }
+            if seen.insert(one) {
+                let waiting = self.waiting.iter().enumerate().filter(|(_, waiting)| &*waiting.agent == one);
+                next.extend(
+                    waiting.flat_map(|(n, waiting)| {
+                        self.in_the_way(one, &waiting.subjects, n).map(|blocker| blocker.agent)
+                    }),
+                );
+            }
+        }
+        false
+    }
+
+    // The normal texts of those of these subjects that an agent owns. The others have to be `elsewhere`.
+    fn owned(
+        &self,
+        agent: &str,
+        subjects: &[Subject],
+        elsewhere: impl Fn(&Subject) -> bool,
+    ) -> Result<Vec<String>, Vec<Problem>> {
+        let (mut owned, mut problems) = (Vec::new(), Vec::new());
+        for (n, subject) in subjects.iter().enumerate() {
+            if let Some(held) = self.of(agent).find(|held| held.subject == *subject) {
+                owned.push(held.subject.to_string());
+            } else if !elsewhere(subject) {
+                let fix = match self.of(agent).find(|held| held.subject.conflicts(subject)) {
+                    Some(held) => format!("it owns {}, which can only be released whole", held.subject),
+                    None => "`mailbag claims` lists who owns what".to_owned(),
+                };
+                let problem = Problem::new("not_owned", format!("{agent} does not own {subject}"));
+                problems.push(problem.at(format!("/claims/{n}")).fix(fix));
+            }
+        }
+        if problems.is_empty() { Ok(owned) } else { Err(problems) }
+    }
+
+    // If these subjects went to another agent, one that the owner keeps would overlap them, and have two owners.
+    fn kept_in_part(&self, owner: &str, subjects: &[Subject]) -> Option<Problem> {
+        let mut kept = self.of(owner).filter(|held| !subjects.contains(&held.subject));
+        let held = kept.find(|held| subjects.iter().any(|subject| subject.conflicts(&held.subject)))?;
+        let what = format!("{owner} would keep {}, which overlaps what is offered", held.subject);
+        Some(Problem::new("overlap_kept", what).at("/claims").fix("offer both, or release one of them first"))
+    }
+}
+
+impl InTheWay<'_> {
+    fn problem(&self, subjects: &[Subject]) -> Problem {
+        let InTheWay { agent, subject, .. } = self;
+        let n = subjects.iter().position(|own| own.conflicts(subject)).unwrap_or_default();
+        let verb = if self.waiting { "waits for" } else { "owns" };
+        let why = self.why.map(|why| format!(": {}", quoted(why))).unwrap_or_default();
+        let what = format!("{agent} {verb} {subject} since {}{why}", Stamp::from_micros(self.since));
+        let fix = format!("ask {agent} for it with a question, or repeat the claim with \"wait\": true to get it next");
+        Problem::new("claimed", what).at(format!("/claims/{n}")).fix(fix)
+    }
+}
+
+fn circle(owner: &str) -> Problem {
+    let what = format!("{owner} waits for what you own, so neither of you would get what it waits for");
+    Problem::new("circular_wait", what)
+        .at("/claims")
+        .fix("release your claims first, or hand one over to the other agent")
+}
+
+fn too_many(what: String, fix: &str) -> Problem {
+    Problem::new("too_many_claims", what).at("/claims").fix(fix)
+}
+
+fn owns_nothing(agent: &str) -> Problem {
+    let problem = Problem::new("not_owned", format!("{agent} owns nothing and waits for nothing"));
+    problem.at("/claims").fix("`mailbag claims` lists who owns what")
+}
+
+fn no_offer(offer: &str, agent: &str) -> Problem {
+    Problem::new("no_offer", format!("{} is not an open offer to {agent}", quoted(offer))).at("/in_reply_to").fix(
+        "`mailbag claims` lists open offers; an offer ends when it is accepted, declined or its subjects are released",
+    )
+}
+
+fn texts(subjects: &[Subject]) -> Vec<String> {
+    subjects.iter().map(Subject::to_string).collect()
+}

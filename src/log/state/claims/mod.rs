@@ -1,0 +1,252 @@
+//! Claims: who owns which work, which claims wait, and which offers are open.
+//!
+//! The records of the log decide: [`Claims::apply`] applies them in their order and rejects nothing. Before the router
+//! writes a record, it asks [`Claims::judge`] for the change that a message makes.
+
+mod judge;
+#[cfg(test)]
+mod tests;
+
+pub use judge::{Ask, InTheWay};
+
+use crate::base::clock::Stamp;
+use crate::message::claim::{self, Change, Terms, rfc3339};
+use crate::message::subject::Subject;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A subject with its owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The subject.
+    pub subject: Subject,
+    /// The owner.
+    pub owner: Arc<str>,
+    /// The record that granted it.
+    pub seq: u64,
+    /// The time of the grant, in microseconds since 1970, like all times here.
+    #[serde(with = "rfc3339")]
+    pub since: i64,
+    /// The time of the grant or of the last renewal.
+    #[serde(with = "rfc3339")]
+    pub renewed: i64,
+    /// How long it lives after the owner's last activity, in seconds.
+    pub lease: u64,
+    /// The purpose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// A claim that waits until other agents release what it needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Its message, as `<sender>/<id>`.
+    pub claim: String,
+    /// The agent that waits.
+    pub agent: Arc<str>,
+    /// The subjects. It gets all of them at once.
+    pub subjects: Vec<Subject>,
+    /// The record of its message.
+    pub seq: u64,
+    /// When it began to wait.
+    #[serde(with = "rfc3339")]
+    pub since: i64,
+    /// The lease that it asks for, in seconds.
+    pub lease: u64,
+    /// The purpose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// An open offer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offered {
+    /// Its message, as `<sender>/<id>`.
+    pub offer: String,
+    /// The owner.
+    pub from: Arc<str>,
+    /// The agent that can accept it.
+    pub to: Arc<str>,
+    /// The subjects.
+    pub subjects: Vec<Subject>,
+    /// The record of its message.
+    pub seq: u64,
+    /// The time of the offer.
+    #[serde(with = "rfc3339")]
+    pub since: i64,
+}
+
+/// The known end of an owner's session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// When it was recorded. Later activity of the owner cancels it.
+    #[serde(with = "rfc3339")]
+    pub at: i64,
+    /// When the owner's claims lapse.
+    #[serde(with = "rfc3339")]
+    pub until: i64,
+}
+
+/// All claims of a room.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claims {
+    #[serde(rename = "claims")]
+    held: Vec<Held>,
+    waiting: Vec<Waiting>,
+    #[serde(rename = "offers")]
+    offered: Vec<Offered>,
+    #[serde(rename = "ended")]
+    cuts: BTreeMap<Arc<str>, Cut>,
+}
+
+/// The record of a change.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// Its number.
+    pub seq: u64,
+    /// Its accept time.
+    pub at: Stamp,
+    /// The sender of its message.
+    pub from: &'a Arc<str>,
+    /// The id of its message.
+    pub id: &'a str,
+}
+
+impl Claims {
+    /// Applies the change that a record makes.
+    pub fn apply(&mut self, change: &Change, record: Source<'_>) {
+        let Source { seq, from, id, .. } = record;
+        let at = record.at.micros();
+        match change {
+            Change::Grant(Terms { claims, lease, why }) => {
+                self.cuts.remove(from);
+                for subject in parsed(claims) {
+                    let (owner, why) = (from.clone(), why.clone());
+                    self.own(Held { subject, owner, seq, since: at, renewed: at, lease: *lease, why });
+                }
+            }
+            Change::Queue(Terms { claims, lease, why }) => {
+                let (subjects, lease, why) = (parsed(claims), *lease, why.clone());
+                let same = |one: &&mut Waiting| one.agent == *from && one.subjects == subjects;
+                match self.waiting.iter_mut().find(same) {
+                    // It keeps its place.
+                    Some(one) => (one.lease, one.why) = (lease, why.or(one.why.take())),
+                    None => {
+                        let (claim, agent) = (claim::name(from, id), from.clone());
+                        self.waiting.push(Waiting { claim, agent, subjects, seq, since: at, lease, why });
+                    }
+                }
+            }
+            Change::Dequeue { claim } => {
+                let Some(Waiting { agent, subjects, lease, why, .. }) = self.stop_waiting(claim) else { return };
+                for subject in subjects {
+                    let (owner, why) = (agent.clone(), why.clone());
+                    self.own(Held { subject, owner, seq, since: at, renewed: at, lease, why });
+                }
+            }
+            Change::Skip { claim } => drop(self.stop_waiting(claim)),
+            Change::Release { of, claims, waiting } => {
+                drop(self.free(of, &parsed(claims)));
+                self.waiting.retain(|one| !waiting.contains(&one.claim));
+            }
+            Change::Offer { to, claims } => {
+                let (offer, from, to, subjects) = (claim::name(from, id), from.clone(), to.clone(), parsed(claims));
+                self.offered.push(Offered { offer, from, to, subjects, seq, since: at });
+            }
+            Change::Accept { offer } => {
+                let Some(Offered { from: giver, to, subjects, .. }) = self.close_offer(offer) else { return };
+                for held in self.free(&giver, &subjects) {
+                    self.own(Held { owner: to.clone(), seq, since: at, renewed: at, ..held });
+                }
+            }
+            Change::Decline { offer } => drop(self.close_offer(offer)),
+            Change::Cut { of, until } => drop(self.cuts.insert(of.clone(), Cut { at, until: *until })),
+        }
+    }
+
+    /// Is nothing owned, waited for or offered?
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty() && self.waiting.is_empty() && self.offered.is_empty()
+    }
+
+    /// The first waiting claim that can be granted now. A claim that conflicts with one before it waits for that one, too.
+    pub fn grantable(&self) -> Option<&Waiting> {
+        let free = |&(n, one): &(usize, &Waiting)| self.in_the_way(&one.agent, &one.subjects, n).next().is_none();
+        self.waiting.iter().enumerate().find(free).map(|(_, one)| one)
+    }
+
+    /// Every owned subject, in the order of the grants.
+    pub fn held(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// Every waiting claim, in the order of the log.
+    pub fn waiting(&self) -> &[Waiting] {
+        &self.waiting
+    }
+
+    /// Every open offer, in the order of the log.
+    pub fn offered(&self) -> &[Offered] {
+        &self.offered
+    }
+
+    /// The known end of an owner's session.
+    pub fn cut(&self, agent: &str) -> Option<Cut> {
+        self.cuts.get(agent).copied()
+    }
+
+    /// The subjects of an agent.
+    pub fn of<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a Held> {
+        self.held.iter().filter(move |held| &*held.owner == agent)
+    }
+
+    /// The claim that covers a path of a repository. `None` as repository is the room's own repository.
+    pub fn owner(&self, repository: Option<&str>, path: &str) -> Option<&Held> {
+        self.held.iter().find(|held| held.subject.covers(repository, path))
+    }
+
+    /// What other agents own that conflicts with a subject.
+    pub fn conflicting<'a>(&'a self, subject: &'a Subject) -> impl Iterator<Item = &'a Held> {
+        self.held.iter().filter(move |held| held.subject.conflicts(subject))
+    }
+
+    fn own(&mut self, new: Held) {
+        match self.held.iter_mut().find(|held| held.owner == new.owner && held.subject == new.subject) {
+            Some(held) => {
+                (held.renewed, held.lease) = (new.renewed, new.lease);
+                held.why = new.why.or(held.why.take());
+            }
+            None => self.held.push(new),
+        }
+    }
+
+    fn free(&mut self, owner: &str, subjects: &[Subject]) -> Vec<Held> {
+        let is_freed = |held: &mut Held| &*held.owner == owner && subjects.contains(&held.subject);
+        let freed = self.held.extract_if(.., is_freed).collect();
+        // An offer of a subject that its sender no longer owns is void.
+        let held = &self.held;
+        let owns =
+            |from: &str, subject: &Subject| held.iter().any(|one| &*one.owner == from && one.subject == *subject);
+        self.offered.retain(|offer| offer.subjects.iter().all(|subject| owns(&offer.from, subject)));
+        if !self.held.iter().any(|held| &*held.owner == owner) {
+            self.cuts.remove(owner);
+        }
+        freed
+    }
+
+    fn stop_waiting(&mut self, claim: &str) -> Option<Waiting> {
+        let at = self.waiting.iter().position(|one| one.claim == claim)?;
+        Some(self.waiting.remove(at))
+    }
+
+    fn close_offer(&mut self, offer: &str) -> Option<Offered> {
+        let at = self.offered.iter().position(|one| one.offer == offer)?;
+        Some(self.offered.remove(at))
+    }
+}
+
+// A record has only subjects that were parsed before it was written.
+fn parsed(claims: &[String]) -> Vec<Subject> {
+    claims.iter().filter_map(|text| Subject::parse(text).ok()).collect()
+}

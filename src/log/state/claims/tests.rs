@@ -1,0 +1,141 @@
+//! The rules of ownership, and a model test over random requests.
+
+use super::{Ask, Claims, Source};
+use crate::base::clock::Stamp;
+use crate::message::claim::{self, Change};
+use crate::message::subject::Subject;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+fn name(text: &str) -> Arc<str> {
+    text.into()
+}
+
+fn subjects(texts: &[&str]) -> Vec<Subject> {
+    texts.iter().map(|text| Subject::parse(text).expect("a subject")).collect()
+}
+
+fn claim(texts: &[&str], wait: bool) -> Ask {
+    Ask::Claim { subjects: subjects(texts), lease: 60, why: None, wait }
+}
+
+/// Claims, and the number of the next record.
+#[derive(Default)]
+struct Room(Claims, u64);
+
+impl Room {
+    /// Judges, applies, and grants what can be granted then; gives the name of the message.
+    fn say(&mut self, agent: &str, ask: Ask) -> Result<String, String> {
+        let agent = name(agent);
+        let change = self.0.judge(&agent, ask).map_err(|problems| problems[0].code.to_string())?;
+        let said = self.record(&agent, &change);
+        while let Some(next) = self.0.grantable() {
+            let change = Change::Dequeue { claim: next.claim.clone() };
+            self.record(&name("mailbag"), &change);
+        }
+        Ok(said)
+    }
+
+    fn record(&mut self, from: &Arc<str>, change: &Change) -> String {
+        self.1 += 1;
+        let (seq, id) = (self.1, format!("m{}", self.1));
+        self.0.apply(change, Source { seq, at: Stamp::from_micros(seq as i64), from, id: &id });
+        claim::name(from, &id)
+    }
+
+    fn owner(&self, path: &str) -> Option<&str> {
+        self.0.owner(None, path).map(|held| &*held.owner)
+    }
+}
+
+#[test]
+fn a_claim_is_granted_whole_or_not_at_all() {
+    let mut room = Room::default();
+    room.say("alice", claim(&["src/auth"], false)).expect("free");
+    assert_eq!(room.say("bob", claim(&["docs", "src/**"], false)), Err("claimed".into()));
+    assert_eq!((room.owner("docs/a.md"), room.owner("src/auth/x.rs")), (None, Some("alice")));
+    room.say("alice", claim(&["src/auth", "docs"], false)).expect("its own and a free one");
+    assert_eq!(room.0.of("alice").count(), 2);
+}
+
+#[test]
+fn claims_queue_first_come_first_served() {
+    let mut room = Room::default();
+    room.say("alice", claim(&["src"], false)).expect("free");
+    room.say("bob", claim(&["src/a", "docs"], true)).expect("queued");
+    room.say("carol", claim(&["src/b"], true)).expect("queued");
+    // In front of dave is bob, who would own docs.
+    assert_eq!(room.say("dave", claim(&["docs"], false)), Err("claimed".into()));
+    room.say("alice", Ask::Release { of: name("alice"), subjects: Vec::new() }).expect("released");
+    let owners = ["src/a/x", "docs/x", "src/b/x", "src/c"].map(|path| room.owner(path));
+    assert_eq!(owners, [Some("bob"), Some("bob"), Some("carol"), None]);
+}
+
+#[test]
+fn a_circle_of_waits_is_rejected() {
+    let mut room = Room::default();
+    room.say("alice", claim(&["a"], false)).expect("free");
+    room.say("bob", claim(&["b"], false)).expect("free");
+    room.say("carol", claim(&["c"], false)).expect("free");
+    room.say("alice", claim(&["b"], true)).expect("queued");
+    room.say("bob", claim(&["c"], true)).expect("queued");
+    assert_eq!(room.say("carol", claim(&["a"], true)), Err("circular_wait".into()));
+}
+
+#[test]
+fn an_offer_leaves_the_owner_until_it_is_accepted() {
+    let mut room = Room::default();
+    room.say("alice", claim(&["src", "task:login"], false)).expect("free");
+    let offer = Ask::Offer { to: name("bob"), subjects: subjects(&["src"]) };
+    let offer = room.say("alice", offer).expect("offered");
+    assert_eq!(room.owner("src/x"), Some("alice"));
+    assert_eq!(room.say("carol", Ask::Accept(offer.clone())), Err("no_offer".into()));
+    room.say("bob", Ask::Accept(offer.clone())).expect("accepted");
+    assert_eq!((room.owner("src/x"), room.0.of("alice").count()), (Some("bob"), 1));
+    assert_eq!(room.say("bob", Ask::Accept(offer.clone())), Err("no_offer".into()));
+}
+
+#[test]
+fn what_is_released_can_no_longer_be_accepted_and_no_part_of_a_glob_is_given_up() {
+    let mut room = Room::default();
+    room.say("alice", claim(&["src/**"], false)).expect("free");
+    let part = Ask::Release { of: name("alice"), subjects: subjects(&["src/a"]) };
+    assert_eq!(room.say("alice", part), Err("not_owned".into()));
+    let offer = room.say("alice", Ask::Offer { to: name("bob"), subjects: Vec::new() }).expect("offered");
+    room.say("alice", Ask::Release { of: name("alice"), subjects: Vec::new() }).expect("released");
+    assert_eq!(room.say("bob", Ask::Accept(offer.clone())), Err("no_offer".into()));
+}
+
+fn asks() -> impl Strategy<Value = (usize, u8, Vec<&'static str>, bool)> {
+    let texts = ["a", "a/b", "a/*", "**/c", "b", "b/{c,d}", "task:x", "lane:y"];
+    (0..4usize, 0..6u8, proptest::sample::subsequence(texts.to_vec(), 1..3), any::<bool>())
+}
+
+proptest! {
+    #[test]
+    fn no_subject_has_two_owners_and_no_claim_waits_for_nothing(asks in proptest::collection::vec(asks(), 1..60)) {
+        let agents = ["alice", "bob", "carol", "dave"];
+        let mut room = Room::default();
+        for (who, what, texts, wait) in asks {
+            let agent = agents[who];
+            let offer = room.0.offered().last().map(|offer| offer.offer.clone()).unwrap_or_default();
+            let ask = match what {
+                0..=2 => claim(&texts, wait),
+                3 => Ask::Release { of: name(agent), subjects: Vec::new() },
+                4 => Ask::Offer { to: name(agents[(who + 1) % 4]), subjects: Vec::new() },
+                _ => Ask::Accept(offer),
+            };
+            let _ = room.say(agent, ask);
+            for one in room.0.held() {
+                for two in room.0.held() {
+                    prop_assert!(one.owner == two.owner || !one.subject.conflicts(&two.subject));
+                }
+            }
+            prop_assert!(room.0.grantable().is_none());
+            for (n, one) in room.0.waiting().iter().enumerate() {
+                prop_assert!(room.0.in_the_way(&one.agent, &one.subjects, n).next().is_some());
+            }
+            prop_assert!(!room.0.has_circle());
+        }
+    }
+}

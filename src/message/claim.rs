@@ -1,0 +1,94 @@
+//! Changes of ownership, as records of the log have them.
+
+use crate::base::clock::Stamp;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A change of ownership. A message is named `<sender>/<id>`, subjects are in their normal form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// The sender owns these subjects. Subjects that it owned before are renewed.
+    Grant(Terms),
+    /// The sender waits until it can own all of these subjects.
+    Queue(Terms),
+    /// The claim of this message, which was waiting, is granted.
+    Dequeue {
+        /// The message.
+        claim: String,
+    },
+    /// The claim of this message no longer waits.
+    Skip {
+        /// The message.
+        claim: String,
+    },
+    /// An agent no longer owns these subjects, and its claims of these messages no longer wait.
+    Release {
+        /// The agent.
+        of: Arc<str>,
+        /// The subjects.
+        claims: Vec<String>,
+        /// The messages.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        waiting: Vec<String>,
+    },
+    /// The sender offers these subjects to another agent, and owns them until that agent accepts.
+    Offer {
+        /// The other agent.
+        to: Arc<str>,
+        /// The subjects.
+        claims: Vec<String>,
+    },
+    /// The recipient of the offer in this message owns what was offered.
+    Accept {
+        /// The message.
+        offer: String,
+    },
+    /// The offer in this message is closed.
+    Decline {
+        /// The message.
+        offer: String,
+    },
+    /// The session of this agent ended: its claims lapse at this time, unless the agent becomes active again.
+    Cut {
+        /// The agent.
+        of: Arc<str>,
+        /// In microseconds since 1970.
+        until: i64,
+    },
+}
+
+/// The terms of a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The subjects.
+    pub claims: Vec<String>,
+    /// How long the claim lives after the owner's last activity, in seconds.
+    pub lease: u64,
+    /// The purpose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// The name of a message in a change.
+pub fn name(sender: &str, id: &str) -> String {
+    format!("{sender}/{id}")
+}
+
+/// Writes a time in microseconds since 1970 as RFC 3339 text, for `#[serde(with = …)]`.
+pub mod rfc3339 {
+    use super::Stamp;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::borrow::Cow;
+
+    /// Writes it.
+    pub fn serialize<S: Serializer>(micros: &i64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&Stamp::from_micros(*micros))
+    }
+
+    /// Reads it.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+        let text = Cow::<'de, str>::deserialize(from)?;
+        Stamp::parse(&text).map(Stamp::micros).ok_or_else(|| D::Error::custom("not an RFC 3339 time"))
+    }
+}
