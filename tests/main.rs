@@ -12,6 +12,7 @@ mod exec;
 mod finding;
 mod frozen;
 mod fuzz;
+mod guard;
 mod helpers;
 mod hooks;
 mod hostile;

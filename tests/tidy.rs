@@ -31,8 +31,6 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/room/lock.rs", "use std::fs::{File, TryLockError};", "holds and reads the lock that disk opened"),
     ("src/room/sessions/holds.rs", "use std::fs::{File, TryLockError};", "holds the lock that disk opened"),
     ("src/room/sessions/holds.rs", "use std::os::unix::fs::FileExt;", "writes what disk opened"),
-    ("src/room/open.rs", "std::fs::read_to_string(directory.join(\".git\"))", "discovery reads outside any room"),
-    ("src/room/open.rs", "std::fs::read_to_string(own.join(\"commondir\"))", "discovery reads outside any room"),
     ("src/cli/show/output.rs", "rustix::io::", "hands on what another program wrote, unbuffered"),
     ("src/clients/exec/run.rs", "rustix::process::", "signals a process and waits for it"),
     ("src/clients/exec/run.rs", "rustix::io::Errno::INTR", "waits for a process, not for a file"),
@@ -52,9 +50,6 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/room/near.rs", "listed.at(&entry.name).join(file)", "discovery reads outside any room"),
     ("src/room/near.rs", "from.join(name)", "discovery reads outside any room"),
     ("src/doctor/sessions.rs", "process.directory.join(place)", "where another process looks for its room"),
-    ("src/room/open.rs", "directory.join(\".git\")", "discovery reads outside any room"),
-    ("src/room/open.rs", "own.join(\"commondir\")", "discovery reads outside any room"),
-    ("src/room/open.rs", "directory.join(text.strip_prefix", "discovery reads outside any room"),
     ("src/router/projections/channels/foreign.rs", "directory.join(", "only shown: where lines are kept"),
     ("src/router/steps/pickup.rs", "layout::outbox(agent).join(name)", "only shown: the file that waits"),
     (

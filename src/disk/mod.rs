@@ -16,6 +16,7 @@ mod copy;
 mod directory;
 mod draft;
 pub mod failpoint;
+pub mod git;
 mod head;
 mod keeps;
 pub mod layout;

@@ -18,6 +18,7 @@ pub mod outbox;
 pub mod owners;
 mod place;
 pub mod registry;
+pub mod repository;
 pub mod resolve;
 pub mod sessions;
 pub mod settings;

@@ -1,7 +1,7 @@
 //! Finding other rooms nearby: in parent directories, in subdirectories, and in worktrees of the same repository.
 
 use super::find;
-use super::open::main_worktree;
+use crate::disk::git::main_worktree;
 use crate::disk::{Dir, layout};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

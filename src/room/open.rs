@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
+use crate::disk::git::main_worktree;
 use crate::disk::{Dir, Readers, layout};
 use crate::message::id;
 use crate::room::registry::Registry;
@@ -173,13 +174,4 @@ pub fn below(directory: &Path) -> PathBuf {
 /// The default path of a new room: the current directory, or in a linked git worktree the main worktree.
 pub fn default_place(from: &Path) -> PathBuf {
     from.ancestors().find_map(main_worktree).unwrap_or_else(|| from.to_path_buf()).join(layout::ROOM)
-}
-
-/// The main worktree of a linked worktree. The linked worktree's `.git` is a file with the path of its directory in the
-/// main repository, where `commondir` contains the path of the repository (gitrepository-layout(5)).
-pub(super) fn main_worktree(directory: &Path) -> Option<PathBuf> {
-    let text = std::fs::read_to_string(directory.join(".git")).ok()?;
-    let own = directory.join(text.strip_prefix("gitdir:")?.trim());
-    let common = own.join(std::fs::read_to_string(own.join("commondir")).ok()?.trim());
-    Some(common.canonicalize().ok()?.parent()?.to_path_buf())
 }

@@ -1,0 +1,139 @@
+//! Paths as claims name them: relative to their repository, with symbolic links resolved.
+//!
+//! The repository of the room's parent directory is the room's own, in all its worktrees, and has no name. Any other
+//! repository is named by its directory. A room whose parent is in no repository has files of its own, too: those in no
+//! repository, relative to the room's parent.
+
+use super::Room;
+use crate::base::error::{Error, Result};
+use crate::disk::git::{self, Worktree};
+use crate::disk::layout;
+use crate::message::address::quoted;
+use crate::message::id;
+use crate::message::subject::Subject;
+use std::path::{Component, Path, PathBuf};
+
+/// A path in a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The repository; `None` for the room's own.
+    pub repository: Option<String>,
+    /// The path relative to the top of the repository; empty for the top itself.
+    pub path: String,
+}
+
+/// What the room's paths are relative to.
+pub struct Ground {
+    /// The top of the room's repository, or the room's parent.
+    top: PathBuf,
+    own: Option<Worktree>,
+}
+
+impl Ground {
+    /// The ground of a room.
+    pub fn of(room: &Room) -> Ground {
+        let path = git::resolved(room.dir.path());
+        let parent = path.parent().unwrap_or(&path).to_path_buf();
+        let own = Worktree::around(&parent);
+        Ground { top: own.as_ref().map_or(parent, |own| own.top.clone()), own }
+    }
+
+    /// The place of a file by its resolved path. `None` if the file is in no repository and outside the room's parent.
+    pub fn place(&self, file: &Path) -> Option<Place> {
+        self.place_of(&git::resolved(file))
+    }
+
+    /// Every name of a file that a claim may have: with symbolic links and without, and in the repository around its own
+    /// if that is the room's.
+    pub fn places(&self, file: &Path) -> Vec<Place> {
+        let mut places = Vec::new();
+        let real = git::resolved(file);
+        // The link itself, in a directory without links.
+        let linked =
+            file.parent().zip(file.file_name()).map(|(above, name)| layout::below(&git::resolved(above), name));
+        for path in [Some(real), linked].into_iter().flatten() {
+            let outer = path.strip_prefix(&self.top).ok().and_then(text);
+            let outer = outer.map(|path| Place { repository: None, path });
+            for place in [self.place_of(&path), outer].into_iter().flatten() {
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+        }
+        places
+    }
+
+    /// The place of a resolved path.
+    fn place_of(&self, real: &Path) -> Option<Place> {
+        let around = real.ancestors().find_map(Worktree::at);
+        match around {
+            Some(worktree) => {
+                let path = text(real.strip_prefix(&worktree.top).ok()?)?;
+                Some(Place { repository: self.name(&worktree), path })
+            }
+            None => Some(Place { repository: None, path: text(real.strip_prefix(&self.top).ok()?)? }),
+        }
+    }
+
+    /// The name of a worktree's repository; `None` for the room's own.
+    pub fn name(&self, worktree: &Worktree) -> Option<String> {
+        let is_own = self.own.as_ref().is_some_and(|own| own.common == worktree.common);
+        (!is_own).then(|| name(worktree))
+    }
+}
+
+/// The subject that a person at `from` means by a word: `task:<name>`, `lane:<name>`, `<repository>:<path>`, or a path or
+/// glob relative to `from`. A path of an existing file is taken literally, also if it contains wildcards.
+pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
+    let ground = Ground::of(room);
+    let parse = |text: &str| Subject::parse(text).map_err(|problem| Error::Rejected(vec![*problem]));
+    let is_literal = git::exists(&layout::below(from, word.as_ref()));
+    if let Some((prefix, rest)) = word.split_once(':').filter(|(prefix, _)| !is_literal && id::is_name(prefix)) {
+        let is_own = ground.own.as_ref().is_some_and(|own| name(own).eq_ignore_ascii_case(prefix));
+        return parse(if is_own { rest } else { word });
+    }
+    let mut parts = Path::new(word).components().peekable();
+    let mut base = from.to_path_buf();
+    while let Some(part) = parts.next_if(|part| is_literal || !has_wildcard(part)) {
+        base = layout::below(&base, part.as_os_str());
+    }
+    let rest: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy()).collect();
+    let outside = || Error::Usage {
+        what: format!("{} is in no repository and outside {}", quoted(word), ground.top.display()),
+        cure: "name a path in a repository, or below the room's parent directory".into(),
+    };
+    let place = ground.place(&base).ok_or_else(outside)?;
+    let path: Vec<String> = [literal(&place.path)].into_iter().chain(rest.into_iter().map(Into::into)).collect();
+    let path = path.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("/");
+    let path = if path.is_empty() { ".".to_owned() } else { path };
+    parse(&place.repository.map_or(path.clone(), |repository| format!("{repository}:{path}")))
+}
+
+/// The name of a repository in claims. Characters that a name cannot have become `-`.
+fn name(worktree: &Worktree) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = worktree.repository().unwrap_or_default().chars().map(allowed).collect();
+    let name = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).to_lowercase();
+    match name.as_str() {
+        "" | "task" | "lane" => format!("{name}repository"),
+        _ => name.chars().take(crate::base::limits::NAME).collect(),
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    path.to_str().map(str::to_owned)
+}
+
+fn has_wildcard(part: &Component<'_>) -> bool {
+    part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '}'])
+}
+
+/// A path as a pattern that matches it. Braces cannot be escaped, so each becomes any one character.
+fn literal(path: &str) -> String {
+    let escaped = path.chars().map(|c| match c {
+        '*' | '?' | '[' => format!("[{c}]"),
+        '{' | '}' => "?".to_owned(),
+        c => c.to_string(),
+    });
+    escaped.collect()
+}

@@ -1,0 +1,56 @@
+//! What is around claims: which path a claim means, and the guard that stops an edit or a commit of another agent's files.
+
+mod paths;
+
+use crate::world::World;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A git command in a directory, without the tester's settings and identity.
+pub(crate) fn git_command(at: &Path, args: &[&str]) -> Command {
+    let mut git = Command::new("git");
+    git.args(args).current_dir(at);
+    let inherited = std::env::vars().filter(|(name, _)| name.starts_with("GIT_"));
+    inherited.for_each(|(name, _)| {
+        git.env_remove(name);
+    });
+    for who in ["AUTHOR", "COMMITTER"] {
+        git.env(format!("GIT_{who}_NAME"), "dev").env(format!("GIT_{who}_EMAIL"), "dev@example.org");
+    }
+    git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_ALLOW_PROTOCOL", "file");
+    git
+}
+
+/// Runs git, which must succeed, and gives its output.
+#[track_caller]
+pub(crate) fn git(at: &Path, args: &[&str]) -> String {
+    let output = git_command(at, args).output().expect("git runs");
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Writes a file with its directories, and gives its path.
+pub(crate) fn file(at: &Path, name: &str, text: &str) -> PathBuf {
+    let path = at.join(name);
+    std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+/// Makes a repository with one commit.
+pub(crate) fn repository(at: &Path) {
+    std::fs::create_dir_all(at).expect("a directory");
+    git(at, &["init", "-q", "-b", "main"]);
+    file(at, "README", "a project\n");
+    git(at, &["add", "README"]);
+    git(at, &["commit", "-q", "-m", "Begin"]);
+}
+
+/// A repository with a room in it.
+pub(crate) fn project(agents: &[&str]) -> World {
+    let world = World::empty();
+    repository(world.path());
+    world.ok(&["init"]);
+    world.ok(&[&["agent", "add"], agents].concat());
+    world
+}
