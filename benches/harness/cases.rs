@@ -41,6 +41,7 @@ impl Case {
         let size = match self.name {
             "throughput" | "latency" => format!("fanout={}", self.load.fan_out()),
             "waiting" => format!("files={}", self.messages),
+            "hook" => format!("unread={}", self.messages),
             _ => format!("agents={}", self.load.agents),
         };
         let beside = if self.beside { "beside" } else { "alone" };
@@ -66,6 +67,7 @@ impl Case {
             ("throughput", "cpu us/message") => Some(Target::RatioAtMost(1.6)),
             ("latency", "p50 ms") => Some(Target::RatioAtMost(1.25)),
             ("waiting", "peak MiB") => Some(Target::AtMost(150.0)),
+            ("hook", "peak MiB") => Some(Target::AtMost(30.0)),
             (_, "peak MiB") if (1000..=1001).contains(&self.load.agents) => Some(Target::AtMost(60.0)),
             ("startup", "ready ms" | "first ready ms" | "pass ms") => Some(Target::AtMost(1000.0)),
             ("idle", "cpu %") => Some(Target::AtMost(1.0)),
@@ -140,7 +142,7 @@ fn by_agents(agents: usize, mode: Mode, share: usize) -> [Case; 3] {
 }
 
 /// The absolute limits, and the whole-process cost of sending.
-fn limits(share: usize) -> [Case; 6] {
+fn limits(share: usize) -> [Case; 7] {
     let load = Load { agents: 1000, traffic: Traffic::Spread };
     let startup = Case {
         name: "startup",
@@ -154,18 +156,20 @@ fn limits(share: usize) -> [Case; 6] {
     let many = Load { agents: 10_000, traffic: Traffic::Spread };
     let waiting = Load { agents: 11, traffic: Traffic::ToOne };
     let two = Load { agents: 2, traffic: Traffic::ToOne };
+    let hook = Case {
+        name: "hook",
+        measure: Measure::Hook(if share == 1 { 40 } else { 5 }),
+        messages: 1000,
+        load: Load { agents: 1000, traffic: Traffic::ToOne },
+        ..startup
+    };
     [
         startup,
         Case { name: "first-message", measure: Measure::Throughput, messages: 1000, ..startup },
         Case { name: "waiting", measure: Measure::Throughput, load: waiting, messages: 100_000 / share, ..startup },
         Case { name: "idle", measure: Measure::Idle(if share == 1 { 20 } else { 4 }), load: many, ..startup },
         Case { name: "send", measure: Measure::Send(if share == 1 { 40 } else { 5 }), load: two, ..startup },
-        Case {
-            name: "hook",
-            measure: Measure::Hook(if share == 1 { 40 } else { 5 }),
-            messages: 1000,
-            load: Load { agents: 1000, traffic: Traffic::ToOne },
-            ..startup
-        },
+        hook,
+        Case { messages: 100_000 / share, ..hook },
     ]
 }

@@ -5,7 +5,7 @@ use super::child::{Running, Side};
 use super::report::{Samples, median};
 use super::{Bench, room::Room};
 use crate::load::agent;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -119,14 +119,17 @@ fn send_times(bench: &Bench, side: Side, room: &Room, times: usize, from: usize)
     median(took).context("no times")
 }
 
-/// A hook at a prompt, as a process, beside a router: with an empty inbox, and with one full of mail that it told of
-/// before.
+/// A hook at a prompt, as a process, beside a router: with an empty inbox, with one full of mail that it told of before,
+/// and with one new message in the full inbox each time.
 pub(crate) fn hook(bench: &Bench, case: &Case, side: Side, room: &Room, times: usize) -> Result<Samples> {
     let router = if bench.floor_only { Side::Floor } else { Side::Mailbag };
     let (router, _) = bench.programs.start_ready(bench.programs.router(router, &room.path, case.mode, false))?;
     let input = room.path.with_extension("input");
     fs::write(&input, r#"{"session_id":"s1","cwd":"/","hook_event_name":"UserPromptSubmit","prompt":"go on"}"#)?;
-    let empty = hook_times(bench, side, room, &input, times)?;
+    let hooks =
+        |side, times, before: &dyn Fn(usize) -> Result<()>| hook_times(bench, side, room, &input, times, before);
+    let nothing = |_| Ok(());
+    let (empty, _) = hooks(side, times, &nothing)?;
     let inbox = room.path.join("inbox").join(agent(1));
     for number in 0..case.messages {
         let name = format!("20260105T100000.{number:06}Z-{}-h{number:06}.json", agent(0));
@@ -135,25 +138,53 @@ pub(crate) fn hook(bench: &Bench, case: &Case, side: Side, room: &Room, times: u
         fs::write(inbox.join(name), mail.to_string())?;
     }
     // It tells of so many at a time.
-    for _ in 0..4 {
-        hook_times(bench, Side::Mailbag, room, &input, 1)?;
-    }
-    let full = hook_times(bench, side, room, &input, times)?;
+    hooks(Side::Mailbag, 4, &nothing)?;
+    let (full, _) = hooks(side, times, &nothing)?;
+    let (changed, peak) = hooks(side, times, &|number| deliver_one(room, number))?;
     router.stop()?;
-    Ok(vec![("no mail ms", empty), ("full inbox ms", full)])
+    Ok(vec![("no mail ms", empty), ("full inbox ms", full), ("after a change ms", changed), ("peak MiB", peak)])
 }
 
-fn hook_times(bench: &Bench, side: Side, room: &Room, input: &Path, times: usize) -> Result<f64> {
+/// Drops a message for the agent of the hook, and waits until it is delivered.
+fn deliver_one(room: &Room, number: usize) -> Result<()> {
+    let name = format!("new{number:06}.json");
+    let mail = json!({"to": agent(1), "body": format!("The build is done, number {number}.")});
+    fs::write(room.path.join("outbox").join(agent(0)).join(&name), mail.to_string())?;
+    let sent = room.path.join("sent").join(agent(0));
+    let end = Instant::now() + Duration::from_secs(30);
+    let is_sent = || {
+        fs::read_dir(&sent).is_ok_and(|mut names| {
+            names.any(|entry| entry.is_ok_and(|entry| entry.file_name().to_string_lossy().ends_with(&name)))
+        })
+    };
+    while !is_sent() {
+        ensure!(Instant::now() < end, "{name} was not delivered");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// The median of the times in milliseconds, and the highest memory in MiB.
+fn hook_times(
+    bench: &Bench,
+    side: Side,
+    room: &Room,
+    input: &Path,
+    times: usize,
+    before: &dyn Fn(usize) -> Result<()>,
+) -> Result<(f64, f64)> {
     let path = room.path.to_str().context("room path")?;
-    let mut took = Vec::new();
-    for _ in 0..times {
+    let (mut took, mut peak) = (Vec::new(), 0);
+    for number in 0..times {
+        before(number)?;
         let command = match side {
             Side::Mailbag => bench.programs.mailbag(&["hook", "claude", "--as", &agent(1), "--room", path]),
             Side::Floor => bench.programs.helper(&["answer-hook", path, &agent(1)]),
         };
         let usage = bench.programs.start_on(command, fs::File::open(input)?.into())?.wait()?;
         took.push(usage.wall.as_secs_f64() * 1e3);
+        peak = peak.max(usage.peak);
         std::thread::sleep(Duration::from_millis(20));
     }
-    median(took).context("no times")
+    Ok((median(took).context("no times")?, peak as f64 / f64::from(1 << 20)))
 }

@@ -226,6 +226,14 @@ pub const BRIEFING_SENDERS: usize = 5;
 pub const BRIEFING_LOOK: usize = 500;
 /// If an inbox has more unread messages than this, hooks read it again only after it has changed.
 pub const LISTED_AGAIN: usize = 100;
+/// If an inbox has more unread messages than this, hooks find new mail in the log, and list the inbox rarely.
+pub const LISTED_EACH_TIME: usize = 10_000;
+/// How long a hook uses the listing of such an inbox.
+pub const LISTED_FOR: Duration = Duration::from_secs(10 * 60);
+/// How much of the log it reads for this.
+pub const LISTED_LOG: u64 = 4 << 20;
+/// The largest stored listing: [`BRIEFING_LOOK`] file names.
+pub const LISTED_BYTES: u64 = 256 << 10;
 /// The largest input of a hook. It contains the output of a client's tools.
 pub const HOOK_BYTES: u64 = 64 << 20;
 /// How often a background waiter checks whether its session is still alive.

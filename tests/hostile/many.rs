@@ -1,6 +1,7 @@
 //! Unread mail without end: what lists it, tells of it or takes one of it reads heads, and stays small.
 
 use crate::hooks::{fire, recorded};
+use crate::sweep::tracer::{End, Plan, Tracer};
 use crate::world::{Ran, World};
 use serde_json::{Value, json};
 use std::fs;
@@ -113,6 +114,64 @@ fn hooks_look_through_a_full_inbox_again_only_once_something_has_changed() {
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
     // A session that knows nothing hears of what is unread all the same.
     assert!(fire(&world, "claude", "SessionStart-startup").contains("1202 unread"));
+}
+
+/// How often a hook at a prompt lists alice's inbox, and what it prints.
+fn listings(world: &World) -> (usize, String) {
+    let input = world.path().join("input.json");
+    fs::write(&input, recorded("claude", "UserPromptSubmit")).expect("a file");
+    let hook = world.bare(&["hook", "claude"]);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "input=$1; shift; exec \"$@\" < \"$input\"", "sh"]).arg(input).arg(hook.get_program());
+    shell.args(hook.get_args()).current_dir(world.path()).env("MAILBAG_AGENT", "alice");
+    let ran = Tracer::new(&world.room("")).expect("a room").run(shell, Plan::Count).expect("a trace");
+    assert_eq!((ran.end, ran.stderr.as_str()), (End::Exited(0), ""));
+    let inbox = world.room("inbox/alice").canonicalize().expect("an inbox");
+    let lists = |call: &&crate::sweep::calls::Call| call.name == "getdents64" && call.paths.contains(&inbox);
+    (ran.calls.iter().filter(lists).count(), ran.stdout)
+}
+
+#[test]
+fn a_hook_finds_new_mail_in_an_inbox_of_ten_thousand_without_listing_it() {
+    let world = World::with(&["alice", "bob"]);
+    let note = |body: &str| world.ok(&["send", "alice", body, "--as", "bob", "-q"]);
+    note("the same");
+    multiply(&world, "alice", 10_100);
+    let (listed, told) = listings(&world);
+    assert!(listed > 0 && told.contains("10101 unread"), "{listed}: {told}");
+    note("first");
+    assert_eq!(listings(&world).0, 0, "a changed inbox is not listed again");
+    note("second");
+    note("third");
+    let (listed, told) = listings(&world);
+    assert!(told.contains("mailbag: about 10104 unread, 2 new:"), "{told}");
+    assert!(told.contains("“second”") && told.contains("“third”") && !told.contains("“first”"), "{told}");
+    assert_eq!(listed, 0);
+    assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "everything was announced");
+    let told = fire(&world, "claude", "SessionStart-startup");
+    assert!(told.contains("about 10104 unread") && ["first", "second", "third"].iter().all(|body| told.contains(body)));
+}
+
+#[test]
+fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_read() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("bob", "alice", "the same");
+    multiply(&world, "alice", 10_100);
+    assert!(fire(&world, "claude", "UserPromptSubmit").contains("10101 unread"));
+    let by_hand = |n: u32| {
+        let text = json!({"id": format!("h{n}"), "from": "bob", "type": "message", "body": format!("by hand {n}")});
+        world.write(&format!("inbox/alice/20990101T000000.00000{n}Z-bob-h{n}.json"), text.to_string());
+    };
+    by_hand(1);
+    assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "only the log shows new mail without a listing");
+    let mut listed = world.read("sessions/.alice.listed");
+    listed["at"] = json!(listed["at"].as_i64().expect("microseconds") - 601_000_000);
+    world.write("sessions/.alice.listed", listed.to_string());
+    assert!(fire(&world, "claude", "UserPromptSubmit").contains("“by hand 1”"));
+    by_hand(2);
+    world.ok(&["read", "--as", "alice", "--all", "-q"]);
+    by_hand(3);
+    assert!(fire(&world, "claude", "UserPromptSubmit").contains("“by hand 3”"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! Low-priority mail, acks and the agent's own messages are not announced. Nothing is marked as read.
 
+mod newest;
 mod snapshot;
 mod text;
 
@@ -13,6 +14,7 @@ use crate::query::inbox::{self as mailbox, Mail};
 use crate::room::sessions::ShownLines;
 use crate::room::settings::Settings;
 use crate::room::{Room, inbox};
+use newest::{Newest, Unread};
 use snapshot::Snapshot;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -111,7 +113,7 @@ fn has_written_to(room: &Room, agent: &str, mails: &[Mail]) -> Result<bool> {
 /// Mail that may be announced.
 struct Found {
     /// Number of all unread messages.
-    unread: usize,
+    unread: Unread,
     /// Messages that were announced before.
     announced: HashSet<OsString>,
     /// Messages to announce, oldest first.
@@ -124,13 +126,13 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     if !again && look.as_ref().is_some_and(|look| look.is_unchanged(room, agent)) {
         return Ok(None);
     }
-    let (mut names, unread) = inbox::newest(&room.dir, agent, limits::BRIEFING_LOOK)?;
+    let Newest { mut names, unread } = Newest::of(room, agent)?;
     let announced = inbox::announced(&room.dir, agent, &names)?;
     names.retain(|name| again || !announced.contains(name));
     let mut mails: Vec<Mail> = mailbox::heads(room, agent, &names)?.collect();
     let unfinished = mails.iter().any(|mail| mail.unfinished);
     mails.retain(|mail| should_announce(mail, agent));
-    if mails.is_empty() && !unfinished && unread > limits::LISTED_AGAIN {
+    if mails.is_empty() && !unfinished && unread.is_exact && unread.number > limits::LISTED_AGAIN {
         look.iter().for_each(|look| look.keep(room, agent));
     }
     let found = Found { unread, announced, mails };

@@ -1,5 +1,6 @@
 //! Formats mail in one line: sender, type, subject, id.
 
+use super::newest::Unread;
 use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::query::inbox::Mail;
@@ -17,7 +18,7 @@ struct Alike<'a> {
 
 /// The text at the start of a session: counts by sender, the newest messages, and those not announced before; the rest as
 /// a count.
-pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail], is_new: impl Fn(&Mail) -> bool) -> String {
+pub(super) fn summary(agent: &str, unread: Unread, mails: &[Mail], is_new: impl Fn(&Mail) -> bool) -> String {
     let each: Vec<Alike> = mails.iter().rev().map(|newest| Alike { newest, times: 1 }).collect();
     let (mut named, mut left) = (Vec::new(), Vec::new());
     for (n, one) in each.iter().enumerate() {
@@ -34,10 +35,11 @@ pub(super) fn summary(agent: &str, unread: usize, mails: &[Mail], is_new: impl F
 
 /// The text later in a session: at most `most` lines, one for each message or group of equal messages, and the rest as a
 /// digest. Also returns the number of lines.
-pub(super) fn news(unread: usize, mails: &[Mail], most: usize) -> (String, usize) {
+pub(super) fn news(unread: Unread, mails: &[Mail], most: usize) -> (String, usize) {
     let each = alike(mails);
     let shown = &each[..each.len().min(most)];
-    let new = if mails.len() < unread && !shown.is_empty() { format!(", {} new", mails.len()) } else { String::new() };
+    let new =
+        if mails.len() < unread.number && !shown.is_empty() { format!(", {} new", mails.len()) } else { String::new() };
     let mut text = format!("mailbag: {unread} unread{new}:");
     if let ([one], 1) = (shown, each.len()) {
         return (format!("{text} {}", line(one)), 1);

@@ -85,6 +85,11 @@ pub fn looked(agent: &str) -> String {
     format!(".{agent}.looked")
 }
 
+/// In `sessions/`, a hook's listing of a very large inbox.
+pub fn listed(agent: &str) -> String {
+    format!(".{agent}.listed")
+}
+
 /// The lock in `sessions/` for changes of its files.
 pub const SESSIONS_LOCK: &str = ".lock";
 /// The times at which each client's hooks last ran, in one file per hook.

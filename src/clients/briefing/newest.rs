@@ -1,0 +1,154 @@
+//! The newest unread mail of an agent.
+//!
+//! Listing 100,000 names takes longer than a hook may. So a very large inbox is listed rarely, and the result is stored.
+//! In between, the committed log shows what was delivered since, and a lookup of each name shows whether it is unread.
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::log::{self, Position};
+use crate::message::record::Record;
+use crate::message::status::Status;
+use crate::room::{Room, inbox};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt;
+
+/// The newest unread mail.
+pub(super) struct Newest {
+    /// File names, oldest first.
+    pub(super) names: Vec<OsString>,
+    /// Number of all unread messages.
+    pub(super) unread: Unread,
+}
+
+/// A number of unread messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unread {
+    pub(super) number: usize,
+    /// Whether the inbox was listed for it.
+    pub(super) is_exact: bool,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.is_exact { "" } else { "about " }, self.number)
+    }
+}
+
+/// The result of a listing.
+#[derive(Serialize, Deserialize)]
+struct Listed {
+    /// Device and inode of the inbox.
+    inbox: (u64, u64),
+    /// The time of the listing, in microseconds.
+    at: i64,
+    /// The log from here on has every message whose copy may have been delivered after the listing.
+    log: Position,
+    unread: usize,
+    names: BTreeSet<String>,
+}
+
+impl Newest {
+    /// The newest unread mail, from the stored listing and the log if both suffice, otherwise from a new listing.
+    pub(super) fn of(room: &Room, agent: &str) -> Result<Newest> {
+        let stored = Listed::stored(room, agent);
+        if let Some(newest) = stored.and_then(|listed| listed.updated(room, agent).ok().flatten()) {
+            return Ok(newest);
+        }
+        // Before the listing, so that a copy is in one of the two.
+        let log = Listed::log(room);
+        let (names, number) = inbox::newest(&room.dir, agent, limits::BRIEFING_LOOK)?;
+        if let Ok(log) = log
+            && number > limits::LISTED_EACH_TIME
+        {
+            Listed::store(room, agent, log, &names, number);
+        }
+        Ok(Newest { names, unread: Unread { number, is_exact: true } })
+    }
+}
+
+impl Listed {
+    fn stored(room: &Room, agent: &str) -> Option<Listed> {
+        let bytes =
+            room.dir.sub(layout::SESSIONS).and_then(|dir| dir.read(layout::listed(agent), limits::LISTED_BYTES));
+        let listed: Listed = serde_json::from_slice(&bytes.ok()??).ok()?;
+        let age = Stamp::now().micros() - listed.at;
+        (0..limits::LISTED_FOR.as_micros() as i64).contains(&age).then_some(listed)
+    }
+
+    /// Failures are ignored, because a stored listing only saves time.
+    fn store(room: &Room, agent: &str, log: Position, names: &[OsString], unread: usize) {
+        let Ok(Some(meta)) = room.dir.stat(layout::inbox(agent)) else { return };
+        let names = names.iter().filter_map(|name| name.to_str().map(str::to_owned)).collect();
+        let at = Stamp::now().micros();
+        let listed = Listed { inbox: (meta.device, meta.inode), at, log, unread, names };
+        let bytes = serde_json::to_vec(&listed).unwrap_or_default();
+        let _ = room.dir.sub(layout::SESSIONS).and_then(|dir| dir.show(layout::listed(agent), &bytes));
+    }
+
+    /// A position before the last batch. The copies of earlier batches are delivered, unless an obstacle prevents it.
+    fn log(room: &Room) -> Result<Position> {
+        let end = log::committed(&room.dir)?;
+        let before = log::before_end(&room.dir, limits::LISTED_LOG / 4)?;
+        // An archived segment would have to be unpacked. A segment begins with a batch.
+        Ok(before.max(Position { segment: end.segment, offset: 0 }))
+    }
+
+    /// The newest unread mail now. `None` if it takes a new listing.
+    fn updated(mut self, room: &Room, agent: &str) -> Result<Option<Newest>> {
+        let inbox = room.dir.sub(layout::inbox(agent))?;
+        let meta = inbox.meta()?;
+        let lines = log::lines(&room.dir, self.log)?;
+        let (from, end) = (self.log, lines.end());
+        let is_near = end.segment == from.segment && end.offset.saturating_sub(from.offset) <= limits::LISTED_LOG;
+        if (meta.device, meta.inode) != self.inbox || !is_near {
+            return Ok(None);
+        }
+        let before = self.names.len();
+        self.retain_unread(&inbox)?;
+        // The stored names were the newest. If most of them are gone, others that are not stored may be the newest now.
+        if self.names.len() * 2 < before {
+            return Ok(None);
+        }
+        let mentions = memchr::memmem::Finder::new(agent.as_bytes());
+        for line in lines {
+            let line = line?;
+            if mentions.find(&line.bytes).is_some()
+                && let Ok(record) = serde_json::from_slice(&line.bytes)
+            {
+                self.add(&record, agent);
+            }
+        }
+        self.retain_unread(&inbox)?;
+        if self.unread <= limits::LISTED_EACH_TIME {
+            return Ok(None);
+        }
+        let skipped = self.names.len().saturating_sub(limits::BRIEFING_LOOK);
+        let names = self.names.into_iter().skip(skipped).map(OsString::from).collect();
+        Ok(Some(Newest { names, unread: Unread { number: self.unread, is_exact: false } }))
+    }
+
+    /// Applies a record that may be newer than the listing.
+    fn add(&mut self, record: &Record, agent: &str) {
+        let is_later = record.stamp().micros() > self.at;
+        if is_later {
+            let of_agent = record.receipts.iter().filter(|it| &*it.agent == agent && it.status == Status::Seen);
+            let left: usize = of_agent.map(|receipt| receipt.seqs.len()).sum();
+            self.unread = self.unread.saturating_sub(left);
+        }
+        let (Some(from), Some(id)) = (&record.from, &record.id) else { return };
+        if record.recipients().any(|(to, _)| &**to == agent) {
+            self.names.insert(layout::delivered(record.stamp(), from, id));
+            self.unread += usize::from(is_later);
+        }
+    }
+
+    fn retain_unread(&mut self, inbox: &Dir) -> Result<()> {
+        let mut failed = None;
+        self.names.retain(|name| inbox.stat(name).map_err(|e| failed = Some(e)).is_ok_and(|meta| meta.is_some()));
+        failed.map_or(Ok(()), Err)
+    }
+}
