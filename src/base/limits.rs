@@ -353,3 +353,22 @@ pub const CLAIM_WAITER: Duration = Duration::from_secs(10 * 60);
 pub const CLAIM_CHECK: Duration = Duration::from_secs(30);
 /// The owner is warned after this part of its lease, in percent, has passed without activity.
 pub const CLAIM_WARNING: u64 = 80;
+
+/// How long a command of git may take when mailbag asks for a fact.
+pub const GIT_TIME: Duration = Duration::from_secs(10);
+/// How many bytes such a command may print.
+pub const GIT_BYTES: u64 = 64 << 20;
+/// How long a hook of git may take in total. After it, the commit passes.
+pub const GUARD_TIME: Duration = Duration::from_secs(5);
+/// How many of the newest commits `who` searches for agents' names.
+pub const PREFIX_COMMITS: usize = 200;
+/// How long that search may take. After it, `who` shows the recorded commits only.
+pub const PREFIX_TIME: Duration = Duration::from_millis(200);
+/// How many files of other agents the guard names one by one.
+pub const GUARD_LINES: usize = 10;
+/// How long the guard remembers that it told a session something.
+pub const TOLD: Duration = Duration::from_secs(86_400);
+/// How much of that it remembers.
+pub const TOLD_ENTRIES: usize = 500;
+/// How long it waits for another process that remembers something.
+pub const TOLD_WAIT: Duration = Duration::from_millis(50);

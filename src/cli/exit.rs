@@ -1,6 +1,7 @@
 //! The exit statuses.
 
 use crate::base::error::{Class, Error};
+use crate::clients::git_hooks::STOPPED;
 use std::process::ExitCode;
 
 /// The exit status of a command.
@@ -16,6 +17,8 @@ pub enum Exit {
     NotFound = 3,
     /// Timeout.
     Timeout = 4,
+    /// A hook of git stops a commit.
+    Stopped = STOPPED as isize,
     /// The input is invalid, and trying again does not help.
     BadData = 65,
     /// A temporary failure: try again later.

@@ -72,7 +72,8 @@ pub fn dry_run(room: &Room, named: Option<&Who>) -> Result<String> {
 }
 
 fn answer(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Result<Reply> {
-    let caller = Caller::here(client, event.session.clone())?;
+    let here = Caller::here(client, event.session.clone())?;
+    let caller = Caller { directory: event.directory.clone().or(here.directory.clone()), ..here };
     match event.kind {
         Kind::Ignore => Ok(Reply::default()),
         Kind::Renew => {
@@ -159,10 +160,7 @@ impl Reply {
             sessions::notified_of_loss(room, caller, agent)?;
         }
         sessions::note(room, client, &event.name, self.agent.as_deref(), self.trouble.clone())?;
-        if room.holder()?.is_none() && status::anything_pending(room)? {
-            begin_pass(room)?;
-        }
-        Ok(())
+        deliver(room)
     }
 
     /// Call if the answer could not be printed: the next event announces the mail.
@@ -170,6 +168,14 @@ impl Reply {
         if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {
             briefing.undo(room, agent);
         }
+    }
+}
+
+/// Starts a process that delivers pending mail, unless a router runs.
+pub(super) fn deliver(room: &Room) -> Result<()> {
+    match room.holder()?.is_none() && status::anything_pending(room)? {
+        true => begin_pass(room),
+        false => Ok(()),
     }
 }
 

@@ -3,9 +3,9 @@
 //! In: calls of a client (hooks on standard input, MCP requests, a command's output). Out: answers in exactly the client's
 //! format, built from the data that `query` and `commands` return.
 //!
-//! [`install`] edits a client's settings, [`hooks`], [`hook_events`] and [`mcp`] answer its calls, [`briefing`] announces
-//! mail, [`wake`] and [`rewake`] wake idle agents, [`exec`] runs any command as an agent, and [`bindings`] are the helper
-//! files for other languages.
+//! [`install`] edits a client's settings and [`git_hooks`] the hooks of a repository, [`hooks`], [`hook_events`] and [`mcp`]
+//! answer a client's calls, [`briefing`] announces mail, [`wake`] and [`rewake`] wake idle agents, [`exec`] runs any command
+//! as an agent, and [`bindings`] are the helper files for other languages.
 //!
 //! What does not belong here: what mail is and how it is delivered. A client's format must not leak into other floors.
 
@@ -13,6 +13,7 @@ pub mod bindings;
 pub mod briefing;
 pub mod hook_events;
 pub mod exec;
+pub mod git_hooks;
 pub mod hooks;
 pub mod install;
 pub mod kind;

@@ -17,6 +17,7 @@ pub mod ask;
 pub mod attach;
 pub mod backup;
 pub mod check;
+pub mod commit;
 pub mod permitted;
 pub mod post;
 pub mod demo;

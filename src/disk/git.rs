@@ -1,8 +1,69 @@
 //! git's own files: the worktree around a directory, and the repository that several worktrees share. They are read
-//! directly (gitrepository-layout(5)), because to start git takes longer than a hook may.
+//! directly (gitrepository-layout(5)), because to start git takes longer than a hook may. Other facts come from git itself.
 
 use super::layout;
+use crate::base::error::{Doing, Error, Result};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use wait_timeout::ChildExt;
+
+/// The variables that name a repository or its parts. git sets them for hooks.
+const NAMED: [&str; 6] =
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"];
+
+/// Which repository git uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// The repository around the directory.
+    Around,
+    /// The repository of the environment, as in a hook of git; otherwise the one around the directory.
+    Named,
+}
+
+/// The output of a git command that only reads. `None` if git ended with another status than 0, `Err` if it could not
+/// run, took too long, or printed more than `most` bytes.
+pub fn ask(which: Which, at: &Path, args: &[&str], within: Duration, most: u64) -> Result<Option<Vec<u8>>> {
+    let started = Instant::now();
+    let mut git = Command::new("git");
+    // Nothing that the repository's configuration names is started, and no lock is taken.
+    git.args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"]);
+    git.args(args).current_dir(at).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    if which == Which::Around {
+        for name in NAMED {
+            git.env_remove(name);
+        }
+    }
+    let mut child = match git.spawn() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let cure = "install git, or add it to the PATH".into();
+            return Err(Error::NotFound { what: "there is no git on the PATH".into(), cure });
+        }
+        child => child.doing("start", "git")?,
+    };
+    let (tell, heard) = std::sync::mpsc::channel();
+    if let Some(pipe) = child.stdout.take() {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = pipe.take(most + 1).read_to_end(&mut bytes);
+            let _ = tell.send(read.map(|_| bytes));
+        });
+    }
+    let left = |limit: Duration| limit.saturating_sub(started.elapsed());
+    let output = heard.recv_timeout(left(within));
+    let status = match &output {
+        Ok(Ok(bytes)) if bytes.len() as u64 <= most => child.wait_timeout(left(within)).doing("wait for", "git")?,
+        _ => None,
+    };
+    let (Ok(Ok(bytes)), Some(status)) = (output, status) else {
+        let _ = child.kill();
+        let _ = child.wait();
+        let what = format!("git {} gave no complete answer within {} ms", args.join(" "), within.as_millis());
+        return Err(Error::Timeout { what, cure: "run it by hand to see why".into() });
+    };
+    Ok(status.success().then_some(bytes))
+}
 
 /// A directory that git tracks: the main worktree of a repository, a linked worktree, or a submodule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +101,18 @@ impl Worktree {
     /// Is it a linked worktree?
     pub fn is_linked(&self) -> bool {
         self.git != self.common
+    }
+
+    /// Is a merge, rebase, cherry-pick or revert in progress? Its commits are made from others.
+    pub fn is_in_operation(&self) -> bool {
+        let signs = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer"];
+        signs.iter().any(|sign| exists(&self.git.join(sign)))
+    }
+
+    /// The branch that is checked out. `None` if the head is detached.
+    pub fn branch(&self) -> Option<String> {
+        let head = std::fs::read_to_string(self.git.join("HEAD")).ok()?;
+        Some(head.trim().strip_prefix("ref: refs/heads/")?.to_owned())
     }
 
     /// The name of its repository: the main worktree's directory, or that of a bare repository or submodule. It is the

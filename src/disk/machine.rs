@@ -40,6 +40,17 @@ pub fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
+/// The working directory of this process.
+pub fn directory() -> Option<PathBuf> {
+    std::env::current_dir().ok()
+}
+
+/// The login session of this process, which all commands in one terminal share.
+pub fn terminal_session() -> String {
+    let session = rustix::process::getsid(None).map(|pid| pid.as_raw_nonzero().get());
+    format!("terminal:{}", session.unwrap_or_default())
+}
+
 /// A user for display: the number, and the name if there is one.
 pub fn user(uid: u32) -> String {
     let found = nix::unistd::User::from_uid(uid.into()).ok().flatten();

@@ -20,6 +20,8 @@ pub struct UserFile {
     path: PathBuf,
     real: PathBuf,
     there: Option<There>,
+    /// Is a new file a program?
+    program: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -34,7 +36,7 @@ impl UserFile {
     /// Reads a file of at most `most` bytes. A missing file is not an error.
     pub fn read(path: &Path, most: u64) -> Result<UserFile> {
         let real = behind_links(path)?;
-        let none = UserFile { path: path.to_path_buf(), real: real.clone(), there: None };
+        let none = UserFile { path: path.to_path_buf(), real: real.clone(), there: None, program: false };
         let Some((dir, name)) = place(&real)? else { return Ok(none) };
         let there = match rustix::fs::statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(none),
@@ -44,6 +46,16 @@ impl UserFile {
         let mode = Mode::from_raw_mode(there.st_mode);
         let there = There { bytes, meta: Meta::new(&there), mode, owner: (there.st_uid, there.st_gid) };
         Ok(UserFile { there: Some(there), ..none })
+    }
+
+    /// The file as a program: if it is new, whoever may read it may also run it.
+    pub fn as_program(self) -> UserFile {
+        UserFile { program: true, ..self }
+    }
+
+    /// The permissions of the file, if it exists.
+    pub fn mode(&self) -> Option<u32> {
+        self.there.as_ref().map(|there| there.mode.bits() & 0o777)
     }
 
     /// The path as given.
@@ -156,6 +168,12 @@ impl UserFile {
     /// Writes a new file with the same permissions. Its content is durable, its name is not.
     fn draft(&self, dir: &Dir, name: &OsString, bytes: &[u8]) -> Result<()> {
         let file = dir.create(name, b"")?;
+        if self.program && self.there.is_none() {
+            let mode = Mode::from_raw_mode(rustix::fs::fstat(&file).doing("look at", dir.at(name))?.st_mode);
+            let run = Mode::XUSR.bits() | (mode.bits() & 0o044) >> 2;
+            let mode = (mode & Mode::from_bits_truncate(0o777)) | Mode::from_bits_truncate(run);
+            rustix::fs::fchmod(&file, mode).doing("set the permissions of", dir.at(name))?;
+        }
         if let Some(there) = &self.there {
             let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
             if there.owner != own {

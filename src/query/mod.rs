@@ -7,6 +7,9 @@
 //! What does not belong here: anything that writes (`commands`), and how an answer is shown (`cli`, `clients::mcp`).
 
 pub mod channel;
+pub mod claims;
+pub mod committer;
+pub mod commits;
 pub mod explain;
 pub mod head;
 pub mod history;
@@ -20,6 +23,7 @@ pub mod search;
 pub mod candidates;
 pub mod status;
 pub mod follow;
+pub mod guard;
 pub mod thread;
 pub mod time;
 pub mod timeline;

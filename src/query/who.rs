@@ -1,16 +1,25 @@
-//! Lists agents with their activity, from the log and the sessions.
+//! Lists agents with their activity, from the log and the sessions, and with their last commits.
 
+use super::commits;
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log::state;
 use crate::room::Room;
 use crate::room::sessions::Calls;
 use crate::router::projections::roster;
-pub use crate::router::projections::roster::{Doing, Present, Roster};
+pub use crate::router::projections::roster::{Commit, Doing, Present, Roster};
 
-/// The current roster, computed as the router does for `roster.json`.
+/// The current roster, computed as the router does for `roster.json`, and with the commits that only git knows.
 pub fn who(room: &Room) -> Result<Roster> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let signs = (&state::committed(&room.dir)?, &Calls::of(&room.dir));
-    Ok(roster::roster(&registry, signs, settings.stale_after, Stamp::now()).0)
+    let mut roster = roster::roster(&registry, signs, settings.stale_after, Stamp::now()).0;
+    let mut by_prefix = commits::by_prefix(room, &registry);
+    for agent in &mut roster.agents {
+        let newer = |own: &Commit, other: &Commit| Stamp::parse(&own.at) >= Stamp::parse(&other.at);
+        if let Some(other) = by_prefix.remove(&*agent.id) {
+            agent.commit = agent.commit.take().filter(|own| own.id == other.id || newer(own, &other)).or(Some(other));
+        }
+    }
+    Ok(roster)
 }

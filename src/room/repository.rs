@@ -11,6 +11,7 @@ use crate::disk::layout;
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::message::subject::Subject;
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 /// A path in a repository.
@@ -20,6 +21,15 @@ pub struct Place {
     pub repository: Option<String>,
     /// The path relative to the top of the repository; empty for the top itself.
     pub path: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.repository {
+            Some(repository) => write!(f, "{repository}:{}", self.path),
+            None => f.write_str(&self.path),
+        }
+    }
 }
 
 /// What the room's paths are relative to.
@@ -60,6 +70,16 @@ impl Ground {
                 }
             }
         }
+        places
+    }
+
+    /// Every name of a path in a worktree, as git gives it.
+    pub fn in_worktree(&self, worktree: &Worktree, path: &str) -> Vec<Place> {
+        let mut places = vec![Place { repository: self.name(worktree), path: path.to_owned() }];
+        // A repository below the room's own, such as a submodule.
+        let above = worktree.top.strip_prefix(&self.top).ok().and_then(text).filter(|above| !above.is_empty());
+        let outer = above.map(|above| Place { repository: None, path: format!("{above}/{path}") });
+        places.extend(outer.filter(|_| places[0].repository.is_some()));
         places
     }
 
@@ -106,7 +126,7 @@ pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
     let path: Vec<String> = [literal(&place.path)].into_iter().chain(rest.into_iter().map(Into::into)).collect();
     let path = path.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("/");
     let path = if path.is_empty() { ".".to_owned() } else { path };
-    parse(&place.repository.map_or(path.clone(), |repository| format!("{repository}:{path}")))
+    parse(&Place { path, ..place }.to_string())
 }
 
 /// The name of a repository in claims. Characters that a name cannot have become `-`.

@@ -1,10 +1,11 @@
 //! What is around claims: which path a claim means, and the guard that stops an edit or a commit of another agent's files.
 
+mod commits;
 mod paths;
 
 use crate::world::World;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// A git command in a directory, without the tester's settings and identity.
 pub(crate) fn git_command(at: &Path, args: &[&str]) -> Command {
@@ -53,4 +54,32 @@ pub(crate) fn project(agents: &[&str]) -> World {
     world.ok(&["init"]);
     world.ok(&[&["agent", "add"], agents].concat());
     world
+}
+
+/// The program as `install --command` takes it.
+pub(crate) fn program() -> String {
+    assert_cmd::cargo::cargo_bin!("mailbag").to_str().expect("a plain path").to_owned()
+}
+
+/// Runs git as an agent, with the world's consent; an empty name is nobody.
+pub(crate) fn git_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Output {
+    let mut git = git_command(at, args);
+    let ours = world.bare(&[]);
+    for (name, value) in ours.get_envs() {
+        match value {
+            Some(value) => git.env(name, value),
+            None => git.env_remove(name),
+        };
+    }
+    if !agent.is_empty() {
+        git.env("MAILBAG_AGENT", agent);
+    }
+    git.output().expect("git runs")
+}
+
+/// Writes a program, by another process: while this one has it open for writing, it cannot be run.
+pub(crate) fn executable(path: &Path, text: &str) {
+    let writes = ["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""];
+    let wrote = Command::new("sh").args(writes).arg(path).arg(text).status();
+    assert!(wrote.is_ok_and(|status| status.success()), "a program");
 }

@@ -1,6 +1,7 @@
 //! `mailbag install` and `uninstall` on a person's own settings: what goes in, that nothing else changes, that it goes
 //! out again to the byte, and that it was tried.
 
+mod git;
 mod merging;
 mod meanwhile;
 mod proving;

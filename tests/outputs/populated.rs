@@ -233,7 +233,12 @@ fn looking(run: &mut Run<'_>) {
 
 fn plugging_in(run: &mut Run<'_>) {
     let program = crate::install::stand_in(run.world.path());
-    let all: [&[&str]; 5] = [
+    // Another program's file, so that there is something to add by hand.
+    crate::guard::git(run.world.path(), &["init", "-q"]);
+    crate::guard::file(run.world.path(), "lefthook.yml", "pre-commit:\n  # mailbag hook git pre-commit\n");
+    let all: [&[&str]; 7] = [
+        &["install", "git", "--command", &program],
+        &["uninstall", "git"],
         &["install", "claude", "--agent", "bob", "--dry-run"],
         &["install", "gemini", "--command", &program],
         &["install", "--status"],

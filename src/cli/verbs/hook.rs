@@ -1,9 +1,11 @@
-//! `mailbag hook`: answers a hook of an agent client.
+//! `mailbag hook`: answers a hook of an agent client or of git.
 
+use super::hook_git::{self, GitHook};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
+use crate::clients::git_hooks;
 use crate::clients::hook_events::{self, Event};
 use crate::clients::install::DRY_RUN;
 use crate::clients::kind::Client;
@@ -16,52 +18,79 @@ Examples:
   mailbag hook claude             # what Claude Code runs at each event
   mailbag hook codex --as alice   # for sessions that are always alice
   echo '{\"hook_event_name\":\"SessionStart\",\"session_id\":\"s1\"}' | mailbag hook claude
+  mailbag hook git pre-commit     # what git runs before each commit
 
 `mailbag install` adds this command to the client's settings. It reads the event
 from standard input and answers in the format of the client: the unread messages
 that the agent has not been told of, in at most 1,500 characters. No message is
 marked as read. The exit status is always 0, so that the client continues;
-`mailbag doctor` shows when each hook last ran and its last error.";
+`mailbag doctor` shows when each hook last ran and its last error.
+
+`mailbag install git` adds `mailbag hook git` to the hooks of a repository. Its exit
+status is 10 if the commit has to stop, and otherwise 0.";
 
 const AGENT: &str = "Agent of a session that has not joined as another; default: MAILBAG_AGENT or MAOS_AGENT_ID";
 
-/// Answer a hook of an agent client
+/// Answer a hook of an agent client or of git
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("agent", |arg| arg.help(AGENT)))]
 pub(crate) struct Args {
-    /// Client that runs the hook
-    #[arg(value_name = "CLIENT", value_parser = Client::parse)]
-    client: Client,
+    /// Client that runs the hook, or git
+    #[arg(value_name = "CLIENT", value_parser = Asker::parse)]
+    client: Asker,
+    /// Hook of git: pre-commit or post-commit
+    #[arg(value_name = "HOOK", required_if_eq("client", "git"))]
+    hook: Option<GitHook>,
     #[command(flatten)]
     identity: Identity,
 }
 
+/// Who runs the hook.
+#[derive(Debug, Clone, Copy)]
+enum Asker {
+    Client(Client),
+    Git,
+}
+
+impl Asker {
+    fn parse(word: &str) -> Result<Asker, String> {
+        match word {
+            git_hooks::NAME => Ok(Asker::Git),
+            word => Client::parse(word).map(Asker::Client).map_err(|wanted| format!("{wanted}, git")),
+        }
+    }
+}
+
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let client = match args.client {
+        Asker::Client(client) => client,
+        Asker::Git => return hook_git::run(args.hook, &args.identity, cx),
+    };
     if std::io::stdin().is_terminal() {
         cx.out.note("this command reads the event of a client from standard input: see `mailbag hook --help`");
         return Ok(Exit::Ok);
     }
     // A client stops at another status, or shows an error to its user at every event.
-    let Err(e) = answer(&args, cx) else { return Ok(Exit::Ok) };
+    let Err(e) = answer(client, &args, cx) else { return Ok(Exit::Ok) };
     cx.out.warn(&e.to_string());
     // `mailbag install` tries the hook, and has to see the failure.
     Ok(if std::env::var_os(DRY_RUN).is_some() { Exit::of(&e) } else { Exit::Ok })
 }
 
-fn answer(args: &Args, cx: &mut Context) -> Result<()> {
-    let event = read(args.client)?;
-    let Some(room) = room(cx, &event) else { return print(args.client, &event, None, cx) };
+fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
+    let event = read(client)?;
+    let Some(room) = room(cx, &event) else { return print(client, &event, None, cx) };
     let named = identity::named(args.identity.given());
     if std::env::var_os(DRY_RUN).is_some() {
         let text = hook_events::dry_run(&room, named.as_ref())?;
-        return print(args.client, &event, Some(&text), cx);
+        return print(client, &event, Some(&text), cx);
     }
-    let reply = hook_events::handle(&room, args.client.as_str(), &event, named.as_ref());
+    let reply = hook_events::handle(&room, client.as_str(), &event, named.as_ref());
     if let Some(trouble) = &reply.trouble {
         cx.out.warn(trouble);
     }
-    print(args.client, &event, reply.text.as_deref(), cx).inspect_err(|_| reply.not_shown(&room))?;
-    reply.shown(&room, args.client.as_str(), &event)
+    print(client, &event, reply.text.as_deref(), cx).inspect_err(|_| reply.not_shown(&room))?;
+    reply.shown(&room, client.as_str(), &event)
 }
 
 /// The event that a client writes to standard input.

@@ -23,6 +23,7 @@ mod explain;
 mod follow;
 mod helper;
 mod hook;
+mod hook_git;
 mod inbox;
 mod init;
 mod install;

@@ -1,9 +1,10 @@
-//! `mailbag uninstall`: removes mailbag from an agent client.
+//! `mailbag uninstall`: removes mailbag from an agent client or a git repository.
 
 use super::install::{Place, Which, done, report, show};
 use crate::base::error::Result;
 use crate::cli::Exit;
 use crate::cli::context::{Context, here};
+use crate::clients::git_hooks;
 use crate::clients::install::{self, Request};
 
 const EXAMPLES: &str = "\
@@ -11,16 +12,17 @@ Examples:
   mailbag uninstall claude
   mailbag uninstall codex --user
   mailbag uninstall gemini --dry-run   # show the change only
+  mailbag uninstall git                # the hooks of this repository
 
 Removes only what `mailbag install` added. A file without other changes is restored
 to the byte; a file that contains nothing else is removed. The room and its messages
 stay.";
 
-/// Remove mailbag from an agent client
+/// Remove mailbag from an agent client or a git repository
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Client
+    /// Client, or git
     client: Which,
     #[command(flatten)]
     place: Place,
@@ -31,15 +33,20 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (from, room) = (here()?, cx.asked());
-    let asked = Request {
-        client: args.client.client(),
-        scope: args.place.scope(),
-        agent: None,
-        program: None,
-        room: room.as_deref(),
-        from: &from,
+    let plan = match args.client.client() {
+        Some(client) => install::uninstall(&Request {
+            client,
+            scope: args.place.scope(),
+            agent: None,
+            program: None,
+            room: room.as_deref(),
+            from: &from,
+        })?,
+        None => {
+            args.place.check_git()?;
+            git_hooks::uninstall(&from)?
+        }
     };
-    let plan = install::uninstall(&asked)?;
     show(&plan, cx)?;
     if !args.dry_run {
         plan.apply()?;

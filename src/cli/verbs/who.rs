@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::table;
 use crate::query::channel;
-use crate::query::who::{self, Doing, Present};
+use crate::query::who::{self, Commit, Doing, Present};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,7 +15,7 @@ Examples:
   mailbag who --json | jq -r '.agents[] | select(.presence == \"online\").id'
 
 Columns: presence (status in the registry), id, display name or role, last sign of
-life, unread messages and the age of the oldest, last reported activity.
+life, unread messages and the age of the oldest, last reported activity, last commit.
 
 online   a sign of life within 5 minutes, or waiting or watching now
 idle     a sign of life within an hour, or idle in the registry
@@ -26,7 +26,9 @@ stale    no sign of life for 6 hours (stale_after in settings.toml), although it
 Signs of life: the agent sends a message, mail leaves its inbox, a hook or tool of
 its session runs, or `mailbag watch`, `follow` or `wait` runs for it. An agent
 reports its activity with messages of type status, progress, blocked, completed or
-agent_complete. roster.json in the room has the same data.";
+agent_complete. The hooks of `mailbag install git` record its commits. A commit whose
+subject line begins with the agent's name, as in `[alice] Fix the login`, is shown
+without them. roster.json in the room has the same data, without such commits.";
 
 /// Show agents, their presence and unread messages
 #[derive(Debug, clap::Args)]
@@ -59,8 +61,9 @@ fn row(agent: &Present, now: Stamp) -> Vec<String> {
         None => "-".to_owned(),
     };
     let doing = agent.doing.as_ref().map(|doing| told(doing, now)).unwrap_or_default();
+    let commit = agent.commit.as_ref().map(|commit| committed(commit, now)).unwrap_or_default();
     let presence = format!("{}{declared}", agent.presence.as_str());
-    let cells = [&*presence, &agent.id, known_as, &seen, &unread, &doing];
+    let cells = [&*presence, &agent.id, known_as, &seen, &unread, &doing, &commit];
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
 }
 
@@ -68,6 +71,12 @@ fn told(doing: &Doing, now: Stamp) -> String {
     let progress = doing.progress.as_ref().map(|progress| format!(" {progress}")).unwrap_or_default();
     let text = if doing.text.is_empty() { String::new() } else { format!(": {}", doing.text) };
     format!("{}{progress}{text} ({})", doing.kind, ago(&doing.at, now))
+}
+
+fn committed(commit: &Commit, now: Stamp) -> String {
+    let short = commit.id.get(..10).unwrap_or(&commit.id);
+    let branch = commit.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+    format!("commit {short}{branch} ({})", ago(&commit.at, now))
 }
 
 /// The age of a time in its largest whole unit.

@@ -9,6 +9,7 @@ use crate::commands::agent::{self, Fields};
 use crate::commands::send::{self, Draft, Sent};
 use crate::commands::share::{self, share_opened};
 use crate::commands::{files, permitted};
+use crate::disk::machine;
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::query::identity::{self, Who};
@@ -201,7 +202,12 @@ impl Session {
 /// This process. If the system cannot tell it from a later process with the same pid, it gets a unique id.
 fn caller() -> Caller {
     let process = Process::own();
-    Caller { client: sessions::EXEC.into(), session: process.is_none().then(id::mint), process }
+    Caller {
+        client: sessions::EXEC.into(),
+        session: process.is_none().then(id::mint),
+        process,
+        directory: machine::directory(),
+    }
 }
 
 /// The ids of the agents to wait for.

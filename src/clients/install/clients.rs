@@ -258,7 +258,7 @@ fn target(directory: &Path, name: &str, format: Format, parts: &[Part]) -> Targe
 }
 
 /// Quotes a word for a shell.
-fn shell_word(text: &str) -> String {
+pub(in crate::clients) fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()

@@ -7,7 +7,7 @@ use crate::disk::machine;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
@@ -34,40 +34,68 @@ pub struct HookTest {
     pub trouble: Option<String>,
 }
 
-/// Runs the hook in a directory and checks its answer.
-pub(super) fn run(client: Client, wanted: &Wanted, from: &Path) -> HookTest {
-    let started = Instant::now();
-    let command = client.call(Job::Tell, wanted);
-    let ran = call(client, wanted, from);
-    let millis = started.elapsed().as_millis() as u64;
-    let (said, trouble) = match ran {
-        Ok(said) => {
-            let trouble = accepts(client.first_event(), &said).err();
-            (said, trouble)
-        }
-        Err(trouble) => (String::new(), Some(trouble)),
-    };
-    HookTest { command, ok: trouble.is_none(), millis, said, trouble }
+/// A hook as it is called for its test.
+#[derive(Debug, Clone)]
+pub(in crate::clients) struct HookCall {
+    /// The call as shell text, without the guard of the settings, which hides failures.
+    pub(in crate::clients) command: String,
+    /// The program.
+    pub(in crate::clients) program: String,
+    /// The working directory.
+    pub(in crate::clients) from: PathBuf,
+    /// The standard input.
+    pub(in crate::clients) input: String,
+    /// The event whose answer is expected; without it, any text is an answer.
+    pub(in crate::clients) event: Option<&'static str>,
 }
 
-fn call(client: Client, wanted: &Wanted, from: &Path) -> Result<String, String> {
-    let input = json!({
-        "session_id": "mailbag-install",
-        "transcript_path": "",
-        "cwd": from,
-        "hook_event_name": client.first_event(),
-        "source": "startup",
-    });
-    if machine::program(&wanted.program).is_none() {
-        // The command in the settings would silently succeed.
-        return Err(format!("the program {} does not exist or is not executable", wanted.program));
+impl HookCall {
+    /// The call of a client at the start of a session.
+    pub(super) fn of_client(client: Client, wanted: &Wanted, from: &Path) -> HookCall {
+        let input = json!({
+            "session_id": "mailbag-install",
+            "transcript_path": "",
+            "cwd": from,
+            "hook_event_name": client.first_event(),
+            "source": "startup",
+        });
+        HookCall {
+            command: client.call(Job::Tell, wanted),
+            program: wanted.program.clone(),
+            from: from.to_path_buf(),
+            input: input.to_string(),
+            event: Some(client.first_event()),
+        }
     }
-    let mut child = start(client, wanted, from).map_err(|e| format!("the hook does not start: {e}"))?;
+}
+
+/// Runs the hook in a directory and checks its answer.
+pub(super) fn run(hook: &HookCall) -> HookTest {
+    let started = Instant::now();
+    let ran = call(hook);
+    let millis = started.elapsed().as_millis() as u64;
+    let (said, trouble) = match (ran, hook.event) {
+        (Ok(said), Some(event)) => {
+            let trouble = accepts(event, &said).err();
+            (said, trouble)
+        }
+        (Ok(said), None) => (said, None),
+        (Err(trouble), _) => (String::new(), Some(trouble)),
+    };
+    HookTest { command: hook.command.clone(), ok: trouble.is_none(), millis, said, trouble }
+}
+
+fn call(hook: &HookCall) -> Result<String, String> {
+    if machine::program(&hook.program).is_none() {
+        // The command in the settings would silently succeed.
+        return Err(format!("the program {} does not exist or is not executable", hook.program));
+    }
+    let mut child = start(hook).map_err(|e| format!("the hook does not start: {e}"))?;
     let said = listen(child.stdout.take());
     let complained = listen(child.stderr.take());
     if let Some(mut stdin) = child.stdin.take() {
         // A hook that does not read its input may still answer.
-        let _ = stdin.write_all(input.to_string().as_bytes());
+        let _ = stdin.write_all(hook.input.as_bytes());
     }
     let status = child.wait_timeout(limits::HOOK_TIME).map_err(|e| format!("waiting for the hook failed: {e}"))?;
     let Some(status) = status else {
@@ -85,11 +113,10 @@ fn call(client: Client, wanted: &Wanted, from: &Path) -> Result<String, String> 
     Ok(said)
 }
 
-fn start(client: Client, wanted: &Wanted, from: &Path) -> std::io::Result<Child> {
+fn start(hook: &HookCall) -> std::io::Result<Child> {
     let mut command = Command::new("sh");
-    // Without the guard of the settings, which hides failures.
-    command.arg("-c").arg(client.call(Job::Tell, wanted));
-    command.current_dir(from).env(DRY_RUN, "1");
+    command.arg("-c").arg(&hook.command);
+    command.current_dir(&hook.from).env(DRY_RUN, "1");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 

@@ -14,16 +14,21 @@ mod status;
 mod toml;
 mod trust;
 mod notes;
+mod program;
 
 use crate::clients::kind::Client;
+pub(super) use clients::shell_word;
 pub use clients::{Homes, Scope};
+pub(super) use hook_test::HookCall;
 pub use hook_test::{DRY_RUN, HookTest};
+pub(super) use notes::NAME;
+pub(super) use program::program;
 pub use status::{Hooks, Status, status};
 pub use trust::Trust;
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{UserFile, layout, machine};
+use crate::disk::{UserFile, layout};
 use crate::query::identity;
 use crate::room::{self, Room};
 use clients::{Format, Part, Target, Wanted};
@@ -75,16 +80,16 @@ pub struct Changing {
     /// The change, as a unified diff.
     pub diff: String,
     #[serde(skip)]
-    original: UserFile,
+    pub(super) original: UserFile,
     #[serde(skip)]
-    after: Option<String>,
+    pub(super) after: Option<String>,
     #[serde(skip)]
-    keep: Keep,
+    pub(super) keep: Keep,
 }
 
 /// What to do with the backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keep {
+pub(super) enum Keep {
     /// Create it.
     Make,
     /// Leave it.
@@ -96,20 +101,35 @@ enum Keep {
 /// All changes of an installation.
 #[derive(Debug, Serialize)]
 pub struct Plan {
-    /// The client.
-    pub client: Client,
+    /// The client's name on the command line, or `git`.
+    pub client: &'static str,
+    /// Its display name.
+    #[serde(skip)]
+    pub name: &'static str,
     /// Project or user.
     pub scope: Scope,
-    /// The project directory or the client's user directory.
+    /// The project directory, the client's user directory, or git's directory of hooks.
     pub directory: PathBuf,
     /// Files to change; empty if there is nothing to do.
     pub files: Vec<Changing>,
+    /// Lines that the user has to add, because the file belongs to another program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_hand: Vec<ByHand>,
     /// Notes for the user.
     pub notes: Vec<String>,
     #[serde(skip)]
-    wanted: Wanted,
-    #[serde(skip)]
-    project: PathBuf,
+    pub(super) test: HookCall,
+}
+
+/// Lines for a file that `install` does not change.
+#[derive(Debug, Serialize)]
+pub struct ByHand {
+    /// The file.
+    pub path: PathBuf,
+    /// Why the file is not changed.
+    pub why: String,
+    /// The lines to add.
+    pub lines: String,
 }
 
 /// Plans an installation.
@@ -153,7 +173,7 @@ impl Plan {
 
     /// Runs the hook once, as the client does at the start of a session. The run binds no session and announces nothing.
     pub fn test_hook(&self) -> HookTest {
-        hook_test::run(self.client, &self.wanted, &self.project)
+        hook_test::run(&self.test)
     }
 }
 
@@ -197,7 +217,9 @@ fn plan(asked: &Request<'_>, homes: Homes, files: Vec<Changing>, notes: Vec<Stri
         Scope::Project => homes.project.clone(),
         Scope::User => asked.client.directory(&homes),
     };
-    Plan { client: asked.client, scope: asked.scope, directory, files, notes, wanted, project: homes.project }
+    let (client, name) = (asked.client.as_str(), asked.client.name());
+    let test = HookCall::of_client(asked.client, &wanted, &homes.project);
+    Plan { client, name, scope: asked.scope, directory, files, by_hand: Vec::new(), notes, test }
 }
 
 /// The files for a client. No include line is needed if the client's instruction file is a link to AGENTS.md, or if the
@@ -242,7 +264,7 @@ fn put(
     original.check_writable()?;
     let is_ours = before.is_some_and(|text| undo(&ours, text, client).is_ok_and(|rest| rest != text));
     let keep = if before.is_some() && !is_ours { Keep::Make } else { Keep::Leave };
-    changing(target, &original, Some(after), keep).map(Some)
+    changing(&target.path, &original, Some(after), keep).map(Some)
 }
 
 fn take_out(
@@ -280,10 +302,11 @@ fn take_out(
         None if matches!(rest.trim().trim_start_matches('\u{feff}'), "" | "{}") => (None, Keep::Leave),
         None => (Some(rest), Keep::Leave),
     };
-    changing(target, &original, after, keep).map(Some)
+    changing(&target.path, &original, after, keep).map(Some)
 }
 
-fn changing(target: &Target, original: &UserFile, after: Option<String>, keep: Keep) -> Result<Changing> {
+/// The change of a file.
+pub(super) fn changing(path: &Path, original: &UserFile, after: Option<String>, keep: Keep) -> Result<Changing> {
     let before = text(original)?;
     let change = match (before, &after) {
         (None, _) => Change::Made,
@@ -291,14 +314,14 @@ fn changing(target: &Target, original: &UserFile, after: Option<String>, keep: K
         (Some(before), Some(after)) if before == after => Change::Kept,
         _ => Change::Changed,
     };
-    let backup = layout::backup(&target.path);
+    let backup = layout::backup(path);
     let is_kept = keep == Keep::Make
         || keep == Keep::Leave && UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?.bytes().is_some();
     Ok(Changing {
-        path: target.path.clone(),
+        path: path.to_path_buf(),
         change,
         backup: is_kept.then_some(backup),
-        diff: notes::diff(&target.path, before, after.as_deref()),
+        diff: notes::diff(path, before, after.as_deref()),
         original: original.clone(),
         after,
         keep,
@@ -350,7 +373,7 @@ fn kind(target: &Target) -> Kind {
 }
 
 /// A file's text, if there is a file.
-fn text(file: &UserFile) -> Result<Option<&str>> {
+pub(super) fn text(file: &UserFile) -> Result<Option<&str>> {
     let read = |bytes| std::str::from_utf8(bytes).map_err(|_| refused(file, Wrong::new("is not UTF-8 text")));
     file.bytes().map(read).transpose()
 }
@@ -365,26 +388,4 @@ fn registered(asked: &Request<'_>, name: &str) -> Result<String> {
     let room = Room::open(&room::find(asked.room, asked.from)?)?;
     let registry = room.registry()?;
     identity::registered(&registry, name, Some("--agent")).map(|agent| agent.id.to_string())
-}
-
-/// The program to call: by name if the PATH leads to this program, else by path.
-fn program(asked: Option<&Path>) -> Result<String> {
-    let plain = |path: &Path| path.to_str().map(str::to_owned);
-    let unusable = |path: &Path| Error::Usage {
-        what: format!("cannot use {} in client settings", path.display()),
-        cure: "use an absolute UTF-8 path that ends in /mailbag".into(),
-    };
-    if let Some(path) = asked {
-        let fits = path.is_absolute() && path.file_name().is_some_and(|name| name == notes::NAME);
-        return plain(path).filter(|_| fits).ok_or_else(|| unusable(path));
-    }
-    let this = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok());
-    let found = machine::program(notes::NAME).and_then(|path| path.canonicalize().ok());
-    match this {
-        Some(this) if found.as_ref() != Some(&this) => {
-            let is_named = this.file_name().is_some_and(|name| name == notes::NAME);
-            plain(&this).filter(|_| is_named).ok_or_else(|| unusable(&this))
-        }
-        _ => Ok(notes::NAME.to_owned()),
-    }
 }

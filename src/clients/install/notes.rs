@@ -9,7 +9,7 @@ use similar::TextDiff;
 use std::path::Path;
 
 /// The program's name.
-pub(super) const NAME: &str = "mailbag";
+pub(in crate::clients) const NAME: &str = "mailbag";
 
 /// A change as a unified diff.
 pub(super) fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {

@@ -1,4 +1,4 @@
-//! Activity: when each agent last read mail, and its last reported work.
+//! Activity: when each agent last read mail, its last reported work, and its last commit.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
@@ -6,6 +6,7 @@ use crate::message::id;
 use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,6 +26,20 @@ struct AgentActivity {
     /// The last time at which copies left its inbox, in microseconds since 1970; 0 for never.
     read: i64,
     doing: Option<Doing>,
+    #[serde(default)]
+    commit: Option<Commit>,
+}
+
+/// A commit that an agent made: a report with `metadata.commit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// The id in hexadecimal.
+    pub id: String,
+    /// The branch, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The accept time of the report, in microseconds since 1970.
+    pub at: i64,
 }
 
 /// What an agent last reported about its work.
@@ -51,9 +66,25 @@ impl Activity {
         self.life(agent).read = at.micros();
     }
 
-    /// Records a report of an agent.
-    pub(super) fn said(&mut self, agent: &Arc<str>, doing: Doing) {
-        self.life(agent).doing = Some(doing);
+    /// Records a report of an agent, if this is one.
+    pub(super) fn report(
+        &mut self,
+        agent: &Arc<str>,
+        record: &Record,
+        message: Option<&Map<String, Value>>,
+        at: Stamp,
+    ) {
+        let read = || serde_json::from_str(record.message.as_ref()?.get()).ok();
+        let Some(fields) = message.map(Cow::Borrowed).or_else(|| read().map(Cow::Owned)) else { return };
+        match Commit::of_fields(&fields, at) {
+            Some(commit) => self.life(agent).commit = Some(commit),
+            None => Doing::of_fields(&fields, at).into_iter().for_each(|doing| self.life(agent).doing = Some(doing)),
+        }
+    }
+
+    /// The last commit of this agent.
+    pub fn commit(&self, agent: &str) -> Option<&Commit> {
+        self.0.get(agent)?.commit.as_ref()
     }
 
     /// The last time at which copies left this agent's inbox.
@@ -75,14 +106,33 @@ impl Activity {
     }
 }
 
+impl Commit {
+    /// The commit in the fields of a message.
+    fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<Commit> {
+        let metadata = fields.get("metadata")?;
+        let text = |field: &str| metadata.get(field)?.as_str().filter(|text| !text.is_empty());
+        let id = text("commit").filter(|id| is_commit(id))?.to_owned();
+        let branch = text("branch").map(|branch| branch.chars().take(limits::DOING).collect());
+        Some(Commit { id, branch, at: at.micros() })
+    }
+}
+
+/// Is this the full id of a commit, SHA-1 or SHA-256?
+fn is_commit(id: &str) -> bool {
+    [40, 64].contains(&id.len()) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 impl Doing {
     /// The report in a record. `None` if the record is not a report.
     pub fn of(record: &Record, at: Stamp) -> Option<Doing> {
         Doing::of_fields(&serde_json::from_str(record.message.as_ref()?.get()).ok()?, at)
     }
 
-    /// The report in the fields of a message.
-    pub(super) fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<Doing> {
+    /// The report in the fields of a message. A commit does not change what the sender said about its work.
+    fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<Doing> {
+        if Commit::of_fields(fields, at).is_some() {
+            return None;
+        }
         let kind = fields.get("type")?.as_str()?.to_owned();
         let line = |field: &str| {
             let line = fields.get(field)?.as_str()?.lines().map(str::trim).find(|line| !line.is_empty())?;

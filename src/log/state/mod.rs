@@ -8,7 +8,7 @@ mod mailboxes;
 mod replay;
 mod timers;
 
-pub use activity::{Activity, DOING, Doing};
+pub use activity::{Activity, Commit, DOING, Doing};
 pub use checkpoint::saved;
 pub use ids::Ids;
 pub use mailboxes::Mailboxes;
@@ -294,9 +294,7 @@ impl State {
             None => drop(self.channels.insert(channel.into(), record.seq)),
         }
         if let Some(from) = record.from.as_ref().filter(|_| DOING.contains(&&*kind)) {
-            let fields = message.map(Message::fields);
-            let doing = fields.map_or_else(|| Doing::of(record, at), |fields| Doing::of_fields(fields, at));
-            doing.into_iter().for_each(|doing| self.activity.said(from, doing));
+            self.activity.report(from, record, message.map(Message::fields), at);
         }
     }
 

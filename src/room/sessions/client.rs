@@ -3,6 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::machine::{self, Process};
+use std::path::PathBuf;
 
 /// The environment variables that contain a session's id, each with its client. See `docs/hooks.md`.
 pub const VARIABLES: [(&str, &str); 3] =
@@ -27,6 +28,8 @@ pub struct Caller {
     pub session: Option<String>,
     /// The client's process, if the system reports it.
     pub process: Option<Process>,
+    /// The directory in which it works, if known.
+    pub directory: Option<PathBuf>,
 }
 
 impl Caller {
@@ -39,11 +42,12 @@ impl Caller {
             });
         }
         let above = client_above();
+        let directory = machine::directory();
         if client == CODEX || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX) {
             // All sessions of Codex share one process, which its shell cannot see.
-            return Ok(Caller { client: CODEX.to_owned(), session, process: None });
+            return Ok(Caller { client: CODEX.to_owned(), session, process: None, directory });
         }
-        Ok(Caller { client: client.to_owned(), session, process: above.map(|(process, _)| process) })
+        Ok(Caller { client: client.to_owned(), session, process: above.map(|(process, _)| process), directory })
     }
 
     /// The session whose client started this program as a server. Such a server can outlive its first session, because
@@ -59,6 +63,12 @@ impl Caller {
     /// The session that Codex names in each call to a server.
     pub fn codex(session: &str) -> Result<Caller> {
         Caller::here(CODEX, Some(session.to_owned()))
+    }
+
+    /// A text that identifies the session.
+    pub fn key(&self) -> String {
+        let process = || self.process.map(|process| process.pid.to_string());
+        format!("{}:{}", self.client, self.session.clone().or_else(process).unwrap_or_default())
     }
 
     /// Can this session be distinguished from others?

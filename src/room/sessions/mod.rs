@@ -8,11 +8,13 @@ mod client;
 mod fired;
 mod holds;
 mod losses;
+mod told;
 
 pub use client::{Caller, IN_GEMINI, VARIABLES};
 pub use fired::{Fired, WAKE, fired, note};
 pub use holds::{Hold, Named, is_held};
 pub use losses::{Loss, Lost, loss, notified_of_loss};
+pub use told::first_time;
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -24,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The client name of a command under `mailbag exec`.
@@ -48,6 +51,9 @@ pub struct Lease {
     /// The client's process, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
+    /// The directory in which it works, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
     /// The start of the lease, RFC 3339.
     pub since: String,
     /// The last call, RFC 3339.
@@ -271,6 +277,7 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
         client: ours.filter(|_| caller.session.is_none()).map_or(&caller.client, |lease| &lease.client).clone(),
         session: caller.session.clone().or_else(|| ours?.session.clone()),
         process: process(ours, caller, event),
+        directory: directory(ours, caller, event),
         since: ours.map_or_else(|| now.clone(), |lease| lease.since.clone()),
         last: now,
         event: event.to_owned(),
@@ -291,6 +298,12 @@ fn process(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<Process
         (Some(new), Some(old)) if [JOIN, COMMAND].contains(&event) && new.namespace != old.namespace => Some(old),
         (new, old) => new.or(old),
     }
+}
+
+/// A command can run in any directory; a hook and a join run where the session works.
+fn directory(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<PathBuf> {
+    let known = ours.and_then(|lease| lease.directory.clone());
+    if event == COMMAND && known.is_some() { known } else { caller.directory.clone().or(known) }
 }
 
 /// Records the lines that were shown to an agent.

@@ -1,6 +1,6 @@
 //! The keys of `settings.toml`: purpose, parsing and display.
 
-use super::{Admission, AnswerWithin, Durability, Settings};
+use super::{Admission, AnswerWithin, Durability, Guard, Settings};
 use crate::base::{clock, limits};
 use crate::message;
 use crate::message::address::{self, is_display_name};
@@ -183,6 +183,15 @@ pub(super) const KEYS: &[Key] = &[
         doc: "window of `announce_budget`, from 1s to 24h",
         read: |value, settings| window(value).map(|span| settings.announce_window = span),
         show: |settings| shown(&clock::span_text(settings.announce_window)),
+    },
+    Key {
+        key: "guard",
+        doc: "edits and commits of files that another agent has claimed: `deny` (they stop), `warn` or `off`",
+        read: |value, settings| {
+            settings.guard = one_of(value, &[("off", Guard::Off), ("warn", Guard::Warn), ("deny", Guard::Deny)])?;
+            Ok(())
+        },
+        show: |settings| word(&settings.guard),
     },
 ];
 

@@ -34,6 +34,19 @@ pub enum Admission {
     Open,
 }
 
+/// What the guard does about files that another agent owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Guard {
+    /// Nothing.
+    Off,
+    /// It warns.
+    Warn,
+    /// It stops edits and commits of registered agents, and warns others.
+    #[default]
+    Deny,
+}
+
 /// The time limits for answers, by priority as in [`message::PRIORITIES`]. Zero means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerWithin([Duration; 4]);
@@ -87,6 +100,8 @@ pub struct Settings {
     pub announce_budget: u32,
     /// The window of `announce_budget`.
     pub announce_window: Duration,
+    /// What happens to edits and commits of files that another agent owns.
+    pub guard: Guard,
     /// The keys in the file, to distinguish them from defaults in the listing.
     pub given: Vec<&'static str>,
 }
@@ -151,6 +166,7 @@ impl Default for Settings {
             session_lease: limits::SESSION_LEASE,
             announce_budget: limits::ANNOUNCE_BUDGET,
             announce_window: limits::ANNOUNCE_WINDOW,
+            guard: Guard::default(),
             given: Vec::new(),
         }
     }

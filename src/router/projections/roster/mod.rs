@@ -76,6 +76,9 @@ pub struct Present {
     /// Its last message about its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doing: Option<Doing>,
+    /// Its last commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Commit>,
     /// The number of unread messages.
     pub unread: usize,
     /// When the oldest of them was accepted.
@@ -98,6 +101,18 @@ pub struct Doing {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting_for: Vec<String>,
     /// When it was accepted.
+    pub at: String,
+}
+
+/// A commit of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Commit {
+    /// The id in hexadecimal.
+    pub id: String,
+    /// The branch, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// When it was recorded, or the commit's own time if it is known from git only.
     pub at: String,
 }
 
@@ -164,6 +179,7 @@ impl<'a> Signs<'a> {
             declared: (agent.status != Status::Unknown).then(|| agent.status.as_str()),
             last_seen: seen.map(|seen| seen.to_string()),
             doing: state.activity.doing(&agent.id).map(Doing::of),
+            commit: state.activity.commit(&agent.id).map(Commit::of),
             unread: state.mailboxes.count(&agent.id),
             oldest_unread: self.oldest.map(|oldest| oldest.to_string()),
         }
@@ -174,6 +190,13 @@ impl Doing {
     fn of(doing: &state::Doing) -> Doing {
         let state::Doing { kind, text, progress, waiting_for, at } = doing.clone();
         Doing { kind, text, progress, waiting_for, at: Stamp::from_micros(at).to_string() }
+    }
+}
+
+impl Commit {
+    fn of(commit: &state::Commit) -> Commit {
+        let state::Commit { id, branch, at } = commit.clone();
+        Commit { id, branch, at: Stamp::from_micros(at).to_string() }
     }
 }
 

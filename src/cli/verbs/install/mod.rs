@@ -1,12 +1,14 @@
-//! `mailbag install`: adds mailbag to an agent client, and shows where it is installed.
+//! `mailbag install`: adds mailbag to an agent client or a git repository, and shows where it is installed.
 
-use crate::base::error::Result;
+mod status;
+
+use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, here};
-use crate::cli::show::output::{BOLD, DIM, PLAIN, RED, YELLOW};
-use crate::cli::show::table;
-use crate::clients::install::{self, Change, HookTest, Hooks, Plan, Request, Scope, Status, Trust};
+use crate::cli::show::output::{BOLD, DIM, PLAIN, RED};
+use crate::clients::git_hooks;
+use crate::clients::install::{self, Change, HookTest, Plan, Request, Scope};
 use crate::clients::kind::Client;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -17,13 +19,19 @@ Examples:
   mailbag install claude --agent planner   # sessions here are the agent planner
   mailbag install codex --user             # for you, in all projects
   mailbag install gemini --dry-run         # show the change only
+  mailbag install git                      # the hooks of this repository
   mailbag install --status                 # show what is installed
 
-Adds three things to the client's configuration: hooks, which tell the agent of
+Adds three things to a client's configuration: hooks, which tell the agent of
 new messages; the MCP server, with which it reads and sends; and a section in
 AGENTS.md. The rest of these files stays unchanged, to the byte. The command shows
 the change, keeps a copy of each file beside it, and runs the hook once as a test.
-A second run changes nothing. `mailbag uninstall` removes everything again.";
+A second run changes nothing. `mailbag uninstall` removes everything again.
+
+`git` adds a pre-commit hook, which stops a commit of files that another agent has
+claimed, and a post-commit hook, which records the commit. Hooks that belong to
+husky, lefthook, pre-commit or core.hooksPath are not changed: the command prints
+the lines to add.";
 
 /// The clients.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -34,13 +42,15 @@ pub(crate) enum Which {
     Codex,
     /// Gemini CLI
     Gemini,
+    /// The hooks of a git repository
+    Git,
 }
 
-/// Add mailbag to an agent client
+/// Add mailbag to an agent client or a git repository
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Client
+    /// Client, or git
     #[arg(required_unless_present = "status")]
     client: Option<Which>,
     #[command(flatten)]
@@ -80,11 +90,13 @@ struct Report<'a> {
 }
 
 impl Which {
-    pub(crate) fn client(self) -> Client {
+    /// The client; `None` for git.
+    pub(crate) fn client(self) -> Option<Client> {
         match self {
-            Which::Claude => Client::Claude,
-            Which::Codex => Client::Codex,
-            Which::Gemini => Client::Gemini,
+            Which::Claude => Some(Client::Claude),
+            Which::Codex => Some(Client::Codex),
+            Which::Gemini => Some(Client::Gemini),
+            Which::Git => None,
         }
     }
 }
@@ -94,27 +106,48 @@ impl Place {
         if self.user { Scope::User } else { Scope::Project }
     }
 
-    fn is_given(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         self.user || self.project
+    }
+
+    /// Fails if a scope is given that a repository does not have.
+    pub(crate) fn check_git(&self) -> Result<()> {
+        match self.user {
+            false => Ok(()),
+            true => Err(Error::Usage {
+                what: "the hooks of git belong to one repository".into(),
+                cure: "run the command in the repository, without --user".into(),
+            }),
+        }
     }
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let from = here()?;
-    let client = args.client.map(Which::client);
-    let Some(client) = client.filter(|_| !args.status) else {
-        return status(client, &args.place, cx);
+    let Some(which) = args.client.filter(|_| !args.status) else {
+        return status::run(args.client, &args.place, cx);
     };
     let room = cx.asked();
-    let asked = Request {
-        client,
-        scope: args.place.scope(),
-        agent: args.agent.as_deref(),
-        program: args.command.as_deref(),
-        room: room.as_deref(),
-        from: &from,
+    let plan = match which.client() {
+        Some(client) => install::install(&Request {
+            client,
+            scope: args.place.scope(),
+            agent: args.agent.as_deref(),
+            program: args.command.as_deref(),
+            room: room.as_deref(),
+            from: &from,
+        })?,
+        None => {
+            args.place.check_git()?;
+            if args.agent.is_some() {
+                return Err(Error::Usage {
+                    what: "the hooks of git have no fixed agent".into(),
+                    cure: "leave --agent out: the hooks use MAILBAG_AGENT or the session that commits".into(),
+                });
+            }
+            git_hooks::install(&from, args.command.as_deref())?
+        }
     };
-    let plan = install::install(&asked)?;
     show(&plan, cx)?;
     if args.dry_run {
         return report(&plan, true, None, cx);
@@ -175,9 +208,9 @@ pub(crate) fn report(plan: &Plan, dry_run: bool, proof: Option<&HookTest>, cx: &
         cx.out.json(&Report { plan, dry_run, proof })?;
         return Ok(exit);
     }
-    if plan.files.is_empty() {
+    if plan.files.is_empty() && plan.by_hand.is_empty() {
         let directory = plan.directory.display().to_string();
-        cx.out.line(sanitize::line(&format!("no changes for {} in {directory}", plan.client.name())))?;
+        cx.out.line(sanitize::line(&format!("no changes for {} in {directory}", plan.name)))?;
     }
     if let Some(proof) = proof {
         let command = sanitize::line(&proof.command).into_owned();
@@ -195,60 +228,17 @@ pub(crate) fn report(plan: &Plan, dry_run: bool, proof: Option<&HookTest>, cx: &
             }
         }
     }
+    for by_hand in &plan.by_hand {
+        let path = by_hand.path.display().to_string();
+        let what = if by_hand.lines.is_empty() { "edit" } else { "add these lines to" };
+        cx.out.line(sanitize::line(&format!(
+            "{what} {path} ({}){}",
+            by_hand.why,
+            if by_hand.lines.is_empty() { "" } else { ":" }
+        )))?;
+        by_hand.lines.lines().try_for_each(|line| cx.out.line(sanitize::line(line)))?;
+    }
     cx.out.flush()?;
     plan.notes.iter().for_each(|note| cx.out.note(&format!("note: {note}")));
     Ok(exit)
-}
-
-fn status(client: Option<Client>, place: &Place, cx: &mut Context) -> Result<Exit> {
-    let homes = install::homes(&here()?)?;
-    let clients = Client::ALL.into_iter().filter(|one| client.is_none_or(|client| client == *one));
-    let scopes = [Scope::Project, Scope::User].into_iter().filter(|one| !place.is_given() || *one == place.scope());
-    let scopes: Vec<Scope> = scopes.collect();
-    let all: Vec<Status> = clients
-        .flat_map(|client| scopes.iter().map(move |scope| (client, *scope)))
-        .map(|(client, scope)| install::status(client, scope, &homes))
-        .collect();
-    if cx.out.json {
-        cx.out.json(&serde_json::json!({ "clients": all }))?;
-        return Ok(Exit::Ok);
-    }
-    let head = ["CLIENT", "FOR", "HOOKS", "MCP", "SECTION", "PROGRAM", "TRUSTED", "AGENT"].map(String::from).to_vec();
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(all.iter().map(row)).collect();
-    table::print(&mut cx.out, &rows)?;
-    for status in &all {
-        if !status.missing.is_empty() {
-            let word = cx.out.paint(YELLOW, "partly");
-            cx.out.line(format!("{word}: {} has no hook at {}", status.client.name(), status.missing.join(", ")))?;
-        }
-        for problem in &status.problems {
-            let word = cx.out.paint(RED, "problem");
-            cx.out.line(format!("{word}: {}", sanitize::line(problem)))?;
-        }
-    }
-    Ok(Exit::Ok)
-}
-
-fn row(status: &Status) -> Vec<String> {
-    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-    let hooks = match status.hooks {
-        Hooks::Installed => "installed",
-        Hooks::Partly => "partly",
-        Hooks::Absent => "absent",
-    };
-    let scope = if status.scope == Scope::Project { "project" } else { "user" };
-    let program = match (&status.command, &status.executable) {
-        (None, _) => "-".into(),
-        (Some(_), Some(path)) => sanitize::line(&path.display().to_string()).into_owned(),
-        (Some(command), None) => format!("{} not found", sanitize::line(command)),
-    };
-    let trusted = match status.trusted {
-        _ if status.hooks == Hooks::Absent => "-",
-        Trust::Yes => "yes",
-        Trust::No => "no",
-        Trust::Unknown => "unknown",
-    };
-    let agent = status.agent.as_deref().map_or("-".into(), |agent| sanitize::line(agent).into_owned());
-    let client = status.client.as_str().to_owned();
-    vec![client, scope.into(), hooks.into(), yes(status.mcp), yes(status.section), program, trusted.into(), agent]
 }

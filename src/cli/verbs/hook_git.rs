@@ -1,0 +1,102 @@
+//! `mailbag hook git`: answers a hook of git.
+
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::cli::Exit;
+use crate::cli::context::{Context, Identity, here};
+use crate::clients::git_hooks::events;
+use crate::clients::install::DRY_RUN;
+use crate::query::committer::Committer;
+use crate::query::guard::{self, Owned, Verdict};
+use crate::room::{self, Room};
+use std::path::Path;
+use std::sync::mpsc;
+
+/// A hook of git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum GitHook {
+    /// Before a commit
+    PreCommit,
+    /// After a commit
+    PostCommit,
+}
+
+pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) -> Result<Exit> {
+    let directory = here()?;
+    let found = room::find(cx.asked().as_deref(), &directory).and_then(|path| Room::open(&path));
+    if std::env::var_os(DRY_RUN).is_some() {
+        return dry_run(found.ok().as_ref(), &directory, cx);
+    }
+    // Without a room, or in one that the person has not trusted, no file has an owner.
+    let (Some(hook), Ok(room)) = (hook, found) else { return Ok(Exit::Ok) };
+    let (given, at_terminal) = (identity.given().map(str::to_owned), cx.out.is_told_at_terminal());
+    // A hook that hangs would block all work in the repository.
+    let (tell, heard) = mpsc::channel();
+    let (own, place) = (room.clone(), directory.clone());
+    std::thread::spawn(move || tell.send(answer(hook, &own, &place, given.as_deref(), at_terminal)));
+    let answer = heard.recv_timeout(limits::GUARD_TIME).unwrap_or_else(|_| {
+        let what = format!("the check took longer than {} seconds", limits::GUARD_TIME.as_secs());
+        Err(Error::Timeout { what, cure: "run `mailbag doctor`".into() })
+    });
+    match answer {
+        Ok(Verdict::Free) => Ok(Exit::Ok),
+        Ok(Verdict::Warn(owned)) => {
+            cx.out.note(&format!("mailbag: this commit changes files of other agents:\n{}", listed(&owned)));
+            Ok(Exit::Ok)
+        }
+        Ok(Verdict::Stop(owned)) => {
+            cx.out.note(&format!(
+                "mailbag: the commit was stopped: it changes files of other agents\n{}",
+                listed(&owned)
+            ));
+            cx.out.note(&format!(
+                "{}. To commit anyway, and tell the owner: MAILBAG_GUARD=off git commit …",
+                sentence(&guard::ask_for(&owned))
+            ));
+            Ok(Exit::Stopped)
+        }
+        Err(e) => {
+            let what = match hook {
+                GitHook::PreCommit => "cannot check who owns the files of this commit, so it passes",
+                GitHook::PostCommit => "cannot record this commit",
+            };
+            events::once(&room, format!("mailbag: {what}: {e}")).into_iter().for_each(|what| cx.out.note(&what));
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+fn answer(hook: GitHook, room: &Room, directory: &Path, given: Option<&str>, at_terminal: bool) -> Result<Verdict> {
+    let committer = Committer::of(room, given, directory, at_terminal)?;
+    match hook {
+        GitHook::PreCommit if events::is_switched_off() => Ok(Verdict::Free),
+        GitHook::PreCommit => events::pre_commit(room, directory, &committer),
+        GitHook::PostCommit => events::post_commit(room, directory, &committer).map(|()| Verdict::Free),
+    }
+}
+
+/// The answer of the test by `mailbag install git`.
+fn dry_run(room: Option<&Room>, directory: &Path, cx: &mut Context) -> Result<Exit> {
+    let Some(room) = room else {
+        cx.out.line("mailbag: no room here; the hooks do nothing until `mailbag init`")?;
+        return Ok(Exit::Ok);
+    };
+    let guard = room.settings()?.guard;
+    let who = match Committer::of(room, None, directory, false)? {
+        Committer::Agent(name) => format!("commits here are by {name}"),
+        Committer::Human | Committer::Unknown(_) => "the session that commits names the agent".to_owned(),
+    };
+    let path = room.dir.path().display();
+    cx.out.line(format!("mailbag: found the room {path}; guard = {guard:?}; {who}"))?;
+    cx.out.flush()?;
+    Ok(Exit::Ok)
+}
+
+fn listed(owned: &[Owned]) -> String {
+    guard::lines(owned).iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,89 @@
+//! `mailbag install --status`: shows where mailbag is installed and whether it works.
+
+use super::{Place, Which};
+use crate::base::error::Result;
+use crate::base::sanitize;
+use crate::cli::Exit;
+use crate::cli::context::{Context, here};
+use crate::cli::show::output::{RED, YELLOW};
+use crate::cli::show::table;
+use crate::clients::git_hooks;
+use crate::clients::install::{self, Hooks, Scope, Status, Trust};
+use crate::clients::kind::Client;
+use std::path::Path;
+
+/// Prints what is installed for a client, or everywhere.
+pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Result<Exit> {
+    let from = here()?;
+    let homes = install::homes(&from)?;
+    let clients = Client::ALL.into_iter().filter(|one| which.is_none_or(|which| which.client() == Some(*one)));
+    let scopes = [Scope::Project, Scope::User].into_iter().filter(|one| !place.is_given() || *one == place.scope());
+    let scopes: Vec<Scope> = scopes.collect();
+    let all: Vec<Status> = clients
+        .flat_map(|client| scopes.iter().map(move |scope| (client, *scope)))
+        .map(|(client, scope)| install::status(client, scope, &homes))
+        .collect();
+    let wants_git = which.is_none_or(|which| which.client().is_none()) && scopes.contains(&Scope::Project);
+    let git = if wants_git { git_hooks::status(&from) } else { None };
+    if cx.out.json {
+        cx.out.json(&serde_json::json!({ "clients": all, "git": git }))?;
+        return Ok(Exit::Ok);
+    }
+    let head = ["CLIENT", "FOR", "HOOKS", "MCP", "SECTION", "PROGRAM", "TRUSTED", "AGENT"].map(String::from).to_vec();
+    let rows: Vec<Vec<String>> =
+        std::iter::once(head).chain(all.iter().map(row)).chain(git.iter().map(git_row)).collect();
+    table::print(&mut cx.out, &rows)?;
+    for status in &all {
+        if !status.missing.is_empty() {
+            let word = cx.out.paint(YELLOW, "partly");
+            cx.out.line(format!("{word}: {} has no hook at {}", status.client.name(), status.missing.join(", ")))?;
+        }
+        for problem in &status.problems {
+            let word = cx.out.paint(RED, "problem");
+            cx.out.line(format!("{word}: {}", sanitize::line(problem)))?;
+        }
+    }
+    if let Some(git) = git.filter(|git| !git.missing.is_empty()) {
+        let word = cx.out.paint(YELLOW, "partly");
+        cx.out.line(format!("{word}: git has no hook at {}", git.missing.join(", ")))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn row(status: &Status) -> Vec<String> {
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let scope = if status.scope == Scope::Project { "project" } else { "user" };
+    let program = program(status.command.as_deref(), status.executable.as_deref());
+    let trusted = match status.trusted {
+        _ if status.hooks == Hooks::Absent => "-",
+        Trust::Yes => "yes",
+        Trust::No => "no",
+        Trust::Unknown => "unknown",
+    };
+    let agent = status.agent.as_deref().map_or("-".into(), |agent| sanitize::line(agent).into_owned());
+    let client = status.client.as_str().to_owned();
+    vec![client, scope.into(), word(status.hooks), yes(status.mcp), yes(status.section), program, trusted.into(), agent]
+}
+
+fn git_row(status: &git_hooks::Status) -> Vec<String> {
+    let program = program(status.command.as_deref(), status.executable.as_deref());
+    let none = || "-".to_owned();
+    vec![git_hooks::NAME.into(), "project".into(), word(status.hooks), none(), none(), program, none(), none()]
+}
+
+fn word(hooks: Hooks) -> String {
+    let word = match hooks {
+        Hooks::Installed => "installed",
+        Hooks::Partly => "partly",
+        Hooks::Absent => "absent",
+    };
+    word.into()
+}
+
+fn program(command: Option<&str>, executable: Option<&Path>) -> String {
+    match (command, executable) {
+        (None, _) => "-".into(),
+        (Some(_), Some(path)) => sanitize::line(&path.display().to_string()).into_owned(),
+        (Some(command), None) => format!("{} not found", sanitize::line(command)),
+    }
+}

@@ -1,0 +1,149 @@
+//! The hooks of git that check a commit and record it: adds them to a repository, removes them, shows where they are, and
+//! answers them.
+//!
+//! Only a missing hook and a plain shell script are written. For everything else the lines to add are part of the plan.
+
+mod block;
+pub mod events;
+mod holder;
+
+pub use block::STOPPED;
+
+use super::install::{ByHand, Changing, HookCall, Hooks, Keep, Plan, Scope, changing, program, text};
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{UserFile, layout, machine};
+use holder::{HOOKS, Holder, Repository};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The name on the command line.
+pub const NAME: &str = "git";
+
+/// Which hooks a repository has.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// Which hooks are installed.
+    pub hooks: Hooks,
+    /// The hooks that are missing, if others are installed.
+    pub missing: Vec<&'static str>,
+    /// The directory of hooks that git uses.
+    pub directory: PathBuf,
+    /// The program that the hooks call.
+    pub command: Option<String>,
+    /// The path of that program, if it exists and is executable.
+    pub executable: Option<PathBuf>,
+    /// The files that were examined.
+    pub files: Vec<PathBuf>,
+}
+
+/// Plans the installation into the repository around a directory.
+pub fn install(from: &Path, asked: Option<&Path>) -> Result<Plan> {
+    let (repository, program) = (Repository::around(from)?, program(asked)?);
+    let (mut files, mut by_hand) = (Vec::new(), Vec::new());
+    for hook in HOOKS {
+        match repository.holder(hook, &program)? {
+            Holder::Ours(path) => files.extend(put(&path, &program, hook)?),
+            Holder::Other { path, why, lines } if !calls(&path, hook) => by_hand.push(ByHand { path, why, lines }),
+            Holder::Other { .. } => {}
+        }
+    }
+    Ok(plan(repository, files, by_hand, program))
+}
+
+/// Plans the removal from the repository around a directory.
+pub fn uninstall(from: &Path) -> Result<Plan> {
+    let repository = Repository::around(from)?;
+    let (mut files, mut by_hand) = (Vec::new(), Vec::new());
+    for hook in HOOKS {
+        // Another program may have become the owner of the hooks since the installation.
+        let usual = layout::of_client(&repository.usual, hook);
+        if !holder::is_link(&repository.usual) && !holder::is_link(&usual) {
+            files.extend(take_out(&usual, hook)?);
+        }
+        if let Holder::Other { path, .. } = repository.holder(hook, super::install::NAME)?
+            && path != usual
+            && calls(&path, hook)
+        {
+            let why = "our lines were added by hand; remove them".to_owned();
+            by_hand.push(ByHand { path, why, lines: String::new() });
+        }
+    }
+    Ok(plan(repository, files, by_hand, String::new()))
+}
+
+/// Examines the repository around a directory. `None` if there is none.
+pub fn status(from: &Path) -> Option<Status> {
+    let repository = Repository::around(from).ok()?;
+    let (mut missing, mut files, mut command) = (Vec::new(), Vec::new(), None);
+    for hook in HOOKS {
+        let path = match repository.holder(hook, super::install::NAME) {
+            Ok(Holder::Ours(path) | Holder::Other { path, .. }) => path,
+            Err(_) => layout::of_client(&repository.hooks, hook),
+        };
+        command = command.or_else(|| block::program(&read(&path)?));
+        if !calls(&path, hook) {
+            missing.push(hook);
+        }
+        files.push(path);
+    }
+    let hooks = match missing.len() {
+        0 => Hooks::Installed,
+        n if n == HOOKS.len() => Hooks::Absent,
+        _ => Hooks::Partly,
+    };
+    // Lines that were added by hand may call the program in any way.
+    let command = command.or_else(|| (hooks != Hooks::Absent).then(|| super::install::NAME.to_owned()));
+    let executable = command.as_deref().and_then(machine::program);
+    let missing = if hooks == Hooks::Partly { missing } else { Vec::new() };
+    Some(Status { hooks, missing, directory: repository.hooks, command, executable, files })
+}
+
+fn plan(repository: Repository, files: Vec<Changing>, by_hand: Vec<ByHand>, program: String) -> Plan {
+    let command = block::call(&program, HOOKS[0]);
+    let test = HookCall { command, program, from: repository.top, input: String::new(), event: None };
+    let (directory, notes) = (repository.hooks, Vec::new());
+    Plan { client: NAME, name: NAME, scope: Scope::Project, directory, files, by_hand, notes, test }
+}
+
+fn put(path: &Path, program: &str, hook: &str) -> Result<Option<Changing>> {
+    let original = UserFile::read(path, limits::CLIENT_FILE_BYTES)?.as_program();
+    let before = text(&original)?;
+    let Some(after) = block::put(before.unwrap_or(block::FIRST_LINE), program, hook) else { return Ok(None) };
+    if before == Some(after.as_str()) {
+        return Ok(None);
+    }
+    original.check_writable()?;
+    let is_ours = before.is_some_and(|text| block::program(text).is_some());
+    let keep = if before.is_some() && !is_ours { Keep::Make } else { Keep::Leave };
+    changing(path, &original, Some(after), keep).map(Some)
+}
+
+fn take_out(path: &Path, hook: &str) -> Result<Option<Changing>> {
+    let original = UserFile::read(path, limits::CLIENT_FILE_BYTES)?;
+    let Some(now) = text(&original)? else { return Ok(None) };
+    let Some(program) = block::program(now) else { return Ok(None) };
+    original.check_writable()?;
+    let rest = block::take_out(now);
+    let backup = UserFile::read(&layout::backup(path), limits::CLIENT_FILE_BYTES)?;
+    let (after, keep) = match text(&backup)? {
+        Some(before) if block::put(before, &program, hook).as_deref() == Some(now) => {
+            (Some(before.to_owned()), Keep::Drop)
+        }
+        // The person has changed the hook since: their copy stays.
+        Some(_) => (Some(rest), Keep::Leave),
+        None if rest == block::FIRST_LINE => (None, Keep::Leave),
+        None => (Some(rest), Keep::Leave),
+    };
+    changing(path, &original, after, keep).map(Some)
+}
+
+/// Does a file call our hook in any form?
+fn calls(path: &Path, hook: &str) -> bool {
+    read(path).is_some_and(|text| text.contains(&format!(" hook git {hook}")))
+}
+
+fn read(path: &Path) -> Option<String> {
+    let file = UserFile::read(path, limits::CLIENT_FILE_BYTES).ok()?;
+    file.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+}

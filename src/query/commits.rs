@@ -1,0 +1,47 @@
+//! Commits whose subject line begins with an agent's name in brackets: `[alice] Fix the login`.
+//!
+//! Anybody can write such a line, so it only informs: no lease and no presence depends on it.
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::git::{self, Which, Worktree};
+use crate::room::Room;
+use crate::room::registry::Registry;
+use crate::router::projections::roster::Commit;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The newest such commit of each agent in the repository of the room, among the newest commits of all branches. A git
+/// that fails or is slow gives none.
+pub fn by_prefix(room: &Room, registry: &Registry) -> BTreeMap<Arc<str>, Commit> {
+    let path = git::resolved(room.dir.path());
+    let Some(worktree) = path.parent().and_then(Worktree::around) else { return BTreeMap::new() };
+    let lines = log(&worktree.top).unwrap_or_else(|e| {
+        tracing::debug!("{e}");
+        None
+    });
+    let (text, mut newest) = (lines.unwrap_or_default(), BTreeMap::new());
+    for line in String::from_utf8_lossy(&text).split('\0') {
+        let mut fields = line.splitn(3, '\n');
+        let (Some(id), Some(seconds), Some(subject)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let agent = prefix(subject).and_then(|name| registry.find(name));
+        let (Some(agent), Ok(seconds)) = (agent, seconds.parse::<i64>()) else { continue };
+        let at = Stamp::from_micros(seconds.saturating_mul(1_000_000)).to_string();
+        newest.entry(agent.id.clone()).or_insert(Commit { id: id.to_owned(), branch: None, at });
+    }
+    newest
+}
+
+fn log(top: &Path) -> Result<Option<Vec<u8>>> {
+    let count = format!("--max-count={}", limits::PREFIX_COMMITS);
+    let args = ["log", "--branches", &count, "-z", "--no-show-signature", "--format=%H%n%ct%n%s"];
+    git::ask(Which::Around, top, &args, limits::PREFIX_TIME, limits::GIT_BYTES)
+}
+
+/// The name in brackets at the beginning of a subject line.
+fn prefix(subject: &str) -> Option<&str> {
+    let (name, _) = subject.strip_prefix('[')?.split_once(']')?;
+    Some(name.trim()).filter(|name| !name.is_empty())
+}

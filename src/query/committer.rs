@@ -1,0 +1,62 @@
+//! Identifies who commits: the agent of the environment or of the client's session, the person at a terminal, or the agent
+//! whose session works in the worktree.
+
+use super::identity::{self, Who};
+use crate::base::error::Result;
+use crate::disk::git::Worktree;
+use crate::message::id;
+use crate::room::Room;
+use crate::room::sessions;
+use std::path::Path;
+
+/// Who edits or commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Committer {
+    /// A registered agent.
+    Agent(String),
+    /// The person.
+    Human,
+    /// Nobody that mailbag knows, and why.
+    Unknown(String),
+}
+
+impl Committer {
+    /// The committer in a directory. Standard error at a terminal means that a person runs git.
+    pub fn of(room: &Room, given: Option<&str>, directory: &Path, at_terminal: bool) -> Result<Committer> {
+        let registry = room.registry()?;
+        let agent = |who: &Who| who.in_registry(&registry).map(|agent| agent.id.to_string());
+        let who = match identity::who(given, || Ok(room.clone()), at_terminal) {
+            Ok(who) => who,
+            Err(e) => {
+                return Ok(match in_worktree(room, directory)? {
+                    Some(name) => Committer::Agent(name),
+                    None => Committer::Unknown(e.to_string()),
+                });
+            }
+        };
+        Ok(match agent(&who) {
+            Ok(name) if name == id::HUMAN => Committer::Human,
+            Ok(name) => Committer::Agent(name),
+            Err(e) => Committer::Unknown(e.to_string()),
+        })
+    }
+
+    /// The agent, if it is known.
+    pub fn agent(&self) -> Option<&str> {
+        match self {
+            Committer::Agent(name) => Some(name),
+            Committer::Human | Committer::Unknown(_) => None,
+        }
+    }
+}
+
+/// The agent whose session works in the worktree around a directory, if it is the only one there.
+fn in_worktree(room: &Room, directory: &Path) -> Result<Option<String>> {
+    let Some(here) = Worktree::around(directory) else { return Ok(None) };
+    let within = room.settings()?.session_lease;
+    let is_here = |place: &Path| Worktree::around(place).is_some_and(|there| there.top == here.top);
+    let leases = sessions::all(room)?.into_iter().filter(|lease| lease.is_live(&room.dir, within));
+    let mut agents: Vec<String> =
+        leases.filter(|lease| lease.directory.as_deref().is_some_and(is_here)).map(|lease| lease.agent).collect();
+    Ok(agents.pop().filter(|_| agents.is_empty()))
+}

@@ -1,0 +1,172 @@
+//! Commits as activity: by the hook of git, and by an agent's name in the subject line.
+
+use super::{executable, file, git, git_as, program, project, repository};
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// A repository with a room and with our hooks.
+pub(super) fn hooked(agents: &[&str]) -> World {
+    let world = project(agents);
+    world.ok(&["install", "git", "--command", &program()]);
+    world
+}
+
+/// Commits a file as an agent, and gives what git printed.
+fn commit(world: &World, agent: &str, name: &str) -> String {
+    file(world.path(), name, name);
+    git(world.path(), &["add", name]);
+    let output = git_as(world, world.path(), agent, &["commit", "-q", "-m", name]);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn head(world: &World) -> String {
+    git(world.path(), &["rev-parse", "HEAD"]).trim().to_owned()
+}
+
+/// The last commit of an agent, as `who` shows it.
+fn shown(world: &World, agent: &str) -> Value {
+    let who = world.json(&["who"]);
+    let agents = who["agents"].as_array().expect("agents");
+    agents.iter().find(|one| one["id"] == agent).expect("it is registered")["commit"].clone()
+}
+
+#[test]
+fn the_hook_records_a_commit_as_activity_of_its_agent_and_nobody_gets_mail() {
+    // P152
+    let world = hooked(&["alice", "bob"]);
+    world.ok(&["send", "bob", "later", "--type", "blocked", "--as", "alice"]);
+    assert_eq!(commit(&world, "alice", "one.txt"), "");
+    let commit = shown(&world, "alice");
+    assert_eq!((&commit["id"], &commit["branch"]), (&json!(head(&world)), &json!("main")));
+    let who = world.ok(&["who"]);
+    assert!(
+        who.contains(&format!("blocked: later (just now)  commit {} on main (just now)", &head(&world)[..10])),
+        "{who}"
+    );
+    assert_eq!((world.inbox("bob").len(), world.inbox("human").len()), (1, 0));
+    let line = world.ok(&["channel", "show", "commits", "--json"]);
+    assert!(line.contains(&format!("commit {} on main: one.txt", &head(&world)[..10])), "{line}");
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn a_report_that_an_agent_drops_by_hand_counts_alike() {
+    // P152
+    let world = World::with(&["alice"]);
+    let id = "0123456789abcdef0123456789abcdef01234567";
+    let report = json!({"type": "status", "subject": "a commit", "metadata": {"commit": id, "branch": "main"}});
+    world.drop_file("alice", "one.json", report.to_string());
+    let commit = shown(&world, "alice");
+    assert_eq!((&commit["id"], &commit["branch"]), (&json!(id), &json!("main")));
+    for no_commit in ["abc", "g123456789abcdef0123456789abcdef01234567", ""] {
+        let report = json!({"type": "status", "subject": no_commit, "metadata": {"commit": no_commit}});
+        world.drop_file("alice", &format!("{}.json", no_commit.len()), report.to_string());
+    }
+    assert_eq!(shown(&world, "alice")["id"], id);
+}
+
+#[test]
+fn it_survives_a_restart_from_the_log() {
+    // P152
+    let world = hooked(&["alice"]);
+    commit(&world, "alice", "one.txt");
+    let before = shown(&world, "alice");
+    let _ = std::fs::remove_file(world.room("spool/checkpoint"));
+    assert_eq!(shown(&world, "alice"), before);
+}
+
+#[test]
+fn the_session_of_a_worktree_is_the_committer_if_nobody_else_is_named() {
+    // P152
+    let world = hooked(&["alice", "bob"]);
+    let linked = world.path().join("linked");
+    git(world.path(), &["worktree", "add", "-q", "linked"]);
+    for (agent, at) in [("alice", world.path()), ("bob", linked.as_path())] {
+        let ran = world.run_with(&["join", agent, "--session", &format!("s-{agent}")], |command| {
+            command.current_dir(at);
+        });
+        ran.ok(&[]);
+    }
+    file(&linked, "two.txt", "");
+    git(&linked, &["add", "two.txt"]);
+    let output = git_as(&world, &linked, "", &["commit", "-q", "-m", "two"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!((shown(&world, "bob")["branch"].clone(), shown(&world, "alice")), (json!("linked"), Value::Null));
+    // A second session in the same worktree makes it ambiguous.
+    let ran = world.run_with(&["join", "bob", "--session", "s-bob", "--take-over"], |_| {});
+    ran.ok(&[]);
+    commit(&world, "", "three.txt");
+    assert_eq!(shown(&world, "alice"), Value::Null);
+}
+
+#[test]
+fn the_commits_of_a_rebase_are_not_new() {
+    // P152
+    let world = hooked(&["alice"]);
+    git(world.path(), &["checkout", "-q", "-b", "feature"]);
+    commit(&world, "alice", "one.txt");
+    git(world.path(), &["checkout", "-q", "main"]);
+    commit(&world, "alice", "two.txt");
+    git(world.path(), &["checkout", "-q", "feature"]);
+    let before = world.json(&["list", "--type", "status"]).as_array().map(Vec::len);
+    let output = git_as(&world, world.path(), "alice", &["rebase", "-q", "main"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(world.json(&["list", "--type", "status"]).as_array().map(Vec::len), before);
+}
+
+#[test]
+fn a_name_in_the_subject_line_informs_who_without_any_hook() {
+    // P153
+    let world = project(&["alice", "bob"]);
+    file(world.path(), "one.txt", "");
+    git(world.path(), &["add", "."]);
+    git(world.path(), &["commit", "-q", "-m", "[alice] one"]);
+    let first = head(&world);
+    git(world.path(), &["checkout", "-q", "-b", "other"]);
+    git(world.path(), &["commit", "-q", "--allow-empty", "-m", "[carol] by nobody registered"]);
+    git(world.path(), &["commit", "-q", "--allow-empty", "-m", "alice: no brackets"]);
+    git(world.path(), &["checkout", "-q", "main"]);
+    assert_eq!((shown(&world, "alice")["id"].clone(), shown(&world, "bob")), (json!(first), Value::Null));
+    let who = world.json(&["who"]);
+    let alice = who["agents"].as_array().expect("agents").iter().find(|one| one["id"] == "alice").expect("alice");
+    assert_eq!((&alice["presence"], alice.get("last_seen")), (&json!("offline"), None), "it is no sign of life");
+}
+
+#[test]
+fn who_works_without_git_and_beside_a_git_that_fails_or_hangs() {
+    // P153
+    let world = project(&["alice"]);
+    git(world.path(), &["commit", "-q", "--allow-empty", "-m", "[alice] one"]);
+    for git in ["", "exit 1", "exec sleep 60", "yes", "printf 'x\\0\\n\\n[alice]'"] {
+        let bin = tempfile::tempdir().expect("a directory");
+        if !git.is_empty() {
+            executable(&bin.path().join("git"), &format!("#!/bin/sh\nPATH=/bin:/usr/bin\n{git}\n"));
+        }
+        let ran = world.run_with(&["who"], |command| {
+            command.env("PATH", bin.path());
+        });
+        let said = ran.ok(&["who"]);
+        assert!(said.contains("alice") && !said.contains("commit"), "{git}: {said}");
+    }
+}
+
+#[test]
+fn a_commit_in_another_repository_names_it() {
+    // P152
+    let world = World::with(&["alice"]);
+    let web = world.path().join("web");
+    repository(&web);
+    world
+        .run_with(&["install", "git", "--command", &program()], |command| {
+            command.current_dir(&web);
+        })
+        .ok(&[]);
+    file(&web, "one.txt", "");
+    git(&web, &["add", "."]);
+    assert!(git_as(&world, &web, "alice", &["commit", "-q", "-m", "one"]).status.success());
+    world.json(&["who"]);
+    let line = world.ok(&["list", "--type", "status", "--json"]);
+    assert!(line.contains("commit "), "{line}");
+    assert_eq!(shown(&world, "alice")["branch"], "main");
+}
