@@ -252,7 +252,7 @@ impl Run<'_> {
 
 /// The shared files that messages announced: path and SHA-256.
 fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
-    let sieve = find::sieve(&["\"attachments\"".to_owned()])?;
+    let sieve = find::Sieve::of(&["\"attachments\"".to_owned()])?;
     let take = |line: &[u8], _| {
         let record: Record = serde_json::from_slice(line).ok()?;
         let message: Value = serde_json::from_str(record.message?.get()).ok()?;

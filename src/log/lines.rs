@@ -144,7 +144,7 @@ impl Lines {
 
     fn begin(&mut self, mut segment: Segment, at: Position) -> Result<()> {
         segment.skip(at.offset)?;
-        self.open = Some((BufReader::with_capacity(1 << 18, segment), at));
+        self.open = Some((BufReader::with_capacity(1 << 16, segment), at));
         Ok(())
     }
 }
@@ -165,12 +165,14 @@ impl Iterator for Lines {
             // record.
             let most = crate::base::limits::MESSAGE_BYTES_MOST * 2;
             match reader.by_ref().take(most).read_until(b'\n', &mut bytes) {
-                Ok(0) if at.offset == 0 && reader.get_ref().is_packed() => {
-                    let empty = segments::damaged(&reader.get_ref().path, "it is empty");
-                    (self.open, self.segments) = (None, Vec::new());
-                    return Some(Err(empty));
+                Ok(0) => {
+                    let complete = reader.get_ref().complete(at.offset);
+                    self.open = None;
+                    if let Err(e) = complete {
+                        self.segments.clear();
+                        return Some(Err(e));
+                    }
                 }
-                Ok(0) => self.open = None,
                 Ok(_) => {
                     let line = Line { at: *at, bytes };
                     *at = line.end();

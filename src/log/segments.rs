@@ -107,8 +107,12 @@ impl Segment {
         done.map_err(|e| self.failed(e))
     }
 
-    pub(super) fn is_packed(&self) -> bool {
-        matches!(self.from, SegmentSource::Packed(_))
+    /// Checks a segment that was read to its end: a packed segment is never empty.
+    pub(super) fn complete(&self, length: u64) -> Result<()> {
+        match self.from {
+            SegmentSource::Packed(_) if length == 0 => Err(damaged(&self.path, "it is empty")),
+            _ => Ok(()),
+        }
     }
 
     /// Converts a read error of this segment.

@@ -4,9 +4,8 @@ use super::history::{Filter, LoggedMessage};
 use crate::base::error::Result;
 use crate::log;
 use crate::log::Position;
-use crate::log::find::{self, Scan};
+use crate::log::find::{self, Scan, Sieve};
 use crate::room::Room;
-use regex::bytes::Regex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -63,7 +62,7 @@ pub fn list(
 
 fn scan(room: &Room, filter: &Arc<Filter>, span: (Position, Option<Position>)) -> Result<Scan<LoggedMessage>> {
     let filter = filter.clone();
-    let sieve = filter.sieve().and_then(|text| Regex::new(&regex::escape(&text)).ok());
+    let sieve = Sieve::of(&Vec::from_iter(filter.sieve()))?;
     find::scan(&room.dir, span, sieve, move |line, _| LoggedMessage::read(line).filter(|past| filter.fits(past)))
 }
 

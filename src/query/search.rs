@@ -3,7 +3,7 @@
 use super::history::{Filter, LoggedMessage};
 use crate::base::error::{Error, Result};
 pub use crate::log::find::Block;
-use crate::log::find::{self, Scan};
+use crate::log::find::{self, Scan, Sieve};
 use crate::message::address::quoted;
 use crate::room::Room;
 use regex::Regex;
@@ -40,10 +40,9 @@ pub struct Match {
 }
 
 /// A search pattern.
-#[derive(Debug, Clone)]
 pub struct Pattern {
     regex: Regex,
-    sieve: Option<regex::bytes::Regex>,
+    sieve: Option<Sieve>,
     field: Option<String>,
 }
 
@@ -57,8 +56,10 @@ impl Pattern {
         let regex = regex::RegexBuilder::new(text).case_insensitive(ignore_case).build();
         let regex = regex.map_err(|e| wrong(e.to_string()))?;
         let hir = regex_syntax::ParserBuilder::new().case_insensitive(ignore_case).build().parse(text);
-        let pieces = hir.ok().and_then(|hir| pieces(&hir));
-        Ok(Pattern { regex, sieve: pieces.and_then(|pieces| sieve(&pieces)), field })
+        let pieces = hir.ok().and_then(|hir| pieces(&hir)).unwrap_or_default();
+        // JSON may write any letter with an escape.
+        let escape = Sieve::of(&["\\u".to_owned()])?;
+        Ok(Pattern { regex, sieve: Sieve::of(&pieces)?.map(|sieve| sieve.or(escape)), field })
     }
 
     fn matches(&self, past: &LoggedMessage) -> Vec<Match> {
@@ -97,9 +98,9 @@ impl Pattern {
 }
 
 /// The messages that pass the filter and match the pattern, in log order.
-pub fn search(room: &Room, pattern: Pattern, filter: Filter) -> Result<Scan<Hit>> {
+pub fn search(room: &Room, mut pattern: Pattern, filter: Filter) -> Result<Scan<Hit>> {
     let span = filter.span(&room.dir)?;
-    let sieve = pattern.sieve.clone();
+    let sieve = pattern.sieve.take();
     find::scan(&room.dir, span, sieve, move |line, _| {
         let past = LoggedMessage::read(line).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
@@ -152,17 +153,11 @@ fn plain(text: &str) -> String {
     text.split(changes).max_by_key(|part| part.len()).unwrap_or_default().to_owned()
 }
 
-/// A fast filter that passes each line that may contain one of the literals, or any `\u` escape.
-fn sieve(pieces: &[String]) -> Option<regex::bytes::Regex> {
-    let each: Vec<String> = pieces.iter().map(|piece| regex::escape(piece)).collect();
-    regex::bytes::Regex::new(&format!(r"{}|\\u", each.join("|"))).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sieve_of(pattern: &str, ignore_case: bool) -> Option<regex::bytes::Regex> {
+    fn sieve_of(pattern: &str, ignore_case: bool) -> Option<Sieve> {
         Pattern::new(pattern, ignore_case, None).expect("a pattern").sieve
     }
 
@@ -194,7 +189,7 @@ mod tests {
                 let regex = regex::RegexBuilder::new(pattern).case_insensitive(ignore_case).build().expect("a pattern");
                 let Some(sieve) = sieve_of(pattern, ignore_case).filter(|_| regex.is_match(text)) else { continue };
                 for line in [whole.as_str(), &ascii, &whole.replace('/', "\\/")] {
-                    assert!(sieve.is_match(line.as_bytes()), "{pattern} rejects {line}");
+                    assert!(sieve.passes(line.as_bytes()), "{pattern} rejects {line}");
                 }
             }
         }
@@ -203,7 +198,7 @@ mod tests {
     #[test]
     fn a_pattern_with_a_literal_has_a_sieve() {
         for pattern in ["port", "port \\d+", "\\w+ is taken", "(red|green) light"] {
-            assert!(sieve_of(pattern, false).is_some_and(|sieve| !sieve.is_match(b"nothing here")), "{pattern}");
+            assert!(sieve_of(pattern, false).is_some_and(|sieve| !sieve.passes(b"nothing here")), "{pattern}");
         }
         assert!(sieve_of("port", true).is_some());
         assert!(sieve_of("\\d+", false).is_none() && sieve_of("a*", false).is_none());

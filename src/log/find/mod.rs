@@ -5,8 +5,10 @@
 //! last line marks the end of the log.
 
 mod scan;
+mod sieve;
 
-pub use scan::{Block, Scan, scan, sieve};
+pub use scan::{Block, Scan, scan};
+pub use sieve::Sieve;
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;

@@ -167,7 +167,7 @@ fn in_whole_log(
         (!fits.is_empty()).then_some((fits, (past, at)))
     };
     let mut found = Vec::new();
-    for block in find::scan(room, (START, None), find::sieve(&texts)?, take)? {
+    for block in find::scan(room, (START, None), find::Sieve::of(&texts)?, take)? {
         for (fits, placed) in block?.found {
             found.extend(fits.into_iter().map(|(n, fit)| (n, fit, placed.clone())));
         }

@@ -1,0 +1,261 @@
+//! Threads: the messages that share a thread id or answer each other, in log order.
+
+mod passes;
+
+use crate::base::error::{Error, Result};
+use crate::log::find;
+use crate::log::lookup::{self, LoggedMessage, Unresolved, Viewer};
+use crate::message::address::quoted;
+use crate::message::reference::{Fit, Reference, bare};
+use crate::room::Room;
+use passes::Link;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The whole thread of a message, or the thread with this name, limited to what the reader may see.
+pub fn thread(room: &Room, viewer: &Viewer, name: &str, last: Option<usize>) -> Result<Vec<LoggedMessage>> {
+    let mut collector = begin(room, viewer, name)?;
+    while collector.grow(room)? {}
+    let mut all: Vec<LoggedMessage> = collector.members.into_values().filter(|past| viewer.see(past)).collect();
+    let first = last.map_or(0, |last| all.len().saturating_sub(last));
+    Ok(all.split_off(first))
+}
+
+/// Finds the thread by its name, or by any reference to one of its messages.
+fn begin(room: &Room, viewer: &Viewer, name: &str) -> Result<Collector> {
+    if name.starts_with('#') {
+        return found(room, viewer, &lookup::one_of(&room.dir, viewer, name)?.name());
+    }
+    match Collector::begin(room, viewer, name)? {
+        Some(collector) => Ok(collector),
+        // Neither a thread nor a complete message reference: it may be a unique prefix.
+        None => match lookup::one_of(&room.dir, viewer, name) {
+            Ok(past) => found(room, viewer, &past.name()),
+            Err(Error::NotFound { what, cure }) => {
+                Err(Error::NotFound { what: format!("{what}, and no thread with that name"), cure })
+            }
+            Err(e) => Err(e),
+        },
+    }
+}
+
+fn found(room: &Room, viewer: &Viewer, name: &str) -> Result<Collector> {
+    Collector::begin(room, viewer, name)?.ok_or_else(|| Unresolved::Missing.error(viewer, name))
+}
+
+/// After this many passes over the log, the reply links are kept in memory, because a chain of replies may be long.
+const PASSES: usize = 3;
+
+/// The part of a thread that is known so far.
+struct Collector {
+    members: BTreeMap<u64, LoggedMessage>,
+    /// Members by id, and by the reference that they answer.
+    by_id: BTreeMap<String, Vec<u64>>,
+    by_answered: BTreeMap<String, Vec<u64>>,
+    /// Messages that were found, but are not connected to the members.
+    found: Vec<LoggedMessage>,
+    /// Ids and thread names that were searched for.
+    ids: BTreeSet<String>,
+    threads: BTreeSet<String>,
+    name: Name,
+    /// A second thread name: the requested name is a message of one thread and at the same time a thread id.
+    also: Option<String>,
+    passes: usize,
+    links: Option<Vec<Link>>,
+}
+
+/// The name that the messages of a thread share.
+enum Name {
+    /// This message has no thread id; it belongs to the thread of the message that it answers.
+    OfWhatIsAnsweredBy(u64),
+    /// The name is known.
+    Known(String),
+}
+
+impl Collector {
+    /// Finds the requested message or thread. `None` if there is none.
+    fn begin(room: &Room, viewer: &Viewer, name: &str) -> Result<Option<Collector>> {
+        let seq = Reference::parse(name).and_then(|reference| reference.seq());
+        let by_seq = seq.map(|seq| by_seq(room, seq)).transpose()?.flatten().filter(|past| viewer.see(past));
+        let mut names: BTreeSet<String> = [name.to_owned(), bare(name).to_owned()].into();
+        let newest = match &by_seq {
+            Some(past) => Some(past.clone()),
+            None => passes::newest(room, &names, is_it(viewer, name))?,
+        };
+        let Some(newest) = newest else { return Ok(None) };
+        match newest.thread_id {
+            Some(thread) => drop(names.insert(thread)),
+            None => {
+                names.extend([Some(newest.id), newest.in_reply_to.map(|id| bare(&id).to_owned())].into_iter().flatten())
+            }
+        }
+        let found = passes::search(room, names.clone())?;
+        let visible = |past: &&LoggedMessage| viewer.see(past);
+        let meant: Vec<&LoggedMessage> = found.iter().filter(visible).filter(|past| is_by_id(past, name)).collect();
+        let of_thread: Vec<&LoggedMessage> = found.iter().filter(visible).filter(|past| is_in(past, name)).collect();
+        let message = match (meant.as_slice(), &by_seq) {
+            ([], Some(by_seq)) if of_thread.is_empty() => Some(by_seq.clone()),
+            ([], Some(past)) => return Err(thread_or_seq(name, past, of_thread[0])),
+            ([], None) if of_thread.is_empty() => return Ok(None),
+            ([], None) => None,
+            ([one], by_seq) if by_seq.as_ref().is_none_or(|past| past.seq == one.seq) => Some((*one).clone()),
+            (many, by_seq) => {
+                let many = many.iter().copied().chain(by_seq).cloned().collect();
+                return Err(Unresolved::Several(many).error(viewer, name));
+            }
+        };
+        let also = Some(name.to_owned()).filter(|_| !of_thread.is_empty());
+        let known = match &message {
+            None => Name::Known(name.to_owned()),
+            Some(past) => Name::OfWhatIsAnsweredBy(past.seq),
+        };
+        let mut collector = Collector {
+            members: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            by_answered: BTreeMap::new(),
+            found,
+            ids: names.clone(),
+            threads: names,
+            name: known,
+            also,
+            passes: 1,
+            links: None,
+        };
+        collector.add(message);
+        collector.connect();
+        Ok(Some(collector))
+    }
+
+    fn add(&mut self, found: impl IntoIterator<Item = LoggedMessage>) {
+        for past in found {
+            let seq = past.seq;
+            if self.members.contains_key(&seq) {
+                continue;
+            }
+            self.by_id.entry(past.id.clone()).or_default().push(seq);
+            if let Some(reference) = &past.in_reply_to {
+                self.by_answered.entry(bare(reference).to_owned()).or_default().push(seq);
+            }
+            self.members.insert(seq, past);
+        }
+    }
+
+    /// The newest earlier member that a message answers.
+    fn answered_by(&self, past: &LoggedMessage) -> Option<u64> {
+        let reference = past.in_reply_to.as_deref()?;
+        let by_id = self.by_id.get(bare(reference)).into_iter().flatten().copied();
+        let meant = by_id.chain(bare(reference).parse().ok()).filter(|&seq| seq < past.seq);
+        meant.filter(|seq| self.members.get(seq).is_some_and(|member| answers(past, member))).max()
+    }
+
+    /// Follows replies upward among the known members, as far as possible, to find the thread's name. The first message of
+    /// a thread has no thread id; its own id is the name that replies use. Returns whether it came any further.
+    fn follow_up(&mut self) -> bool {
+        let Name::OfWhatIsAnsweredBy(seq) = self.name else { return false };
+        let past = &self.members[&seq];
+        let sought = past.in_reply_to.as_deref().is_none_or(|reference| self.ids.contains(bare(reference)));
+        self.name = match (&past.thread_id, self.answered_by(past)) {
+            (Some(thread), _) => Name::Known(thread.clone()),
+            (None, Some(answered)) => Name::OfWhatIsAnsweredBy(answered),
+            (None, None) if sought => Name::Known(past.id.clone()),
+            (None, None) => return false,
+        };
+        true
+    }
+
+    /// Searches for messages that belong to the known ones. Returns whether there may be more.
+    fn grow(&mut self, room: &Room) -> Result<bool> {
+        let unconnected = self.members.values().filter(|past| self.answered_by(past).is_none());
+        let answered = unconnected.filter_map(|past| past.in_reply_to.as_deref().map(bare));
+        let mut names: BTreeSet<String> = answered.filter(|id| !self.ids.contains(*id)).map(str::to_owned).collect();
+        let thread = match &self.name {
+            Name::Known(thread) => Some(thread.clone()).filter(|thread| !self.threads.contains(thread)),
+            Name::OfWhatIsAnsweredBy(_) => None,
+        };
+        if names.is_empty() && thread.is_none() {
+            return Ok(false);
+        }
+        self.ids.extend(names.iter().cloned());
+        if self.passes >= PASSES {
+            let links = match &self.links {
+                Some(links) => links,
+                None => self.links.insert(passes::links(room)?),
+            };
+            let found = passes::follow(room, links, &names)?;
+            names.retain(|id| !found.iter().any(|past| past.id == *id));
+            self.found.extend(found);
+        }
+        names.extend(thread);
+        if !names.is_empty() {
+            self.passes += 1;
+            self.ids.extend(names.iter().cloned());
+            self.threads.extend(names.iter().cloned());
+            self.found.extend(passes::search(room, names)?);
+        }
+        self.connect();
+        Ok(true)
+    }
+
+    /// Adds the found messages that belong to the thread. Repeats until a round adds nothing, because a message may come
+    /// before the one that connects it.
+    fn connect(&mut self) {
+        loop {
+            let found = std::mem::take(&mut self.found);
+            let (belong, rest): (Vec<LoggedMessage>, _) = found.into_iter().partition(|past| self.has(past));
+            self.found = rest;
+            if belong.is_empty() && !self.follow_up() {
+                return;
+            }
+            self.add(belong);
+        }
+    }
+
+    fn has(&self, past: &LoggedMessage) -> bool {
+        let of_thread = matches!(&self.name, Name::Known(thread) if is_in(past, thread));
+        let of_thread = of_thread || self.also.as_ref().is_some_and(|thread| is_in(past, thread));
+        let names = [past.id.clone(), past.seq.to_string()];
+        let mut answering = names.iter().filter_map(|name| self.by_answered.get(name)).flatten();
+        of_thread || self.answered_by(past).is_some() || answering.any(|seq| answers(&self.members[seq], past))
+    }
+}
+
+/// Selects the visible messages that the name identifies, or that have it as thread id.
+fn is_it(viewer: &Viewer, name: &str) -> impl Fn(&LoggedMessage) -> bool + use<> {
+    let (viewer, name) = (viewer.clone(), name.to_owned());
+    move |past| viewer.see(past) && (is_by_id(past, &name) || is_in(past, &name))
+}
+
+/// Whether a reference other than a number names this message.
+fn is_by_id(past: &LoggedMessage, reference: &str) -> bool {
+    let fit = Reference::parse(reference).and_then(|one| one.fit(&past.from, &past.id, None));
+    fit == Some(Fit::Whole)
+}
+
+/// Whether a message has this thread id.
+fn is_in(past: &LoggedMessage, thread: &str) -> bool {
+    past.thread_id.as_deref() == Some(thread)
+}
+
+fn by_seq(room: &Room, seq: u64) -> Result<Option<LoggedMessage>> {
+    Ok(find::by_seq(&room.dir, seq)?.and_then(|line| LoggedMessage::read(&line.bytes)))
+}
+
+/// Whether one message answers the other. A bare id means a message that the answer's sender wrote or received.
+fn answers(answer: &LoggedMessage, to: &LoggedMessage) -> bool {
+    answer.in_reply_to.as_deref().is_some_and(|reference| {
+        let fit = Reference::parse(reference).and_then(|one| one.fit(&to.from, &to.id, Some(to.seq)));
+        fit == Some(Fit::Whole) && answer.seq != to.seq && (reference.contains('/') || to.concerns(&answer.from))
+    })
+}
+
+fn thread_or_seq(name: &str, by_seq: &LoggedMessage, of_thread: &LoggedMessage) -> Error {
+    Error::Usage {
+        what: format!("{} is ambiguous: a thread name and a message number", quoted(name)),
+        cure: format!(
+            "write #{} ({}) for the message, or #{} ({}) for the thread",
+            by_seq.seq,
+            by_seq.name(),
+            of_thread.seq,
+            of_thread.name()
+        ),
+    }
+}

@@ -1,0 +1,183 @@
+//! The passes over the log that find the messages of a thread. Each parses only the lines that may matter.
+
+use crate::base::error::Result;
+use crate::log::find::{self, Sieve};
+use crate::log::lookup::LoggedMessage;
+use crate::log::{self, Position, START};
+use crate::message::reference::bare;
+use crate::room::Room;
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
+
+/// A message that may have one of these names and satisfies `is_it`, if there is one. The newest part of the log is
+/// searched first, because most threads in use are recent.
+pub(super) fn newest(
+    room: &Room,
+    names: &BTreeSet<String>,
+    is_it: impl Fn(&LoggedMessage) -> bool + Send + Sync + 'static,
+) -> Result<Option<LoggedMessage>> {
+    let take = move |line: &[u8], _| LoggedMessage::read(line).filter(&is_it);
+    for block in find::scan(&room.dir, (START, None), sieve(names)?, take)?.newest_first() {
+        if let Some(past) = block?.found.pop() {
+            return Ok(Some(past));
+        }
+    }
+    Ok(None)
+}
+
+/// All messages that have one of these names as their id, number or thread id, and all that answer one of these messages,
+/// directly or not: a reply comes after the message that it answers.
+pub(super) fn search(room: &Room, names: BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
+    enum Line {
+        Named(Box<LoggedMessage>),
+        Reply(Link),
+    }
+    let (named, replies) = (sieve(&names)?, Sieve::of(&[ANSWER.to_owned()])?);
+    let all = sieve(&names)?.map(|sieve| sieve.or(replies));
+    let take = move |line: &[u8], at| {
+        let is_named = named.as_ref().is_none_or(|sieve| sieve.passes(line)) && is_named(line, &names);
+        match is_named {
+            true => LoggedMessage::read(line).map(|past| Line::Named(past.into())),
+            false => Link::read(line, at).map(Line::Reply),
+        }
+    };
+    let mut replies = Replies::default();
+    for block in find::scan(&room.dir, (START, None), all, take)? {
+        for line in block?.found {
+            match line {
+                Line::Named(past) => replies.add(*past),
+                Line::Reply(link) if replies.has(&link) => replies.read(room, link.at)?,
+                Line::Reply(_) => {}
+            }
+        }
+    }
+    Ok(replies.found)
+}
+
+/// A sieve for the lines with one of these names. It uses the end of a long name: ids made at about the same time share
+/// their beginning.
+fn sieve(names: &BTreeSet<String>) -> Result<Option<Sieve>> {
+    const ENOUGH: usize = 12;
+    let texts = |name: &String| {
+        let json = serde_json::to_string(name).unwrap_or_default();
+        let number = name.parse().ok().map(|number: u64| format!("{{\"seq\":{number},"));
+        let long = name.len() > ENOUGH && json.is_ascii() && !json.contains('\\');
+        let text = match long {
+            true => vec![json[json.len() - ENOUGH - 1..].to_owned()],
+            false => ["id", "thread_id"].map(|field| format!("\"{field}\":{json}")).into(),
+        };
+        text.into_iter().chain(number)
+    };
+    Sieve::of(&names.iter().flat_map(texts).collect::<Vec<_>>())
+}
+
+fn is_named(line: &[u8], names: &BTreeSet<String>) -> bool {
+    let Ok(Fields { seq, id, message }) = serde_json::from_slice(line) else { return false };
+    let has = |text: Option<Cow<'_, str>>| text.is_some_and(|text| names.contains(&*text));
+    has(id) || names.contains(&seq.to_string()) || has(message.and_then(|message| message.thread_id))
+}
+
+/// The fields of a line that connect it to other messages.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    seq: u64,
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    message: Option<MessageFields<'a>>,
+}
+
+#[derive(Deserialize)]
+struct MessageFields<'a> {
+    #[serde(borrow)]
+    thread_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    in_reply_to: Option<Cow<'a, str>>,
+}
+
+/// A text that the line of every reply contains.
+const ANSWER: &str = "\"in_reply_to\":\"";
+
+/// A reply link from one message to another: the hashes of their ids. The answered one can also be a number.
+pub(super) struct Link {
+    id: u64,
+    answers: u64,
+    at: Position,
+}
+
+impl Link {
+    /// The link of a line. The JSON is parsed only if the text does not suffice.
+    fn read(line: &[u8], at: Position) -> Option<Link> {
+        static ID: LazyLock<Finder> = LazyLock::new(|| Finder::new("\"id\":\""));
+        static ANSWERS: LazyLock<Finder> = LazyLock::new(|| Finder::new(ANSWER));
+        let (id, _) = quoted_after(&ID, line)?;
+        let (answers, rest) = quoted_after(&ANSWERS, line)?;
+        if !answers.contains('\\') && ANSWERS.find(rest).is_none() {
+            return Some(Link { id: hash(id), answers: hash(bare(answers)), at });
+        }
+        let Fields { id, message, .. } = serde_json::from_slice(line).ok()?;
+        Some(Link { id: hash(&id?), answers: hash(bare(&message?.in_reply_to?)), at })
+    }
+}
+
+/// The text in quotation marks after a match, and the rest of the line.
+fn quoted_after<'a>(finder: &Finder, line: &'a [u8]) -> Option<(&'a str, &'a [u8])> {
+    let text = &line[finder.find(line)? + finder.needle().len()..];
+    let end = memchr::memchr(b'"', text)?;
+    Some((std::str::from_utf8(&text[..end]).ok()?, &text[end..]))
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// All reply links in the log.
+pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
+    let mut all = Vec::new();
+    for block in find::scan(&room.dir, (START, None), Sieve::of(&[ANSWER.to_owned()])?, Link::read)? {
+        all.extend(block?.found);
+    }
+    Ok(all)
+}
+
+/// The messages with these ids that are replies, and all that answer them.
+pub(super) fn follow(room: &Room, links: &[Link], ids: &BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
+    let ids: HashSet<u64> = ids.iter().map(|id| hash(id)).collect();
+    let mut replies = Replies::default();
+    for link in links {
+        if ids.contains(&link.id) || replies.has(link) {
+            replies.read(room, link.at)?;
+        }
+    }
+    Ok(replies.found)
+}
+
+/// Messages, and the hashes by which replies name them.
+#[derive(Default)]
+struct Replies {
+    found: Vec<LoggedMessage>,
+    names: HashSet<u64>,
+}
+
+impl Replies {
+    fn has(&self, link: &Link) -> bool {
+        self.names.contains(&link.answers)
+    }
+
+    fn read(&mut self, room: &Room, at: Position) -> Result<()> {
+        let line = log::read_one(&room.dir, at)?;
+        line.and_then(|line| LoggedMessage::read(&line.bytes)).into_iter().for_each(|past| self.add(past));
+        Ok(())
+    }
+
+    fn add(&mut self, past: LoggedMessage) {
+        self.names.extend([hash(&past.id), hash(&past.seq.to_string())]);
+        self.found.push(past);
+    }
+}
