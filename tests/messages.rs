@@ -98,12 +98,15 @@ fn the_fixtures_cover_every_field_and_every_type() {
     assert_eq!(properties.keys().collect::<Vec<_>>(), FIELDS);
     for field in properties.keys() {
         assert!(fields.contains(field.as_str()), "no valid fixture has {field}");
-        let wrong = fs::read_to_string(folder("invalid").join("wrong_types.json")).expect("a fixture");
-        assert!(wrong.contains(&format!("{field:?}:")), "wrong_types.json lacks {field}");
+        let wrong = ["wrong_types.json", "wrong_types_in_a_claim.json"];
+        let has = |name: &str| {
+            let text = fs::read_to_string(folder("invalid").join(name)).expect("a fixture");
+            text.contains(&format!("{field:?}:"))
+        };
+        assert!(wrong.iter().any(|name| has(name)), "{wrong:?} lack {field}");
     }
     for kind in TYPES {
-        let message =
-            json!({"to": "bob", "type": kind, "body": "x", "refs": ["a"], "status": "actioned", "topic": "t"});
+        let message = json!({"to": "bob", "type": kind, "body": "x", "refs": ["a"], "status": "actioned", "topic": "t", "claims": ["a"]});
         assert!(read(message.to_string().as_bytes(), ALICE).is_ok(), "{kind} is refused");
     }
 }

@@ -172,6 +172,12 @@ const _: () = assert!(ONLINE.as_secs() < IDLE_PRESENCE.as_secs());
 pub const STALE_AFTER: Duration = Duration::from_secs(6 * 3600);
 /// How long the router collects changes of the roster before it writes the roster.
 pub const ROSTER: Duration = Duration::from_secs(1);
+/// How often `claims.json` is written, at most.
+pub const CLAIMS: Duration = Duration::from_millis(200);
+/// How many bytes of log a reader of `claims.json` has to read behind it, at most, while a router runs.
+pub const CLAIMS_BEHIND: u64 = 256 << 10;
+/// The largest `claims.json`.
+pub const CLAIMS_BYTES: u64 = 64 << 20;
 /// How many characters of an agent's current activity are kept.
 pub const DOING: usize = 200;
 /// How many agents may be named in `metadata.waiting_for`.
@@ -288,6 +294,8 @@ pub const WRONG_LINES: usize = 20;
 pub const FOLLOW_CHARS: usize = 400;
 /// How many characters of a subject or body the router repeats in its own subjects.
 pub const TITLE: usize = 80;
+/// How many subjects of claims a notice names.
+pub const TITLES: usize = 5;
 /// How many bytes of a delivered file a listing reads: all short fields, and the start of the body.
 pub const HEAD_BYTES: u64 = 32 << 10;
 /// The default number of messages that `inbox` shows, newest first.
@@ -372,3 +380,5 @@ pub const TOLD: Duration = Duration::from_secs(86_400);
 pub const TOLD_ENTRIES: usize = 500;
 /// How long it waits for another process that remembers something.
 pub const TOLD_WAIT: Duration = Duration::from_millis(50);
+/// How long after a call of a session the log may show what the call did.
+pub const CALL_TO_RECORD: Duration = Duration::from_secs(60);

@@ -19,6 +19,15 @@ pub fn count_of(n: usize, noun: &str) -> String {
     count(n as u64, noun)
 }
 
+/// A text for an error message: in quotes, with control characters escaped, truncated if long.
+pub fn quoted(text: &str) -> String {
+    const MOST: usize = 80;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
 /// `2026-11-21T10:30:00Z`: a time of the log without its microseconds, which a reader does not need.
 pub fn to_the_second(time: &str) -> String {
     match time.split_once('.') {

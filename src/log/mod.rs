@@ -14,6 +14,7 @@ mod committed;
 pub mod find;
 mod lines;
 pub mod lookup;
+pub mod owners;
 mod segments;
 pub mod state;
 

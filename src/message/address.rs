@@ -7,7 +7,9 @@
 
 use crate::base::error::Problem;
 use crate::base::limits;
+pub use crate::base::text::quoted;
 use crate::message::id;
+use crate::message::subject::Subject;
 use serde_json::json;
 use std::fmt;
 
@@ -20,6 +22,9 @@ const _: () = assert!(GLOB_WILDCARDS < GLOB_BYTES);
 /// The longest address. It also limits the nesting of `po:cap:…`.
 pub const ADDRESS_BYTES: usize = 256;
 const _: () = assert!(limits::NAME + 1 + GLOB_BYTES <= ADDRESS_BYTES);
+
+/// The words before a colon that have a meaning of their own, in any letter case. No room can have such a tag.
+pub const PREFIXES: [&str; 5] = ["cap", "owner", "task", "lane", "repo"];
 
 /// An address as written: one recipient or a group.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -40,6 +45,8 @@ pub enum Address {
     Topic(String),
     /// `cap:has-telegram`: every agent with the capability.
     Capability(String),
+    /// `owner:src/auth.rs`, `owner:lane:web`: the agents that own this work.
+    Owner(String),
     /// `po:Sintra`: an address in another room, with that room's tag.
     Remote {
         /// The tag of the other room.
@@ -67,6 +74,7 @@ impl fmt::Display for Address {
             Address::Word(word) | Address::Glob(word) => f.write_str(word),
             Address::Topic(topic) => write!(f, "#{topic}"),
             Address::Capability(capability) => write!(f, "cap:{capability}"),
+            Address::Owner(subject) => write!(f, "owner:{subject}"),
             Address::Remote { tag, who } => write!(f, "{tag}:{who}"),
         }
     }
@@ -85,15 +93,6 @@ pub fn is_display_name(text: &str) -> bool {
     (1..=limits::DISPLAY_NAME).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphabetic())
 }
 
-/// A text for an error message: in quotes, with control characters escaped, truncated if long.
-pub fn quoted(text: &str) -> String {
-    const MOST: usize = 80;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{:?}…", &text[..end]),
-        None => format!("{text:?}"),
-    }
-}
-
 fn shape(text: &str) -> Result<Address, Problem> {
     if text.trim().is_empty() {
         return Err(bad("an address is empty".into()).fix("name an agent, or write `all`"));
@@ -108,9 +107,12 @@ fn shape(text: &str) -> Result<Address, Problem> {
         return word_of(text, word, Address::At);
     }
     if let Some((tag, who)) = text.split_once(':') {
-        return match tag.eq_ignore_ascii_case("cap") {
-            true => name(text, who, "a capability").map(Address::Capability),
-            false => remote(text, tag, who),
+        return match tag.to_ascii_lowercase().as_str() {
+            "cap" => name(text, who, "a capability").map(Address::Capability),
+            "owner" => Subject::parse(who)
+                .map(|subject| Address::Owner(subject.to_string()))
+                .map_err(|problem| Problem { code: "bad_address".into(), ..*problem }),
+            _ => remote(text, tag, who),
         };
     }
     if text.contains(['*', '?', '[', '{']) {

@@ -1,71 +1,10 @@
 //! The checked message: a message that passed the schema and the rules.
 
 use crate::message::mentions::mentions;
+use crate::message::types::{CLAIM_TYPES, ROUTER_TYPES, is_acted_on, may_go_to_channel_alone};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// Every valid type, besides custom types, which begin with `x-`.
-pub const TYPES: &[&str] = &[
-    "message",
-    "request",
-    "response",
-    "task",
-    "handoff",
-    "status",
-    "progress",
-    "completed",
-    "blocked",
-    "agent_complete",
-    "error",
-    "question",
-    "answer",
-    "review",
-    "feedback",
-    "proposal",
-    "objection",
-    "decision",
-    "escalation",
-    "announcement",
-    "alert",
-    "notification",
-    "broadcast",
-    "user",
-    "agent",
-    "agent_message",
-    "relay",
-    "thinking",
-    "tool_call",
-    "tool_result",
-    "ack",
-    "subscribe",
-    "unsubscribe",
-    "task.claimed",
-    "task.completed",
-    "handoff.posted",
-    "proposal.created",
-    "proposal.amended",
-    "objection.raised",
-    "decision.recorded",
-    "escalation.requested",
-];
-/// Types that are reserved for future use.
-pub const RESERVED_TYPES: &[&str] = &["claim", "release"];
-/// Types that the router acts on.
-pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe"];
-/// Types that need no recipient, because they can go to a channel only. The same holds for session events, whose types
-/// contain a dot.
-const CHANNEL_TYPES: &[&str] = &[
-    "status",
-    "progress",
-    "completed",
-    "blocked",
-    "thinking",
-    "tool_call",
-    "tool_result",
-    "user",
-    "agent",
-    "agent_complete",
-];
 /// Every field of the protocol. A sender can add fields of its own.
 pub const FIELDS: &[&str] = &[
     "id",
@@ -89,6 +28,10 @@ pub const FIELDS: &[&str] = &[
     "metadata",
     "status",
     "topic",
+    "claims",
+    "lease",
+    "wait",
+    "of",
 ];
 /// Fields that the router adds to delivered copies. A sender may not set them.
 pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
@@ -115,8 +58,8 @@ impl Message {
         let [Some(_), Some(_), Some(kind)] = kind else { return None };
         let mut addresses = written_addresses(&fields);
         let mut by_mention = false;
-        // A mention in the body of an ack does not make it a message to that agent.
-        if addresses.is_empty() && !ROUTER_TYPES.contains(&kind) {
+        // A mention in the body of an ack or a claim does not make it a message to that agent.
+        if addresses.is_empty() && !is_acted_on(kind) {
             addresses = fields.get("body").and_then(Value::as_str).map(mentions).unwrap_or_default();
             by_mention = !addresses.is_empty();
         }
@@ -188,9 +131,19 @@ impl Message {
         self.addresses.is_empty() && may_go_to_channel_alone(self.kind())
     }
 
-    /// Is it of a type that the router acts on?
+    /// Is it of a type that the router acts on, and that no conversation shows?
     pub fn is_for_router(&self) -> bool {
         ROUTER_TYPES.contains(&self.kind())
+    }
+
+    /// Does it change the ownership of work?
+    pub fn is_about_claims(&self) -> bool {
+        CLAIM_TYPES.contains(&self.kind()) || is_offer(&self.fields)
+    }
+
+    /// The subjects in `claims`, as the sender wrote them.
+    pub fn claims(&self) -> impl Iterator<Item = &str> {
+        self.fields.get("claims").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// SHA-256 of the message as compact JSON, with sorted keys at every depth and numbers as written. Python's
@@ -203,9 +156,9 @@ impl Message {
     }
 }
 
-/// Can a message of this type have no recipient?
-pub fn may_go_to_channel_alone(kind: &str) -> bool {
-    CHANNEL_TYPES.contains(&kind) || kind.contains('.') && TYPES.contains(&kind)
+/// Are these the fields of a handoff that offers claims? Without `claims` it is a message like any other.
+pub fn is_offer(fields: &Map<String, Value>) -> bool {
+    fields.get("type").and_then(Value::as_str) == Some("handoff") && fields.contains_key("claims")
 }
 
 /// The sender's own fields, under one name for display.

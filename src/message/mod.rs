@@ -19,8 +19,7 @@ pub mod reference;
 pub mod schema;
 pub mod status;
 pub mod subject;
+mod types;
 
-pub use checked::{
-    DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, RESERVED_TYPES, ROUTER_TYPES, ROUTERS_OWN, TYPES,
-    may_go_to_channel_alone, unknown,
-};
+pub use checked::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, is_offer, unknown};
+pub use types::{CLAIM_TYPES, ROUTER_TYPES, TYPES, is_acted_on, may_go_to_channel_alone};

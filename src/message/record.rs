@@ -2,6 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
+use crate::message::claim::Change;
 use crate::message::status::Receipt;
 use crate::message::{DEFAULT_CHANNEL, ROUTER_TYPES};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -132,6 +133,9 @@ pub struct Record {
     /// The router's action (types `subscribe`, `unsubscribe` and `ack`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Act>,
+    /// The change of ownership that it makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ownership: Option<Change>,
     /// The earlier record with the same content (event `duplicate`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
@@ -175,6 +179,7 @@ impl Record {
             answer_by: None,
             ack_by: None,
             act: None,
+            ownership: None,
             of: None,
             about: None,
             problems: Vec::new(),

@@ -1,12 +1,15 @@
 //! Facts about agents by which `any_<role>` chooses one, as seen from outside the router.
 
 use crate::base::clock::Stamp;
+use crate::log;
 use crate::log::state::{self, State};
+use crate::message::subject::Subject;
 use crate::room::registry::{Registry, Status};
 use crate::room::resolve::Availability;
 use crate::room::sessions::Calls;
 use crate::room::{Room, inbox};
 use crate::router::projections::roster;
+use std::sync::Arc;
 
 /// Counts unread mail on demand. Activity is known only if the log was read.
 pub struct Candidates<'a> {
@@ -44,6 +47,11 @@ impl Availability for Candidates<'_> {
 
     fn last_active(&self, agent: &str) -> Stamp {
         self.state.active.get(agent).copied().unwrap_or_default()
+    }
+
+    fn owners(&self, subject: &Subject) -> Vec<Arc<str>> {
+        let claims = log::owners::owners(&self.room.dir).unwrap_or_default();
+        claims.conflicting(subject).map(|held| held.owner.clone()).collect()
     }
 
     fn taken(&mut self, _agent: &str) {}

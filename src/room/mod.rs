@@ -11,6 +11,7 @@
 pub mod archive;
 pub mod consent;
 pub mod inbox;
+pub mod leases;
 mod lock;
 mod near;
 mod open;

@@ -28,7 +28,7 @@ use crate::log::state::State;
 use crate::room::outbox::Patience;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
-use parts::{Config, Intake, Journal, Notices, Pending, Progress, Receipts, Storage};
+use parts::{Config, Intake, Journal, Leases, Notices, Pending, Progress, Receipts, Storage};
 use projections::{Cause, Projections, View};
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
@@ -59,6 +59,7 @@ pub struct Router {
     /// What failed for a temporary reason.
     pending: Pending,
     deadlines: Deadlines,
+    leases: Leases,
     /// Shared with a backup, which makes the router pause.
     turn: Turn,
 }
@@ -83,6 +84,7 @@ impl Router {
             notices: Notices::default(),
             pending: Pending::default(),
             deadlines: Deadlines::default(),
+            leases: Leases::default(),
             turn,
             config,
         })
@@ -92,12 +94,12 @@ impl Router {
     fn route(&mut self) -> Result<bool> {
         let begun = Instant::now();
         // Step 1, notice, is the watcher's: it has filled the intake.
-        let Router { config, intake, storage, journal, progress, receipts, notices, pending, .. } = self;
+        let Router { config, intake, storage, journal, progress, receipts, notices, pending, leases, .. } = self;
         let state = journal.state();
         let picked_up = Pickup { config, intake, storage, state, notices, pending }.run();
         let letters = read::read(intake, storage, picked_up);
         let checked = check::check(config.registry(), letters);
-        let addressed = resolve::resolve(config, intake, state, notices, pending, checked)?;
+        let addressed = resolve::resolve(config, intake, state, notices, pending, leases, checked)?;
         let staged = Stage { config, storage, state, progress, pending }.run(addressed);
         let committed = Commit { config, storage, journal, progress, receipts, notices, pending }.run(staged)?;
         intake.committed(committed.seqs(), journal.state(), config.dir(), pending);
@@ -119,7 +121,7 @@ impl Router {
 
     /// Is there nothing left to do right now?
     fn is_idle(&self) -> bool {
-        self.intake.is_idle() && self.notices.is_empty()
+        self.intake.is_idle() && self.notices.is_empty() && !self.leases.is_due(self.journal.state())
     }
 
     /// Makes durable what was delivered, and records what left inboxes and what changed the registry. For when nothing has
@@ -214,7 +216,8 @@ impl Router {
 
     /// How long until the next message's time comes.
     fn until_deadline(&self) -> Option<Duration> {
-        self.deadlines.until_next(self.journal.state())
+        let state = self.journal.state();
+        [self.deadlines.until_next(state), self.leases.until_next(state)].into_iter().flatten().min()
     }
 
     /// Does what is due by now.

@@ -41,6 +41,8 @@ pub const CHANNELS: &str = "channels";
 pub const CONVERSATION: &str = "messages.ndjson";
 /// The roster in the room's directory. Each conversation has a link to it.
 pub const ROSTER: &str = "roster.json";
+/// Who owns which work.
+pub const CLAIMS: &str = "claims.json";
 /// The target of these links.
 pub const ROSTER_FROM_CHANNEL: &str = "../../roster.json";
 /// The directory of the log's segments.

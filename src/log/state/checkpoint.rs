@@ -4,7 +4,7 @@
 //! and the state is built from the whole log.
 
 use super::mailboxes::{Mailboxes, Sizes};
-use super::{Activity, Counts, Ids, Open, PartialClaim, State, Timed, Timers};
+use super::{Activity, Claims, Counts, Ids, Open, PartialClaim, State, Timed, Timers};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// The first line of the body. The ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
@@ -37,6 +37,7 @@ struct Head {
     channels: BTreeMap<Arc<str>, u64>,
     counts: Counts,
     timers: Vec<Timed>,
+    claims: Claims,
     #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
     last: Position,
@@ -71,6 +72,7 @@ impl State {
             channels: self.channels.clone(),
             counts: self.counts,
             timers: self.timers.iter().cloned().collect(),
+            claims: self.claims.clone(),
             begun: self.begun.clone(),
             last: self.last,
             end: self.end,
@@ -128,6 +130,7 @@ fn read(file: &[u8]) -> Option<State> {
         ids: Ids::from_bytes(ids),
         mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
         timers: Timers::of(head.timers),
+        claims: head.claims,
         begun: head.begun,
         last: head.last,
         end: head.end,

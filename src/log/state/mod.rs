@@ -1,24 +1,27 @@
 //! The state: what the router needs to know from the log, built by applying the log's records in order.
 
+mod activity;
 mod checkpoint;
 pub mod claims;
 mod ids;
-mod activity;
 mod mailboxes;
+mod open;
 mod replay;
 mod timers;
 
 pub use activity::{Activity, Commit, DOING, Doing};
 pub use checkpoint::saved;
+pub use claims::Claims;
 pub use ids::Ids;
 pub use mailboxes::Mailboxes;
+pub use open::{Delivery, Open, Place};
 pub use replay::{Damage, Last, Replayed, committed, replay, replay_durable};
 pub use timers::{Timed, Timers, Wanted};
 
 use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::log::Position;
-use crate::message::record::{Act, Event, Group, Hash, NO_HASH, Record};
+use crate::message::record::{Act, Event, Hash, NO_HASH, Record};
 use crate::message::status::{Receipt, Status};
 use crate::message::{Message, id};
 use serde::{Deserialize, Serialize};
@@ -65,6 +68,8 @@ pub struct State {
     pub mailboxes: Mailboxes,
     /// Messages with a deadline.
     pub timers: Timers,
+    /// Who owns which work.
+    pub claims: Claims,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialClaim>,
     /// The position of the last line.
@@ -99,63 +104,6 @@ pub struct PartialClaim {
     seq: u64,
 }
 
-/// A committed record whose copies or picked-up file may still have to be moved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Open {
-    /// The record's number.
-    pub seq: u64,
-    /// The kind of the record.
-    pub event: Event,
-    /// Its accept time in microseconds since 1970.
-    pub at: i64,
-    /// The picked-up file to retire: a file name in `spool/claim`.
-    pub claim: Option<String>,
-    /// The line of the picked-up file, for a file with one message per line.
-    #[serde(default)]
-    pub line: Option<u32>,
-    /// The sender of the delivered message.
-    pub from: Arc<str>,
-    /// The id of the delivered message.
-    pub id: String,
-    /// The recipients.
-    pub to: Vec<Group>,
-    /// The router's own action for it.
-    #[serde(default)]
-    pub act: Option<Act>,
-}
-
-/// A staged file and its target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
-    /// Its name in `spool/stage`.
-    pub staged: String,
-    /// The kind of target directory.
-    pub place: Place,
-    /// The agent that owns the target directory.
-    pub agent: Arc<str>,
-    /// The file name in the target directory.
-    pub name: Arc<str>,
-}
-
-/// The kind of an agent's directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// `inbox/<agent>`: a copy.
-    Inbox,
-    /// `rejected/<agent>`: the explanation of a rejection.
-    Rejected,
-}
-
-impl Place {
-    /// The directory, relative to the room.
-    pub fn of(self, agent: &str) -> std::path::PathBuf {
-        match self {
-            Place::Inbox => layout::inbox(agent),
-            Place::Rejected => layout::rejected(agent),
-        }
-    }
-}
-
 impl Default for State {
     fn default() -> State {
         State {
@@ -174,6 +122,7 @@ impl Default for State {
             ids: Ids::default(),
             mailboxes: Mailboxes::default(),
             timers: Timers::default(),
+            claims: Claims::default(),
             begun: BTreeMap::new(),
             last: crate::log::START,
             end: crate::log::START,
@@ -199,6 +148,7 @@ impl State {
         self.advance(&record.receipts, true);
         let seen = record.receipts.iter().filter(|receipt| receipt.status == Status::Seen);
         seen.for_each(|receipt| self.activity.read(&receipt.agent, stamp));
+        self.change_owners(&record, stamp);
         match record.event {
             Event::Room => self.room = record.room,
             Event::Receipts | Event::Settled => {}
@@ -215,7 +165,9 @@ impl State {
             Event::Rejected | Event::Duplicate | Event::Notice => {
                 self.counts.refused += u64::from(record.event == Event::Rejected);
                 self.counts.duplicates += u64::from(record.event == Event::Duplicate);
-                record.about.iter().for_each(|about| self.note_notice(about, stamp));
+                // A change of ownership is not repeated, so its subject need not be remembered.
+                let about = record.about.iter().filter(|_| record.ownership.is_none());
+                about.for_each(|about| self.note_notice(about, stamp));
                 self.open_up(record, stamp, at);
             }
         }
@@ -256,6 +208,13 @@ impl State {
                 self.timers.reached(seq, agent, *status);
             }
         }
+    }
+
+    fn change_owners(&mut self, record: &Record, at: Stamp) {
+        let Some(change) = &record.ownership else { return };
+        let router = id::MAILBAG.into();
+        let (from, id) = (record.from.as_ref().unwrap_or(&router), record.id.as_deref().unwrap_or_default());
+        self.claims.apply(change, claims::Source { seq: record.seq, at, from, id });
     }
 
     // Notes the subject of a notice, and updates the deadline of the message concerned.
@@ -355,43 +314,5 @@ impl State {
         let inside: Vec<u64> = self.open.range(from..=to.max(from)).map(|(&seq, _)| seq).collect();
         inside.iter().for_each(|seq| drop(self.open.remove(seq)));
         self.begun.retain(|_, begun| begun.more || !(from..=to.max(from)).contains(&begun.seq));
-    }
-}
-
-impl Open {
-    /// The fields of the picked-up file's name. `None` for a message that the router wrote.
-    pub fn claimed(&self) -> Option<layout::ClaimName<'_>> {
-        self.claim.as_deref().and_then(layout::read_claim)
-    }
-
-    /// Every staged file of this record, with its target.
-    pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
-        let claimed = self.claimed();
-        let number = claimed.map_or(0, |claim| claim.number);
-        let explanation = claimed.filter(|_| self.event == Event::Rejected).map(|claim| Delivery {
-            staged: layout::staged_explanation(self.seq, number),
-            place: Place::Rejected,
-            agent: claim.agent.into(),
-            name: match self.line {
-                Some(line) => layout::explanation_of_line(self.seq, claim.original, line).into(),
-                None => layout::explanation(self.seq, claim.original).into(),
-            },
-        });
-        let name: Arc<str> = layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
-        let copies = self.to.iter().filter(|_| self.event != Event::Duplicate).flat_map(|group| &group.agents);
-        let copies = copies.map(move |agent| Delivery {
-            staged: layout::staged(self.seq, number, agent),
-            place: Place::Inbox,
-            agent: agent.clone(),
-            name: name.clone(),
-        });
-        explanation.into_iter().chain(copies)
-    }
-
-    /// The directory and name of the picked-up file after delivery. `refused` means that nothing in it was accepted.
-    pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
-        let claim = self.claimed()?;
-        let directory = if refused { layout::rejected(claim.agent) } else { layout::sent(claim.agent) };
-        Some((directory, layout::retired(self.seq, claim.original)))
     }
 }

@@ -1,12 +1,12 @@
 //! The rules for messages that a JSON Schema cannot express, or cannot express well.
 
-use super::words::quoted;
+use super::claims;
+use super::words::{did_you_mean, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
-use crate::message::dialects::OFTEN_MEANT;
 use crate::message::mentions::mentions;
 use crate::message::status::Status;
-use crate::message::{ROUTER_TYPES, may_go_to_channel_alone};
+use crate::message::{is_acted_on, may_go_to_channel_alone};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
@@ -26,8 +26,10 @@ pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut
     match kind {
         "ack" => check_ack(fields, problems),
         "subscribe" | "unsubscribe" => problems.extend(check_topic(fields, kind)),
+        kind if is_acted_on(kind) => {}
         _ => problems.extend(check_content(fields)),
     }
+    claims::check(fields, kind, problems);
     problems.extend(check_recipients(fields, kind));
 }
 
@@ -107,24 +109,11 @@ fn check_content(fields: &Fields) -> Option<Problem> {
 fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
     let body = fields.get("body").and_then(Value::as_str).unwrap_or_default();
     let names_nobody = fields.get("to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
-    if !names_nobody || ROUTER_TYPES.contains(&kind) || may_go_to_channel_alone(kind) || !mentions(body).is_empty() {
+    if !names_nobody || is_acted_on(kind) || may_go_to_channel_alone(kind) || !mentions(body).is_empty() {
         return None;
     }
     let what = format!("the {kind} has no recipient: to is missing, and the body has no @mention");
     let fix = format!("put an agent's id, a role such as all_engineers, or all in to{}", did_you_mean(fields, &["to"]));
     let body = if body.trim().is_empty() { json!("hi") } else { json!(body.chars().take(200).collect::<String>()) };
     Some(Problem::new("no_recipient", what).at("/to").fix(fix).example(json!({"to": "bob", "body": body})))
-}
-
-/// A hint at a field that looks like a misspelling of one of `wanted`. Such a field is valid as the sender's own, so
-/// the hint is given only if a wanted field is missing.
-fn did_you_mean(fields: &Fields, wanted: &[&str]) -> String {
-    let slip = |key: &String| {
-        let lower = key.to_ascii_lowercase();
-        let meant = OFTEN_MEANT.iter().find(|(other, _)| *other == lower).map(|(_, field)| *field);
-        let near = |field: &&&str| strsim::osa_distance(&lower, field) <= if field.len() <= 3 { 1 } else { 2 };
-        let field = meant.filter(|m| wanted.contains(m)).or_else(|| wanted.iter().find(near).copied())?;
-        (field != key).then(|| format!("; did you mean {field} instead of {}?", quoted(key)))
-    };
-    fields.keys().find_map(slip).unwrap_or_default()
 }

@@ -1,10 +1,11 @@
 //! Readable descriptions of schema errors.
 
 use crate::base::error::{Problem, nearest};
-use crate::message::{RESERVED_TYPES, TYPES};
+use crate::message::TYPES;
+use crate::message::dialects::OFTEN_MEANT;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The expected value of a field, and an example.
 type Expected = (&'static str, Value);
@@ -116,17 +117,13 @@ fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
         "timestamp" | "expires_at" => "bad_time",
         "in_reply_to" | "refs" => "bad_reference",
         "path" => "bad_path",
+        "claims" => "bad_claim",
         "channel" | "topic" | "role" | "name" | "supervisor" | "capabilities" | "topics" => "bad_name",
         _ => "bad_value",
     }
 }
 
 fn wrong_kind(kind: &str) -> Problem {
-    if RESERVED_TYPES.contains(&kind) {
-        let what = format!("the type {kind} is reserved for future use");
-        let fix = "use task or handoff, or a custom type such as x-claim";
-        return Problem::new("reserved_type", what).fix(fix).example(json!(format!("x-{kind}")));
-    }
     let near = nearest(kind, TYPES.iter().copied());
     let hint = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
     let fix = format!("{hint}a custom type begins with x-; the default type is message");
@@ -171,6 +168,10 @@ fn message_field(field: &str) -> Expected {
         "name" => ("a file name without a directory", json!("notes.txt")),
         "priority" => ("one of low, normal, high, urgent (or P0 to P3)", json!("high")),
         "requires_response" => ("true or false", json!(true)),
+        "claims" => ("a list of paths, globs, task:<name> or lane:<name>", json!(["src/auth/**", "task:login"])),
+        "lease" => ("a duration such as 2h", json!("2h")),
+        "wait" => ("true or false", json!(true)),
+        "of" => ("the id of the agent whose claims are released", json!("alice")),
         "body" => ("text", json!("hi")),
         "subject" => ("text", json!("Port of the test server")),
         _ => ("text", json!("review")),
@@ -229,4 +230,17 @@ pub(super) fn quoted(text: &str) -> String {
 
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A hint at a field that looks like a misspelling of one of `wanted`. Such a field is valid as the sender's own, so
+/// the hint is given only if a wanted field is missing.
+pub(super) fn did_you_mean(fields: &Map<String, Value>, wanted: &[&str]) -> String {
+    let slip = |key: &String| {
+        let lower = key.to_ascii_lowercase();
+        let meant = OFTEN_MEANT.iter().find(|(other, _)| *other == lower).map(|(_, field)| *field);
+        let near = |field: &&&str| strsim::osa_distance(&lower, field) <= if field.len() <= 3 { 1 } else { 2 };
+        let field = meant.filter(|m| wanted.contains(m)).or_else(|| wanted.iter().find(near).copied())?;
+        (field != key).then(|| format!("; did you mean {field} instead of {}?", quoted(key)))
+    };
+    fields.keys().find_map(slip).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ mod pattern;
 
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::address::quoted;
+use crate::base::text::quoted;
 use crate::message::id;
 use pattern::Pattern;
 use serde::{Deserialize, Serialize};

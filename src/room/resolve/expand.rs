@@ -5,6 +5,7 @@
 use super::{Availability, Via};
 use crate::base::error::{Problem, nearest};
 use crate::message::address::{self, Address, quoted};
+use crate::message::subject::Subject;
 use crate::room::registry::{Agent, Registry};
 use std::cmp::Reverse;
 
@@ -87,6 +88,7 @@ impl<'a, 's> Expansion<'a, 's> {
             Address::Glob(pattern) => one(self.glob(pattern, each)),
             Address::Topic(topic) => one(self.group(self.registry.with_topic(topic), Via::Topic, each)),
             Address::Capability(capability) => one(self.capability(address, capability, each)),
+            Address::Owner(subject) => one(self.owner(subject, each)),
             Address::Remote { tag, who } => one(Err(self.no_link(tag, who))),
         }
     }
@@ -208,6 +210,17 @@ impl<'a, 's> Expansion<'a, 's> {
         let fix =
             best_first(capability, there, "cap:").unwrap_or_else(|| "name an agent; no agent has a capability".into());
         Err(Problem::new("empty_capability", what).fix(fix))
+    }
+
+    fn owner(&self, text: &str, each: Each<'_>) -> Result<(), Problem> {
+        let Ok(subject) = Subject::parse(text) else { return Ok(()) };
+        let owners = self.standing.owners(&subject);
+        let owners: Vec<u32> = owners.iter().filter_map(|owner| self.registry.position(owner)).collect();
+        if owners.is_empty() {
+            let fix = "name an agent or a role; `mailbag claims` lists who owns what";
+            return Err(Problem::new("no_owner", format!("no agent owns {text}")).fix(fix));
+        }
+        self.group(&owners, Via::Owner, each)
     }
 
     fn retired(&self, agent: &Agent) -> Problem {

@@ -83,6 +83,7 @@ fn rule(registry: &Registry, text: &str) -> String {
         Ok(Address::Glob(_)) => "all agents whose id or display name matches the pattern".to_owned(),
         Ok(Address::Topic(topic)) => format!("the subscribers of {topic}"),
         Ok(Address::Capability(capability)) => format!("all agents with the capability {capability}"),
+        Ok(Address::Owner(subject)) => format!("the agents that own {subject}"),
         Ok(Address::Remote { tag, .. }) => format!("a recipient in the room {tag}"),
         Ok(Address::Word(word)) => word_rule(registry, &word, false),
         Ok(Address::At(word)) => word_rule(registry, &word, true),
@@ -153,6 +154,8 @@ fn why_not(
         Address::Glob(_) => None,
         Address::Word(_) | Address::At(_) if agent.is_retired() => None,
         Address::Word(_) | Address::At(_) => Some("is not named by it".to_owned()),
+        Address::Owner(subject) if !is_sender => Some(format!("owns nothing of {subject}")),
+        Address::Owner(_) => None,
         Address::Remote { .. } => Some("is in this room".to_owned()),
     };
     if let Some(reason) = not_in_it {

@@ -12,6 +12,7 @@ pub use explain::{Explained, Explanation, Other, explain};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
+use crate::message::subject::Subject;
 use crate::room::registry::Registry;
 use expand::Expansion;
 use std::sync::Arc;
@@ -36,6 +37,10 @@ pub enum Via {
     Capability,
     /// By `any_<role>`: chosen among the role.
     Any,
+    /// By `owner:…`: the owner of a claim.
+    Owner,
+    /// As a party of a claim.
+    Claim,
     /// By `all`.
     All,
     /// By a mention in the body.
@@ -47,7 +52,7 @@ pub enum Via {
 }
 
 impl Via {
-    const ALL: [Via; 11] = [
+    const ALL: [Via; 13] = [
         Via::Direct,
         Via::Alias,
         Via::Role,
@@ -55,6 +60,8 @@ impl Via {
         Via::Topic,
         Via::Capability,
         Via::Any,
+        Via::Owner,
+        Via::Claim,
         Via::All,
         Via::Mention,
         Via::Link,
@@ -71,6 +78,8 @@ impl Via {
             Via::Topic => "topic",
             Via::Capability => "capability",
             Via::Any => "any",
+            Via::Owner => "owner",
+            Via::Claim => "claim",
             Via::All => "all",
             Via::Mention => "mention",
             Via::Link => "link",
@@ -104,7 +113,7 @@ fn as_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok
     serializer.serialize_str(text)
 }
 
-/// The data by which `any_<role>` chooses.
+/// The data by which `any_<role>` and `owner:<claim>` choose.
 pub trait Availability {
     /// The number of an agent's unread messages, including those of this batch.
     fn unread(&self, agent: &str) -> usize;
@@ -116,6 +125,10 @@ pub trait Availability {
     }
     /// The time of its last activity.
     fn last_active(&self, agent: &str) -> Stamp;
+    /// The owners of the claims that conflict with a subject.
+    fn owners(&self, _subject: &Subject) -> Vec<Arc<str>> {
+        Vec::new()
+    }
     /// Adds a copy of this batch. Called for every recipient after a message has been resolved.
     fn taken(&mut self, agent: &str);
 }

@@ -51,24 +51,45 @@ pub struct Hold {
     name: String,
     agent: String,
     session: Named,
+    lasting: bool,
     lock: File,
+}
+
+/// The content of a hold file.
+#[derive(Serialize, Deserialize)]
+struct Content {
+    #[serde(flatten)]
+    session: Named,
+    /// Does the process run as long as its session? Then an unlocked file shows that the session was killed.
+    #[serde(default)]
+    lasting: bool,
 }
 
 impl Hold {
     /// Holds an agent for a session until the value is dropped.
     pub fn take(room: &Room, agent: &str, session: &Named) -> Result<Hold> {
-        let name = layout::hold(agent, &id::mint());
-        let (dir, lock) = Hold::lock(room, &name, agent, session)?;
-        Ok(Hold { dir, name, agent: agent.to_owned(), session: session.clone(), lock })
+        Hold::new(room, agent, session, false)
     }
 
-    fn lock(room: &Room, name: &str, agent: &str, session: &Named) -> Result<(Dir, File)> {
+    /// As [`Hold::take`], for a process that ends with its session. If the process is killed, the session counts as ended.
+    pub fn take_lasting(room: &Room, agent: &str, session: &Named) -> Result<Hold> {
+        Hold::new(room, agent, session, true)
+    }
+
+    fn new(room: &Room, agent: &str, session: &Named, lasting: bool) -> Result<Hold> {
+        let name = layout::hold(agent, &id::mint());
+        let (dir, lock) = Hold::lock(room, &name, agent, (session, lasting))?;
+        Ok(Hold { dir, name, agent: agent.to_owned(), session: session.clone(), lasting, lock })
+    }
+
+    fn lock(room: &Room, name: &str, agent: &str, (session, lasting): (&Named, bool)) -> Result<(Dir, File)> {
         // While the session files are locked, no other process removes an unlocked hold file.
         let _held = Held::open(room)?;
         let dir = room.dir.make(layout::HOLDS)?;
         tidy(&room.dir, agent);
         let lock = dir.lock_within(name, limits::SESSIONS_WAIT)?;
-        let text = serde_json::to_vec(session).expect("it is plain data");
+        let content = Content { session: session.clone(), lasting };
+        let text = serde_json::to_vec(&content).expect("it is plain data");
         // On a full disk the session cannot be recorded, and the hold has no effect.
         let _ = lock.write_all_at(&text, 0);
         Ok((dir, lock))
@@ -80,7 +101,7 @@ impl Hold {
         if file_meta(&self.lock).is_ok_and(|meta| meta.links > 0) {
             return;
         }
-        match Hold::lock(room, &self.name, &self.agent, &self.session) {
+        match Hold::lock(room, &self.name, &self.agent, (&self.session, self.lasting)) {
             Ok(held) => (self.dir, self.lock) = held,
             Err(e) => tracing::debug!("{e}"),
         }
@@ -115,6 +136,16 @@ impl Drop for Hold {
 pub fn is_held(room: &Dir, lease: &Lease) -> bool {
     let session = lease.named();
     each(room, &lease.agent).any(|(_, held)| held.is_some_and(|held| held.is(&session)))
+}
+
+/// Did a process that runs as long as this lease's session end without removing its hold?
+pub(super) fn was_left(room: &Dir, lease: &Lease) -> bool {
+    let Ok(dir) = room.sub(layout::HOLDS) else { return false };
+    let ours = names(&dir).into_iter().filter(|name| layout::read_hold(name) == Some(&lease.agent));
+    ours.into_iter().any(|name| {
+        let content = content(&dir, &name).filter(|content| content.lasting && content.session.is(&lease.named()));
+        content.is_some() && whose(&dir, &name).is_none()
+    })
 }
 
 /// Is there such a hold on an agent?
@@ -165,7 +196,10 @@ fn whose(dir: &Dir, name: &str) -> Option<Named> {
     if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
         return None;
     }
-    let bytes = dir.read(name, limits::SESSION_BYTES).ok()??;
     let unknown = Named { client: String::new(), session: None, process: None };
-    Some(serde_json::from_slice(&bytes).unwrap_or(unknown))
+    Some(content(dir, name).map_or(unknown, |content| content.session))
+}
+
+fn content(dir: &Dir, name: &str) -> Option<Content> {
+    serde_json::from_slice(&dir.read(name, limits::SESSION_BYTES).ok()??).ok()
 }

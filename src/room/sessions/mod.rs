@@ -188,6 +188,17 @@ pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     }
 }
 
+/// Whether the session of an agent runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Run {
+    /// A process holds a lock for the agent.
+    Running,
+    /// The session is known to have ended, and the agent was not active since.
+    Ended,
+    /// Only the last call is known, if any.
+    Unknown,
+}
+
 /// The last calls of sessions, and the agents with a running process. For the roster.
 pub struct Calls {
     room: Dir,
@@ -205,6 +216,26 @@ impl Calls {
     /// The last call of the session that speaks for this agent.
     pub fn last(&self, agent: &str) -> Option<Stamp> {
         read(self.sessions.as_ref()?, agent).filter(|lease| !lease.ended)?.last()
+    }
+
+    /// Does a session speak for this agent, or did one until it ended?
+    pub fn has_session(&self, agent: &str) -> bool {
+        self.sessions.as_ref().is_some_and(|sessions| read(sessions, agent).is_some())
+    }
+
+    /// Does the session of this agent run? `seen` is the agent's last activity.
+    pub fn run(&self, agent: &str, seen: Stamp) -> Run {
+        if self.held().contains(agent) {
+            return Run::Running;
+        }
+        let Some(lease) = self.sessions.as_ref().and_then(|sessions| read(sessions, agent)) else {
+            return Run::Unknown;
+        };
+        let is_last = Stamp::parse(&lease.last).is_some_and(|last| seen <= last.after(limits::CALL_TO_RECORD));
+        match is_last && (lease.ended || holds::was_left(&self.room, &lease)) {
+            true => Run::Ended,
+            false => Run::Unknown,
+        }
     }
 
     /// The agents with a running process that waits, watches or serves tools.

@@ -29,9 +29,11 @@ pub(super) const KEYS: &[Key] = &[
         key: "tag",
         doc: "name of this room in addresses from other rooms, as in `po:Sintra`",
         read: |value, settings| {
-            let usable = |t: &&str| id::is_name(t) && !t.eq_ignore_ascii_case("cap") && address::reserved(t).is_none();
-            let tag =
-                value.as_str().filter(usable).ok_or("a name of letters, digits, . _ -, not reserved and not `cap`")?;
+            let is_prefix = |t: &str| address::PREFIXES.iter().any(|prefix| t.eq_ignore_ascii_case(prefix));
+            let usable = |t: &&str| id::is_name(t) && !is_prefix(t) && address::reserved(t).is_none();
+            let prefixes = address::PREFIXES.map(|prefix| format!("`{prefix}`")).join(", ");
+            let wanted = || format!("a name of letters, digits, . _ -, not reserved, and none of {prefixes}");
+            let tag = value.as_str().filter(usable).ok_or_else(wanted)?;
             settings.tag = Some(tag.to_owned());
             Ok(())
         },
@@ -177,6 +179,17 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
         show: |settings| settings.announce_budget.to_string(),
+    },
+    Key {
+        key: "claim_lease",
+        doc: "lease of a claim after the owner's last activity, unless the claim asks for another one, from 1m to 7d",
+        read: |value, settings| {
+            let allowed = limits::CLAIM_LEASE_LEAST..=limits::CLAIM_LEASE_MOST;
+            let given = value.as_str().and_then(clock::span).filter(|span| allowed.contains(span));
+            settings.claim_lease = given.ok_or("a duration from 1m to 7d, such as \"4h\"")?;
+            Ok(())
+        },
+        show: |settings| shown(&clock::span_text(settings.claim_lease)),
     },
     Key {
         key: "announce_window",

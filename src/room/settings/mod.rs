@@ -96,6 +96,8 @@ pub struct Settings {
     pub budget_window: Duration,
     /// The lease duration of a session after its last call.
     pub session_lease: Duration,
+    /// The default lease of a claim after the owner's last activity.
+    pub claim_lease: Duration,
     /// The limit of lines that hooks show per agent and `announce_window`. The rest becomes a digest.
     pub announce_budget: u32,
     /// The window of `announce_budget`.
@@ -164,6 +166,7 @@ impl Default for Settings {
             loop_hops: limits::LOOP_HOPS,
             budget_window: limits::BUDGET_WINDOW,
             session_lease: limits::SESSION_LEASE,
+            claim_lease: limits::CLAIM_LEASE,
             announce_budget: limits::ANNOUNCE_BUDGET,
             announce_window: limits::ANNOUNCE_WINDOW,
             guard: Guard::default(),

@@ -3,6 +3,7 @@
 //! A projection is one file here that implements `Projection`, and one line in `Projections::new`.
 
 pub mod channels;
+mod claims;
 pub mod roster;
 
 use crate::base::error::{Error, Result};
@@ -72,8 +73,11 @@ pub(super) struct Projections {
 
 impl Projections {
     pub(super) fn new(room: &Dir) -> Projections {
-        let all: Vec<Box<dyn Projection>> =
-            vec![Box::new(channels::Channels::new(room.clone())), Box::new(roster::Written::default())];
+        let all: Vec<Box<dyn Projection>> = vec![
+            Box::new(channels::Channels::new(room.clone())),
+            Box::new(claims::Written::default()),
+            Box::new(roster::Written::default()),
+        ];
         Projections { all, places: BTreeSet::new() }
     }
 

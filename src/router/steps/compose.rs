@@ -10,6 +10,7 @@ use crate::message::{FIELDS, Message, id};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// A message ready to be copied for any number of recipients: the parts that all copies share, pretty-printed once.
 pub(super) struct Copies {
@@ -26,8 +27,13 @@ const HEAD: [&str; 3] = ["id", "timestamp", "from"];
 const LONG: [&str; 6] = ["body", "addressed_to", "refs", "context", "attachments", "metadata"];
 
 impl Copies {
-    /// `at` fills in for a timestamp that the sender left out.
-    pub(super) fn new(message: &Message, addressed_to: &Value, seq: u64, at: &str) -> Copies {
+    /// `at` fills in for a timestamp that the sender left out. `outcome` is what the message changed about claims.
+    pub(super) fn new(
+        message: &Message,
+        addressed_to: &Value,
+        (seq, at): (u64, &str),
+        outcome: Option<&Value>,
+    ) -> Copies {
         let (fields, now) = (message.fields(), Value::from(at));
         let head = HEAD.iter().map(|name| (*name, fields.get(*name).unwrap_or(&now)));
         let known = FIELDS.iter().filter(|name| !HEAD.contains(name) && **name != "to" && !LONG.contains(name));
@@ -42,7 +48,7 @@ impl Copies {
             before_via: format!(
                 ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n    \"via\": "
             ),
-            behind: format!("\n  }},\n{}\n}}\n", inner(known.chain(others))),
+            behind: format!("{}\n  }},\n{}\n}}\n", in_delivery(outcome), inner(known.chain(others))),
         }
     }
 
@@ -56,6 +62,12 @@ impl Copies {
         }
         text.into_bytes()
     }
+}
+
+// What a copy says behind `via`.
+fn in_delivery(outcome: Option<&Value>) -> String {
+    let text = outcome.map(|outcome| pretty(&outcome).replace('\n', "\n    "));
+    text.map(|text| format!(",\n    \"claim\": {text}")).unwrap_or_default()
 }
 
 // The lines of a pretty-printed object without its braces.
@@ -100,11 +112,11 @@ pub(super) fn act(message: &Message) -> Option<Act> {
 }
 
 /// A message that the router itself writes.
-pub(super) fn own(kind: &str, to: &str, subject: &str, body: &str, more: Map<String, Value>) -> Message {
+pub(super) fn own(kind: &str, to: &[Arc<str>], subject: &str, body: &str, more: Map<String, Value>) -> Message {
     let mut fields = Map::new();
     fields.insert("id".into(), id::mint().into());
     fields.insert("from".into(), id::MAILBAG.into());
-    fields.insert("to".into(), to.into());
+    fields.insert("to".into(), if let [one] = to { json!(one) } else { json!(to) });
     fields.insert("type".into(), kind.into());
     fields.insert("subject".into(), subject.into());
     fields.insert("body".into(), body.into());
@@ -139,7 +151,7 @@ pub(super) fn bounce(
     let mut metadata = json!({"file": original, "rejected": kept, "problems": problems});
     source.iter().for_each(|source| metadata["line"] = source.line.into());
     more.insert("metadata".into(), metadata);
-    own("error", agent, &format!("refused: {}", codes(problems)), &body, more)
+    own("error", &[agent.into()], &format!("refused: {}", codes(problems)), &body, more)
 }
 
 /// The `.error.json` beside a rejected file, or in the place of a rejected line.

@@ -2,6 +2,7 @@
 
 use crate::base::error::Problem;
 use crate::message::Message;
+use crate::message::claim::Change;
 use crate::message::record::{Act, Group, Hash};
 use serde_json::Value;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub(super) struct Rejection {
 /// What is to be done with a message.
 pub(super) enum Ruling {
     /// Deliver it to these.
-    Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act> },
+    Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act>, owned: Option<Owned> },
     /// The log has it already, as this record.
     Duplicate { of: u64, id: String, digest: Hash },
     /// An earlier message of this batch has the same id and content.
@@ -53,7 +54,25 @@ pub(super) enum Ruling {
     /// Reject it.
     Reject(Rejection),
     /// Send it as a notice of the router's own.
-    Notice { about: String, message: Box<Message> },
+    Notice { about: String, message: Box<Message>, to: Vec<Arc<str>>, ownership: Option<Change> },
+}
+
+/// What a message about claims amounts to.
+pub(super) struct Owned {
+    pub(super) change: Change,
+    /// What its copies say about it.
+    pub(super) outcome: Value,
+}
+
+impl Ruling {
+    /// Does it change the ownership of work?
+    pub(super) fn changes_owners(&self) -> bool {
+        match self {
+            Ruling::Accept { owned, .. } => owned.is_some(),
+            Ruling::Notice { ownership, .. } => ownership.is_some(),
+            _ => false,
+        }
+    }
 }
 
 impl<T> Letter<T> {

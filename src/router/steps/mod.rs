@@ -9,6 +9,7 @@ pub(super) mod deliver;
 pub(super) mod effects;
 mod ids;
 mod letter;
+mod owners;
 pub(super) mod pickup;
 mod print;
 pub(super) mod read;

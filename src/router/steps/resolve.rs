@@ -3,22 +3,24 @@
 use super::check::Checked;
 use super::ids::{self, Ids, Met};
 use super::letter::{Letter, Rejection, Ruling, Verdict};
+use super::owners::Owners;
 use super::{ack, compose};
 use crate::base::clock::Stamp;
-use crate::base::error::{Problem, Result};
+use crate::base::error::{Error, Problem, Result};
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::layout;
 use crate::log;
 use crate::log::state::State;
 use crate::message::record::{Act, Event, Group, Hash, Record};
+use crate::message::subject::Subject;
 use crate::message::{self, Message, id};
 use crate::room::registry::Status;
 use crate::room::resolve::{self, Availability, Recipient};
 use crate::room::sessions::Calls;
-use crate::router::parts::{Config, Intake, Notice, Notices, Pending};
+use crate::router::parts::{Config, Intake, Leases, Notice, Notices, Pending};
 use crate::router::projections::roster;
 use crate::router::temporary;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Step 5: what is to be done with each, and who gets it.
@@ -33,26 +35,67 @@ pub(in crate::router) fn resolve(
     state: &State,
     notices: &mut Notices,
     pending: &mut Pending,
+    leases: &mut Leases,
     checked: Checked,
 ) -> Result<Addressed> {
-    let mut judge =
-        Judge { config, state, crowd: Crowd { config, state, taken: HashMap::new() }, acks: HashMap::new() };
-    let (mut ruled, mut failed, mut ids) = (Vec::new(), Vec::new(), Ids::default());
-    for letter in checked.into_inner() {
+    let letters = checked.into_inner();
+    let crowd = Crowd { config, state, taken: HashMap::new(), owners: Owners::new(config, state) };
+    let mut judge = Judge { config, state, crowd, acks: HashMap::new() };
+    let mut ruled = judge.review(leases, &letters);
+    let (mut failed, mut ids, mut granted) = (Vec::new(), Ids::default(), Vec::new());
+    for letter in letters {
+        // The records of a file's lines are consecutive.
+        if ruled.last().is_some_and(|last: &Letter<Ruling>| last.claim != letter.claim) {
+            ruled.append(&mut granted);
+        }
         let (letter, verdict) = letter.split();
         match judge.rule(intake, &mut ids, &letter, verdict) {
-            Ok(Some(ruling)) => ruled.push(letter.with(ruling)),
+            Ok(Some(ruling)) => {
+                let changes_owners = ruling.changes_owners();
+                ruled.push(letter.with(ruling));
+                if changes_owners {
+                    granted.extend(judge.crowd.owners.grant());
+                }
+            }
             // The same id twice in one batch: the second is looked up once the first is in the log.
             Ok(None) => intake.queue_claims(letter.claim),
             Err(e) => failed.push((letter.claim, temporary(e)?)),
         }
     }
-    ruled.retain(|letter: &Letter<Ruling>| failed.iter().all(|(claim, _)| letter.claim != *claim));
+    ruled.append(&mut granted);
+    for claim in put_back(&mut ruled, &failed) {
+        intake.queue_claims(Some(claim));
+    }
     for (claim, e) in failed {
         claim.iter().for_each(|claim| pending.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string()));
     }
+    if judge.crowd.owners.has_changed() {
+        leases.reviewed(Some(Stamp::now()));
+    }
     ruled.extend(notices.take().into_iter().map(rule_notice));
     Ok(Addressed(ruled))
+}
+
+/// Takes out the lines of files that failed. If one of them changes the ownership of work, the later changes were judged
+/// after it, and go, too: gives their files, which are tried again.
+fn put_back(ruled: &mut Vec<Letter<Ruling>>, failed: &[(Option<String>, Error)]) -> HashSet<String> {
+    let has_failed = |letter: &Letter<Ruling>| failed.iter().any(|(claim, _)| letter.claim == *claim);
+    let changes = |letter: &Letter<Ruling>| letter.content.changes_owners();
+    let first = ruled.iter().position(|letter| has_failed(letter) && changes(letter));
+    let later = &ruled[first.unwrap_or(ruled.len())..];
+    let again: HashSet<String> =
+        later.iter().filter(|letter| changes(letter)).filter_map(|l| l.claim.clone()).collect();
+    let again: HashSet<String> =
+        again.into_iter().filter(|c| failed.iter().all(|(f, _)| f.as_ref() != Some(c))).collect();
+    let mut n = 0;
+    ruled.retain(|letter| {
+        let is_later = first.is_some_and(|first| n >= first);
+        n += 1;
+        !has_failed(letter)
+            && !letter.claim.as_ref().is_some_and(|claim| again.contains(claim))
+            && !(is_later && changes(letter))
+    });
+    again
 }
 
 impl Addressed {
@@ -62,8 +105,9 @@ impl Addressed {
 }
 
 fn rule_notice(notice: Notice) -> Letter<Ruling> {
-    let message = compose::own(notice.kind, &notice.to, &notice.subject, &notice.body, notice.more);
-    let content = Ruling::Notice { about: notice.about, message: Box::new(message) };
+    let to = vec![notice.to];
+    let message = compose::own(notice.kind, &to, &notice.subject, &notice.body, notice.more);
+    let content = Ruling::Notice { about: notice.about, message: Box::new(message), to, ownership: None };
     Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
 }
 
@@ -77,6 +121,18 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Reviews the leases of claims, if that is due or a message of the batch depends on it: their notices come first.
+    fn review(&mut self, leases: &mut Leases, letters: &[Letter<Verdict>]) -> Vec<Letter<Ruling>> {
+        let messages = || letters.iter().filter_map(|letter| letter.content.as_ref().ok().map(|(message, _)| message));
+        if !leases.is_due(self.state) && !messages().any(|message| message.is_about_claims()) {
+            return Vec::new();
+        }
+        let active = messages().map(|message| message.from().into()).collect();
+        let (letters, next) = self.crowd.owners.review(&active);
+        leases.reviewed(next);
+        letters
+    }
+
     /// `None` if the claim has to wait for the next batch.
     fn rule(
         &mut self,
@@ -131,7 +187,7 @@ impl Judge<'_> {
     fn accept(&mut self, intake: &mut Intake, agent: &Arc<str>, message: Box<Message>, digest: Hash) -> Result<Ruling> {
         let ack = message.kind() == "ack";
         let reject = |problems| Ruling::Reject(Rejection { problems, id: Some(message.id().to_owned()), ack });
-        let to = match self.address(agent, &message) {
+        let mut to = match self.address(agent, &message) {
             Ok(to) => to,
             Err(problems) => return Ok(reject(problems)),
         };
@@ -145,7 +201,14 @@ impl Judge<'_> {
                 }
             }
         };
-        Ok(Ruling::Accept { message, digest, to, act })
+        let owned = match message.is_about_claims() {
+            false => None,
+            true => match self.crowd.owners.judge(agent, &message, &mut to) {
+                Ok(owned) => Some(owned),
+                Err(problems) => return Ok(reject(problems)),
+            },
+        };
+        Ok(Ruling::Accept { message, digest, to, act, owned })
     }
 
     fn address(&mut self, agent: &str, message: &Message) -> Result<Vec<Group>, Vec<Problem>> {
@@ -172,12 +235,13 @@ fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
     groups
 }
 
-/// Who is there and how much each has to read, for `any_<role>`. Most batches never ask.
+/// Who is there and how much each has to read, for `any_<role>`, and who owns which work. Most batches never ask.
 struct Crowd<'a> {
     config: &'a Config,
     state: &'a State,
     /// What each was given in this batch.
     taken: HashMap<String, usize>,
+    owners: Owners<'a>,
 }
 
 impl Availability for Crowd<'_> {
@@ -196,6 +260,10 @@ impl Availability for Crowd<'_> {
 
     fn last_active(&self, agent: &str) -> Stamp {
         self.state.active.get(agent).copied().unwrap_or_default()
+    }
+
+    fn owners(&self, subject: &Subject) -> Vec<Arc<str>> {
+        self.owners.claims().conflicting(subject).map(|held| held.owner.clone()).collect()
     }
 
     fn taken(&mut self, agent: &str) {

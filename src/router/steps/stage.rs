@@ -7,8 +7,8 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
 use crate::log::state::State;
+use crate::message::Message;
 use crate::message::record::{Event, Group, Record};
-use crate::message::{Message, id};
 use crate::room::owners::Readers;
 use crate::room::resolve::Via;
 use crate::router::parts::{Config, Pending, Progress, Storage};
@@ -59,11 +59,20 @@ impl Stage<'_> {
         let settled = self.progress.has_open_changes().then_some(Event::Settled);
         let mut entries = self.numbered(room.into_iter().chain(settled));
         let (mut left, mut readers) = (HashSet::new(), Readers::default());
+        let mut owners = Ok(());
         for mut letter in letters {
             // The lines of a file are staged together or not at all.
             if letter.claim.as_ref().is_some_and(|claim| left.contains(claim)) {
                 continue;
             }
+            // A change of ownership was judged after those before it.
+            if let (true, Err(e)) = (letter.content.changes_owners(), &owners) {
+                self.unstage_lines(letter.claim.as_deref(), &mut entries);
+                letter.claim.iter().for_each(|claim| put_back(self.pending, claim, e));
+                left.extend(letter.claim);
+                continue;
+            }
+            let changes_owners = letter.content.changes_owners();
             let (seq, at) = entries.last().map_or((self.state.seq, self.state.at), |last| (last.record.seq, last.at));
             let claim = letter.claim.clone();
             let staged = find_first(&mut letter, &entries);
@@ -71,9 +80,12 @@ impl Stage<'_> {
             match staged {
                 Ok(entry) => entries.push(entry),
                 Err(e) => {
-                    self.unstage_lines(claim.as_deref(), &mut entries);
+                    let changed = self.unstage_lines(claim.as_deref(), &mut entries);
                     claim.iter().for_each(|claim| put_back(self.pending, claim, &e));
                     left.extend(claim);
+                    if changes_owners || changed {
+                        owners = Err(e);
+                    }
                 }
             }
         }
@@ -112,20 +124,22 @@ impl Stage<'_> {
                 Ok(())
             }
             Ruling::Again { .. } => Err(not_found()),
-            Ruling::Accept { message, digest, to, act } => {
+            Ruling::Accept { message, digest, to, act, owned } => {
                 (record.to, record.act) = (to, act);
                 self.set_times(record, &message, at);
                 compose::put(record, &message, digest);
-                let copies = Copies::new(&message, &compose::addressed_to(&message), seq, &record.at);
+                let (change, outcome) = owned.map(|owned| (owned.change, owned.outcome)).unzip();
+                record.ownership = change;
+                let addressed_to = compose::addressed_to(&message);
+                let copies = Copies::new(&message, &addressed_to, (seq, &record.at), outcome.as_ref());
                 entry.message = Some(message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
-            Ruling::Notice { about, message } => {
-                (record.event, record.about) = (Event::Notice, Some(about));
-                let to: Arc<str> = message.text("to").unwrap_or(id::HUMAN).into();
-                record.to = from_router(to.clone());
+            Ruling::Notice { about, message, to, ownership } => {
+                (record.event, record.about, record.ownership) = (Event::Notice, Some(about), ownership);
+                record.to = from_router(to);
                 compose::put(record, &message, message.digest());
-                let copies = Copies::new(&message, &(*to).into(), seq, &record.at);
+                let copies = Copies::new(&message, &compose::addressed_to(&message), (seq, &record.at), None);
                 self.stage_copies(&mut entry, &copies, readers)
             }
             Ruling::Reject(rejection) => self.stage_rejection(&mut entry, &letter, rejection, readers),
@@ -177,10 +191,10 @@ impl Stage<'_> {
         compose::put(record, &bounce, bounce.digest());
         self.storage.stage(&staged, &explanation, None)?;
         entry.staged.push(staged);
-        let copies = Copies::new(&bounce, &(**agent).into(), record.seq, &record.at);
+        let copies = Copies::new(&bounce, &(**agent).into(), (record.seq, &record.at), None);
         record.problems = rejection.problems;
         let known = self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired());
-        record.to = if known && !rejection.ack { from_router(agent.clone()) } else { Vec::new() };
+        record.to = if known && !rejection.ack { from_router(vec![agent.clone()]) } else { Vec::new() };
         self.stage_copies(entry, &copies, readers)
     }
 
@@ -195,11 +209,13 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// One line of a file cannot be staged: the staged lines of the same file go, and all of them wait together.
-    fn unstage_lines(&mut self, claim: Option<&str>, entries: &mut Vec<Entry>) {
-        while let Some(entry) = entries.pop_if(|entry| claim.is_some() && entry.record.claim.as_deref() == claim) {
-            self.storage.unstage(&entry.staged);
-        }
+    /// One line of a file cannot be staged: the staged lines of the same file go, with what follows them, and all of them
+    /// wait together. `true` if one of them changes the ownership of work.
+    fn unstage_lines(&mut self, claim: Option<&str>, entries: &mut Vec<Entry>) -> bool {
+        let first = entries.iter().position(|entry| claim.is_some() && entry.record.claim.as_deref() == claim);
+        let gone = entries.split_off(first.unwrap_or(entries.len()));
+        gone.iter().for_each(|entry| self.storage.unstage(&entry.staged));
+        gone.iter().any(|entry| entry.record.ownership.is_some())
     }
 }
 
@@ -225,6 +241,6 @@ fn not_found() -> Error {
     Error::Busy { what: "an earlier message with the same id waits".into(), cure: "it is tried again".into() }
 }
 
-fn from_router(agent: Arc<str>) -> Vec<Group> {
-    vec![Group { via: Via::Router.as_str().into(), agents: vec![agent] }]
+fn from_router(agents: Vec<Arc<str>>) -> Vec<Group> {
+    vec![Group { via: Via::Router.as_str().into(), agents }]
 }

@@ -98,6 +98,7 @@ pub struct Claims {
     offered: Vec<Offered>,
     #[serde(rename = "ended")]
     cuts: BTreeMap<Arc<str>, Cut>,
+    changed: u64,
 }
 
 /// The record of a change.
@@ -118,6 +119,7 @@ impl Claims {
     pub fn apply(&mut self, change: &Change, record: Source<'_>) {
         let Source { seq, from, id, .. } = record;
         let at = record.at.micros();
+        self.changed = seq;
         match change {
             Change::Grant(Terms { claims, lease, why }) => {
                 self.cuts.remove(from);
@@ -163,6 +165,11 @@ impl Claims {
             Change::Decline { offer } => drop(self.close_offer(offer)),
             Change::Cut { of, until } => drop(self.cuts.insert(of.clone(), Cut { at, until: *until })),
         }
+    }
+
+    /// The last record that changed anything; 0 for none.
+    pub fn changed_at(&self) -> u64 {
+        self.changed
     }
 
     /// Is nothing owned, waited for or offered?

@@ -1,0 +1,118 @@
+//! `claims.json`: who owns which work, up to a record of the log. A reader that has to be exact adds the records after it.
+
+use super::state::{self, Claims, State};
+use super::{Position, lines, read_one};
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::message::claim::Change;
+use crate::message::id;
+use crate::message::record::{Hash, hex, unhex};
+use memchr::memmem;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// The content of the file.
+#[derive(Serialize, Deserialize)]
+struct Content<T> {
+    #[serde(flatten)]
+    upto: Upto,
+    #[serde(flatten)]
+    claims: T,
+}
+
+/// The record up to which the file is true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Upto {
+    /// Its number.
+    pub seq: u64,
+    /// Its accept time.
+    at: String,
+    /// The hash of its line, in hexadecimal digits.
+    hash: String,
+    /// The position of its line.
+    last: Position,
+    /// The position of the next line.
+    pub end: Position,
+}
+
+impl Upto {
+    /// The last record of this state.
+    pub fn of(state: &State) -> Upto {
+        let State { seq, at, prev, last, end, .. } = state;
+        Upto { seq: *seq, at: at.to_string(), hash: hex(prev), last: *last, end: *end }
+    }
+
+    // A file of another room, or of a log that was cut off, does not match.
+    fn fits(&self, room: &Dir) -> Result<bool> {
+        let line = read_one(room, self.last)?;
+        let hash: Option<Hash> = unhex(&self.hash);
+        Ok(line.is_some_and(|line| Some(line.hash()) == hash && line.end() == self.end))
+    }
+}
+
+/// The text of the file for this state.
+pub fn text(state: &State) -> Vec<u8> {
+    let content = Content { upto: Upto::of(state), claims: &state.claims };
+    let mut text = serde_json::to_vec_pretty(&content).expect("claims have only text keys");
+    text.push(b'\n');
+    text
+}
+
+/// The record up to which the file is true. `None` if there is no such file for this log.
+pub fn written(room: &Dir) -> Result<Option<Upto>> {
+    let Some(bytes) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES)? else { return Ok(None) };
+    let content: Option<Content<IgnoredAny>> = serde_json::from_slice(&bytes).ok();
+    match content {
+        Some(content) if content.upto.fits(room)? => Ok(Some(content.upto)),
+        _ => Ok(None),
+    }
+}
+
+/// The claims as the committed log has them at this moment.
+pub fn owners(room: &Dir) -> Result<Claims> {
+    let bytes = room.read(layout::CLAIMS, limits::CLAIMS_BYTES).unwrap_or_else(|e| {
+        tracing::debug!("{e}; the log is read instead");
+        None
+    });
+    let content: Option<Content<Claims>> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    match content {
+        Some(Content { upto, claims }) if upto.fits(room)? => after(room, claims, upto.end),
+        // A room whose log has no change of ownership has no file.
+        _ => Ok(state::committed(room)?.claims),
+    }
+}
+
+/// The fields of a record that changes ownership.
+#[derive(Deserialize)]
+struct Changing<'a> {
+    seq: u64,
+    #[serde(borrow)]
+    at: Cow<'a, str>,
+    #[serde(borrow, default)]
+    from: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    id: Option<Cow<'a, str>>,
+    #[serde(default)]
+    ownership: Option<Change>,
+}
+
+fn after(room: &Dir, mut claims: Claims, end: Position) -> Result<Claims> {
+    let changes = memmem::Finder::new(b"\"ownership\":");
+    for line in lines(room, end)? {
+        let line = line?;
+        if changes.find(&line.bytes).is_none() {
+            continue;
+        }
+        let Ok(Changing { seq, at, from, id, ownership: Some(change) }) = serde_json::from_slice(&line.bytes) else {
+            continue;
+        };
+        let from = from.as_deref().unwrap_or(id::MAILBAG).into();
+        let at = Stamp::parse(&at).unwrap_or_default();
+        let id = id.as_deref().unwrap_or_default();
+        claims.apply(&change, state::claims::Source { seq, at, from: &from, id });
+    }
+    Ok(claims)
+}

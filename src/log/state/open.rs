@@ -1,0 +1,102 @@
+//! Open records: committed, but their copies or picked-up files may still have to be moved.
+
+use crate::base::clock::Stamp;
+use crate::disk::layout;
+use crate::message::record::{Act, Event, Group};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A committed record whose copies or picked-up file may still have to be moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    /// The record's number.
+    pub seq: u64,
+    /// The kind of the record.
+    pub event: Event,
+    /// Its accept time in microseconds since 1970.
+    pub at: i64,
+    /// The picked-up file to retire: a file name in `spool/claim`.
+    pub claim: Option<String>,
+    /// The line of the picked-up file, for a file with one message per line.
+    #[serde(default)]
+    pub line: Option<u32>,
+    /// The sender of the delivered message.
+    pub from: Arc<str>,
+    /// The id of the delivered message.
+    pub id: String,
+    /// The recipients.
+    pub to: Vec<Group>,
+    /// The router's own action for it.
+    #[serde(default)]
+    pub act: Option<Act>,
+}
+
+/// A staged file and its target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its name in `spool/stage`.
+    pub staged: String,
+    /// The kind of target directory.
+    pub place: Place,
+    /// The agent that owns the target directory.
+    pub agent: Arc<str>,
+    /// The file name in the target directory.
+    pub name: Arc<str>,
+}
+
+/// The kind of an agent's directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// `inbox/<agent>`: a copy.
+    Inbox,
+    /// `rejected/<agent>`: the explanation of a rejection.
+    Rejected,
+}
+
+impl Place {
+    /// The directory, relative to the room.
+    pub fn of(self, agent: &str) -> std::path::PathBuf {
+        match self {
+            Place::Inbox => layout::inbox(agent),
+            Place::Rejected => layout::rejected(agent),
+        }
+    }
+}
+
+impl Open {
+    /// The fields of the picked-up file's name. `None` for a message that the router wrote.
+    pub fn claimed(&self) -> Option<layout::ClaimName<'_>> {
+        self.claim.as_deref().and_then(layout::read_claim)
+    }
+
+    /// Every staged file of this record, with its target.
+    pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
+        let claimed = self.claimed();
+        let number = claimed.map_or(0, |claim| claim.number);
+        let explanation = claimed.filter(|_| self.event == Event::Rejected).map(|claim| Delivery {
+            staged: layout::staged_explanation(self.seq, number),
+            place: Place::Rejected,
+            agent: claim.agent.into(),
+            name: match self.line {
+                Some(line) => layout::explanation_of_line(self.seq, claim.original, line).into(),
+                None => layout::explanation(self.seq, claim.original).into(),
+            },
+        });
+        let name: Arc<str> = layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
+        let copies = self.to.iter().filter(|_| self.event != Event::Duplicate).flat_map(|group| &group.agents);
+        let copies = copies.map(move |agent| Delivery {
+            staged: layout::staged(self.seq, number, agent),
+            place: Place::Inbox,
+            agent: agent.clone(),
+            name: name.clone(),
+        });
+        explanation.into_iter().chain(copies)
+    }
+
+    /// The directory and name of the picked-up file after delivery. `refused` means that nothing in it was accepted.
+    pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
+        let claim = self.claimed()?;
+        let directory = if refused { layout::rejected(claim.agent) } else { layout::sent(claim.agent) };
+        Some((directory, layout::retired(self.seq, claim.original)))
+    }
+}

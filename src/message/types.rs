@@ -1,0 +1,78 @@
+//! The types of messages, and what a message of each type needs.
+
+/// Every valid type, besides custom types, which begin with `x-`.
+pub const TYPES: &[&str] = &[
+    "message",
+    "request",
+    "response",
+    "task",
+    "handoff",
+    "status",
+    "progress",
+    "completed",
+    "blocked",
+    "agent_complete",
+    "error",
+    "question",
+    "answer",
+    "review",
+    "feedback",
+    "proposal",
+    "objection",
+    "decision",
+    "escalation",
+    "announcement",
+    "alert",
+    "notification",
+    "broadcast",
+    "user",
+    "agent",
+    "agent_message",
+    "relay",
+    "thinking",
+    "tool_call",
+    "tool_result",
+    "ack",
+    "subscribe",
+    "unsubscribe",
+    "claim",
+    "release",
+    "accept",
+    "decline",
+    "task.claimed",
+    "task.completed",
+    "handoff.posted",
+    "proposal.created",
+    "proposal.amended",
+    "objection.raised",
+    "decision.recorded",
+    "escalation.requested",
+];
+/// Types that the router acts on.
+pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe"];
+/// Types that change the ownership of work. A `handoff` with `claims` does so, too.
+pub const CLAIM_TYPES: &[&str] = &["claim", "release", "accept", "decline"];
+/// Types that need no recipient, because they can go to a channel only. The same holds for session events, whose types
+/// contain a dot.
+const CHANNEL_TYPES: &[&str] = &[
+    "status",
+    "progress",
+    "completed",
+    "blocked",
+    "thinking",
+    "tool_call",
+    "tool_result",
+    "user",
+    "agent",
+    "agent_complete",
+];
+
+/// Does the router act on messages of this type, so that they need neither a recipient nor content?
+pub fn is_acted_on(kind: &str) -> bool {
+    ROUTER_TYPES.contains(&kind) || CLAIM_TYPES.contains(&kind)
+}
+
+/// Can a message of this type have no recipient, because it can go to a channel only?
+pub fn may_go_to_channel_alone(kind: &str) -> bool {
+    CHANNEL_TYPES.contains(&kind) || kind.contains('.') && TYPES.contains(&kind)
+}

@@ -1,0 +1,165 @@
+//! Leases of claims: when the claims of an owner lapse, and what has to be done about it at a given time.
+//!
+//! A claim lives as long as its owner is active. A lock that a process of the session holds counts as activity. A process
+//! id does not: a sandbox or a container hides it.
+
+use crate::base::clock::Stamp;
+use crate::base::limits;
+use crate::log::state::claims::{Claims, Held, Offered, Waiting};
+use crate::room::registry::Registry;
+use crate::room::sessions::{Calls, Run};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is known of the activity of agents.
+pub struct Signs<'a> {
+    /// The last activity of an agent that the log shows.
+    pub last_seen: &'a dyn Fn(&str) -> Option<Stamp>,
+    /// The sessions of the room.
+    pub calls: &'a Calls,
+    /// Agents whose mail is being routed at this moment: they are active.
+    pub active: &'a dyn Fn(&str) -> bool,
+}
+
+/// What has to be done about the claims of a room.
+#[derive(Debug, Default)]
+pub struct Review {
+    /// Owners with claims that lapse.
+    pub lapsed: Vec<Lapsed>,
+    /// Waiting claims of agents without activity.
+    pub skipped: Vec<Waiting>,
+    /// Owners whose session is known to have ended.
+    pub ended: Vec<Arc<str>>,
+    /// Owners that were inactive for most of their lease.
+    pub warned: Vec<Warned>,
+    /// Open offers to agents that are retired.
+    pub void: Vec<Offered>,
+    /// When the next review is due. `None` if no claim can lapse.
+    pub next: Option<Stamp>,
+}
+
+/// Claims of one owner that lapse.
+#[derive(Debug)]
+pub struct Lapsed {
+    /// The owner.
+    pub owner: Arc<str>,
+    /// The claims.
+    pub held: Vec<Held>,
+    /// The reason.
+    pub reason: Reason,
+}
+
+/// Why claims lapse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The owner was inactive since this time.
+    Silent(Stamp),
+    /// The owner's session ended at this time.
+    Ended(Stamp),
+    /// The owner is retired, or no longer registered.
+    Retired,
+}
+
+/// An owner that has to be warned.
+#[derive(Debug)]
+pub struct Warned {
+    /// The owner.
+    pub owner: Arc<str>,
+    /// Its last activity.
+    pub since: Stamp,
+    /// When its first claim lapses.
+    pub lapses: Stamp,
+}
+
+/// Reviews all claims at this time.
+pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stamp) -> Review {
+    let mut review = Review::default();
+    let mut owners: BTreeMap<&Arc<str>, Vec<&Held>> = BTreeMap::new();
+    claims.held().iter().for_each(|held| owners.entry(&held.owner).or_default().push(held));
+    for (owner, held) in owners {
+        match is_registered(registry, owner) {
+            true => review.owner(claims, signs, (owner, &held), now),
+            false => review.lapse(owner, held, Reason::Retired),
+        }
+    }
+    for waiting in claims.waiting() {
+        let alive = signs.alive_until(&waiting.agent, waiting.since, limits::CLAIM_WAITER, now);
+        match alive.filter(|_| is_registered(registry, &waiting.agent)) {
+            Some(until) if until > now => review.due(until),
+            _ => review.skipped.push(waiting.clone()),
+        }
+    }
+    review.void.extend(claims.offered().iter().filter(|one| !is_registered(registry, &one.to)).cloned());
+    review
+}
+
+impl Review {
+    fn owner(&mut self, claims: &Claims, signs: &Signs<'_>, (owner, held): (&Arc<str>, &[&Held]), now: Stamp) {
+        let renewed = held.iter().map(|held| held.renewed).max().unwrap_or_default();
+        let seen = signs.seen(owner, renewed);
+        if (signs.active)(owner) {
+            return self.due(now.after(limits::CLAIM_CHECK));
+        }
+        let run = signs.calls.run(owner, seen);
+        if run == Run::Running {
+            return self.due(now.after(limits::CLAIM_CHECK));
+        }
+        let cut = claims.cut(owner).filter(|cut| cut.at > seen.micros());
+        if cut.is_none() && run == Run::Ended {
+            self.ended.push(owner.clone());
+            self.due(now.after(limits::CLAIM_AFTER_SESSION));
+        }
+        let lapses = |held: &Held| {
+            let own = seen.max(Stamp::from_micros(held.renewed)).after(Duration::from_secs(held.lease));
+            cut.map_or(own, |cut| own.min(Stamp::from_micros(cut.until)))
+        };
+        let (over, alive): (Vec<&Held>, Vec<&Held>) = held.iter().partition(|held| lapses(held) <= now);
+        if !over.is_empty() {
+            let reason = cut.map_or(Reason::Silent(seen), |cut| Reason::Ended(Stamp::from_micros(cut.at)));
+            self.lapse(owner, over, reason);
+        }
+        let Some(first) = alive.iter().map(|held| lapses(held)).min() else { return };
+        self.due(first);
+        // A cut was told when it was recorded.
+        if cut.is_none() {
+            let left = (first.micros() - seen.micros()).max(0) as u64 * (100 - limits::CLAIM_WARNING) / 100;
+            let warning = Stamp::from_micros(first.micros() - left as i64);
+            match warning <= now {
+                true => self.warned.push(Warned { owner: owner.clone(), since: seen, lapses: first }),
+                false => self.due(warning),
+            }
+        }
+        // A session can end without an event.
+        if signs.calls.has_session(owner) {
+            self.due(now.after(limits::CLAIM_CHECK));
+        }
+    }
+
+    fn lapse(&mut self, owner: &Arc<str>, held: Vec<&Held>, reason: Reason) {
+        self.lapsed.push(Lapsed { owner: owner.clone(), held: held.into_iter().cloned().collect(), reason });
+    }
+
+    fn due(&mut self, at: Stamp) {
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
+    }
+}
+
+impl Signs<'_> {
+    fn seen(&self, agent: &str, since: i64) -> Stamp {
+        let seen = (self.last_seen)(agent).max(self.calls.last(agent));
+        seen.unwrap_or_default().max(Stamp::from_micros(since))
+    }
+
+    fn alive_until(&self, agent: &str, since: i64, span: Duration, now: Stamp) -> Option<Stamp> {
+        let seen = self.seen(agent, since);
+        match (self.active)(agent) || self.calls.run(agent, seen) == Run::Running {
+            true => Some(now.after(limits::CLAIM_CHECK)),
+            false => Some(seen.after(span)),
+        }
+    }
+}
+
+fn is_registered(registry: &Registry, agent: &str) -> bool {
+    registry.agent(agent).is_some_and(|agent| !agent.is_retired())
+}

@@ -1,0 +1,351 @@
+//! Part of step 5: who owns which work. Judges messages about claims in their order, each after the changes of the
+//! messages before it, and grants waiting claims as soon as they can be granted.
+
+use super::compose;
+use super::letter::{Letter, Owned, Ruling};
+use crate::base::clock::{self, Stamp};
+use crate::base::error::Problem;
+use crate::base::{limits, sanitize};
+use crate::log::state::State;
+use crate::log::state::claims::{Ask, Claims, Offered, Source, Waiting};
+use crate::message::claim::Change;
+use crate::message::record::Group;
+use crate::message::reference::{Chosen, Fit, Reference, choose};
+use crate::message::subject::Subject;
+use crate::message::{Message, id};
+use crate::room::leases::{self, Lapsed, Reason, Review, Signs, Warned};
+use crate::room::resolve::Via;
+use crate::room::sessions::Calls;
+use crate::router::parts::Config;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The capability of agents that may release the claims of others.
+const STEWARD: &str = "steward";
+
+/// The claims of the room, with the changes of the present batch.
+pub(super) struct Owners<'a> {
+    config: &'a Config,
+    state: &'a State,
+    claims: Cow<'a, Claims>,
+}
+
+impl<'a> Owners<'a> {
+    pub(super) fn new(config: &'a Config, state: &'a State) -> Owners<'a> {
+        Owners { config, state, claims: Cow::Borrowed(&state.claims) }
+    }
+
+    /// The claims with the changes of this batch so far.
+    pub(super) fn claims(&self) -> &Claims {
+        &self.claims
+    }
+
+    /// Did this batch change anything so far?
+    pub(super) fn has_changed(&self) -> bool {
+        matches!(self.claims, Cow::Owned(_))
+    }
+
+    /// Judges a message about claims, whose other recipients are resolved, and adds those that follow from the change.
+    pub(super) fn judge(
+        &mut self,
+        agent: &Arc<str>,
+        message: &Message,
+        to: &mut Vec<Group>,
+    ) -> Result<Owned, Vec<Problem>> {
+        let ask = self.ask(agent, message, to)?;
+        let change = self.claims.judge(agent, ask)?;
+        let outcome = self.outcome(agent, &change, to);
+        self.apply(agent, message.id(), &change);
+        Ok(Owned { change, outcome })
+    }
+
+    /// Grants waiting claims: a notice for each.
+    pub(super) fn grant(&mut self) -> Vec<Letter<Ruling>> {
+        let mut granted = Vec::new();
+        while let Some(Waiting { claim, agent, subjects, lease, .. }) = self.claims.grantable().cloned() {
+            let what = list(&subjects);
+            let body = format!(
+                "You own {what} now. The claim lives for {} after your last activity. `mailbag release` ends it.",
+                clock::span_text(Duration::from_secs(lease))
+            );
+            let more = more(&claim, json!({"status": "granted", "claims": subjects}));
+            let about = format!("claim-granted {claim}");
+            let letter = notice(about, vec![agent], format!("granted: {what}"), body, more);
+            granted.extend(self.with(letter, Change::Dequeue { claim }));
+        }
+        granted
+    }
+
+    /// Reviews the leases. `active` are the senders of the present batch. Gives the notices, with the changes that they
+    /// make, and when the next review is due.
+    pub(super) fn review(&mut self, active: &HashSet<Arc<str>>) -> (Vec<Letter<Ruling>>, Option<Stamp>) {
+        let calls = Calls::of(self.config.dir());
+        let (last_seen, active) = (|agent: &str| self.state.last_seen(agent), |agent: &str| active.contains(agent));
+        let signs = Signs { last_seen: &last_seen, calls: &calls, active: &active };
+        let now = Stamp::now();
+        let Review { lapsed, skipped, ended, warned, void, next } =
+            leases::review(&self.claims, self.config.registry(), &signs, now);
+        let mut letters = Vec::new();
+        letters.extend(lapsed.into_iter().filter_map(|one| self.lapse(one)));
+        letters.extend(skipped.into_iter().filter_map(|one| self.skip(one)));
+        letters.extend(void.into_iter().filter_map(|one| self.void(one)));
+        letters.extend(ended.into_iter().filter_map(|one| self.cut(one, now)));
+        letters.extend(warned.into_iter().filter_map(|one| self.warn(one)));
+        letters.extend(self.grant());
+        (letters, next)
+    }
+
+    fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> Result<Ask, Vec<Problem>> {
+        // The check has parsed each of them.
+        let subjects: Vec<Subject> = message.claims().filter_map(|text| Subject::parse(text).ok()).collect();
+        match message.kind() {
+            "claim" => {
+                let lease = message.text("lease").and_then(clock::span).unwrap_or(self.config.settings().claim_lease);
+                let wait = message.fields().get("wait").and_then(Value::as_bool).unwrap_or_default();
+                Ok(Ask::Claim { subjects, lease: lease.as_secs(), why: purpose(message), wait })
+            }
+            "release" => Ok(Ask::Release { of: self.released(agent, message)?, subjects }),
+            "accept" => self.offer(message, |one| *one.to == **agent).map(Ask::Accept),
+            "decline" => self.offer(message, |one| *one.to == **agent || *one.from == **agent).map(Ask::Decline),
+            _ => {
+                let mut recipients = to.iter().flat_map(|group| &group.agents);
+                match (recipients.next(), recipients.next()) {
+                    (Some(one), None) => Ok(Ask::Offer { to: one.clone(), subjects }),
+                    (_, other) => {
+                        let found = if other.is_some() { "more than one agent" } else { "no other agent" };
+                        let what = format!("claims can be handed over to one agent, and to reaches {found}");
+                        Err(vec![Problem::new("bad_handoff", what).at("/to").fix("name one agent in to")])
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whose claims a release is about.
+    fn released(&self, agent: &Arc<str>, message: &Message) -> Result<Arc<str>, Vec<Problem>> {
+        let Some(word) = message.text("of") else { return Ok(agent.clone()) };
+        let registry = self.config.registry();
+        // An owner that is no longer registered can be named by its id.
+        let owner = self.claims.held().iter().map(|held| &held.owner).find(|owner| &***owner == word);
+        let Some(of) = registry.find(word).map(|found| found.id.clone()).or_else(|| owner.cloned()) else {
+            let problem = Problem::new("unknown_agent", format!("unknown agent {word:?}"));
+            return Err(vec![problem.at("/of").fix(registry.did_you_mean(word))]);
+        };
+        let is_steward = registry.agent(agent).is_some_and(|agent| agent.capabilities.iter().any(|c| c == STEWARD));
+        match of == *agent || &**agent == id::HUMAN || is_steward {
+            true => Ok(of),
+            false => {
+                let what = format!("{agent} cannot release the claims of {of}");
+                let fix = format!("ask {of} or the human; the capability {STEWARD} allows it");
+                Err(vec![Problem::new("not_steward", what).at("/of").fix(fix)])
+            }
+        }
+    }
+
+    /// The offer that an answer is about, by its reference. Without a reference, the only one.
+    fn offer(&self, message: &Message, may: impl Fn(&Offered) -> bool) -> Result<String, Vec<Problem>> {
+        let mine: Vec<&Offered> = self.claims.offered().iter().filter(|one| may(one)).collect();
+        let problem = |what: String, fix: &str| vec![Problem::new("no_offer", what).at("/in_reply_to").fix(fix)];
+        let chosen = match message.text("in_reply_to") {
+            None => choose(mine.iter().map(|one| (Fit::Whole, *one)).collect()),
+            Some(text) => {
+                let reference = Reference::parse(text);
+                let found = mine.iter().filter_map(|one| {
+                    let (from, id) = one.offer.split_once('/')?;
+                    Some((reference.as_ref()?.fit(from, id, Some(one.seq))?, *one))
+                });
+                choose(found.collect())
+            }
+        };
+        match chosen {
+            Chosen::One(one) => Ok(one.offer.clone()),
+            Chosen::Several(_) => {
+                Err(problem("more than one offer is open".into(), "name the message of the offer in in_reply_to"))
+            }
+            Chosen::None => {
+                let fix = "`mailbag claims` lists open offers; an offer ends when it is accepted or declined, or when \
+                           its subjects are released";
+                Err(problem("there is no such open offer".into(), fix))
+            }
+        }
+    }
+
+    /// What the copies say, and who gets one besides those that the sender named.
+    fn outcome(&self, agent: &Arc<str>, change: &Change, to: &mut Vec<Group>) -> Value {
+        match change {
+            Change::Grant(terms) => {
+                self.add(to, agent.clone());
+                let lease = clock::span_text(Duration::from_secs(terms.lease));
+                json!({"status": "granted", "claims": terms.claims, "lease": lease})
+            }
+            Change::Queue(terms) => {
+                self.add(to, agent.clone());
+                let subjects: Vec<Subject> = terms.claims.iter().filter_map(|text| Subject::parse(text).ok()).collect();
+                let before = self.claims.waiting().len();
+                let behind: Vec<_> = self.claims.in_the_way(agent, &subjects, before).take(limits::PROBLEMS).collect();
+                json!({"status": "waiting", "claims": terms.claims, "behind": behind})
+            }
+            Change::Release { of, claims, .. } => {
+                if of != agent {
+                    self.add(to, of.clone());
+                    if &**agent != id::HUMAN {
+                        self.add(to, id::HUMAN.into());
+                    }
+                }
+                json!({"status": "released", "of": of, "claims": claims})
+            }
+            Change::Offer { claims, .. } => json!({"status": "offered", "claims": claims}),
+            Change::Accept { offer } | Change::Decline { offer } => {
+                let Some(one) = self.claims.offered().iter().find(|one| one.offer == *offer) else {
+                    return Value::Null;
+                };
+                let is_accepted = matches!(change, Change::Accept { .. });
+                let other = if one.from == *agent { &one.to } else { &one.from };
+                self.add(to, other.clone());
+                if is_accepted {
+                    self.add(to, agent.clone());
+                }
+                let status = if is_accepted { "granted" } else { "declined" };
+                json!({"status": status, "claims": one.subjects, "offer": offer})
+            }
+            Change::Dequeue { .. } | Change::Skip { .. } | Change::Cut { .. } => Value::Null,
+        }
+    }
+
+    fn add(&self, to: &mut Vec<Group>, agent: Arc<str>) {
+        if to.iter().any(|group| group.agents.contains(&agent)) || !self.is_registered(&agent) {
+            return;
+        }
+        match to.iter_mut().find(|group| group.via == Via::Claim.as_str()) {
+            Some(group) => group.agents.push(agent),
+            None => to.push(Group { via: Via::Claim.as_str().into(), agents: vec![agent] }),
+        }
+    }
+
+    fn lapse(&mut self, Lapsed { owner, held, reason }: Lapsed) -> Option<Letter<Ruling>> {
+        let subjects: Vec<Subject> = held.iter().map(|held| held.subject.clone()).collect();
+        let why = match reason {
+            Reason::Silent(since) => format!("{owner} showed no activity since {since}."),
+            Reason::Ended(at) => format!("The session of {owner} ended at {at}, and {owner} did not return."),
+            Reason::Retired => format!("{owner} is retired, or no longer registered."),
+        };
+        let waiting = self.claims.waiting().iter();
+        let waiting = waiting.filter(|one| one.subjects.iter().any(|own| subjects.iter().any(|s| own.conflicts(s))));
+        let mut to: Vec<Arc<str>> = vec![owner.clone(), id::HUMAN.into()];
+        to.extend(waiting.map(|one| one.agent.clone()));
+        let what = list(&subjects);
+        let body = format!("{what} is free again, and was owned by {owner}. {why}");
+        let mut more = Map::new();
+        more.insert("metadata".into(), json!({"claim": {"status": "lapsed", "of": owner, "claims": subjects}}));
+        let about = format!("claims-lapsed {owner} {}", held.first()?.seq);
+        let letter = notice(about, self.registered(to), format!("lapsed: {what}"), body, more);
+        let claims = subjects.iter().map(Subject::to_string).collect();
+        self.with(letter, Change::Release { of: owner, claims, waiting: Vec::new() })
+    }
+
+    fn skip(&mut self, Waiting { claim, agent, subjects, .. }: Waiting) -> Option<Letter<Ruling>> {
+        let what = list(&subjects);
+        let body = format!(
+            "Your claim of {what} no longer waits, because you showed no activity for {}. Claim it again if you still \
+             need it.",
+            clock::span_text(limits::CLAIM_WAITER)
+        );
+        let more = more(&claim, json!({"status": "skipped", "claims": subjects}));
+        let to = self.registered(vec![agent]);
+        let letter = notice(format!("claim-skipped {claim}"), to, format!("no longer waiting: {what}"), body, more);
+        self.with(letter, Change::Skip { claim })
+    }
+
+    fn void(&mut self, Offered { offer, from, to, subjects, .. }: Offered) -> Option<Letter<Ruling>> {
+        let what = list(&subjects);
+        let body = format!("Your offer of {what} is void: {to} is retired, or no longer registered. You still own it.");
+        let more = more(&offer, json!({"status": "declined", "claims": subjects}));
+        let recipients = self.registered(vec![from]);
+        let letter = notice(format!("offer-void {offer}"), recipients, format!("not handed over: {what}"), body, more);
+        self.with(letter, Change::Decline { offer })
+    }
+
+    fn cut(&mut self, owner: Arc<str>, now: Stamp) -> Option<Letter<Ruling>> {
+        let until = now.after(limits::CLAIM_AFTER_SESSION);
+        let subjects: Vec<Subject> = self.claims.of(&owner).map(|held| held.subject.clone()).collect();
+        let what = list(&subjects);
+        let body = format!("Your session has ended. You own {what} until {until}, and longer if you return before.");
+        let mut more = Map::new();
+        let until_text = until.to_string();
+        more.insert("metadata".into(), json!({"claim": {"status": "ending", "claims": subjects, "until": until_text}}));
+        let to = self.registered(vec![owner.clone()]);
+        let about = format!("claims-ending {owner} {until}");
+        let letter = notice(about, to, format!("your claims lapse at {until}"), body, more);
+        self.with(letter, Change::Cut { of: owner, until: until.micros() })
+    }
+
+    fn warn(&self, Warned { owner, since, lapses }: Warned) -> Option<Letter<Ruling>> {
+        let about = format!("claims-warned {owner} {}", since.micros());
+        if self.state.notices.contains(&about) {
+            return None;
+        }
+        let subjects: Vec<Subject> = self.claims.of(&owner).map(|held| held.subject.clone()).collect();
+        let body = format!(
+            "You showed no activity since {since}. At {lapses} you lose {}. Any message, command or hook keeps it; \
+             `mailbag release` ends it.",
+            list(&subjects)
+        );
+        Some(notice(about, vec![owner], format!("your claims lapse at {lapses}"), body, Map::new()))
+    }
+
+    fn with(&mut self, mut letter: Letter<Ruling>, new: Change) -> Option<Letter<Ruling>> {
+        self.apply(&id::MAILBAG.into(), "", &new);
+        if let Ruling::Notice { ownership, .. } = &mut letter.content {
+            *ownership = Some(new);
+        }
+        Some(letter)
+    }
+
+    fn apply(&mut self, from: &Arc<str>, id: &str, change: &Change) {
+        self.claims.to_mut().apply(change, Source { seq: 0, at: Stamp::now(), from, id });
+    }
+
+    fn registered(&self, agents: Vec<Arc<str>>) -> Vec<Arc<str>> {
+        let mut to: Vec<Arc<str>> = Vec::new();
+        for agent in agents {
+            if !to.contains(&agent) && self.is_registered(&agent) {
+                to.push(agent);
+            }
+        }
+        to
+    }
+
+    fn is_registered(&self, agent: &str) -> bool {
+        self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired())
+    }
+}
+
+/// The purpose of a claim: its subject, or the first line of its body.
+fn purpose(message: &Message) -> Option<String> {
+    let line = |field| message.text(field)?.lines().map(str::trim).find(|line| !line.is_empty());
+    let text = line("subject").or_else(|| line("body"))?;
+    Some(text.chars().take(limits::DOING).collect())
+}
+
+fn list(subjects: &[Subject]) -> String {
+    let mut names: Vec<String> = subjects.iter().take(limits::TITLES).map(Subject::to_string).collect();
+    let more = subjects.len() - names.len();
+    names.extend((more > 0).then(|| format!("{more} more")));
+    sanitize::line(&names.join(", ")).into_owned()
+}
+
+fn more(claim: &str, about: Value) -> Map<String, Value> {
+    let mut more = Map::new();
+    more.insert("in_reply_to".into(), claim.into());
+    more.insert("metadata".into(), json!({"claim": about}));
+    more
+}
+
+fn notice(about: String, to: Vec<Arc<str>>, subject: String, body: String, more: Map<String, Value>) -> Letter<Ruling> {
+    let message = compose::own("notification", &to, &subject, &body, more);
+    let content = Ruling::Notice { about, message: Box::new(message), to, ownership: None };
+    Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
+}
