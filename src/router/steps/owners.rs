@@ -5,6 +5,7 @@ use super::compose;
 use super::letter::{Letter, Owned, Ruling};
 use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
+use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::log::state::State;
 use crate::log::state::claims::{Ask, Claims, Offered, Source, Waiting};
@@ -228,8 +229,8 @@ impl<'a> Owners<'a> {
     fn lapse(&mut self, Lapsed { owner, held, reason }: Lapsed) -> Option<Letter<Ruling>> {
         let subjects: Vec<Subject> = held.iter().map(|held| held.subject.clone()).collect();
         let why = match reason {
-            Reason::Silent(since) => format!("{owner} showed no activity since {since}."),
-            Reason::Ended(at) => format!("The session of {owner} ended at {at}, and {owner} did not return."),
+            Reason::Silent(since) => format!("{owner} showed no activity since {}.", shown(since)),
+            Reason::Ended(at) => format!("The session of {owner} ended at {}, and {owner} did not return.", shown(at)),
             Reason::Retired => format!("{owner} is retired, or no longer registered."),
         };
         let waiting = self.claims.waiting().iter();
@@ -272,13 +273,14 @@ impl<'a> Owners<'a> {
         let until = now.after(limits::CLAIM_AFTER_SESSION);
         let subjects: Vec<Subject> = self.claims.of(&owner).map(|held| held.subject.clone()).collect();
         let what = list(&subjects);
-        let body = format!("Your session has ended. You own {what} until {until}, and longer if you return before.");
+        let end = shown(until);
+        let body = format!("Your session has ended. You own {what} until {end}, and longer if you return before.");
         let mut more = Map::new();
         let until_text = until.to_string();
         more.insert("metadata".into(), json!({"claim": {"status": "ending", "claims": subjects, "until": until_text}}));
         let to = self.registered(vec![owner.clone()]);
         let about = format!("claims-ending {owner} {until}");
-        let letter = notice(about, to, format!("your claims lapse at {until}"), body, more);
+        let letter = notice(about, to, format!("your claims lapse at {end}"), body, more);
         self.with(letter, Change::Cut { of: owner, until: until.micros() })
     }
 
@@ -288,12 +290,14 @@ impl<'a> Owners<'a> {
             return None;
         }
         let subjects: Vec<Subject> = self.claims.of(&owner).map(|held| held.subject.clone()).collect();
+        let end = shown(lapses);
         let body = format!(
-            "You showed no activity since {since}. At {lapses} you lose {}. Any message, command or hook keeps it; \
+            "You showed no activity since {}. At {end} you lose {}. Any message, command or hook keeps it; \
              `mailbag release` ends it.",
+            shown(since),
             list(&subjects)
         );
-        Some(notice(about, vec![owner], format!("your claims lapse at {lapses}"), body, Map::new()))
+        Some(notice(about, vec![owner], format!("your claims lapse at {end}"), body, Map::new()))
     }
 
     fn with(&mut self, mut letter: Letter<Ruling>, new: Change) -> Option<Letter<Ruling>> {
@@ -321,6 +325,10 @@ impl<'a> Owners<'a> {
     fn is_registered(&self, agent: &str) -> bool {
         self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired())
     }
+}
+
+fn shown(at: Stamp) -> String {
+    to_the_second(&at.to_string())
 }
 
 /// The purpose of a claim: its subject, or the first line of its body.

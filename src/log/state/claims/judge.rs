@@ -4,6 +4,7 @@ use super::{Claims, Held, Offered, Waiting};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
+use crate::base::text::to_the_second;
 use crate::message::address::quoted;
 use crate::message::claim::{Change, Terms};
 use crate::message::subject::Subject;
@@ -263,7 +264,8 @@ impl InTheWay<'_> {
         let n = subjects.iter().position(|own| own.conflicts(subject)).unwrap_or_default();
         let verb = if self.waiting { "waits for" } else { "owns" };
         let why = self.why.map(|why| format!(": {}", quoted(why))).unwrap_or_default();
-        let what = format!("{agent} {verb} {subject} since {}{why}", Stamp::from_micros(self.since));
+        let since = to_the_second(&Stamp::from_micros(self.since).to_string());
+        let what = format!("{agent} {verb} {subject} since {since}{why}");
         let fix = format!("ask {agent} for it with a question, or repeat the claim with \"wait\": true to get it next");
         Problem::new("claimed", what).at(format!("/claims/{n}")).fix(fix)
     }

@@ -1,0 +1,81 @@
+//! `claims.json`: true up to a record, and made again from the log.
+
+use super::{claim, ledger, owned, owner, pass, say};
+use crate::town::Town;
+use crate::world::World;
+use serde_json::json;
+use std::fs;
+
+#[test]
+fn the_file_names_the_record_up_to_which_it_is_true() {
+    // P125
+    let world = World::with(&["alice", "bob"]);
+    assert!(!world.room("claims.json").exists(), "no claims, no file");
+    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "subject": "Passkeys", "lease": "90m"}));
+    let file = world.read("claims.json");
+    let held = &file["claims"][0];
+    assert_eq!((&held["subject"], &held["owner"], &held["why"]), (&json!("src"), &json!("alice"), &json!("Passkeys")));
+    assert_eq!((&held["lease"], &held["since"]), (&json!(5400), &json!("2026-11-21T10:00:00.000001Z")));
+    assert!(file["seq"].as_u64() >= held["seq"].as_u64());
+}
+
+#[test]
+fn a_deleted_damaged_or_foreign_file_is_made_again_and_believed_by_nobody() {
+    // P125
+    let world = World::with(&["alice", "bob"]);
+    let other = World::with(&["alice", "bob"]);
+    say(&world, 0, "alice", claim(&["src"]));
+    say(&other, 0, "bob", claim(&["src"]));
+    let good = fs::read(world.room("claims.json")).expect("the file");
+    let foreign = fs::read(other.room("claims.json")).expect("the file");
+    for bad in [&b""[..], b"{", &good[..good.len() / 2], &foreign, &[0; 4096]] {
+        fs::write(world.room("claims.json"), bad).expect("written");
+        assert!(world.ok(&["explain", "owner:src"]).contains("alice"), "readers fall back to the log");
+        assert_eq!(say(&world, 1, "bob", claim(&["src/b"])), "claimed");
+        say(&world, 2, "alice", claim(&["src"]));
+        assert_eq!(owner(&world, "src"), "alice");
+    }
+    fs::remove_file(world.room("claims.json")).expect("deleted");
+    say(&world, 3, "alice", claim(&["docs"]));
+    assert_eq!(owned(&world).len(), 2);
+}
+
+#[test]
+fn readers_add_the_records_behind_the_file() {
+    // P125
+    let world = World::with(&["alice", "bob", "carol"]);
+    say(&world, 0, "alice", claim(&["src"]));
+    let old = fs::read(world.room("claims.json")).expect("the file");
+    say(&world, 1, "alice", json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "yours"}));
+    say(&world, 2, "bob", json!({"type": "accept"}));
+    fs::write(world.room("claims.json"), old).expect("written");
+    let explained = world.ok(&["explain", "owner:src"]);
+    assert!(explained.contains("bob"), "{explained}");
+}
+
+#[test]
+fn a_checkpoint_keeps_the_claims_and_so_does_the_archive() {
+    let mut town = Town::of(&["alice", "bob"]).quick().run();
+    town.mail("alice", "c.json", claim(&["src"]));
+    town.wait_for_mail("alice", 1);
+    for n in 0..300 {
+        town.mail("bob", &format!("{n}.json"), json!({"to": "alice", "body": "x".repeat(8000)}));
+    }
+    town.wait_for_mail("alice", 301);
+    town.stop();
+    assert!(town.room("spool/checkpoint").exists() || town.names("spool").is_empty());
+    town.ok(&["archive", "--older-than", "0"]);
+    assert_eq!(say(&town, 0, "bob", claim(&["src/x"])), "claimed");
+    fs::remove_file(town.room("claims.json")).expect("it was there");
+    assert!(town.ok(&["explain", "owner:src"]).contains("alice"));
+}
+
+#[test]
+fn a_room_of_an_earlier_version_has_no_claims_and_gets_the_file_with_the_first_one() {
+    let world = World::with(&["alice"]);
+    world.send("alice", "human", "hi");
+    pass(&world, 0);
+    assert!(!world.room("claims.json").exists());
+    say(&world, 1, "alice", claim(&["src"]));
+    assert_eq!(ledger::check(&world).grants, 1);
+}

@@ -1,0 +1,125 @@
+//! Leases: what keeps a claim alive, and what happens when its owner is gone. The clock is fixed.
+
+use super::{claim, notices, outcome, owned, owner, pass, say, wait_for};
+use crate::world::World;
+use serde_json::json;
+
+fn office() -> World {
+    World::with(&["alice", "bob", "carol"])
+}
+
+#[test]
+fn a_claim_lapses_after_its_lease_without_activity_and_owner_waiter_and_human_are_told() {
+    // P123
+    let world = office();
+    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "lease": "1h", "subject": "Passkeys"}));
+    say(&world, 1, "bob", wait_for(&["src"]));
+    pass(&world, 5);
+    assert_eq!(owner(&world, "src"), "alice");
+    // bob stays active, or his claim would be passed over.
+    for minutes in [10, 19, 28, 37, 46, 55] {
+        say(&world, minutes, "bob", json!({"to": "carol", "body": "still here"}));
+    }
+    assert_eq!(notices(&world, "alice"), ["your claims lapse at 2026-11-21T11:00:00Z"], "warned at 80 %");
+    pass(&world, 59);
+    assert_eq!(owner(&world, "src"), "alice");
+    pass(&world, 61);
+    assert_eq!(owner(&world, "src"), "bob");
+    assert_eq!(notices(&world, "alice").len(), 2);
+    assert_eq!(notices(&world, "bob"), ["lapsed: src", "granted: src"]);
+    assert_eq!(notices(&world, "human"), ["lapsed: src"]);
+    let body = world.inbox("human")[0]["body"].to_string();
+    assert!(body.contains("alice showed no activity since 2026-11-21T10:00"), "{body}");
+}
+
+#[test]
+fn every_sign_of_life_renews_a_claim() {
+    // P123
+    let world = office();
+    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "lease": "1h"}));
+    say(&world, 50, "alice", json!({"to": "bob", "body": "still here"}));
+    pass(&world, 100);
+    assert_eq!(owner(&world, "src"), "alice", "mail renews it");
+    // A read message is one, too.
+    say(&world, 101, "bob", json!({"to": "alice", "body": "hi"}));
+    for name in world.names("inbox/alice") {
+        std::fs::remove_file(world.room(&format!("inbox/alice/{name}"))).expect("it is there");
+    }
+    pass(&world, 106);
+    pass(&world, 160);
+    assert_eq!(owner(&world, "src"), "alice", "reading renews it");
+    assert_eq!(say(&world, 164, "alice", json!({"type": "claim", "claims": ["src"], "lease": "4h"})), "granted");
+    pass(&world, 400);
+    assert_eq!(owner(&world, "src"), "alice", "a repeated claim renews it, with its new lease");
+    pass(&world, 405);
+    assert_eq!(owned(&world), []);
+}
+
+#[test]
+fn an_expiry_and_a_renewal_in_one_batch_leave_the_owner() {
+    // P123
+    let world = office();
+    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "lease": "1h"}));
+    world.drop_file("bob", "c.json", json!({"type": "claim", "claims": ["src"], "id": "b1"}).to_string());
+    world.drop_file("alice", "hi.json", json!({"to": "carol", "body": "I am back"}).to_string());
+    pass(&world, 90);
+    assert_eq!((owner(&world, "src"), outcome(&world, "bob", "b1")), ("alice".into(), "claimed".into()));
+    pass(&world, 100);
+    assert_eq!((owner(&world, "src"), notices(&world, "human").len()), ("alice".into(), 0));
+}
+
+#[test]
+fn a_claim_of_what_has_lapsed_is_granted_at_once_although_no_router_ran() {
+    // P123
+    let world = office();
+    say(&world, 0, "alice", claim(&["src"]));
+    assert_eq!(say(&world, 300, "bob", claim(&["src/a"])), "granted");
+    assert_eq!(notices(&world, "alice").last().map(String::as_str), Some("lapsed: src"));
+}
+
+#[test]
+fn a_handoff_while_the_lease_lapses_is_void() {
+    // P123
+    let world = office();
+    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "lease": "1h"}));
+    say(&world, 1, "alice", json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "yours"}));
+    assert_eq!(say(&world, 62, "bob", json!({"type": "accept"})), "no_offer");
+    assert_eq!(owned(&world), []);
+}
+
+#[test]
+fn a_waiting_claim_of_a_dead_agent_is_passed_over() {
+    // P124
+    let world = office();
+    say(&world, 0, "alice", claim(&["src"]));
+    say(&world, 1, "bob", wait_for(&["src"]));
+    say(&world, 5, "carol", wait_for(&["src/c"]));
+    say(&world, 10, "carol", json!({"to": "alice", "body": "hurry"}));
+    pass(&world, 12);
+    assert_eq!(notices(&world, "bob"), ["no longer waiting: src"]);
+    say(&world, 13, "alice", json!({"type": "release"}));
+    assert_eq!(owned(&world), [("src/c".to_owned(), "carol".to_owned())]);
+}
+
+#[test]
+fn the_claims_of_a_retired_agent_lapse() {
+    // P123
+    let world = office();
+    say(&world, 0, "alice", claim(&["src"]));
+    say(&world, 1, "bob", wait_for(&["src"]));
+    world.ok(&["agent", "retire", "alice"]);
+    pass(&world, 2);
+    assert_eq!(owner(&world, "src"), "bob");
+    assert!(world.inbox("human")[0]["body"].to_string().contains("retired"));
+}
+
+#[test]
+fn a_clock_that_jumps_back_takes_nobodys_claims() {
+    let world = office();
+    say(&world, 500, "alice", claim(&["src"]));
+    pass(&world, 0);
+    pass(&world, 700);
+    assert_eq!(owner(&world, "src"), "alice");
+    pass(&world, 741);
+    assert_eq!(owned(&world), []);
+}

@@ -1,0 +1,121 @@
+//! The log read a second time, by code of its own: no subject has two owners at any record, every grant was told to its
+//! owner, and no claim waits for nothing.
+
+use crate::world::World;
+use mailbag::message::subject::Subject;
+use serde_json::Value;
+use std::fs;
+
+/// What the log amounts to.
+#[derive(Default)]
+pub(super) struct Ledger {
+    pub(super) held: Vec<(String, Subject)>,
+    /// Message, agent and subjects.
+    pub(super) waiting: Vec<(String, String, Vec<Subject>)>,
+    offers: Vec<(String, String, String, Vec<Subject>)>,
+    /// How many claims were granted.
+    pub(super) grants: usize,
+    /// How many records changed something.
+    pub(super) changes: usize,
+}
+
+/// Reads the log of a room, and checks it at every record.
+#[track_caller]
+pub(super) fn check(world: &World) -> Ledger {
+    let mut ledger = Ledger::default();
+    let mut segments: Vec<_> = fs::read_dir(world.room("log")).expect("a log").flatten().map(|e| e.path()).collect();
+    segments.sort();
+    let text: String = segments.iter().map(|path| fs::read_to_string(path).expect("a segment")).collect();
+    for line in text.lines() {
+        let record: Value = serde_json::from_str(line).expect("a record");
+        if record.get("ownership").is_some() {
+            ledger.take(&record);
+            ledger.is_sound(line);
+        }
+    }
+    ledger
+}
+
+impl Ledger {
+    fn take(&mut self, record: &Value) {
+        self.changes += 1;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let from = text(&record["from"]);
+        let name = format!("{from}/{}", text(&record["id"]));
+        let (what, change) = record["ownership"].as_object().expect("an object").iter().next().expect("a change");
+        let subjects = |list: &Value| -> Vec<Subject> {
+            let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+            texts.map(|text| Subject::parse(text).expect("a subject")).collect()
+        };
+        match what.as_str() {
+            "grant" => self.grant(record, &from, subjects(&change["claims"])),
+            "queue" => {
+                let (wanted, agent) = (subjects(&change["claims"]), from);
+                if !self.waiting.iter().any(|(_, other, same)| *other == agent && *same == wanted) {
+                    self.waiting.push((name, agent, wanted));
+                }
+            }
+            "dequeue" => {
+                let claim = text(&change["claim"]);
+                let at = self.waiting.iter().position(|(name, ..)| *name == claim).expect("it waits");
+                let (_, agent, wanted) = self.waiting.remove(at);
+                self.grant(record, &agent, wanted);
+            }
+            "skip" => self.waiting.retain(|(name, ..)| *name != text(&change["claim"])),
+            "release" => {
+                let of = text(&change["of"]);
+                let freed = subjects(&change["claims"]);
+                self.held.retain(|(owner, subject)| *owner != of || !freed.contains(subject));
+                let waiting = change["waiting"].as_array().cloned().unwrap_or_default();
+                self.waiting.retain(|(name, ..)| !waiting.iter().any(|one| one == name));
+            }
+            "offer" => self.offers.push((name, from, text(&change["to"]), subjects(&change["claims"]))),
+            "accept" => {
+                let offer = text(&change["offer"]);
+                let at = self.offers.iter().position(|(name, ..)| *name == offer).expect("an open offer");
+                let (_, giver, to, offered) = self.offers.remove(at);
+                assert_eq!(to, from, "only its recipient accepts an offer");
+                let before = self.held.len();
+                self.held.retain(|(owner, subject)| *owner != giver || !offered.contains(subject));
+                assert_eq!(before - self.held.len(), offered.len(), "the giver owned everything that it offered");
+                self.grant(record, &to, offered);
+            }
+            "decline" => self.offers.retain(|(name, ..)| *name != text(&change["offer"])),
+            "cut" => {}
+            other => panic!("unknown change {other}"),
+        }
+    }
+
+    fn grant(&mut self, record: &Value, owner: &str, subjects: Vec<Subject>) {
+        self.grants += 1;
+        let told = record["to"].as_array().into_iter().flatten();
+        let mut told = told.flat_map(|group| group["agents"].as_array().into_iter().flatten());
+        assert!(told.any(|agent| agent == owner), "{owner} was not told of a grant: {record}");
+        for subject in subjects {
+            if !self.held.contains(&(owner.to_owned(), subject.clone())) {
+                self.held.push((owner.to_owned(), subject));
+            }
+        }
+    }
+
+    fn is_sound(&self, line: &str) {
+        for (n, (owner, subject)) in self.held.iter().enumerate() {
+            for (other, another) in &self.held[..n] {
+                let two = owner != other && subject.conflicts(another);
+                assert!(!two, "{owner} owns {subject}, and {other} owns {another}, at {line}");
+            }
+        }
+    }
+
+    /// Nothing more has to be granted: each waiting claim has one in its way.
+    #[track_caller]
+    pub(super) fn is_settled(&self) {
+        for (n, (name, agent, wanted)) in self.waiting.iter().enumerate() {
+            let meets =
+                |other: &String, subject: &Subject| other != agent && wanted.iter().any(|s| s.conflicts(subject));
+            let held = self.held.iter().any(|(owner, subject)| meets(owner, subject));
+            let queued = self.waiting[..n].iter().any(|(_, other, theirs)| theirs.iter().any(|s| meets(other, s)));
+            assert!(held || queued, "{name} waits for nothing");
+        }
+    }
+}

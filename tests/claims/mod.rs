@@ -1,0 +1,88 @@
+//! Claims: who owns which work, by dropped files and by commands.
+
+mod file;
+mod leases;
+mod ledger;
+mod rules;
+
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// A time of the tests, in minutes after the first one.
+fn time(minutes: u64) -> String {
+    format!("2026-11-21T{:02}:{:02}:00Z", 10 + minutes / 60, minutes % 60)
+}
+
+/// Delivers what is there, at this time.
+#[track_caller]
+fn pass(world: &World, minutes: u64) {
+    run_at(world, minutes, &["run", "--once"]);
+    ledger::check(world);
+}
+
+/// Runs the program at this time.
+#[track_caller]
+fn run_at(world: &World, minutes: u64, args: &[&str]) -> String {
+    let set_time = |command: &mut assert_cmd::Command| {
+        command.env("MAILBAG_TEST_NOW", time(minutes));
+    };
+    world.run_with(args, set_time).ok(args)
+}
+
+/// An agent drops a message, and it is delivered at this time. Gives what became of it: the status in the copy that came
+/// back, the code of the rejection, or nothing.
+#[track_caller]
+fn say(world: &World, minutes: u64, agent: &str, message: Value) -> String {
+    let id = uuid::Uuid::now_v7().to_string();
+    let mut message = message;
+    message["id"] = json!(id);
+    world.drop_file(agent, &format!("{id}.json"), message.to_string());
+    pass(world, minutes);
+    outcome(world, agent, &id)
+}
+
+/// What became of a message about claims.
+fn outcome(world: &World, agent: &str, id: &str) -> String {
+    let copy = world.inbox(agent).into_iter().find(|mail| mail["id"] == id);
+    if let Some(copy) = copy {
+        return copy["delivery"]["claim"]["status"].as_str().unwrap_or_default().to_owned();
+    }
+    let refused = world.names(&format!("rejected/{agent}")).into_iter().find(|name| name.ends_with("error.json"));
+    let refused = refused.filter(|_| world.inbox(agent).iter().any(|mail| mail["in_reply_to"] == id));
+    match refused {
+        Some(_) => {
+            let bounce = world.inbox(agent).into_iter().find(|mail| mail["in_reply_to"] == id).expect("a bounce");
+            bounce["metadata"]["problems"][0]["code"].as_str().unwrap_or_default().to_owned()
+        }
+        None => String::new(),
+    }
+}
+
+fn claim(subjects: &[&str]) -> Value {
+    json!({"type": "claim", "claims": subjects})
+}
+
+fn wait_for(subjects: &[&str]) -> Value {
+    json!({"type": "claim", "claims": subjects, "wait": true})
+}
+
+/// Every owned subject with its owner, as `claims.json` has them.
+#[track_caller]
+fn owned(world: &World) -> Vec<(String, String)> {
+    let file = world.read("claims.json");
+    let text = |held: &Value, field: &str| held[field].as_str().unwrap_or_default().to_owned();
+    let held = file["claims"].as_array().expect("a list").iter();
+    held.map(|held| (text(held, "subject"), text(held, "owner"))).collect()
+}
+
+/// The owner of a subject, or nothing.
+#[track_caller]
+fn owner(world: &World, subject: &str) -> String {
+    owned(world).into_iter().find(|(owned, _)| owned == subject).map(|(_, owner)| owner).unwrap_or_default()
+}
+
+/// The subjects of the mail in an inbox that the router itself wrote.
+fn notices(world: &World, agent: &str) -> Vec<String> {
+    let mail = world.inbox(agent).into_iter().filter(|mail| mail["from"] == "mailbag");
+    mail.map(|mail| mail["subject"].as_str().unwrap_or_default().to_owned()).collect()
+}

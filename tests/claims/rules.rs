@@ -1,0 +1,277 @@
+//! Who gets what: granting, rejecting, waiting, handing over, releasing.
+
+use super::{claim, notices, outcome, owned, owner, pass, say, wait_for};
+use crate::town::Town;
+use crate::world::World;
+use serde_json::{Value, json};
+
+fn office() -> World {
+    World::with(&["alice", "bob", "carol"])
+}
+
+#[test]
+fn a_claim_is_granted_and_comes_back_to_its_sender_as_the_grant() {
+    // P117
+    let world = office();
+    let message =
+        json!({"type": "claim", "claims": ["src/auth/**", "task:Login"], "subject": "Passkeys", "lease": "2h"});
+    assert_eq!(say(&world, 0, "alice", message), "granted");
+    let copy = &world.inbox("alice")[0];
+    let told = json!({"status": "granted", "claims": ["src/auth/**", "task:login"], "lease": "2h"});
+    assert_eq!((&copy["delivery"]["claim"], &copy["delivery"]["via"]), (&told, &json!("claim")));
+    assert_eq!(owned(&world), [("src/auth/**", "alice"), ("task:login", "alice")].map(|(s, o)| (s.into(), o.into())));
+    assert_eq!(world.inbox("bob").len(), 0, "nobody else is told");
+}
+
+#[test]
+fn a_losing_claim_is_rejected_with_owner_reason_and_time_and_granted_whole_or_not_at_all() {
+    // P118
+    let world = office();
+    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src/auth"], "subject": "Passkeys"}));
+    assert_eq!(say(&world, 1, "bob", claim(&["docs", "SRC/Auth/login.rs"])), "claimed");
+    let bounce = world.inbox("bob")[0]["body"].to_string();
+    for word in ["alice owns src/auth", "2026-11-21T10:00:00", "Passkeys", "ask alice", "wait"] {
+        assert!(bounce.contains(word), "{word} is missing in {bounce}");
+    }
+    assert_eq!(owner(&world, "docs"), "", "a claim is granted whole or not at all");
+    assert_eq!(say(&world, 2, "alice", claim(&["docs", "src/auth"])), "granted", "its own claims are not in the way");
+}
+
+#[test]
+fn two_claims_in_one_batch_are_judged_in_their_order() {
+    // P118
+    let world = office();
+    let ids = ["m1", "m2", "m3"];
+    let lines: Vec<String> = [("m1", claim(&["src"])), ("m2", json!({"type": "release"})), ("m3", claim(&["docs"]))]
+        .into_iter()
+        .map(|(id, mut message)| {
+            message["id"] = json!(id);
+            message.to_string()
+        })
+        .collect();
+    world.drop_file("alice", "a.ndjson", lines.join("\n") + "\n");
+    pass(&world, 0);
+    assert_eq!(ids.map(|id| outcome(&world, "alice", id)), ["granted", "", "granted"]);
+    for (agent, subject) in [("bob", "lane:web"), ("carol", "lane:WEB")] {
+        world.drop_file(agent, "x.json", claim(&[subject]).to_string());
+    }
+    pass(&world, 1);
+    assert_eq!(owned(&world).len(), 2, "{:?}", owned(&world));
+    let lost = ["bob", "carol"].map(|agent| world.names(&format!("rejected/{agent}")).len());
+    assert_eq!(lost.iter().sum::<usize>(), 2, "one file and its explanation");
+}
+
+#[test]
+fn waiting_claims_are_granted_first_come_first_served_and_told() {
+    // P119
+    let world = office();
+    say(&world, 0, "alice", claim(&["src"]));
+    assert_eq!(say(&world, 1, "bob", wait_for(&["src/a", "docs"])), "waiting");
+    assert_eq!(say(&world, 2, "carol", wait_for(&["src"])), "waiting");
+    let behind = &world.inbox("carol")[0]["delivery"]["claim"]["behind"];
+    let agents: Vec<&Value> = behind.as_array().expect("a list").iter().map(|one| &one["agent"]).collect();
+    assert_eq!(agents, [&json!("alice"), &json!("bob")]);
+    // What bob waits for is not free for others.
+    assert_eq!(say(&world, 3, "alice", claim(&["docs"])), "claimed");
+    assert_eq!(say(&world, 4, "alice", json!({"type": "release", "claims": ["src"]})), "");
+    assert_eq!((owner(&world, "src/a"), owner(&world, "docs")), ("bob".into(), "bob".into()));
+    assert_eq!(notices(&world, "bob"), ["granted: src/a, docs"]);
+    say(&world, 5, "bob", json!({"type": "release"}));
+    assert_eq!((owner(&world, "src"), notices(&world, "carol")), ("carol".into(), vec!["granted: src".into()]));
+}
+
+#[test]
+fn a_release_and_the_grant_that_follows_are_in_one_batch() {
+    // P119
+    let world = office();
+    say(&world, 0, "alice", claim(&["src"]));
+    let lines = [json!({"type": "release", "id": "r"}), json!({"to": "bob", "body": "done", "id": "d"})];
+    world.drop_file("bob", "w.json", wait_for(&["src"]).to_string());
+    pass(&world, 1);
+    world.drop_file("alice", "x.ndjson", lines.map(|line| line.to_string()).join("\n") + "\n");
+    pass(&world, 2);
+    assert_eq!(owner(&world, "src"), "bob");
+    assert_eq!(world.names("rejected/alice"), [""; 0]);
+}
+
+#[test]
+fn a_wait_that_would_close_a_circle_is_rejected() {
+    // P119
+    let world = office();
+    for (agent, own) in [("alice", "a"), ("bob", "b"), ("carol", "c")] {
+        say(&world, 0, agent, claim(&[own]));
+    }
+    assert_eq!(say(&world, 1, "alice", wait_for(&["b"])), "waiting");
+    assert_eq!(say(&world, 2, "bob", wait_for(&["c"])), "waiting");
+    assert_eq!(say(&world, 3, "carol", wait_for(&["a"])), "circular_wait");
+    say(&world, 4, "carol", json!({"type": "release"}));
+    assert_eq!(owner(&world, "c"), "bob");
+}
+
+#[test]
+fn an_offer_leaves_the_owner_until_it_is_accepted() {
+    // P120
+    let world = office();
+    say(&world, 0, "alice", claim(&["src", "task:login"]));
+    let offer = json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "tests are missing"});
+    say(&world, 1, "alice", offer.clone());
+    let offered = &world.inbox("bob")[0];
+    assert_eq!(offered["delivery"]["claim"], json!({"status": "offered", "claims": ["src"]}));
+    assert_eq!(owner(&world, "src"), "alice");
+    let wrong = json!({"type": "accept", "in_reply_to": offered["id"]});
+    assert_eq!(say(&world, 2, "carol", wrong), "no_offer");
+    let number = offered["delivery"]["seq"].as_u64().expect("a number");
+    assert_eq!(say(&world, 3, "bob", json!({"type": "accept", "in_reply_to": format!("#{number}")})), "granted");
+    assert_eq!((owner(&world, "src"), owner(&world, "task:login")), ("bob".into(), "alice".into()));
+    let told = world.inbox("alice").into_iter().find(|mail| mail["type"] == "accept").expect("alice is told");
+    assert_eq!(told["delivery"]["claim"]["status"], "granted");
+    assert_eq!(say(&world, 4, "bob", json!({"type": "accept"})), "no_offer", "an offer is accepted once");
+    assert_eq!(say(&world, 5, "bob", offer), "bad_claim", "nobody hands over to itself");
+}
+
+#[test]
+fn an_offer_ends_by_decline_by_withdrawal_by_release_and_when_its_recipient_retires() {
+    // P120
+    let world = office();
+    say(&world, 0, "alice", claim(&["src"]));
+    let offer = |to: &str| json!({"type": "handoff", "to": to, "claims": ["src"], "body": "yours"});
+    let accept = json!({"type": "accept"});
+    say(&world, 1, "alice", offer("bob"));
+    assert_eq!(say(&world, 2, "bob", json!({"type": "decline", "body": "no time"})), "");
+    let told = world.inbox("alice").into_iter().find(|mail| mail["type"] == "decline").expect("alice is told");
+    assert_eq!(told["body"], "no time");
+    assert_eq!(say(&world, 3, "bob", accept.clone()), "no_offer");
+    say(&world, 4, "alice", offer("bob"));
+    say(&world, 5, "alice", json!({"type": "decline"}));
+    assert_eq!(say(&world, 6, "bob", accept.clone()), "no_offer", "its sender has withdrawn it");
+    say(&world, 7, "alice", offer("bob"));
+    say(&world, 8, "alice", json!({"type": "release"}));
+    assert_eq!(say(&world, 9, "bob", accept), "no_offer", "its sender owns nothing any more");
+    say(&world, 10, "alice", claim(&["src"]));
+    say(&world, 11, "alice", offer("carol"));
+    world.ok(&["agent", "retire", "carol"]);
+    pass(&world, 12);
+    assert_eq!((owner(&world, "src"), world.read("claims.json")["offers"].clone()), ("alice".into(), json!([])));
+    assert_eq!(notices(&world, "alice").last().map(String::as_str), Some("not handed over: src"));
+}
+
+#[test]
+fn claims_are_handed_over_to_one_agent_and_a_handoff_without_claims_is_a_message() {
+    // P120
+    let world = office();
+    say(&world, 0, "alice", claim(&["src"]));
+    assert_eq!(
+        say(&world, 1, "alice", json!({"type": "handoff", "to": "all", "claims": [], "body": "x"})),
+        "bad_handoff"
+    );
+    let prose = json!({"type": "handoff", "to": ["bob", "carol"], "body": "I go home"});
+    assert_eq!(say(&world, 2, "alice", prose), "");
+    assert_eq!((world.inbox("bob").len(), world.inbox("carol").len()), (1, 1));
+    assert_eq!(say(&world, 3, "bob", json!({"type": "accept"})), "no_offer");
+}
+
+#[test]
+fn of_two_overlapping_claims_of_one_owner_none_is_handed_over_alone() {
+    // P120
+    let world = office();
+    say(&world, 0, "alice", claim(&["src", "src/auth/**"]));
+    let offer = json!({"type": "handoff", "to": "bob", "claims": ["src/auth/**"], "body": "yours"});
+    assert_eq!(say(&world, 1, "alice", offer), "overlap_kept");
+}
+
+#[test]
+fn no_part_of_a_claim_is_released_and_nobody_releases_what_another_agent_owns() {
+    // P121
+    let world = office();
+    say(&world, 0, "alice", claim(&["src/**"]));
+    assert_eq!(say(&world, 1, "alice", json!({"type": "release", "claims": ["src/a"]})), "not_owned");
+    assert_eq!(say(&world, 2, "bob", json!({"type": "release", "claims": ["src/**"]})), "not_owned");
+    assert_eq!(say(&world, 3, "bob", json!({"type": "release", "of": "alice"})), "not_steward");
+    assert_eq!(owner(&world, "src/**"), "alice");
+}
+
+#[test]
+fn the_human_and_a_steward_override_and_the_owner_is_told() {
+    // P121
+    let world = office().agent("lead", &["--capability", "steward"]);
+    say(&world, 0, "alice", claim(&["src", "docs"]));
+    let over = json!({"type": "release", "of": "alice", "claims": ["src"], "body": "you are on leave"});
+    say(&world, 1, "human", over);
+    assert_eq!((owner(&world, "src"), owner(&world, "docs")), ("".into(), "alice".into()));
+    let told = world.inbox("alice").into_iter().find(|mail| mail["from"] == "human").expect("the owner is told");
+    assert_eq!(told["delivery"]["claim"], json!({"status": "released", "of": "alice", "claims": ["src"]}));
+    say(&world, 2, "lead", json!({"type": "release", "of": "alice"}));
+    assert_eq!(owned(&world), []);
+    let human = world.inbox("human").into_iter().find(|mail| mail["from"] == "lead").expect("so is the human");
+    assert_eq!(human["type"], "release");
+}
+
+#[test]
+fn a_waiting_claim_is_withdrawn_by_a_release() {
+    // P121
+    let world = office();
+    say(&world, 0, "alice", claim(&["src"]));
+    say(&world, 1, "bob", wait_for(&["src/b"]));
+    say(&world, 2, "carol", wait_for(&["src/b/c"]));
+    say(&world, 3, "bob", json!({"type": "release", "claims": ["src/b"]}));
+    say(&world, 4, "alice", json!({"type": "release"}));
+    assert_eq!(owned(&world), [("src/b/c".to_owned(), "carol".to_owned())]);
+}
+
+#[test]
+fn mail_reaches_the_owner_of_work() {
+    // P122
+    let world = office();
+    say(&world, 0, "alice", claim(&["src/auth/**", "lane:web"]));
+    for address in ["owner:src/auth/login.rs", "owner:lane:WEB", "OWNER:src"] {
+        say(&world, 1, "bob", json!({"to": address, "body": address}));
+    }
+    let mail = world.inbox("alice");
+    let mail: Vec<&Value> = mail.iter().filter(|mail| mail["from"] == "bob").collect();
+    assert_eq!(mail.len(), 3);
+    assert!(mail.iter().all(|mail| mail["delivery"]["via"] == "owner"));
+    assert_eq!(say(&world, 2, "bob", json!({"to": "owner:docs", "body": "?"})), "no_owner");
+    assert_eq!(say(&world, 2, "bob", json!({"to": "owner:../x", "body": "?"})), "bad_address");
+    assert!(world.ok(&["explain", "owner:src/auth/x"]).contains("alice"));
+}
+
+#[test]
+fn a_claim_with_recipients_is_delivered_besides_and_may_name_agents_in_its_text() {
+    // P117
+    let world = office();
+    let announced =
+        json!({"type": "claim", "claims": ["src"], "to": "all", "subject": "Passkeys", "body": "@carol knows"});
+    assert_eq!(say(&world, 0, "alice", announced), "granted");
+    assert_eq!((world.inbox("bob").len(), world.inbox("carol").len()), (1, 1));
+    let silent = json!({"type": "claim", "claims": ["docs"], "body": "@carol knows"});
+    assert_eq!(say(&world, 1, "alice", silent), "granted");
+    assert_eq!(world.inbox("carol").len(), 1, "a mention in a claim is no address");
+}
+
+#[test]
+fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
+    // P118
+    let world = office().settings("sender_budget = 0\ncopies_budget = 0\n");
+    for n in 0..10 {
+        let subjects: Vec<String> = (0..100).map(|m| format!("d{n}/f{m}")).collect();
+        let message = json!({"type": "claim", "claims": subjects});
+        world.drop_file("alice", &format!("{n}.json"), message.to_string());
+    }
+    pass(&world, 0);
+    assert_eq!(owned(&world).len(), 1000);
+    assert_eq!(say(&world, 1, "alice", claim(&["one/more"])), "too_many_claims");
+    assert_eq!(say(&world, 2, "alice", claim(&["d0/f0"])), "granted", "a renewal is not one more");
+}
+
+#[test]
+fn a_running_router_grants_what_a_release_frees() {
+    let town = Town::of(&["alice", "bob"]).run();
+    town.mail("alice", "c.json", claim(&["src"]));
+    town.wait_for_mail("alice", 1);
+    town.mail("bob", "w.json", wait_for(&["src"]));
+    town.wait_for_mail("bob", 1);
+    town.mail("alice", "r.json", json!({"type": "release"}));
+    let mail = town.wait_for_mail("bob", 2);
+    assert_eq!(mail[1]["subject"], "granted: src");
+    super::ledger::check(&town).is_settled();
+}
