@@ -46,7 +46,7 @@ pub(super) struct Rejection {
 /// What is to be done with a message.
 pub(super) enum Ruling {
     /// Deliver it to these.
-    Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act>, owned: Option<Owned> },
+    Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act>, owned: Option<Box<Owned>> },
     /// The log has it already, as this record.
     Duplicate { of: u64, id: String, digest: Hash },
     /// An earlier message of this batch has the same id and content.
@@ -54,7 +54,7 @@ pub(super) enum Ruling {
     /// Reject it.
     Reject(Rejection),
     /// Send it as a notice of the router's own.
-    Notice { about: String, message: Box<Message>, to: Vec<Arc<str>>, ownership: Option<Change> },
+    Notice { about: String, message: Box<Message>, to: Vec<Arc<str>>, ownership: Option<Box<Change>> },
 }
 
 /// What a message about claims amounts to.

@@ -303,7 +303,7 @@ impl<'a> Owners<'a> {
     fn with(&mut self, mut letter: Letter<Ruling>, new: Change) -> Option<Letter<Ruling>> {
         self.apply(&id::MAILBAG.into(), "", &new);
         if let Ruling::Notice { ownership, .. } = &mut letter.content {
-            *ownership = Some(new);
+            *ownership = Some(Box::new(new));
         }
         Some(letter)
     }

@@ -91,9 +91,9 @@ fn put_back(ruled: &mut Vec<Letter<Ruling>>, failed: &[(Option<String>, Error)])
     ruled.retain(|letter| {
         let is_later = first.is_some_and(|first| n >= first);
         n += 1;
-        !has_failed(letter)
-            && !letter.claim.as_ref().is_some_and(|claim| again.contains(claim))
-            && !(is_later && changes(letter))
+        let is_again = letter.claim.as_ref().is_some_and(|claim| again.contains(claim));
+        let goes = has_failed(letter) || is_again || is_later && changes(letter);
+        !goes
     });
     again
 }
@@ -204,7 +204,7 @@ impl Judge<'_> {
         let owned = match message.is_about_claims() {
             false => None,
             true => match self.crowd.owners.judge(agent, &message, &mut to) {
-                Ok(owned) => Some(owned),
+                Ok(owned) => Some(Box::new(owned)),
                 Err(problems) => return Ok(reject(problems)),
             },
         };

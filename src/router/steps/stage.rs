@@ -136,7 +136,8 @@ impl Stage<'_> {
                 self.stage_copies(&mut entry, &copies, readers)
             }
             Ruling::Notice { about, message, to, ownership } => {
-                (record.event, record.about, record.ownership) = (Event::Notice, Some(about), ownership);
+                (record.event, record.about, record.ownership) =
+                    (Event::Notice, Some(about), ownership.map(|change| *change));
                 record.to = from_router(to);
                 compose::put(record, &message, message.digest());
                 let copies = Copies::new(&message, &compose::addressed_to(&message), (seq, &record.at), None);
