@@ -29,6 +29,7 @@ pub mod rejected;
 pub mod reply;
 pub mod send;
 pub mod share;
+pub mod switch;
 pub mod take;
 pub mod topic;
 pub mod trust;

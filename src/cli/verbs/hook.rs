@@ -79,17 +79,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
     let event = read(client)?;
-    let Some(room) = room(cx, &event) else { return print(client, &event, None, cx) };
+    let Some(room) = room(cx, &event) else { return print(client, &event, None, false, cx) };
     let named = identity::named(args.identity.given());
     if std::env::var_os(DRY_RUN).is_some() {
         let text = hook_events::dry_run(&room, named.as_ref())?;
-        return print(client, &event, Some(&text), cx);
+        return print(client, &event, Some(&text), false, cx);
     }
     let reply = hook_events::handle(&room, client.as_str(), &event, named.as_ref());
     if let Some(trouble) = &reply.trouble {
         cx.out.warn(trouble);
     }
-    print(client, &event, reply.text.as_deref(), cx).inspect_err(|_| reply.not_shown(&room))?;
+    print(client, &event, reply.text.as_deref(), reply.stops, cx).inspect_err(|_| reply.not_shown(&room))?;
     reply.shown(&room, client.as_str(), &event)
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn room(cx: &Context, event: &Event) -> Option<Room> {
     Room::open(&room::find(cx.asked().as_deref(), &from).ok()?).ok()
 }
 
-fn print(client: Client, event: &Event, text: Option<&str>, cx: &mut Context) -> Result<()> {
-    cx.out.bytes(client.answer(event, text).as_bytes())?;
+fn print(client: Client, event: &Event, text: Option<&str>, stops: bool, cx: &mut Context) -> Result<()> {
+    cx.out.bytes(client.answer(event, text, stops).as_bytes())?;
     cx.out.flush()
 }

@@ -6,6 +6,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
 use crate::clients::git_hooks::events;
 use crate::clients::install::DRY_RUN;
+use crate::commands::switch;
 use crate::query::committer::Committer;
 use crate::query::guard::{self, Owned, Verdict};
 use crate::room::{self, Room};
@@ -69,7 +70,7 @@ pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) 
 fn answer(hook: GitHook, room: &Room, directory: &Path, given: Option<&str>, at_terminal: bool) -> Result<Verdict> {
     let committer = Committer::of(room, given, directory, at_terminal)?;
     match hook {
-        GitHook::PreCommit if events::is_switched_off() => Ok(Verdict::Free),
+        GitHook::PreCommit if switch::is_off() => Ok(Verdict::Free),
         GitHook::PreCommit => events::pre_commit(room, directory, &committer),
         GitHook::PostCommit => events::post_commit(room, directory, &committer).map(|()| Verdict::Free),
     }

@@ -15,16 +15,6 @@ use crate::room::sessions::{self, Caller};
 use crate::room::settings::Guard;
 use std::path::Path;
 
-/// The variable that switches the guard off for a command.
-pub const SWITCH: &str = "MAILBAG_GUARD";
-
-/// Is the guard switched off for this command?
-pub fn is_switched_off() -> bool {
-    std::env::var(SWITCH).is_ok_and(|value| value.eq_ignore_ascii_case(OFF))
-}
-
-const OFF: &str = "off";
-
 /// Whether a commit may pass: judges its files. A commit of a merge, rebase, cherry-pick or revert passes.
 pub fn pre_commit(room: &Room, directory: &Path, committer: &Committer) -> Result<Verdict> {
     let guard = room.settings()?.guard;

@@ -4,6 +4,7 @@ use super::{Input, context, end, start, stop};
 use crate::clients::briefing::Moment;
 use crate::clients::hook_events::{Event, Kind};
 use serde_json::Value;
+use std::path::PathBuf;
 
 pub(super) fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
@@ -13,8 +14,18 @@ pub(super) fn kind(input: &Input) -> Kind {
         "Stop" => stop(input),
         // The client drops the output of this hook.
         "StopFailure" => Kind::Renew,
+        "PreToolUse" => Kind::Edit,
         "SessionEnd" => end(input),
         _ => Kind::Ignore,
+    }
+}
+
+/// The file that a tool changes.
+pub(super) fn files(input: &Input) -> Vec<PathBuf> {
+    match input.tool_name.as_deref() {
+        Some("Edit" | "Write" | "MultiEdit") => input.path("file_path"),
+        Some("NotebookEdit") => input.path("notebook_path"),
+        _ => Vec::new(),
     }
 }
 

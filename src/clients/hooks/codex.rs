@@ -1,9 +1,10 @@
 //! Codex. It rejects unknown fields. `docs/hooks.md` describes the observed behaviour.
 
-use super::{Input, context, end, start, stop};
+use super::{Input, context, end, patch, start, stop};
 use crate::clients::briefing::Moment;
 use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 pub(super) fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
@@ -11,9 +12,16 @@ pub(super) fn kind(input: &Input) -> Kind {
         "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
         "PostToolUse" => Kind::Announce(Moment::Tool),
         "Stop" => stop(input),
+        "PreToolUse" => Kind::Edit,
         "SessionEnd" => end(input),
         _ => Kind::Ignore,
     }
+}
+
+/// The files that a patch changes.
+pub(super) fn files(input: &Input) -> Vec<PathBuf> {
+    let patch = input.tool_input.get("command").and_then(Value::as_str);
+    patch.filter(|_| input.tool_name.as_deref() == Some("apply_patch")).map(patch::files).unwrap_or_default()
 }
 
 /// An empty object means no text.

@@ -4,6 +4,7 @@ use super::{CLEAR, Input, context, end, start, stop};
 use crate::clients::briefing::Moment;
 use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 pub(super) fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
@@ -13,8 +14,17 @@ pub(super) fn kind(input: &Input) -> Kind {
         "BeforeAgent" => Kind::Announce(Moment::Prompt),
         "AfterTool" => Kind::Announce(Moment::Tool),
         "AfterAgent" => stop(input),
+        "BeforeTool" => Kind::Edit,
         "SessionEnd" => end(input),
         _ => Kind::Ignore,
+    }
+}
+
+/// The file that a tool changes.
+pub(super) fn files(input: &Input) -> Vec<PathBuf> {
+    match input.tool_name.as_deref() {
+        Some("write_file" | "replace") => input.path("file_path"),
+        _ => Vec::new(),
     }
 }
 

@@ -3,10 +3,12 @@
 mod claude;
 mod codex;
 mod gemini;
+mod patch;
 
 use crate::clients::briefing::Moment;
 use crate::clients::hook_events::{Event, Kind};
 use crate::clients::kind::Client;
+use crate::disk::layout;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -31,27 +33,50 @@ struct Input {
     /// Id of a sub-agent.
     #[serde(default)]
     agent_id: Option<Value>,
+    /// The tool, if the event is about one.
+    #[serde(default)]
+    tool_name: Option<String>,
+    /// The arguments of the tool.
+    #[serde(default)]
+    tool_input: Value,
+}
+
+impl Input {
+    /// The path in an argument of the tool.
+    fn path(&self, argument: &str) -> Vec<PathBuf> {
+        self.tool_input.get(argument).and_then(Value::as_str).map(PathBuf::from).into_iter().collect()
+    }
 }
 
 impl Client {
     /// Parses a hook's input.
     pub fn read(self, input: &[u8]) -> Result<Event, String> {
         let input: Input = serde_json::from_slice(input).map_err(|e| format!("invalid hook input: {e}"))?;
-        let kind = match input.agent_id {
-            None | Some(Value::Null) => match self {
-                Client::Claude => claude::kind(&input),
-                Client::Codex => codex::kind(&input),
-                Client::Gemini => gemini::kind(&input),
-            },
-            Some(_) => Kind::Ignore,
+        let kind = match self {
+            Client::Claude => claude::kind(&input),
+            Client::Codex => codex::kind(&input),
+            Client::Gemini => gemini::kind(&input),
         };
+        // A sub-agent edits for its session.
+        let is_main = matches!(input.agent_id, None | Some(Value::Null)) || kind == Kind::Edit;
+        let kind = if is_main { kind } else { Kind::Ignore };
+        let files = match (kind, self) {
+            (Kind::Edit, Client::Claude) => claude::files(&input),
+            (Kind::Edit, Client::Codex) => codex::files(&input),
+            (Kind::Edit, Client::Gemini) => gemini::files(&input),
+            _ => Vec::new(),
+        };
+        let below = |file: PathBuf| input.cwd.as_ref().map_or(file.clone(), |cwd| layout::below(cwd, file.as_os_str()));
+        let files = files.into_iter().map(below).collect();
         let follows = input.source.as_deref() == Some(CLEAR);
-        Ok(Event { name: input.hook_event_name, kind, session: input.session_id, directory: input.cwd, follows })
+        Ok(Event { name: input.hook_event_name, kind, session: input.session_id, directory: input.cwd, follows, files })
     }
 
-    /// The output that gives the agent this text: one line, or nothing.
-    pub fn answer(self, event: &Event, text: Option<&str>) -> String {
+    /// The output that gives the agent this text: one line, or nothing. `stops` stops the tool.
+    pub fn answer(self, event: &Event, text: Option<&str>, stops: bool) -> String {
         let answer = match self {
+            Client::Claude | Client::Codex if stops => text.map(|text| denial(event, text)),
+            Client::Gemini if stops => text.map(|text| json!({"decision": "deny", "reason": text})),
             Client::Claude => claude::answer(event, text),
             Client::Codex => codex::answer(event, text),
             Client::Gemini => gemini::answer(event, text),
@@ -76,6 +101,14 @@ fn end(input: &Input) -> Kind {
 /// Handles a stop. A turn that already continued because of a hook is not continued again.
 fn stop(input: &Input) -> Kind {
     if input.stop_hook_active { Kind::Renew } else { Kind::Announce(Moment::Stop) }
+}
+
+/// The answer that stops a tool, in Claude Code and Codex.
+fn denial(event: &Event, reason: &str) -> Value {
+    let decision = json!({
+        "hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": reason
+    });
+    json!({"hookSpecificOutput": decision})
 }
 
 /// The answer that adds text to the agent's context, in all clients.

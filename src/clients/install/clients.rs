@@ -84,11 +84,27 @@ impl Client {
     /// The events with a hook.
     pub fn events(self) -> &'static [&'static str] {
         match self {
-            Client::Claude => {
-                &["SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "StopFailure", "SessionEnd"]
-            }
-            Client::Codex => &["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"],
-            Client::Gemini => &["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"],
+            Client::Claude => &[
+                "SessionStart",
+                "UserPromptSubmit",
+                "PreToolUse",
+                "PostToolBatch",
+                "Stop",
+                "StopFailure",
+                "SessionEnd",
+            ],
+            Client::Codex => &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"],
+            Client::Gemini => &["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"],
+        }
+    }
+
+    /// The tools for which the client runs the hook of an event; `None` for all.
+    pub(super) fn matcher(self, event: &str) -> Option<&'static str> {
+        match (self, event) {
+            (Client::Claude, "PreToolUse") => Some("Edit|Write|MultiEdit|NotebookEdit"),
+            (Client::Codex, "PreToolUse") => Some("apply_patch"),
+            (Client::Gemini, "BeforeTool") => Some("write_file|replace"),
+            _ => None,
         }
     }
 

@@ -187,7 +187,10 @@ fn merged(there: &Value, wanted: &Value) -> Value {
 
 fn group(client: Client, event: &str, wanted: &Wanted) -> Value {
     let hooks: Vec<Value> = client.jobs(event).iter().map(|job| client.handler(*job, event, wanted)).collect();
-    json!({ HOOKS: hooks })
+    match client.matcher(event) {
+        Some(matcher) => json!({ "matcher": matcher, HOOKS: hooks }),
+        None => json!({ HOOKS: hooks }),
+    }
 }
 
 /// Our hooks of an event, in order.

@@ -80,7 +80,9 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
             let trusted = noted("trusted_hash").filter(|_| noted("enabled").as_deref() != Some("false"));
             all.push(match (trusted, one.wanted) {
                 (None, _) => Trust::No,
-                (Some(trusted), Some(_)) if trusted == digest(event, &handler(&json, event, one.group, one.hook)) => {
+                (Some(trusted), Some(_))
+                    if trusted == digest(event, &json.value()["hooks"][*event][one.group], one.hook) =>
+                {
                     Trust::Yes
                 }
                 // Changed after it was trusted, or in a format that this program does not know.
@@ -102,15 +104,15 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
     }
 }
 
-fn handler(json: &Json, event: &str, group: usize, hook: usize) -> Value {
-    json.value()["hooks"][event][group]["hooks"][hook].clone()
-}
-
 /// The digest of a hook as Codex computes it: over compact JSON with sorted keys and defaults filled in.
-fn digest(event: &str, handler: &Value) -> String {
+fn digest(event: &str, group: &Value, hook: usize) -> String {
+    let handler = &group["hooks"][hook];
     let timeout = handler.get("timeout").cloned().unwrap_or_else(|| json!(600));
     let hook = json!({"async": false, "command": handler["command"], "timeout": timeout, "type": "command"});
-    let whole = json!({"event_name": snake(event), "hooks": [hook]});
+    let mut whole = json!({"event_name": snake(event), "hooks": [hook]});
+    if let Some(matcher) = group.get("matcher") {
+        whole["matcher"] = matcher.clone();
+    }
     format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(whole.to_string())))
 }
 

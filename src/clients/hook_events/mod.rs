@@ -1,4 +1,6 @@
-//! Handles a hook event: renews the session's lease, announces new mail, and delivers pending mail.
+//! Handles a hook event: renews the session's lease, announces new mail, delivers pending mail, and judges edits.
+
+mod edits;
 
 use super::briefing::{self, Briefing, Moment};
 use crate::base::error::{Doing, Result};
@@ -24,6 +26,8 @@ pub struct Event {
     pub directory: Option<PathBuf>,
     /// Whether this session follows another one in the same process.
     pub follows: bool,
+    /// The files that a tool is about to change.
+    pub files: Vec<PathBuf>,
 }
 
 /// How an event is handled.
@@ -33,6 +37,8 @@ pub enum Kind {
     Announce(Moment),
     /// Renew the lease only: text would not reach the agent, or would stop it from stopping again.
     Renew,
+    /// A tool is about to change files: judge it.
+    Edit,
     /// The session ends.
     End,
     /// Ignore it: an event of a sub-agent.
@@ -48,6 +54,8 @@ pub struct Reply {
     pub text: Option<String>,
     /// Why the session gets no mail.
     pub trouble: Option<String>,
+    /// Does the tool stop?
+    pub stops: bool,
     briefing: Option<Briefing>,
     /// The agent that the session has lost to another session.
     lost: Option<(String, Caller)>,
@@ -76,6 +84,7 @@ fn answer(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Resu
     let caller = Caller { directory: event.directory.clone().or(here.directory.clone()), ..here };
     match event.kind {
         Kind::Ignore => Ok(Reply::default()),
+        Kind::Edit => Ok(edits::judge(room, &caller, event, named)),
         Kind::Renew => {
             let agent = bind(room, &caller, event, named)?.map(|lease| lease.agent);
             Ok(Reply { agent, ..Reply::default() })
@@ -108,18 +117,23 @@ pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&W
     // A client process runs one session at a time. Its MCP server may have bound the agent earlier under a session id that
     // was never used, because a resumed session's id is known late.
     let claim = if begins(event) { Takeover::Successor } else { Takeover::Free };
+    let agent = agent(room, caller, event, named)?;
+    agent.map(|agent| sessions::bind(room, &agent, caller, claim, &event.name)).transpose()
+}
+
+/// The agent of the event's session, if it has one.
+fn agent(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<String>> {
     let before = || if event.follows { sessions::before(room, caller) } else { Ok(None) };
     let ours = match sessions::agent_of(room, caller)? {
         None => before()?,
         lease => lease,
     };
     // `mailbag join` takes precedence over the name that the hooks were installed with.
-    let agent = match (ours, named) {
+    Ok(match (ours, named) {
         (Some(lease), _) if lease.joined => Some(lease.agent),
         (_, Some(who)) => Some(who.in_registry(&room.registry()?)?.id.to_string()),
         (lease, None) => lease.map(|lease| lease.agent),
-    };
-    agent.map(|agent| sessions::bind(room, &agent, caller, claim, &event.name)).transpose()
+    })
 }
 
 fn announce(room: &Room, moment: Moment, lease: Lease) -> Result<Reply> {
@@ -153,6 +167,10 @@ fn how_to_join(room: &Room, caller: &Caller) -> Reply {
 impl Reply {
     /// Call after the answer was printed: charges the budget, and starts a process that delivers pending mail.
     pub fn shown(&self, room: &Room, client: &str, event: &Event) -> Result<()> {
+        // Every edit waits for its hook.
+        if event.kind == Kind::Edit && self.trouble.is_none() {
+            return Ok(());
+        }
         if let (Some(briefing), Some(agent)) = (&self.briefing, &self.agent) {
             sessions::record_shown(room, agent, briefing.told)?;
         }
