@@ -1,10 +1,11 @@
-//! Who owns which work, as of the last committed record.
+//! Who owns which work, exactly: as of the last committed record.
 
 use crate::base::error::Result;
-use crate::log::state::claims::Claims;
+use crate::log;
+use crate::log::state::Claims;
 use crate::room::Room;
 
-/// The claims of a room. No record grants one yet.
-pub fn owners(_room: &Room) -> Result<Claims> {
-    Ok(Claims::default())
+/// The claims of a room.
+pub fn owners(room: &Room) -> Result<Claims> {
+    log::owners::owners(&room.dir)
 }

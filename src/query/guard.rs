@@ -3,7 +3,7 @@
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::sanitize;
-use crate::log::state::claims::Claims;
+use crate::log::state::Claims;
 use crate::room::repository::Place;
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -1,9 +1,12 @@
 //! What is around claims: which path a claim means, and the guard that stops an edit or a commit of another agent's files.
 
 mod commits;
+mod edits;
 mod paths;
+mod staged;
 
 use crate::world::World;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -63,6 +66,11 @@ pub(crate) fn program() -> String {
 
 /// Runs git as an agent, with the world's consent; an empty name is nobody.
 pub(crate) fn git_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Output {
+    git_command_as(world, at, agent, args).output().expect("git runs")
+}
+
+/// As [`git_as`], not yet run.
+pub(crate) fn git_command_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Command {
     let mut git = git_command(at, args);
     let ours = world.bare(&[]);
     for (name, value) in ours.get_envs() {
@@ -74,7 +82,19 @@ pub(crate) fn git_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Ou
     if !agent.is_empty() {
         git.env("MAILBAG_AGENT", agent);
     }
-    git.output().expect("git runs")
+    git
+}
+
+/// Has an agent claim work by a file in its outbox, and waits until it owns it.
+#[track_caller]
+pub(crate) fn claim(world: &World, agent: &str, mut fields: Value) {
+    fields["type"] = json!("claim");
+    world.drop_file(agent, "claim.json", fields.to_string());
+    world.wait("it is granted", || {
+        world.run(&["who"]);
+        world.names(&format!("outbox/{agent}")).is_empty()
+    });
+    assert_eq!(world.names(&format!("rejected/{agent}")), [""; 0]);
 }
 
 /// Writes a program, by another process: while this one has it open for writing, it cannot be run.

@@ -3,9 +3,10 @@
 use super::{Desk, client, commands, fixtures, meaning, place, read_fixture};
 use serde_json::Value;
 
-const CLAUDE: [&str; 6] = ["SessionStart", "UserPromptSubmit", "PostToolBatch", "Stop", "StopFailure", "SessionEnd"];
-const CODEX: [&str; 4] = ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"];
-const GEMINI: [&str; 5] = ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"];
+const CLAUDE: [&str; 7] =
+    ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolBatch", "Stop", "StopFailure", "SessionEnd"];
+const CODEX: [&str; 5] = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"];
+const GEMINI: [&str; 6] = ["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"];
 
 /// The events of a client, and how it calls the hook.
 fn called(client: &str, program: &str) -> (&'static [&'static str], String) {
@@ -47,7 +48,7 @@ fn every_hook_goes_in_and_what_stood_there_says_the_same() {
             let mine = commands(&before, event);
             let ours: Vec<String> = commands(&now, event).into_iter().filter(|one| !mine.contains(one)).collect();
             assert_eq!(ours[0], call, "{fixture} {event}");
-            let wakes = client(fixture) == "claude" && !["PostToolBatch", "SessionEnd"].contains(event);
+            let wakes = client(fixture) == "claude" && !["PreToolUse", "PostToolBatch", "SessionEnd"].contains(event);
             assert_eq!(ours.len(), if wakes { 2 } else { 1 }, "{fixture} {event}: {ours:?}");
         }
     }
@@ -56,7 +57,13 @@ fn every_hook_goes_in_and_what_stood_there_says_the_same() {
 #[test]
 fn a_diff_touches_only_our_lines() {
     // Whose settings are one line get it changed, and Codex counts hooks, so that ours go behind, after a comma.
-    let others = ["claude-minified.json", "claude-odd.json", "codex-hooks-at-stop.json", "codex-config-inline.toml"];
+    let others = [
+        "claude-minified.json",
+        "claude-odd.json",
+        "codex-hooks.json",
+        "codex-hooks-at-stop.json",
+        "codex-config-inline.toml",
+    ];
     let unended = ["codex-config-dotted.toml"];
     let empty = |name: &String| name.contains("empty") || name.contains("blank") || name.contains("no-last");
     let plain = |name: &&String| !others.contains(&name.as_str()) && !unended.contains(&name.as_str()) && !empty(name);

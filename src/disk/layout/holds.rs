@@ -12,3 +12,8 @@ pub fn hold(agent: &str, id: &str) -> String {
 pub fn read_hold(name: &str) -> Option<&str> {
     name.split_once('~').map(|(agent, _)| agent)
 }
+
+/// In `sessions/`, what sessions were told already.
+pub const TOLD: &str = ".told";
+/// The lock for changes of that file.
+pub const TOLD_LOCK: &str = ".told.lock";

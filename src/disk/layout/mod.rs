@@ -94,10 +94,6 @@ pub fn listed(agent: &str) -> String {
 
 /// The lock in `sessions/` for changes of its files.
 pub const SESSIONS_LOCK: &str = ".lock";
-/// In `sessions/`, what sessions were told already.
-pub const TOLD: &str = ".told";
-/// The lock for changes of that file.
-pub const TOLD_LOCK: &str = ".told.lock";
 /// The times at which each client's hooks last ran, in one file per hook.
 pub const FIRED: &str = "sessions/fired";
 /// Excludes the room from version control.

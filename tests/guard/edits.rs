@@ -1,0 +1,178 @@
+//! The check before an edit, in the hooks of the clients, by their recorded inputs.
+
+use super::{claim, file, project, repository};
+use crate::hooks::recorded;
+use crate::world::World;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The recorded edits: the client, the event with its tool, and the changed file in the project.
+const EDITS: [(&str, &str, &str); 6] = [
+    ("claude", "PreToolUse-Edit", "src/a.txt"),
+    ("claude", "PreToolUse-Write", "src/a.txt"),
+    ("claude", "PreToolUse-NotebookEdit", "b.ipynb"),
+    ("codex", "PreToolUse-apply_patch", "src/a.txt"),
+    ("gemini", "BeforeTool-write_file", "a.txt"),
+    ("gemini", "BeforeTool-replace", "a.txt"),
+];
+
+/// What a hook prints for an agent at a recorded edit in this directory; an empty name is nobody.
+fn edit_at(world: &World, at: &Path, agent: &str, client: &str, event: &str) -> String {
+    let input = recorded(client, event).replace("/home/dev/project", at.to_str().expect("plain"));
+    let mut hook = world.program(&["hook", client]);
+    if !agent.is_empty() {
+        hook.env("MAILBAG_AGENT", agent);
+    }
+    let output = hook.write_stdin(input).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(0), "{client} {event}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn edit(world: &World, agent: &str, client: &str, event: &str) -> String {
+    edit_at(world, world.path(), agent, client, event)
+}
+
+/// What a client prints if there is nothing to say.
+fn nothing(client: &str) -> &'static str {
+    if client == "claude" { "" } else { "{}\n" }
+}
+
+/// The reason of a denial, in the client's own form.
+#[track_caller]
+fn reason(client: &str, event: &str, said: &str) -> String {
+    let answer: Value = serde_json::from_str(said).unwrap_or_else(|e| panic!("{client} {event}: {e}: {said}"));
+    let expected = |reason: &Value| match client {
+        "gemini" => json!({"decision": "deny", "reason": reason}),
+        _ => json!({"hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason
+        }}),
+    };
+    let reason = answer.get("reason").unwrap_or(&answer["hookSpecificOutput"]["permissionDecisionReason"]).clone();
+    assert_eq!(answer, expected(&reason), "{client} {event}");
+    reason.as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_owner_and_reason() {
+    // P157
+    for (client, event, path) in EDITS {
+        let world = project(&["alice", "bob"]);
+        claim(&world, "bob", json!({"claims": ["src/**", "*.ipynb", "a.txt"], "subject": "the \"login\""}));
+        let said = reason(client, event, &edit(&world, "alice", client, event));
+        assert!(said.starts_with(&format!("mailbag: {path} belongs to bob (claim ")), "{said}");
+        assert!(said.contains("“the \"login\"”). Do not change it; ask the owner with `mailbag send bob "), "{said}");
+        assert_eq!(edit(&world, "bob", client, event), nothing(client), "the owner");
+    }
+    let world = project(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["."]}));
+    for (client, event) in
+        [("claude", "PreToolUse-Bash"), ("codex", "PreToolUse-Bash"), ("gemini", "BeforeTool-run_shell_command")]
+    {
+        assert_eq!(edit(&world, "alice", client, event), nothing(client), "no edit");
+    }
+}
+
+#[test]
+fn a_free_file_and_a_file_outside_any_repository_pass_silently() {
+    // P157
+    let world = project(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["docs"]}));
+    let outside = tempfile::tempdir().expect("a directory");
+    for (client, event, _) in EDITS {
+        assert_eq!(edit(&world, "alice", client, event), nothing(client));
+        assert_eq!(edit_at(&world, outside.path(), "alice", client, event), nothing(client));
+    }
+}
+
+#[test]
+fn a_sub_agent_edits_for_its_session() {
+    // P157
+    let world = project(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    let at = world.path().to_str().expect("plain");
+    let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at);
+    let input = input.replacen("{", "{\"agent_id\":\"a1\",\"agent_type\":\"general-purpose\",", 1);
+    let hook =
+        world.program(&["hook", "claude"]).env("MAILBAG_AGENT", "alice").write_stdin(input).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&hook.stdout).contains("\"deny\""), "{hook:?}");
+}
+
+#[test]
+fn the_same_file_is_found_in_a_worktree_and_behind_a_link() {
+    // P157
+    let world = project(&["alice", "bob"]);
+    file(world.path(), "real/a.txt", "");
+    std::os::unix::fs::symlink("real", world.path().join("src")).expect("a link");
+    claim(&world, "bob", json!({"claims": ["real/a.txt"]}));
+    reason("claude", "", &edit(&world, "alice", "claude", "PreToolUse-Edit"));
+    let world = project(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    super::git(world.path(), &["worktree", "add", "-q", "linked"]);
+    reason("claude", "", &edit_at(&world, &world.path().join("linked"), "alice", "claude", "PreToolUse-Write"));
+}
+
+#[test]
+fn an_unidentified_session_is_warned_once_and_passes() {
+    // P157
+    let world = project(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src", "a.txt", "b.ipynb"]}));
+    for client in ["claude", "codex", "gemini"] {
+        let (_, event, _) = *EDITS.iter().find(|(one, ..)| *one == client).expect("it edits");
+        let said: Value = serde_json::from_str(&edit(&world, "", client, event)).expect("JSON");
+        let text = said["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");
+        assert!(text.contains("belongs to bob") && text.contains("You are not stopped"), "{text}");
+        assert_eq!(edit(&world, "", client, event), nothing(client), "again");
+    }
+}
+
+#[test]
+fn a_second_session_under_one_name_is_nobody() {
+    // P157
+    let world = project(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    // The recorded session is another one than the one that holds bob.
+    let joined = world.run_with(&["join", "bob", "--session", "other"], |_| {});
+    joined.ok(&[]);
+    let said = edit(&world, "bob", "claude", "PreToolUse-Edit");
+    assert!(said.contains("belongs to bob") && said.contains("additionalContext"), "{said}");
+}
+
+#[test]
+fn the_setting_and_the_variable_switch_it_off() {
+    // P157
+    let world = project(&["alice", "bob"]).settings("guard = \"warn\"\n");
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    assert!(edit(&world, "alice", "claude", "PreToolUse-Edit").contains("You are not stopped"));
+    let world = world.settings("guard = \"off\"\n");
+    assert_eq!(edit(&world, "alice", "claude", "PreToolUse-Write"), "");
+    let world = world.settings("");
+    let at = world.path().to_str().expect("plain");
+    let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at);
+    let mut hook = world.program(&["hook", "claude"]);
+    let hook =
+        hook.env("MAILBAG_AGENT", "alice").env("MAILBAG_GUARD", "off").write_stdin(input).output().expect("it runs");
+    assert!(hook.stdout.is_empty(), "{hook:?}");
+}
+
+#[test]
+fn what_cannot_be_known_passes_and_is_said_once() {
+    // P156
+    for damage in [
+        ("settings.toml", "guard = 7\n"),
+        ("registry.json", "{"),
+        ("registry.json", r#"{"version": 99, "agents": []}"#),
+    ] {
+        let world = project(&["alice", "bob"]);
+        claim(&world, "bob", json!({"claims": ["src"]}));
+        world.write(damage.0, damage.1);
+        let said = edit(&world, "alice", "claude", "PreToolUse-Edit");
+        assert!(
+            said.contains("additionalContext") && said.contains("cannot check who owns the files"),
+            "{damage:?}: {said}"
+        );
+        assert_eq!(edit(&world, "alice", "claude", "PreToolUse-Edit"), "", "{damage:?}, again");
+    }
+    let world = World::empty();
+    repository(world.path());
+    assert_eq!(edit(&world, "alice", "claude", "PreToolUse-Edit"), "", "no room");
+}

@@ -1,0 +1,233 @@
+//! The check before a commit: whose files stop it, and what passes.
+
+use super::commits::hooked;
+use super::{claim, executable, file, git, git_as, program};
+use crate::world::World;
+use serde_json::json;
+use std::path::Path;
+
+/// Commits what is staged, as an agent. Gives whether git did, and what was printed.
+fn commit(world: &World, at: &Path, agent: &str) -> (bool, String) {
+    let output = git_as(world, at, agent, &["commit", "-q", "-m", "work"]);
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Stages a new file and commits it, as an agent.
+fn change(world: &World, agent: &str, name: &str) -> (bool, String) {
+    file(world.path(), name, &format!("{agent} {}", uuid::Uuid::now_v7()));
+    git(world.path(), &["add", "-A"]);
+    commit(world, world.path(), agent)
+}
+
+fn unstage(world: &World) {
+    git(world.path(), &["reset", "-q", "--hard"]);
+}
+
+#[test]
+fn a_commit_of_another_agents_file_is_stopped_with_owner_reason_time_and_what_to_do() {
+    // P154
+    let world = hooked(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src/auth/**"], "subject": "the login"}));
+    let (done, said) = change(&world, "alice", "src/auth/login.rs");
+    assert!(!done);
+    let since = said.split("since ").nth(1).and_then(|rest| rest.split(", ").next()).expect("a time");
+    assert!(since.starts_with("20") && since.ends_with('Z'), "{since}");
+    let wanted = format!(
+        "mailbag: the commit was stopped: it changes files of other agents\n  src/auth/login.rs belongs to bob (claim src/auth/**, \
+         since {since}, “the login”)\nAsk the owner with `mailbag send bob 'May I change src/auth/login.rs?'`, or wait for it with \
+         `mailbag claim --wait 'src/auth/**'`. To commit anyway, and tell the owner: MAILBAG_GUARD=off git commit …\n"
+    );
+    assert_eq!(said, wanted);
+    unstage(&world);
+    assert_eq!(change(&world, "bob", "src/auth/login.rs"), (true, String::new()), "the owner");
+    assert_eq!(change(&world, "alice", "src/other.rs"), (true, String::new()), "a free file");
+}
+
+#[test]
+fn both_sides_of_a_rename_and_a_deletion_count() {
+    // P154
+    let world = hooked(&["alice", "bob"]);
+    for name in ["old/a.txt", "old/b.txt", "free.txt"] {
+        assert!(change(&world, "", name).0);
+    }
+    claim(&world, "bob", json!({"claims": ["old", "new"]}));
+    for args in [&["mv", "old/a.txt", "moved.txt"][..], &["rm", "-q", "old/b.txt"], &["mv", "free.txt", "new"]] {
+        git(world.path(), args);
+        assert!(!commit(&world, world.path(), "alice").0, "{args:?}");
+        unstage(&world);
+    }
+}
+
+#[test]
+fn the_person_and_an_unidentified_committer_are_warned_and_pass() {
+    // P154
+    let world = hooked(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    for who in ["", "human", "carol"] {
+        let (done, said) = change(&world, who, "src/a.rs");
+        assert!(done && said.contains("src/a.rs belongs to bob (claim src, since "), "{who}: {said}");
+        assert!(said.starts_with("mailbag: this commit changes files of other agents:"), "{said}");
+        assert_eq!(change(&world, who, "free.rs"), (true, String::new()), "{who}");
+    }
+}
+
+#[test]
+fn the_setting_warns_or_is_silent() {
+    // P154
+    for (guard, warns) in [("warn", true), ("off", false)] {
+        let world = hooked(&["alice", "bob"]).settings(&format!("guard = \"{guard}\"\n"));
+        claim(&world, "bob", json!({"claims": ["src"]}));
+        let (done, said) = change(&world, "alice", "src/a.rs");
+        assert_eq!((done, said.contains("belongs to bob")), (true, warns), "{guard}: {said}");
+    }
+    let world = World::new().settings("guard = \"no\"\n");
+    let said = world.fails(1, &["settings"]);
+    assert!(said.contains("guard has an invalid value"), "{said}");
+}
+
+#[test]
+fn a_bypass_passes_and_its_owner_hears_of_it() {
+    // P155
+    let world = hooked(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    file(world.path(), "src/a.rs", "x");
+    git(world.path(), &["add", "-A"]);
+    let output = git_as(&world, world.path(), "alice", &["commit", "-q", "--no-verify", "-m", "work"]);
+    assert!(output.status.success(), "{output:?}");
+    world.wait("bob hears of it", || {
+        world.run(&["who"]);
+        world.inbox("bob").iter().any(|mail| mail["type"] == "status")
+    });
+    let mail = world.inbox("bob").pop().expect("mail");
+    assert!(mail["body"].as_str().is_some_and(|body| body.contains("src/a.rs belongs to bob")), "{mail:#}");
+    assert_eq!(mail["metadata"]["guard_bypassed"][0]["claim"], "src");
+    // The variable passes this check only.
+    executable(&world.path().join(".git/hooks/commit-msg"), "#!/bin/sh\necho own >&2\n");
+    file(world.path(), "src/b.rs", "x");
+    git(world.path(), &["add", "-A"]);
+    let mut output = super::git_command_as(&world, world.path(), "alice", &["commit", "-q", "-m", "work"]);
+    let output = output.env("MAILBAG_GUARD", "off").output().expect("git runs");
+    assert!(output.status.success() && output.stderr == b"own\n", "{output:?}");
+    world.wait("bob hears of it", || {
+        world.run(&["who"]);
+        world.inbox("bob").iter().filter(|mail| mail["type"] == "status").count() == 2
+    });
+}
+
+#[test]
+fn merges_rebases_cherry_picks_and_reverts_pass() {
+    // P154
+    let world = hooked(&["alice", "bob"]);
+    let run = |args: &[&str]| {
+        let mut git = super::git_command_as(&world, world.path(), "alice", args);
+        git.env("GIT_EDITOR", "true").output().expect("git runs")
+    };
+    assert!(change(&world, "bob", "src/a.rs").0);
+    git(world.path(), &["checkout", "-q", "-b", "side"]);
+    assert!(change(&world, "bob", "src/a.rs").0);
+    git(world.path(), &["checkout", "-q", "main"]);
+    assert!(change(&world, "bob", "src/a.rs").0);
+    git(world.path(), &["branch", "topic"]);
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    for (branch, begin, end) in [
+        ("topic", &["rebase", "side"][..], &["rebase", "--continue"][..]),
+        ("main", &["merge", "side"], &["commit", "-q", "--no-edit"]),
+        ("main", &["cherry-pick", "side"], &["commit", "-q", "--no-edit"]),
+        ("main", &["revert", "--no-edit", "side"], &["commit", "-q", "--no-edit"]),
+    ] {
+        git(world.path(), &["checkout", "-q", branch]);
+        let before = git(world.path(), &["rev-parse", "HEAD"]);
+        let _ = run(begin);
+        file(world.path(), "src/a.rs", &format!("resolved {begin:?}"));
+        git(world.path(), &["add", "-A"]);
+        let output = run(end);
+        assert!(output.status.success(), "{begin:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_ne!(git(world.path(), &["rev-parse", "HEAD"]), before);
+    }
+}
+
+#[test]
+fn a_claim_counts_in_every_worktree_and_in_a_submodule() {
+    // P154
+    let world = hooked(&["alice", "bob"]);
+    let library = tempfile::tempdir().expect("a directory");
+    super::repository(library.path());
+    let url = library.path().to_str().expect("plain");
+    git(world.path(), &["-c", "protocol.file.allow=always", "submodule", "add", "-q", url, "vendor/lib"]);
+    git(world.path(), &["worktree", "add", "-q", "../linked"]);
+    let linked = world.path().parent().expect("a directory").join("linked");
+    let _gone = Remove(linked.clone());
+    claim(&world, "bob", json!({"claims": ["src", "vendor/**"]}));
+    file(&linked, "src/a.rs", "x");
+    git(&linked, &["add", "-A"]);
+    assert!(!commit(&world, &linked, "alice").0, "a linked worktree");
+    let module = world.path().join("vendor/lib");
+    let ran = world.run_with(&["install", "git", "--command", &program()], |command| {
+        command.current_dir(&module);
+    });
+    ran.ok(&[]);
+    file(&module, "new file", "x");
+    git(&module, &["add", "-A"]);
+    let (done, said) = commit(&world, &module, "alice");
+    assert!(!done && said.contains("vendor/lib/new file belongs to bob (claim vendor/**"), "{said}");
+}
+
+/// A directory that is removed with the test.
+struct Remove(std::path::PathBuf);
+
+impl Drop for Remove {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn what_cannot_be_known_passes_and_is_said_once() {
+    // P156
+    for (what, damage) in [
+        ("a corrupt registry", ("registry.json", "{")),
+        ("settings that are none", ("settings.toml", "guard = 7\n")),
+        ("a newer room", ("registry.json", r#"{"version": 99, "agents": []}"#)),
+    ] {
+        let world = hooked(&["alice", "bob"]);
+        claim(&world, "bob", json!({"claims": ["src"]}));
+        world.write(damage.0, damage.1);
+        let (done, said) = change(&world, "alice", "src/a.rs");
+        assert!(
+            done && said.contains("cannot check who owns the files of this commit, so it passes: "),
+            "{what}: {said}"
+        );
+        let (done, said) = change(&world, "alice", "src/b.rs");
+        assert!(done && !said.contains("cannot check"), "{what}, again: {said}");
+    }
+}
+
+#[test]
+fn without_a_room_the_hooks_are_silent() {
+    // P156
+    let world = hooked(&["alice"]);
+    std::fs::remove_dir_all(world.room("")).expect("the room");
+    assert_eq!(change(&world, "alice", "src/a.rs"), (true, String::new()));
+}
+
+#[test]
+fn a_log_that_cannot_be_read_passes() {
+    // P156
+    let world = hooked(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    for name in std::fs::read_dir(world.room("log")).expect("the log").flatten() {
+        std::fs::write(name.path(), "no log\n").expect("a file");
+    }
+    assert!(change(&world, "alice", "src/a.rs").0);
+    std::fs::write(world.room("claims.json"), "{\"claims\": 7}").expect("a file");
+    assert!(change(&world, "alice", "src/b.rs").0);
+}
+
+#[test]
+fn a_damaged_claims_file_does_not_matter() {
+    // P156
+    let world = hooked(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    std::fs::write(world.room("claims.json"), "{\"claims\": 7}").expect("a file");
+    assert!(!change(&world, "alice", "src/a.rs").0, "the log says it");
+}
