@@ -115,6 +115,9 @@ pub enum Error {
     /// A message, an address or a registry was rejected.
     #[error("{}", list(.0))]
     Rejected(Vec<Problem>),
+    /// The router rejected a message about claims. The same message can be accepted later.
+    #[error("{}", list(.0))]
+    NotGranted(Vec<Problem>),
 }
 
 impl Error {
@@ -126,9 +129,11 @@ impl Error {
             Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } | Error::Done { .. } => {
                 Class::Bug
             }
-            Error::Usage { .. } | Error::NotFound { .. } | Error::Untrusted { .. } | Error::Rejected(_) => {
-                Class::Permanent
-            }
+            Error::Usage { .. }
+            | Error::NotFound { .. }
+            | Error::Untrusted { .. }
+            | Error::Rejected(_)
+            | Error::NotGranted(_) => Class::Permanent,
         }
     }
 

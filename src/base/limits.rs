@@ -332,6 +332,8 @@ pub const TOOL_WAIT: Duration = Duration::from_secs(30);
 /// The longest waiting time of `wait_for_message`. Clients cancel a tool call after a minute.
 pub const TOOL_WAIT_MOST: Duration = Duration::from_secs(50);
 const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
+/// How long a command about claims waits for the router to decide.
+pub const CLAIM_DECIDED: Duration = Duration::from_secs(10);
 /// How long a tool waits for the running router to accept or reject a message that was just sent.
 pub const TOOL_SENT: Duration = Duration::from_secs(2);
 

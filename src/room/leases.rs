@@ -5,7 +5,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::claims::{Claims, Held, Offered, Waiting};
+use crate::log::state::claims::{Claims, Cut, Held, Offered, Waiting};
 use crate::room::registry::Registry;
 use crate::room::sessions::{Calls, Run};
 use std::collections::BTreeMap;
@@ -72,6 +72,30 @@ pub struct Warned {
     pub lapses: Stamp,
 }
 
+/// How long a claim lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// As long as the session of its owner runs.
+    Session,
+    /// Until this time, unless the owner is active again. It may be past if no router has run since.
+    Until(Stamp),
+}
+
+/// How long a claim lives, for a reader.
+pub fn life(claims: &Claims, held: &Held, signs: &Signs<'_>) -> Life {
+    let seen = signs.seen(&held.owner, held.renewed);
+    if signs.calls.run(&held.owner, seen) == Run::Running {
+        return Life::Session;
+    }
+    Life::Until(lapses(held, seen, claims.cut(&held.owner).filter(|cut| cut.at > seen.micros())))
+}
+
+/// When a claim lapses if its owner, last seen at this time, stays inactive.
+fn lapses(held: &Held, seen: Stamp, cut: Option<Cut>) -> Stamp {
+    let own = seen.max(Stamp::from_micros(held.renewed)).after(Duration::from_secs(held.lease));
+    cut.map_or(own, |cut| own.min(Stamp::from_micros(cut.until)))
+}
+
 /// Reviews all claims at this time.
 pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stamp) -> Review {
     let mut review = Review::default();
@@ -110,10 +134,7 @@ impl Review {
             self.ended.push(owner.clone());
             self.due(now.after(limits::CLAIM_AFTER_SESSION));
         }
-        let lapses = |held: &Held| {
-            let own = seen.max(Stamp::from_micros(held.renewed)).after(Duration::from_secs(held.lease));
-            cut.map_or(own, |cut| own.min(Stamp::from_micros(cut.until)))
-        };
+        let lapses = |held: &Held| lapses(held, seen, cut);
         let (over, alive): (Vec<&Held>, Vec<&Held>) = held.iter().partition(|held| lapses(held) <= now);
         if !over.is_empty() {
             let reason = cut.map_or(Reason::Silent(seen), |cut| Reason::Ended(Stamp::from_micros(cut.at)));

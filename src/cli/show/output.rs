@@ -248,7 +248,7 @@ impl Output {
         }
         let mut stderr = anstream::stderr();
         let _ = match error {
-            Error::Rejected(problems) if problems.len() > 1 => {
+            Error::Rejected(problems) | Error::NotGranted(problems) if problems.len() > 1 => {
                 let lines = problems.iter().map(|problem| format!("\n  {}", sanitize::line(&problem.to_string())));
                 let count = count_of(problems.len(), "problem");
                 writeln!(stderr, "{RED}error:{RED:#} rejected, {count}:{}", lines.collect::<String>())
@@ -330,7 +330,7 @@ fn as_json(error: &Error) -> Value {
         Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
         Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),
         Error::Sync { .. } => return json!({"code": "sync", "exit": exit, "what": error.to_string()}),
-        Error::Rejected(problems) => {
+        Error::Rejected(problems) | Error::NotGranted(problems) => {
             return json!({"code": "refused", "exit": exit, "what": error.to_string(), "problems": problems});
         }
     };

@@ -41,7 +41,7 @@ pub(crate) fn print(out: &mut Output, view: &View<'_>, who: String) -> Result<()
 }
 
 /// The accept time in the local zone: a time of today, a day of this year, or a date, all of one width.
-fn local(at: &str) -> String {
+pub(crate) fn local(at: &str) -> String {
     let Some(at) = Stamp::parse(at) else { return format!("{:>12}", "-") };
     let (at, now) = (at.date_time().with_timezone(&Local), Stamp::now().date_time().with_timezone(&Local));
     let form = match () {
@@ -53,7 +53,7 @@ fn local(at: &str) -> String {
 }
 
 /// The beginning of a text that is no wider than this, cut between graphemes.
-fn cut(text: &str, width: usize) -> String {
+pub(super) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

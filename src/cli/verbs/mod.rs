@@ -7,6 +7,7 @@ use super::context::Context;
 use super::watch;
 use crate::base::error::Result;
 
+mod accept;
 mod ack;
 mod agent;
 mod archive;
@@ -14,13 +15,17 @@ mod ask;
 mod backup;
 mod channel;
 mod check;
+mod claim;
+mod claims;
 mod completions;
+mod decline;
 mod demo;
 mod doctor;
 mod done;
 mod exec;
 mod explain;
 mod follow;
+mod handoff;
 mod helper;
 mod hook;
 mod hook_git;
@@ -34,6 +39,7 @@ mod man;
 mod mcp;
 mod read;
 mod rejected;
+mod release;
 mod reply;
 mod rewake;
 pub(super) mod run;
@@ -79,7 +85,8 @@ commands! {
     "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Follow(follow), Ack(ack), List(list), Search(search),
         Trace(trace), Check(check), Rejected(rejected);
     "Conversation": Reply(reply), Ask(ask), Thread(thread), Channel(channel), Topic(topic), Watch(watch);
-    "Work": Take(take), Done(done), Share(share), Exec(exec);
+    "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
+        Done(done), Share(share), Exec(exec);
     "People": Agent(agent), Who(who), Join(join), Explain(explain);
     "Setup": Init(init), Install(install), Uninstall(uninstall), Trust(trust), Settings(settings), Helper(helper),
         Schema(schema), Completions(completions), Man(man), Demo(demo);

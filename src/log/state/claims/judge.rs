@@ -266,7 +266,9 @@ impl InTheWay<'_> {
         let why = self.why.map(|why| format!(": {}", quoted(why))).unwrap_or_default();
         let since = to_the_second(&Stamp::from_micros(self.since).to_string());
         let what = format!("{agent} {verb} {subject} since {since}{why}");
-        let fix = format!("ask {agent} for it with a question, or repeat the claim with \"wait\": true to get it next");
+        let fix = format!(
+            "ask for it with `mailbag ask {agent}`, or wait for it: with `mailbag claim --wait`, or with \"wait\": true"
+        );
         Problem::new("claimed", what).at(format!("/claims/{n}")).fix(fix)
     }
 }

@@ -1,0 +1,166 @@
+//! `mailbag claim`: claims files, tasks and lanes.
+
+use crate::base::error::{Error, Problem, Result};
+use crate::base::sanitize;
+use crate::base::text::count_of;
+use crate::cli::Exit;
+use crate::cli::context::{Context, Identity, here};
+use crate::cli::show::waiting;
+use crate::commands::claim::{self, Ask, Asked, Decided, Status};
+use crate::commands::wait::{Waited, Waiter, deadline};
+use crate::message::subject::Subject;
+use crate::query::claims;
+use crate::query::identity::Who;
+use crate::room::Room;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag claim 'src/auth/**' --note 'Log-in with passkeys' --as alice
+  mailbag claim task:login lane:web --lease 8h
+  mailbag claim src/auth --wait --timeout 1h   # wait until the owner releases it
+
+A subject is a path or a glob below the current directory, PATH in REPOSITORY as
+REPOSITORY:PATH, task:NAME or lane:NAME. Several subjects are granted together or
+not at all. A repeated claim renews the lease, which every sign of life renews
+too. A waiting claim keeps its place in the queue after --timeout; Ctrl-C
+withdraws it. Exit status 0 means granted, 1 rejected (standard error names owner
+and reason), 75 not decided in time.
+
+A file {\"type\": \"claim\", \"claims\": [\"src/auth/**\"]} in the outbox does the same.";
+
+/// Claim files, tasks or lanes
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Paths, globs, task:NAME or lane:NAME
+    #[arg(value_name = "SUBJECT", required = true)]
+    subjects: Vec<String>,
+    /// Purpose
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// Lease duration, after the last activity; default: claim_lease in settings.toml
+    #[arg(long, value_name = "TIME")]
+    lease: Option<String>,
+    /// Wait until the claim is granted
+    #[arg(long)]
+    wait: bool,
+    /// Timeout of --wait; default: none
+    #[arg(long, value_name = "TIME", value_parser = waiting::span, requires = "wait")]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    identity: Identity,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let who = args.identity.who(cx)?;
+    let room = cx.room()?;
+    let subjects = claim::subjects(&room, &here()?, &args.subjects)?;
+    let ask = Ask::Claim { subjects: subjects.clone(), lease: args.lease, wait: args.wait };
+    // A waiter that exists before the claim handles a signal from then on. A new agent has no inbox yet.
+    let agent = args.identity.mailbox(cx, &room).ok().filter(|_| args.wait);
+    let waiter = agent.and_then(|agent| Waiter::new(&room, &agent).ok());
+    let mut asked = claim::ask(&room, &who, ask, args.note)?;
+    if !args.wait {
+        return decide(asked, cx);
+    }
+    asked.deliver();
+    asked.trouble.iter().for_each(|e| cx.trouble(e));
+    let mut waiter = waiter.map_or_else(|| Waiter::new(&room, asked.agent()), Ok)?;
+    let ended = wait(&room, &mut asked, &subjects, (&mut waiter, args.timeout), cx)?;
+    match ended {
+        Waited::Found(decided) => report(&decided, cx),
+        Waited::TimedOut => Err(not_yet(&room, &mut asked, &subjects, args.timeout.unwrap_or_default())?),
+        Waited::Signal(signal) => interrupted(asked, (&who, &subjects), (waiter, signal), cx),
+    }
+}
+
+/// Delivers a message about claims, waits for the decision and shows it.
+pub(crate) fn decide(mut asked: Asked, cx: &mut Context) -> Result<Exit> {
+    let decided = asked.decided()?;
+    report(&decided, cx)
+}
+
+fn wait(
+    room: &Room,
+    asked: &mut Asked,
+    subjects: &[Subject],
+    (waiter, timeout): (&mut Waiter, Option<Duration>),
+    cx: &Context,
+) -> Result<Waited<Decided>> {
+    let mut is_told = false;
+    let mut look = || match asked.look()? {
+        Some(decided) if decided.status != Status::Waiting => Ok(Some(decided.clone())),
+        Some(_) if !is_told => {
+            is_told = true;
+            cx.out.note(&format!("waiting for {}: {}", list(subjects), claims::blockers(room, asked.agent(), subjects)?));
+            Ok(None)
+        }
+        _ => Ok(None),
+    };
+    waiter.until(timeout.and_then(deadline), &mut look, &|e| cx.trouble(e))
+}
+
+/// The error of a claim that was not granted in time.
+fn not_yet(room: &Room, asked: &mut Asked, subjects: &[Subject], timeout: Duration) -> Result<Error> {
+    if asked.look()?.is_none() {
+        return Ok(asked.undecided());
+    }
+    let blockers = claims::blockers(room, asked.agent(), subjects)?;
+    let what = format!("{} was not granted within {}: {blockers}", list(subjects), crate::base::clock::span_text(timeout));
+    let cure = "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
+    Ok(Error::Busy { what, cure: cure.into() })
+}
+
+/// Withdraws the claim, unless it was granted in the same moment.
+fn interrupted(
+    mut asked: Asked,
+    (who, subjects): (&Who, &[Subject]),
+    (waiter, signal): (Waiter, i32),
+    cx: &mut Context,
+) -> Result<Exit> {
+    match asked.look()? {
+        Some(decided) if decided.status == Status::Granted => {
+            let decided = decided.clone();
+            return report(&decided, cx);
+        }
+        _ => {}
+    }
+    asked.withdraw(who, subjects)?;
+    cx.out.note(&format!("withdrawn: {}", list(subjects)));
+    waiting::end_by(signal, waiter)
+}
+
+/// Shows what the router decided.
+fn report(decided: &Decided, cx: &mut Context) -> Result<Exit> {
+    let Decided { status, claims, .. } = decided;
+    if let Status::Skipped | Status::Withdrawn = status {
+        let what = format!("the claim of {} no longer waits: it was withdrawn", claims.join(", "));
+        return Err(Error::NotGranted(vec![Problem::new("withdrawn", what).fix("claim it again if you still need it")]));
+    }
+    cx.out.did(told(decided), "do not repeat the command");
+    cx.out.show(decided, |out| out.done(sanitize::line(&told(decided))))?;
+    Ok(Exit::Ok)
+}
+
+fn told(decided: &Decided) -> String {
+    let Decided { status, claims, lease, of, to, seq, withdrawn, .. } = decided;
+    let what = if claims.is_empty() { String::new() } else { format!(": {}", claims.join(", ")) };
+    let from = |word: &str| of.as_ref().map(|of| format!(" {word} {of}")).unwrap_or_default();
+    match status {
+        Status::Granted => match lease {
+            Some(lease) => format!("granted{what} (lease {lease})"),
+            None => format!("granted{what}{}", from("from")),
+        },
+        Status::Offered => format!("offered to {}{what} (#{seq})", to.as_deref().unwrap_or_default()),
+        Status::Declined => format!("declined{what}{}", from("of")),
+        Status::Released if claims.is_empty() => format!("withdrawn: {}", count_of(withdrawn.len(), "waiting claim")),
+        Status::Released if withdrawn.is_empty() => format!("released{what}"),
+        Status::Released => format!("released{what}; withdrawn: {}", count_of(withdrawn.len(), "waiting claim")),
+        Status::Waiting | Status::Skipped | Status::Withdrawn => format!("waiting{what}"),
+    }
+}
+
+fn list(subjects: &[Subject]) -> String {
+    subjects.iter().map(Subject::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,149 @@
+//! `mailbag claims`: lists claims, and tells who owns a path.
+
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Result};
+use crate::cli::Exit;
+use crate::cli::context::{Context, Identity, here};
+use crate::cli::show::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
+use crate::cli::show::table::{self, Cell};
+use crate::query::claims::{self, Free, List, Offer, Owned, Ownership, Queued};
+use serde_json::json;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag claims                       # all claims, waiting claims and open offers
+  mailbag claims --mine --as alice
+  mailbag claims src/auth/login.rs     # may I edit this file?
+
+Columns: subject, owner, since when, how long the lease lasts if the owner stays
+inactive, purpose. A claim does not lapse while the session of its owner runs.
+
+With PATHs, exit status 0 means that all of them are free or yours, 1 that another
+agent owns at least a part, 75 that it is unknown.
+
+claims.json in the room has the same data, up to the record that it names.";
+
+/// List claims, or tell who owns a path
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Paths, globs, task:NAME or lane:NAME
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+    /// Only claims and offers of the agent
+    #[arg(long, conflicts_with = "paths")]
+    mine: bool,
+    #[command(flatten)]
+    identity: Identity,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    if !args.paths.is_empty() {
+        return paths(&args, cx).map_err(|e| match e {
+            e @ (Error::Usage { .. } | Error::Busy { .. }) => e,
+            e => claims::unknown(&e),
+        });
+    }
+    let room = cx.room()?;
+    cx.route_waiting(&room);
+    let mine = if args.mine { Some(args.identity.mailbox(cx, &room)?) } else { None };
+    let mut list = claims::list(&room, mine.as_deref())?;
+    if list.has_lapsed() {
+        cx.route(&room);
+        list = claims::list(&room, mine.as_deref())?;
+    }
+    cx.out.show(&list, |out| show(&list, out))?;
+    Ok(Exit::Ok)
+}
+
+fn paths(args: &Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    cx.route_waiting(&room);
+    let agent = args.identity.looker(cx, &room)?;
+    let from = here()?;
+    let look = || claims::paths(&room, agent.as_deref(), &from, &args.paths);
+    let mut found = look()?;
+    let is_owned = |found: &[Ownership]| found.iter().any(|one| one.status == Free::Owned);
+    if is_owned(&found) && claims::list(&room, None)?.has_lapsed() {
+        cx.route(&room);
+        found = look()?;
+    }
+    cx.out.show(&json!({"paths": &found}), |out| found.iter().try_for_each(|one| tell(one, out)))?;
+    cx.out.flush()?;
+    Ok(if is_owned(&found) { Exit::Error } else { Exit::Ok })
+}
+
+fn tell(one: &Ownership, out: &mut Output) -> Result<()> {
+    let path = out.paint(BOLD, &one.path);
+    if one.claims.is_empty() {
+        return out.line(format!("{path}: free"));
+    }
+    one.claims.iter().try_for_each(|owner| {
+        let why = owner.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let style = if one.status == Free::Mine { PLAIN } else { RED };
+        let text = format!("owned by {} ({}) since {}", owner.owner, owner.subject, local(&owner.since));
+        out.line(format!("{path}: {}", out.paint(style, &(text + &why))))
+    })
+}
+
+fn show(list: &List, out: &mut Output) -> Result<()> {
+    if list.claims.is_empty() && list.waiting.is_empty() && list.offers.is_empty() {
+        out.note("no claims");
+        return Ok(());
+    }
+    let now = Stamp::parse(&list.at).unwrap_or_default();
+    let mut rows: Vec<Vec<Cell>> = list.claims.iter().map(|one| owned(one, now)).collect();
+    rows.extend(list.waiting.iter().map(queued));
+    rows.extend(list.offers.iter().map(offer));
+    table::print_styled(out, &rows)
+}
+
+fn owned(one: &Owned, now: Stamp) -> Vec<Cell> {
+    let left = one.lapses_at.as_deref().and_then(Stamp::parse).map(|at| (at.micros() - now.micros()) / 1_000_000);
+    let left = match left {
+        None => (DIM, "running session".to_owned()),
+        Some(..=0) => (RED, "lapsed".to_owned()),
+        Some(seconds) => (if seconds < 900 { YELLOW } else { PLAIN }, format!("{} left", span(seconds))),
+    };
+    vec![
+        (BOLD, one.subject.clone()),
+        (PLAIN, one.owner.clone()),
+        (DIM, local(&one.since)),
+        left,
+        (PLAIN, one.why.clone().unwrap_or_default()),
+    ]
+}
+
+fn queued(one: &Queued) -> Vec<Cell> {
+    vec![
+        (BOLD, one.subjects.join(", ")),
+        (PLAIN, one.agent.clone()),
+        (DIM, local(&one.since)),
+        (YELLOW, "waiting".to_owned()),
+        (PLAIN, one.why.clone().unwrap_or_default()),
+    ]
+}
+
+fn offer(one: &Offer) -> Vec<Cell> {
+    vec![
+        (BOLD, one.subjects.join(", ")),
+        (PLAIN, one.from.clone()),
+        (DIM, local(&one.since)),
+        (YELLOW, format!("offered to {}", one.to)),
+        (DIM, format!("mailbag accept {}", one.seq)),
+    ]
+}
+
+fn local(at: &str) -> String {
+    crate::cli::show::row::local(at).trim_start().to_owned()
+}
+
+/// A time span in its two largest units.
+fn span(seconds: i64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{}d {:02}h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}

@@ -1,0 +1,50 @@
+//! `mailbag release`: releases claims, and withdraws waiting claims.
+
+use super::claim::decide;
+use crate::base::error::Result;
+use crate::cli::Exit;
+use crate::cli::context::{Context, Identity, here};
+use crate::commands::claim::{self, Ask};
+use crate::query::identity::mailbox;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag release --as alice                 # everything that alice owns or waits for
+  mailbag release 'src/auth/**'
+  mailbag release --of bob --note 'bob has crashed' --as human
+
+A subject is released as it was claimed: no part of a glob can be released. A
+release of a subject for which the agent waits withdraws the waiting claim. The
+human, and agents with the capability steward, can release the claims of others.
+Exit status 1 means rejected.
+
+A file {\"type\": \"release\"} in the outbox releases everything.";
+
+/// Release claims
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Subjects as claimed; default: all
+    #[arg(value_name = "SUBJECT")]
+    subjects: Vec<String>,
+    /// Owner, if it is another agent
+    #[arg(long, value_name = "AGENT")]
+    of: Option<String>,
+    /// Reason or comment
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let who = args.identity.who(cx)?;
+    let room = cx.room()?;
+    // A claim that waits in the outbox may be released, too.
+    cx.route_waiting(&room);
+    let registry = room.registry()?;
+    let owner = args.of.as_deref().unwrap_or(&who.name);
+    let owner = mailbox(&room, &registry, owner, None).unwrap_or_else(|_| owner.to_owned());
+    let subjects = claim::owned_subjects(&room, &here()?, &owner, &args.subjects)?;
+    decide(claim::ask(&room, &who, Ask::Release { subjects, of: args.of }, args.note)?, cx)
+}

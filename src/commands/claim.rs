@@ -1,0 +1,367 @@
+//! Claims work, releases it and hands it over: writes the message to the outbox, and follows the log until the router has
+//! decided.
+
+use super::send::{self, Draft, Sent};
+use crate::base::clock::{Stamp, span_text};
+use crate::base::error::{Error, Problem, Result};
+use crate::base::limits;
+use crate::disk::layout;
+use crate::log::owners::owners;
+use crate::log::state::claims::Claims;
+use crate::log::{self, Position};
+use crate::message::claim::{self, Change, Terms};
+use crate::message::record::{Event, Record};
+use crate::message::subject::Subject;
+use crate::query::identity::Who;
+use crate::room::repository::subject_of;
+use crate::room::{Room, inbox};
+use crate::router::watcher::LogWatch;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// What an agent asks for.
+#[derive(Debug, Clone)]
+pub enum Ask {
+    /// To own work.
+    Claim {
+        /// Paths, globs, tasks and lanes.
+        subjects: Vec<Subject>,
+        /// The lease, as text. `None` for that of the room.
+        lease: Option<String>,
+        /// Does the claim wait if it cannot be granted now?
+        wait: bool,
+    },
+    /// To own it no longer.
+    Release {
+        /// The work; empty for everything that the owner owns or waits for.
+        subjects: Vec<Subject>,
+        /// The owner. `None` for the sender.
+        of: Option<String>,
+    },
+    /// To offer it to another agent.
+    Offer {
+        /// The other agent.
+        to: String,
+        /// The work; empty for everything that the sender owns.
+        subjects: Vec<Subject>,
+    },
+    /// To accept an offer. `None` for the only one.
+    Accept(Option<String>),
+    /// To decline an offer, or to withdraw one. `None` for the only one.
+    Decline(Option<String>),
+}
+
+/// What the router decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decided {
+    /// Message id.
+    pub id: String,
+    /// The number of the record that decided.
+    pub seq: u64,
+    /// The result.
+    pub status: Status,
+    /// The subjects.
+    pub claims: Vec<String>,
+    /// The lease of a granted or waiting claim, as `4h`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+    /// The owner whose claims were released.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// The agent that can accept the offer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The message of the offer, as `<sender>/<id>`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offer: Option<String>,
+    /// The messages of waiting claims that were withdrawn, as `<sender>/<id>`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withdrawn: Vec<String>,
+}
+
+/// The result of a message about claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The sender owns the subjects.
+    Granted,
+    /// The claim waits.
+    Waiting,
+    /// The claim no longer waits, because the agent was inactive.
+    Skipped,
+    /// The claim no longer waits, because it was withdrawn.
+    Withdrawn,
+    /// The owner owns the subjects no longer.
+    Released,
+    /// The subjects are offered.
+    Offered,
+    /// The offer was declined or withdrawn.
+    Declined,
+}
+
+/// A message about claims that was written to the outbox.
+pub struct Asked {
+    /// The message.
+    pub sent: Sent,
+    /// Why this process could not deliver it.
+    pub trouble: Option<Error>,
+    room: Room,
+    agent: String,
+    /// How far the log was read.
+    since: Position,
+    /// The claims before the message.
+    before: Claims,
+    /// The messages under which the claim may wait: a repeated claim keeps its place under its first message.
+    names: Vec<String>,
+    decided: Option<Decided>,
+}
+
+/// Writes the message. The file is durable when this returns; [`Asked::deliver`] delivers it.
+pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Asked> {
+    let since = log::committed(&room.dir)?;
+    let before = owners(&room.dir)?;
+    let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
+    let waiting = match &ask {
+        Ask::Claim { subjects, .. } => {
+            let same = before.waiting().iter().filter(|one| *one.agent == *agent && one.subjects == *subjects);
+            same.map(|one| one.claim.clone()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let sent = send::send(room, who, draft(ask, note))?;
+    let names = [waiting, vec![claim::name(&agent, &sent.id)]].concat();
+    Ok(Asked { sent, trouble: None, room: room.clone(), agent, since, before, names, decided: None })
+}
+
+fn draft(ask: Ask, note: Option<String>) -> Draft {
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
+    let (mut to, mut in_reply_to, mut priority) = (Vec::new(), None, None);
+    let kind = match ask {
+        Ask::Claim { subjects, lease, wait } => {
+            put("claims", json!(subjects));
+            lease.into_iter().for_each(|lease| put("lease", lease.into()));
+            if wait {
+                put("wait", true.into());
+            }
+            // The command shows the answer itself.
+            priority = Some("low".to_owned());
+            "claim"
+        }
+        Ask::Release { subjects, of } => {
+            if !subjects.is_empty() {
+                put("claims", json!(subjects));
+            }
+            of.into_iter().for_each(|of| put("of", of.into()));
+            "release"
+        }
+        Ask::Offer { to: other, subjects } => {
+            to.push(other);
+            put("claims", json!(subjects));
+            "handoff"
+        }
+        Ask::Accept(offer) => {
+            in_reply_to = offer;
+            "accept"
+        }
+        Ask::Decline(offer) => {
+            in_reply_to = offer;
+            "decline"
+        }
+    };
+    Draft { kind: Some(kind.into()), to, body: note, in_reply_to, priority, claim_fields: fields, ..Draft::default() }
+}
+
+impl Asked {
+    /// Delivers the message, or leaves that to the router that runs.
+    pub fn deliver(&mut self) {
+        self.trouble = send::route(&self.room).err();
+    }
+
+    /// Delivers the message and waits for a decision. The agent's own copy of it counts as read, so that nothing tells
+    /// the agent again.
+    pub fn decided(&mut self) -> Result<Decided> {
+        let (notify, notified) = channel();
+        let _watch = LogWatch::new(&self.room.dir, move || {
+            let _ = notify.send(());
+        });
+        self.deliver();
+        let patience = if self.trouble.is_some() { Duration::ZERO } else { limits::CLAIM_DECIDED };
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(decided) = self.look()? {
+                return Ok(decided.clone());
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.undecided());
+            }
+            let _ = notified.recv_timeout(left.min(limits::FOLLOW));
+        }
+    }
+
+    /// The sender.
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+
+    /// Reads what the log says meanwhile: the last decision, if there is any. A rejection is an error.
+    pub fn look(&mut self) -> Result<Option<&Decided>> {
+        match self.read() {
+            Ok(()) => Ok(self.decided.as_ref()),
+            Err(e @ Error::NotGranted(_)) => Err(e),
+            Err(e) => {
+                self.trouble = Some(e);
+                Err(self.undecided())
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<()> {
+        let lines = log::lines(&self.room.dir, self.since)?;
+        self.since = lines.end();
+        for entry in lines.records() {
+            let (_, record) = entry?;
+            if !self.is_about_us(&record) {
+                continue;
+            }
+            self.mark_seen(&record);
+            match record.event {
+                Event::Rejected => return Err(Error::NotGranted(record.problems)),
+                _ => self.decided = self.decision(&record),
+            }
+        }
+        Ok(())
+    }
+
+    /// The error if nothing was decided in time.
+    pub fn undecided(&self) -> Error {
+        let trouble = self.trouble.as_ref().map(|e| format!(": {e}")).unwrap_or_default();
+        Error::Busy {
+            what: format!("{}, but the router has not decided yet{trouble}", self.sent.written()),
+            cure: "do not send it again; `mailbag claims --mine` shows the result later".into(),
+        }
+    }
+
+    /// Withdraws the claim: what of it waits or is not decided yet.
+    pub fn withdraw(&self, who: &Who, subjects: &[Subject]) -> Result<()> {
+        let now = owners(&self.room.dir)?;
+        let is_mine = |subject: &Subject| now.of(&self.agent).any(|held| held.subject == *subject);
+        let subjects: Vec<Subject> = subjects.iter().filter(|subject| !is_mine(subject)).cloned().collect();
+        if !subjects.is_empty() {
+            send::send(&self.room, who, draft(Ask::Release { subjects, of: None }, None))?;
+            send::route(&self.room)?;
+        }
+        Ok(())
+    }
+
+    fn is_about_us(&self, record: &Record) -> bool {
+        if self.decided.is_some() {
+            return match &record.ownership {
+                Some(Change::Dequeue { claim } | Change::Skip { claim }) => self.names.contains(claim),
+                Some(Change::Release { waiting, .. }) => waiting.iter().any(|claim| self.names.contains(claim)),
+                _ => false,
+            };
+        }
+        let name = self.sent.file.file_name().and_then(|name| name.to_str());
+        let picked_up = record.claim.as_deref().and_then(layout::read_claim);
+        let is_ours = picked_up.is_some_and(|one| one.agent == self.agent && Some(one.original) == name);
+        is_ours && matches!(record.event, Event::Accepted | Event::Rejected)
+    }
+
+    fn decision(&self, record: &Record) -> Option<Decided> {
+        let (id, seq) = (self.sent.id.clone(), record.seq);
+        let plain = |status, claims| {
+            let (lease, of, to, offer, withdrawn) = (None, None, None, None, Vec::new());
+            Decided { id, seq, status, claims, lease, of, to, offer, withdrawn }
+        };
+        let later = |status| self.decided.clone().map(|decided| Decided { seq, status, ..decided });
+        let lease = |terms: &Terms| Some(span_text(Duration::from_secs(terms.lease)));
+        Some(match record.ownership.as_ref()? {
+            Change::Grant(terms) => {
+                Decided { lease: lease(terms), ..plain(Status::Granted, terms.claims.clone()) }
+            }
+            Change::Queue(terms) => {
+                Decided { lease: lease(terms), ..plain(Status::Waiting, terms.claims.clone()) }
+            }
+            Change::Dequeue { .. } => later(Status::Granted)?,
+            Change::Skip { .. } => later(Status::Skipped)?,
+            Change::Release { .. } if self.decided.is_some() => later(Status::Withdrawn)?,
+            Change::Release { of, claims, waiting } => Decided {
+                of: Some(of.to_string()),
+                withdrawn: waiting.clone(),
+                ..plain(Status::Released, claims.clone())
+            },
+            Change::Offer { to, claims } => {
+                let offer = Some(claim::name(&self.agent, &self.sent.id));
+                Decided { to: Some(to.to_string()), offer, ..plain(Status::Offered, claims.clone()) }
+            }
+            Change::Accept { offer } => self.answered(plain, Status::Granted, offer),
+            Change::Decline { offer } => self.answered(plain, Status::Declined, offer),
+            Change::Cut { .. } => return None,
+        })
+    }
+
+    fn answered(&self, plain: impl FnOnce(Status, Vec<String>) -> Decided, status: Status, offer: &str) -> Decided {
+        let one = self.before.offered().iter().find(|one| one.offer == offer);
+        let claims = one.map(|one| one.subjects.iter().map(Subject::to_string).collect());
+        let of = one.map(|one| one.from.to_string());
+        Decided { of, offer: Some(offer.to_owned()), ..plain(status, claims.unwrap_or_default()) }
+    }
+
+    /// Marks the agent's own copy as read, once it is delivered. A failure only costs a second notice.
+    fn mark_seen(&self, record: &Record) {
+        if record.event != Event::Rejected && !record.recipients().any(|(agent, _)| **agent == *self.agent) {
+            return;
+        }
+        let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
+        let staged = layout::staged(record.seq, number, &self.agent);
+        let stage = self.room.dir.sub(layout::STAGE);
+        let is_staged = || stage.as_ref().is_ok_and(|stage| stage.stat(&staged).is_ok_and(|meta| meta.is_some()));
+        let deadline = Instant::now() + limits::TOOL_SENT;
+        while is_staged() && Instant::now() < deadline {
+            std::thread::sleep(limits::FOLLOW / 10);
+        }
+        let at = Stamp::parse(&record.at).unwrap_or_default();
+        if let Err(e) = inbox::mark_copy_seen(&self.room.dir, &self.agent, at) {
+            tracing::warn!("{e}");
+        }
+    }
+}
+
+/// The subjects that a person at `from` means. All that are wrong are reported together.
+pub fn subjects(room: &Room, from: &Path, words: &[String]) -> Result<Vec<Subject>> {
+    let (mut subjects, mut problems) = (Vec::new(), Vec::<Problem>::new());
+    for (n, word) in words.iter().enumerate() {
+        match subject_of(room, from, word) {
+            Ok(subject) if subjects.contains(&subject) => {}
+            Ok(subject) => subjects.push(subject),
+            Err(Error::Rejected(wrong)) => problems.extend(wrong.into_iter().map(|one| one.at(format!("/claims/{n}")))),
+            Err(e) => return Err(e),
+        }
+    }
+    if problems.is_empty() { Ok(subjects) } else { Err(Error::Rejected(problems)) }
+}
+
+/// As [`subjects`], for work that an agent owns or waits for: a word may also be the subject as `mailbag claims` shows it.
+pub fn owned_subjects(room: &Room, from: &Path, agent: &str, words: &[String]) -> Result<Vec<Subject>> {
+    let claims = owners(&room.dir)?;
+    let is_owned = |subject: &Subject| {
+        let waits = || claims.waiting().iter().any(|one| *one.agent == *agent && one.subjects.contains(subject));
+        claims.of(agent).any(|held| held.subject == *subject) || waits()
+    };
+    let (shown, mut meant) = (words.iter().map(|word| Subject::parse(word).ok()), Vec::new());
+    for (word, shown) in words.iter().zip(shown) {
+        let here = subjects(room, from, std::slice::from_ref(word));
+        let is_here = here.as_ref().is_ok_and(|here| here.iter().all(&is_owned));
+        match shown.filter(|shown| !is_here && is_owned(shown)) {
+            Some(shown) => meant.push(shown),
+            None => meant.extend(here?),
+        }
+    }
+    Ok(meant)
+}
+
