@@ -1,11 +1,12 @@
-//! Shell completions: commands and options, and from the room agents, roles, topics, channels, unread messages and
-//! rejected files.
+//! Shell completions: commands and options, and from the room agents, roles, topics, channels, unread messages,
+//! rejected files, the caller's claims and open offers.
 //!
 //! Only names of plain characters reach the shell, because a shell could run others as commands.
 
 use crate::disk::layout;
 use crate::message;
 use crate::message::id;
+use crate::query::claims::{self, List};
 use crate::query::{identity, inbox};
 use crate::room::registry::Registry;
 use crate::room::{self, Room};
@@ -45,6 +46,8 @@ fn offer_values(command: &str, arg: Arg) -> Arg {
         ("ID" | "ID|THREAD", ..) => messages,
         ("SEQ|NAME", ..) => rejected,
         ("TOPIC", ..) => topics,
+        ("SUBJECT", _, "release" | "handoff") => subjects,
+        ("OFFER", ..) => offers,
         ("TYPE", ..) => || message::TYPES.iter().map(|kind| kind.to_string()).collect(),
         ("PRIORITY", ..) => || message::PRIORITIES.map(str::to_owned).to_vec(),
         (_, "role", _) => roles,
@@ -56,7 +59,7 @@ fn offer_values(command: &str, arg: Arg) -> Arg {
 }
 
 fn is_plain(word: &str) -> bool {
-    !word.starts_with('-') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-#@:".contains(&b))
+    !word.starts_with('-') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-#@:/".contains(&b))
 }
 
 fn agents() -> Vec<String> {
@@ -101,6 +104,23 @@ fn messages() -> Vec<String> {
     all.reverse();
     all.extend(numbers(&room, &layout::sent(&agent)));
     all
+}
+
+/// What the caller owns or waits for.
+fn subjects() -> Vec<String> {
+    let Some(list) = claims() else { return Vec::new() };
+    let waiting = list.waiting.into_iter().flat_map(|one| one.subjects);
+    list.claims.into_iter().map(|one| one.subject).chain(waiting).collect()
+}
+
+fn offers() -> Vec<String> {
+    claims().map(|list| list.offers.iter().map(|one| one.seq.to_string()).collect()).unwrap_or_default()
+}
+
+fn claims() -> Option<List> {
+    let (room, registry) = look()?;
+    let agent = asker(&room, &registry)?;
+    claims::list(&room, Some(&agent)).ok()
 }
 
 fn rejected() -> Vec<String> {

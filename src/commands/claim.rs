@@ -281,12 +281,8 @@ impl Asked {
         let later = |status| self.decided.clone().map(|decided| Decided { seq, status, ..decided });
         let lease = |terms: &Terms| Some(span_text(Duration::from_secs(terms.lease)));
         Some(match record.ownership.as_ref()? {
-            Change::Grant(terms) => {
-                Decided { lease: lease(terms), ..plain(Status::Granted, terms.claims.clone()) }
-            }
-            Change::Queue(terms) => {
-                Decided { lease: lease(terms), ..plain(Status::Waiting, terms.claims.clone()) }
-            }
+            Change::Grant(terms) => Decided { lease: lease(terms), ..plain(Status::Granted, terms.claims.clone()) },
+            Change::Queue(terms) => Decided { lease: lease(terms), ..plain(Status::Waiting, terms.claims.clone()) },
             Change::Dequeue { .. } => later(Status::Granted)?,
             Change::Skip { .. } => later(Status::Skipped)?,
             Change::Release { .. } if self.decided.is_some() => later(Status::Withdrawn)?,
@@ -364,4 +360,3 @@ pub fn owned_subjects(room: &Room, from: &Path, agent: &str, words: &[String]) -
     }
     Ok(meant)
 }
-

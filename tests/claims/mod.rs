@@ -1,5 +1,6 @@
 //! Claims: who owns which work, by dropped files and by commands.
 
+mod commands;
 mod file;
 mod leases;
 mod ledger;

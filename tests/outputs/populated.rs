@@ -16,9 +16,24 @@ pub(super) fn run_everything(judged: &mut Judged) {
     reading(&mut run);
     finding(&mut run);
     refusing(&mut run);
+    claiming(&mut run);
     looking(&mut run);
     following(&mut run);
     packing(&mut run);
+}
+
+fn claiming(run: &mut Run<'_>) {
+    run.ok("claim", &["src", "docs", "task:login", "--note", "Passkeys", "--as", "alice"]);
+    run.error(1, &["claim", "src/x.rs", "--as", "bob"]);
+    run.error(75, &["claim", "src/x.rs", "--wait", "--timeout", "10ms", "--as", "bob"]);
+    run.ok("handoff", &["carol", "docs", "--as", "alice"]);
+    run.ok("claims", &[]);
+    run.code(1, "claims", &["src/x.rs", "--as", "bob"]);
+    run.ok("accept", &["--as", "carol"]);
+    run.ok("handoff", &["carol", "task:login", "--as", "alice"]);
+    run.ok("decline", &["--as", "carol"]);
+    run.ok("release", &["--as", "bob"]);
+    run.ok("release", &["task:login", "--of", "alice", "--as", "human"]);
 }
 
 struct Run<'a> {

@@ -39,7 +39,8 @@ pub(crate) type Cell = (Style, String);
 
 /// As [`print`], for cells with styles. At a terminal, each row is cut at its width.
 pub(crate) fn print_styled(out: &mut Output, rows: &[Vec<Cell>]) -> Result<()> {
-    let visible = |row: &Vec<Cell>| row.iter().map(|(style, text)| (*style, sanitize::line(text).into_owned())).collect();
+    let visible =
+        |row: &Vec<Cell>| row.iter().map(|(style, text)| (*style, sanitize::line(text).into_owned())).collect();
     let rows: Vec<Vec<Cell>> = rows.iter().map(visible).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|(_, cell)| cell.width()).max();

@@ -21,6 +21,13 @@ A file {\"type\": \"accept\", \"in_reply_to\": \"12\"} in the outbox does the sa
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    answer: Answer,
+}
+
+/// What both answers to an offer take.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Answer {
     /// Offer, as 12, #12, ID or SENDER/ID; default: the only one
     #[arg(value_name = "OFFER")]
     offer: Option<String>,
@@ -32,11 +39,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    answer(args, Ask::Accept, cx)
+    answer(args.answer, Ask::Accept, cx)
 }
 
 /// Answers an offer.
-pub(crate) fn answer(args: Args, ask: fn(Option<String>) -> Ask, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn answer(args: Answer, ask: fn(Option<String>) -> Ask, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     // An offer that the caller was told of just now may not be in the log yet.

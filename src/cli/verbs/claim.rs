@@ -91,9 +91,13 @@ fn wait(
     let mut is_told = false;
     let mut look = || match asked.look()? {
         Some(decided) if decided.status != Status::Waiting => Ok(Some(decided.clone())),
-        Some(_) if !is_told => {
+        Some(_) if !is_told && !cx.out.json => {
             is_told = true;
-            cx.out.note(&format!("waiting for {}: {}", list(subjects), claims::blockers(room, asked.agent(), subjects)?));
+            cx.out.note(&format!(
+                "waiting for {}: {}",
+                list(subjects),
+                claims::blockers(room, asked.agent(), subjects)?
+            ));
             Ok(None)
         }
         _ => Ok(None),
@@ -107,8 +111,10 @@ fn not_yet(room: &Room, asked: &mut Asked, subjects: &[Subject], timeout: Durati
         return Ok(asked.undecided());
     }
     let blockers = claims::blockers(room, asked.agent(), subjects)?;
-    let what = format!("{} was not granted within {}: {blockers}", list(subjects), crate::base::clock::span_text(timeout));
-    let cure = "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
+    let what =
+        format!("{} was not granted within {}: {blockers}", list(subjects), crate::base::clock::span_text(timeout));
+    let cure =
+        "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
     Ok(Error::Busy { what, cure: cure.into() })
 }
 
@@ -136,7 +142,9 @@ fn report(decided: &Decided, cx: &mut Context) -> Result<Exit> {
     let Decided { status, claims, .. } = decided;
     if let Status::Skipped | Status::Withdrawn = status {
         let what = format!("the claim of {} no longer waits: it was withdrawn", claims.join(", "));
-        return Err(Error::NotGranted(vec![Problem::new("withdrawn", what).fix("claim it again if you still need it")]));
+        return Err(Error::NotGranted(vec![
+            Problem::new("withdrawn", what).fix("claim it again if you still need it"),
+        ]));
     }
     cx.out.did(told(decided), "do not repeat the command");
     cx.out.show(decided, |out| out.done(sanitize::line(&told(decided))))?;

@@ -22,7 +22,7 @@ A file {\"type\": \"decline\", \"in_reply_to\": \"12\"} in the outbox does the s
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    answer: accept::Args,
+    answer: accept::Answer,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {

@@ -10,9 +10,9 @@ macro_rules! outputs {
 /// All schemas by command. `error` is the error output of every command. For a command that prints one line per item,
 /// the schema describes a line.
 pub const OUTPUTS: &[(&str, &str)] = outputs! {
-    "ack" "agent-add" "agent-list" "agent-remove" "agent-retire" "agent-roles" "agent-set" "agent-show" "archive" "ask" "backup"
-    "channel-list" "channel-show" "channel-watch" "check" "demo" "doctor" "done" "error" "explain" "follow" "inbox"
-    "init" "install" "join" "list" "log" "log-head" "log-verify" "read" "rejected-drop" "rejected-list" "rejected-retry" "rejected-show" "reply"
+    "accept" "ack" "agent-add" "agent-list" "agent-remove" "agent-retire" "agent-roles" "agent-set" "agent-show" "archive" "ask" "backup"
+    "channel-list" "channel-show" "channel-watch" "check" "claim" "claims" "decline" "demo" "doctor" "done" "error" "explain" "follow" "handoff" "inbox"
+    "init" "install" "join" "list" "log" "log-head" "log-verify" "read" "rejected-drop" "rejected-list" "rejected-retry" "rejected-show" "release" "reply"
     "run" "search" "send" "settings" "share" "status" "take" "thread" "topic-list" "topic-subscribe" "topic-unsubscribe" "trace" "trust"
     "uninstall" "wait" "watch" "who"
 };

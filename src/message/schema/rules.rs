@@ -6,7 +6,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::message::mentions::mentions;
 use crate::message::status::Status;
-use crate::message::{is_acted_on, may_go_to_channel_alone};
+use crate::message::{is_acted_on, is_offer, may_go_to_channel_alone};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
@@ -26,7 +26,7 @@ pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut
     match kind {
         "ack" => check_ack(fields, problems),
         "subscribe" | "unsubscribe" => problems.extend(check_topic(fields, kind)),
-        kind if is_acted_on(kind) => {}
+        kind if is_acted_on(kind) || is_offer(fields) => {}
         _ => problems.extend(check_content(fields)),
     }
     claims::check(fields, kind, problems);
