@@ -6,14 +6,14 @@
 mod clients;
 mod copies;
 mod drops;
-mod holds;
 mod packs;
+mod sessions;
 
 pub use clients::*;
 pub use copies::*;
 pub use drops::*;
-pub use holds::*;
 pub use packs::*;
+pub use sessions::*;
 
 use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
@@ -100,22 +100,6 @@ pub const FIRED: &str = "sessions/fired";
 pub const GITIGNORE: &str = ".gitignore";
 /// The directories of every room.
 pub const DIRECTORIES: [&str; 9] = [OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context"];
-
-/// The name of an agent's session file.
-pub fn session(agent: &str) -> String {
-    format!("{agent}.json")
-}
-
-/// The agent in the name of a session file. `None` for another file.
-pub fn read_session(name: &std::ffi::OsStr) -> Option<&str> {
-    let agent = name.to_str()?.strip_suffix(".json")?;
-    crate::message::id::is_name(agent).then_some(agent)
-}
-
-/// The lock in `sessions/` of a background waiter for an agent.
-pub fn vigil(agent: &str) -> String {
-    format!(".{agent}.vigil")
-}
 
 /// The name of the file with the time at which a client's hook last ran.
 pub fn fired(client: &str, event: &str) -> String {
