@@ -382,5 +382,9 @@ pub const TOLD: Duration = Duration::from_secs(86_400);
 pub const TOLD_ENTRIES: usize = 500;
 /// How long it waits for another process that remembers something.
 pub const TOLD_WAIT: Duration = Duration::from_millis(50);
+/// How often the process that watches a session checks whether its client still runs, where the system does not tell.
+pub const WATCH_CLIENT: Duration = Duration::from_millis(500);
+/// How often it checks whether there is still something to watch it for.
+pub const WATCH_CHECK: Duration = Duration::from_secs(10);
 /// How long after a call of a session the log may show what the call did.
 pub const CALL_TO_RECORD: Duration = Duration::from_secs(60);

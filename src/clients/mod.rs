@@ -4,7 +4,8 @@
 //! format, built from the data that `query` and `commands` return.
 //!
 //! [`install`] edits a client's settings and [`git_hooks`] the hooks of a repository, [`hooks`], [`hook_events`] and [`mcp`]
-//! answer a client's calls, [`briefing`] announces mail, [`wake`] and [`rewake`] wake idle agents, [`exec`] runs any command
+//! answer a client's calls, [`briefing`] announces mail, [`wake`] and [`rewake`] wake idle agents,
+//! [`session_watch`] notices the end of a client, [`exec`] runs any command
 //! as an agent, and [`bindings`] are the helper files for other languages.
 //!
 //! What does not belong here: what mail is and how it is delivered. A client's format must not leak into other floors.
@@ -19,4 +20,5 @@ pub mod install;
 pub mod kind;
 pub mod mcp;
 pub mod rewake;
+pub mod session_watch;
 pub mod wake;

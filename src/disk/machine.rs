@@ -3,10 +3,12 @@
 //! If the system does not report a value, the functions return none, and callers do not treat that as a failure.
 
 use super::Dir;
+use crate::base::limits;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// The free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +123,36 @@ impl Process {
         }
         Some(ancestry(self.pid).is_some_and(|there| there.process == self))
     }
+}
+
+impl Process {
+    /// Waits until the process has ended, but no longer than this, and says whether it is still running. `None` as in
+    /// [`Process::lives`].
+    pub fn runs_for(self, time: Duration) -> Option<bool> {
+        if self.lives()? {
+            wait_for_end(self.pid, time);
+        }
+        self.lives()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn wait_for_end(pid: u32, time: Duration) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    let process = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    match (process, Timespec::try_from(time)) {
+        (Some(process), Ok(time)) => {
+            let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&time));
+        }
+        // Kernels before 5.3, and some sandboxes, have no such files.
+        _ => std::thread::sleep(limits::WATCH_CLIENT.min(time)),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn wait_for_end(_: u32, time: Duration) {
+    std::thread::sleep(limits::WATCH_CLIENT.min(time));
 }
 
 /// The parent processes, nearest first, each with its name: at most `most`. Empty if the system does not report them.

@@ -4,6 +4,7 @@ use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::{quoted, to_the_second};
+use crate::disk::{Dir, layout};
 use crate::log;
 use crate::log::state::claims::{Claims, Held, InTheWay, Offered, Waiting};
 use crate::log::state::{self, State};
@@ -12,6 +13,7 @@ use crate::room::Room;
 use crate::room::leases::{Life, Signs, life};
 use crate::room::repository::{Ground, Place, subject_of};
 use crate::room::sessions::Calls;
+use memchr::memmem;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -295,4 +297,11 @@ pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[Subject]) -> String 
 fn told(one: &InTheWay<'_>) -> String {
     let verb = if one.waiting { "waits for" } else { "owns" };
     format!("{} {verb} {} since {}", one.agent, one.subject, to_the_second(&time(one.since)))
+}
+
+/// Does this agent own or want something? A quick look into `claims.json`, which may be a moment behind.
+pub fn may_own(room: &Dir, agent: &str) -> bool {
+    let Ok(Some(bytes)) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES) else { return false };
+    let has = |field: &str| memmem::find(&bytes, format!("\"{field}\": \"{agent}\"").as_bytes()).is_some();
+    has("owner") || has("agent")
 }

@@ -29,8 +29,8 @@ pub struct Review {
     pub lapsed: Vec<Lapsed>,
     /// Waiting claims of agents without activity.
     pub skipped: Vec<Waiting>,
-    /// Owners whose session is known to have ended.
-    pub ended: Vec<Arc<str>>,
+    /// Owners whose session is known to have ended, and when their claims lapse.
+    pub ended: Vec<(Arc<str>, Stamp)>,
     /// Owners that were inactive for most of their lease.
     pub warned: Vec<Warned>,
     /// Open offers to agents that are retired.
@@ -129,10 +129,16 @@ impl Review {
         if run == Run::Running {
             return self.due(now.after(limits::CLAIM_CHECK));
         }
-        let cut = claims.cut(owner).filter(|cut| cut.at > seen.micros());
-        if cut.is_none() && run == Run::Ended {
-            self.ended.push(owner.clone());
-            self.due(now.after(limits::CLAIM_AFTER_SESSION));
+        let mut cut = claims.cut(owner).filter(|cut| cut.at > seen.micros());
+        if let (None, Run::Ended(at)) = (cut, run) {
+            let at = at.filter(|at| *at > seen && *at <= now).unwrap_or(now);
+            let until = at.after(limits::CLAIM_AFTER_SESSION);
+            match until > now {
+                true => self.ended.push((owner.clone(), until)),
+                // Nobody looked in the meantime.
+                false => cut = Some(Cut { at: at.micros(), until: until.micros() }),
+            }
+            self.due(until);
         }
         let lapses = |held: &Held| lapses(held, seen, cut);
         let (over, alive): (Vec<&Held>, Vec<&Held>) = held.iter().partition(|held| lapses(held) <= now);

@@ -5,6 +5,7 @@ mod file;
 mod leases;
 mod ledger;
 mod rules;
+mod sessions;
 
 use crate::world::World;
 use serde_json::{Value, json};

@@ -9,6 +9,7 @@ use crate::clients::git_hooks;
 use crate::clients::hook_events::{self, Event};
 use crate::clients::install::DRY_RUN;
 use crate::clients::kind::Client;
+use crate::clients::session_watch;
 use crate::query::identity;
 use crate::room::{self, Room};
 use std::io::{IsTerminal, Read};
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     hook: Option<GitHook>,
     #[command(flatten)]
     identity: Identity,
+    /// Hold a lock for the agent's session until its client ends; a hook starts this
+    #[arg(long, value_name = "AGENT", hide = true)]
+    watch: Option<String>,
 }
 
 /// Who runs the hook.
@@ -62,6 +66,9 @@ impl Asker {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    if let Some(agent) = &args.watch {
+        return session_watch::watch(&cx.room()?, agent).map(|()| Exit::Ok);
+    }
     let client = match args.client {
         Asker::Client(client) => client,
         Asker::Git => return hook_git::run(args.hook, &args.identity, cx),

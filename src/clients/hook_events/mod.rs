@@ -3,10 +3,12 @@
 mod edits;
 
 use super::briefing::{self, Briefing, Moment};
+use super::session_watch;
 use crate::base::error::{Doing, Result};
 use crate::base::sanitize;
-use crate::query::identity::Who;
-use crate::query::status;
+use crate::commands::send::{Draft, send};
+use crate::query::identity::{self, Who};
+use crate::query::{claims, status};
 use crate::room::Room;
 use crate::room::sessions::{self, Caller, Lease, Loss, Takeover};
 use std::os::unix::process::CommandExt;
@@ -86,13 +88,15 @@ fn answer(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Resu
         Kind::Ignore => Ok(Reply::default()),
         Kind::Edit => Ok(edits::judge(room, &caller, event, named)),
         Kind::Renew => {
-            let agent = bind(room, &caller, event, named)?.map(|lease| lease.agent);
-            Ok(Reply { agent, ..Reply::default() })
+            let lease = bind(room, &caller, event, named)?;
+            lease.iter().for_each(|lease| keep(room, client, lease));
+            Ok(Reply { agent: lease.map(|lease| lease.agent), ..Reply::default() })
         }
-        Kind::End => sessions::end(room, &caller).map(|()| Reply::default()),
+        Kind::End => end(room, &caller).map(|()| Reply::default()),
         Kind::Announce(moment) => {
             let bound = bind(room, &caller, event, named);
             if let Ok(Some(lease)) = bound {
+                keep(room, client, &lease);
                 return announce(room, moment, lease);
             }
             if let Some(loss) = sessions::loss(room, &caller)? {
@@ -105,6 +109,32 @@ fn answer(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Resu
             }
         }
     }
+}
+
+/// The session of an agent that owns claims is watched. A failure is not one of the hook.
+fn keep(room: &Room, client: &str, lease: &Lease) {
+    session_watch::ensure(room, client, lease).unwrap_or_else(|e| tracing::warn!("{e}"));
+}
+
+/// The session ends, and its agent owns nothing any more.
+fn end(room: &Room, caller: &Caller) -> Result<()> {
+    let agent = sessions::agent_of(room, caller)?.filter(|lease| !lease.ended).map(|lease| lease.agent);
+    sessions::end(room, caller)?;
+    match agent.filter(|agent| claims::may_own(&room.dir, agent)) {
+        Some(agent) => release(room, agent),
+        None => Ok(()),
+    }
+}
+
+fn release(room: &Room, agent: String) -> Result<()> {
+    let claims = claims::owners(room)?;
+    if claims.of(&agent).next().is_none() && !claims.waiting().iter().any(|one| *one.agent == *agent) {
+        return Ok(());
+    }
+    let who = Who { name: agent, source: identity::THE_SESSION };
+    let draft = Draft { kind: Some("release".into()), body: Some("The session ended.".into()), ..Draft::default() };
+    send(room, &who, draft)?;
+    begin_pass(room)
 }
 
 /// Whether a session starts with this event.

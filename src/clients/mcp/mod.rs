@@ -50,7 +50,7 @@ pub fn serve(options: Options) -> Result<()> {
     let runtime = runtime.doing("start", "the runtime of the MCP server")?;
     let served = runtime.block_on(async {
         let wire = wire::Wire::new(receipts.clone(), ending);
-        let server = Server::new(session, receipts, ended, options.text);
+        let server = Server::new(session.clone(), receipts, ended, options.text);
         match server.serve(wire).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|e| broken(&e.to_string())),
             // A client that ends before its first request is no error.
@@ -61,6 +61,7 @@ pub fn serve(options: Options) -> Result<()> {
     // A thread may block forever in a read of standard input.
     runtime.shutdown_background();
     drop(keeper);
+    session.ended();
     served
 }
 

@@ -1,5 +1,6 @@
 //! The session of the client: its room, and the agent that it is.
 
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::commands::join::{self, Joined};
 use crate::message::id;
@@ -51,10 +52,16 @@ impl Session {
             return hold.renew(room);
         }
         holds.retain(|(of, _, _)| of != caller);
-        match Hold::take(room, agent, &Named::from(caller)) {
+        match Hold::take_lasting(room, agent, &Named::from(caller)) {
             Ok(hold) => holds.push((caller.clone(), agent.to_owned(), hold)),
             Err(e) => tracing::debug!("{e}"),
         }
+    }
+
+    /// The client has closed the connection: the holds stay as a sign that its sessions ended.
+    pub(super) fn ended(&self) {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        holds.drain(..).for_each(|(.., hold)| hold.leave(Stamp::now()));
     }
 
     /// Takes again the holds whose files were removed.

@@ -5,6 +5,7 @@
 //! the process ends.
 
 use super::{COMMAND, Caller, Held, Lease, Process};
+use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, file_meta, layout};
@@ -63,6 +64,9 @@ struct Content {
     /// Does the process run as long as its session? Then an unlocked file shows that the session was killed.
     #[serde(default)]
     lasting: bool,
+    /// When the process saw the session end, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<String>,
 }
 
 impl Hold {
@@ -88,7 +92,7 @@ impl Hold {
         let dir = room.dir.make(layout::HOLDS)?;
         tidy(&room.dir, agent);
         let lock = dir.lock_within(name, limits::SESSIONS_WAIT)?;
-        let content = Content { session: session.clone(), lasting };
+        let content = Content { session: session.clone(), lasting, ended: None };
         let text = serde_json::to_vec(&content).expect("it is plain data");
         // On a full disk the session cannot be recorded, and the hold has no effect.
         let _ = lock.write_all_at(&text, 0);
@@ -120,6 +124,16 @@ impl Hold {
         Hold::of_this_session(room).or_else(take)
     }
 
+    /// Gives the lock up, and leaves the file as a sign that the session ended at this time. A failure is ignored.
+    pub fn leave(self, at: Stamp) {
+        let content = Content { session: self.session.clone(), lasting: true, ended: Some(at.to_string()) };
+        let text = serde_json::to_vec(&content).expect("it is plain data");
+        let left = self.lock.write_all_at(&text, 0).and_then(|()| self.lock.set_len(text.len() as u64));
+        left.unwrap_or_else(|e| tracing::debug!("{e}"));
+        // The drop would remove the file; the system closes it, and so unlocks it, when the process ends.
+        std::mem::forget(self);
+    }
+
     /// Its unique name.
     pub fn name(&self) -> &str {
         &self.name
@@ -138,13 +152,27 @@ pub fn is_held(room: &Dir, lease: &Lease) -> bool {
     each(room, &lease.agent).any(|(_, held)| held.is_some_and(|held| held.is(&session)))
 }
 
-/// Did a process that runs as long as this lease's session end without removing its hold?
-pub(super) fn was_left(room: &Dir, lease: &Lease) -> bool {
-    let Ok(dir) = room.sub(layout::HOLDS) else { return false };
-    let ours = names(&dir).into_iter().filter(|name| layout::read_hold(name) == Some(&lease.agent));
-    ours.into_iter().any(|name| {
-        let content = content(&dir, &name).filter(|content| content.lasting && content.session.is(&lease.named()));
-        content.is_some() && whose(&dir, &name).is_none()
+/// Does a process that runs as long as this lease's session hold it?
+pub fn is_watched(room: &Dir, lease: &Lease) -> bool {
+    lasting(room, lease).any(|(_, is_locked)| is_locked)
+}
+
+/// Did a process that runs as long as this lease's session end without removing its hold? If so, the time at which it saw
+/// the session end, if it could.
+pub(super) fn was_left(room: &Dir, lease: &Lease) -> Option<Option<Stamp>> {
+    let left = lasting(room, lease).filter(|(_, is_locked)| !is_locked);
+    left.map(|(content, _)| content.ended.as_deref().and_then(Stamp::parse)).max()
+}
+
+/// The holds of processes that run as long as this lease's session, and whether each is locked.
+fn lasting(room: &Dir, lease: &Lease) -> impl Iterator<Item = (Content, bool)> {
+    let (dir, session) = (room.sub(layout::HOLDS).ok(), lease.named());
+    let names = dir.as_ref().map(names).unwrap_or_default();
+    let ours: Vec<String> = names.into_iter().filter(|name| layout::read_hold(name) == Some(&lease.agent)).collect();
+    ours.into_iter().filter_map(move |name| {
+        let dir = dir.as_ref()?;
+        let content = content(dir, &name).filter(|content| content.lasting && content.session.is(&session))?;
+        Some((content, whose(dir, &name).is_some()))
     })
 }
 

@@ -12,7 +12,7 @@ mod told;
 
 pub use client::{Caller, IN_GEMINI, VARIABLES};
 pub use fired::{Fired, WAKE, fired, note};
-pub use holds::{Hold, Named, is_held};
+pub use holds::{Hold, Named, is_held, is_watched};
 pub use losses::{Loss, Lost, loss, notified_of_loss};
 pub use told::first_time;
 
@@ -193,8 +193,8 @@ pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
 pub enum Run {
     /// A process holds a lock for the agent.
     Running,
-    /// The session is known to have ended, and the agent was not active since.
-    Ended,
+    /// The session is known to have ended, at this time if that is known, and the agent was not active since.
+    Ended(Option<Stamp>),
     /// Only the last call is known, if any.
     Unknown,
 }
@@ -232,9 +232,11 @@ impl Calls {
             return Run::Unknown;
         };
         let is_last = Stamp::parse(&lease.last).is_some_and(|last| seen <= last.after(limits::CALL_TO_RECORD));
-        match is_last && (lease.ended || holds::was_left(&self.room, &lease)) {
-            true => Run::Ended,
-            false => Run::Unknown,
+        let left = || holds::was_left(&self.room, &lease);
+        match lease.ended {
+            _ if !is_last => Run::Unknown,
+            true => Run::Ended(None),
+            false => left().map_or(Run::Unknown, Run::Ended),
         }
     }
 

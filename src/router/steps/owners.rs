@@ -93,7 +93,7 @@ impl<'a> Owners<'a> {
         letters.extend(lapsed.into_iter().filter_map(|one| self.lapse(one)));
         letters.extend(skipped.into_iter().filter_map(|one| self.skip(one)));
         letters.extend(void.into_iter().filter_map(|one| self.void(one)));
-        letters.extend(ended.into_iter().filter_map(|one| self.cut(one, now)));
+        letters.extend(ended.into_iter().filter_map(|(owner, until)| self.cut(owner, until)));
         letters.extend(warned.into_iter().filter_map(|one| self.warn(one)));
         letters.extend(self.grant());
         (letters, next)
@@ -269,8 +269,7 @@ impl<'a> Owners<'a> {
         self.with(letter, Change::Decline { offer })
     }
 
-    fn cut(&mut self, owner: Arc<str>, now: Stamp) -> Option<Letter<Ruling>> {
-        let until = now.after(limits::CLAIM_AFTER_SESSION);
+    fn cut(&mut self, owner: Arc<str>, until: Stamp) -> Option<Letter<Ruling>> {
         let subjects: Vec<Subject> = self.claims.of(&owner).map(|held| held.subject.clone()).collect();
         let what = list(&subjects);
         let end = shown(until);

@@ -1,0 +1,47 @@
+//! Watches the session of an agent that owns claims: a background process that holds a lock as long as the client runs.
+//! When the client ends, or is killed, the lock shows that, and the agent's claims end soon.
+
+use crate::base::clock::Stamp;
+use crate::base::error::{Doing, Result};
+use crate::base::limits;
+use crate::query::claims;
+use crate::room::Room;
+use crate::room::sessions::{self, Hold, Lease};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// Starts the process for the session of this lease, if its agent owns claims, its client is known, and no process
+/// watches it yet.
+pub fn ensure(room: &Room, client: &str, lease: &Lease) -> Result<()> {
+    if lease.process.is_none() || !claims::may_own(&room.dir, &lease.agent) || sessions::is_watched(&room.dir, lease) {
+        return Ok(());
+    }
+    let program = std::env::current_exe().doing("find", "this program")?;
+    let mut watch = Command::new(&program);
+    watch.arg("--room").arg(room.dir.path()).args(["hook", client, "--watch", &lease.agent]);
+    // The client would wait for pipes to close, and may kill the group of its hook.
+    watch.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    watch.spawn().doing("start", &program).map(drop)
+}
+
+/// Holds the lock until the client of the agent's session ends, or the session has nothing to hold it for.
+pub fn watch(room: &Room, agent: &str) -> Result<()> {
+    let Some(lease) = sessions::of(room, agent)? else { return Ok(()) };
+    let Some(client) = lease.process else { return Ok(()) };
+    if sessions::is_watched(&room.dir, &lease) {
+        return Ok(());
+    }
+    let mut hold = Hold::take_lasting(room, agent, &lease.named())?;
+    // A process of another namespace cannot be seen from here.
+    while client.runs_for(limits::WATCH_CHECK) == Some(true) {
+        let is_ours = sessions::of(room, agent)?.is_some_and(|now| now.named().is(&lease.named()));
+        if !is_ours || !claims::may_own(&room.dir, agent) {
+            return Ok(());
+        }
+        hold.renew(room);
+    }
+    if client.lives() == Some(false) {
+        hold.leave(Stamp::now());
+    }
+    Ok(())
+}
