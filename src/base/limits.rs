@@ -71,6 +71,10 @@ const _: () = assert!(BATCH_COPIES_LEAST <= BATCH_COPIES_FIRST && BATCH_COPIES_F
 /// two batches.
 pub const BATCH_TIME: Duration = Duration::from_millis(250);
 const _: () = assert!(BATCH_TIME.as_millis() * 2 < 1000);
+/// How long the router writes the copies of a batch before it leaves the further lines of files to the next batch. A disk
+/// can become ten times slower from one batch to the next.
+pub const STAGE_TIME: Duration = Duration::from_millis(150);
+const _: () = assert!(STAGE_TIME.as_millis() < BATCH_TIME.as_millis());
 /// How many files the router takes from one outbox before it takes files from the next one.
 pub const TURN: usize = 64;
 const _: () = assert!(TURN * 16 <= BATCH_MESSAGES);

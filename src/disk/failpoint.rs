@@ -27,6 +27,12 @@ pub enum Failpoint {
     ArchiveNote,
     /// The sync of a pack before its sources are removed.
     ArchiveSync,
+    /// The sync of a backup before it counts as complete.
+    BackupSync,
+    /// The sync of recorded consent before it replaces the earlier record.
+    TrustSync,
+    /// The note of the end of the committed log, for readers.
+    CommittedNote,
 }
 
 impl Failpoint {
@@ -44,6 +50,9 @@ impl Failpoint {
             Failpoint::Claim => "claim",
             Failpoint::ArchiveNote => "archive-note",
             Failpoint::ArchiveSync => "archive-sync",
+            Failpoint::BackupSync => "backup-sync",
+            Failpoint::TrustSync => "trust-sync",
+            Failpoint::CommittedNote => "committed-note",
         }
     }
 }
@@ -84,6 +93,11 @@ pub fn stray() -> std::time::Duration {
 /// A fixed limit for the copies in a batch. Only test builds can set it.
 pub fn batch_copies() -> Option<usize> {
     shrunk("MAILBAG_TEST_BATCH_COPIES").map(|n| n as usize)
+}
+
+/// How long the router writes the copies of one batch. Test builds can reduce it.
+pub fn stage_time() -> std::time::Duration {
+    shrunk("MAILBAG_TEST_STAGE_MS").map_or(crate::base::limits::STAGE_TIME, std::time::Duration::from_millis)
 }
 
 fn shrunk(name: &str) -> Option<u64> {

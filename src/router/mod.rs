@@ -100,7 +100,8 @@ impl Router {
         let letters = read::read(intake, storage, picked_up);
         let checked = check::check(config.registry(), letters);
         let addressed = resolve::resolve(config, intake, state, notices, pending, leases, checked)?;
-        let staged = Stage { config, storage, state, progress, pending }.run(addressed);
+        let mut staged = Stage { config, storage, state, progress, pending }.run(addressed);
+        intake.leave(staged.take_late(), config.settings(), state);
         let committed = Commit { config, storage, journal, progress, receipts, notices, pending }.run(staged)?;
         intake.committed(committed.seqs(), journal.state(), config.dir(), pending);
         let routed = self.complete(committed)?;

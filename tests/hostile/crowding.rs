@@ -1,7 +1,7 @@
 //! Too many files, too many refusals, patterns made to be slow: one sender holds up nobody else.
 
 #[cfg(feature = "failpoints")]
-use crate::sweep::scenario::BATCH_COPIES;
+use crate::sweep::scenario::{BATCH_COPIES, STAGE_MS};
 use crate::town::Town;
 #[cfg(feature = "failpoints")]
 use crate::town::listing;
@@ -155,6 +155,30 @@ fn a_file_of_many_lines_to_everybody_lets_others_mail_through_between_its_slices
     assert!(town.bodies("a7") == bodies, "each once, in order");
     let log = std::fs::read_to_string(town.room("log/00000001.ndjson")).expect("the log");
     assert!(log.matches(r#""more":true"#).count() >= 3, "300 lines of 30 copies are several batches");
+    town.verify();
+}
+
+// P111, P112
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and_paid_once() {
+    let budget = "sender_budget = 60\ncopies_budget = 1800\nbudget_window = \"1h\"\n";
+    let mut town = crowd(29, 60).settings(&format!("durability = \"process\"\n{budget}"));
+    town.drop_file("a3", "more.ndjson", "{\"to\":\"a4\",\"body\":\"one\"}\n{\"to\":\"a4\",\"body\":\"two\"}\n");
+    town.mail("a3", "zero.json", json!({"to": "a4", "body": "three"}));
+    town.mail("a1", "x.json", json!({"to": "a2", "body": "single", "id": "single"}));
+    let mut router = town.bare(&["run"]);
+    // As if each batch had taken too long after its first message.
+    router.env(STAGE_MS, "0");
+    town.start_by(router);
+    town.wait("all of it arrives", || listing(&town.room("sent/mallory")).len() == 1 && town.count("a7") == 60);
+    let bodies: Vec<String> = (0..60).map(|n| n.to_string()).collect();
+    assert!(town.bodies("a7") == bodies, "each once, in order");
+    town.wait("the others' mail arrives", || town.count("a2") == 61 && town.count("a4") == 63);
+    let of_a3: Vec<String> = town.bodies("a4").into_iter().filter(|body| body.parse::<u32>().is_err()).collect();
+    assert_eq!(of_a3, ["one", "two", "three"], "the files of a sender stay in order");
+    let log = std::fs::read_to_string(town.room("log/00000001.ndjson")).expect("the log");
+    assert!(log.matches(r#""more":true"#).count() >= 55, "almost each line was a batch");
     town.verify();
 }
 

@@ -5,7 +5,7 @@
 use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, LATE, Letter, WAVES, letters};
-pub(crate) use super::setting::Setting;
+pub(crate) use super::setting::{BATCH_COPIES, STAGE_MS, Setting};
 use super::{ptrace, receipts, shown};
 use crate::archive::packs;
 use serde_json::json;
@@ -19,8 +19,6 @@ use std::time::Duration;
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mailbag");
-/// Makes batches so small that the lines of a file don't fit into one.
-pub(crate) const BATCH_COPIES: &str = "MAILBAG_TEST_BATCH_COPIES";
 /// A run without a tracer ends in milliseconds; one that doesn't is hung.
 const HUNG: Duration = Duration::from_secs(60);
 /// So many clean runs have to be enough.

@@ -1,5 +1,10 @@
 //! What is special about the room of a sweep, and about the people in it.
 
+/// Makes batches so small that the lines of a file don't fit into one.
+pub(crate) const BATCH_COPIES: &str = "MAILBAG_TEST_BATCH_COPIES";
+/// How long the router writes the copies of a batch.
+pub(crate) const STAGE_MS: &str = "MAILBAG_TEST_STAGE_MS";
+
 /// What is special about a room.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setting {

@@ -268,6 +268,18 @@ impl Budgets {
         }
     }
 
+    /// Returns what was paid for messages that were not sent.
+    pub(crate) fn refund(&mut self, settings: &Settings, agent: &Arc<str>, (messages, copies): (usize, usize)) {
+        let Budgets { messages: of_messages, copies: of_copies, .. } = self;
+        let parts = [(of_messages, settings.sender_budget, messages), (of_copies, settings.copies_budget, copies)];
+        for (account, most, cost) in parts {
+            if let Some((pace, spent)) = Pace::of(most, settings.budget_window).zip(account.get_mut(agent)) {
+                let back = pace.window / pace.most * u32::try_from(cost).unwrap_or(u32::MAX);
+                spent.0 = spent.0.checked_sub(back).unwrap_or(spent.0);
+            }
+        }
+    }
+
     /// Notes under which id and number each committed message can be answered, and who gets it. The bounce of a rejected
     /// reply belongs to the same chain as the reply.
     pub(crate) fn remember_hops(&mut self, seqs: &[u64], state: &State) {

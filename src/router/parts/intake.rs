@@ -3,7 +3,7 @@
 use super::budget::{Bill, Budgets, Delay};
 use super::config::Config;
 use super::pending::Pending;
-use super::share::{self, Batch, Cut, Piece, Share};
+use super::share::{self, Batch, Cut, Late, Piece, Share};
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::SearchLimiter;
@@ -132,6 +132,21 @@ impl Intake {
     /// The batch is picked up.
     pub(crate) fn batch_is_full(&mut self, batch: &Batch) {
         self.copies = batch.copies_added();
+    }
+
+    /// Lines of a file were left to a later batch: their sender has not spent anything for them.
+    pub(crate) fn leave(&mut self, late: Vec<Late>, settings: &Settings, state: &State) {
+        for Late { agent, claim, lines, copies, begun } in late {
+            self.budgets.refund(settings, &agent, (lines, copies));
+            self.copies = self.copies.saturating_sub(copies);
+            // The next line is due now, whatever delays later ones.
+            let of_file = self.sliced.iter_mut().filter(|sliced| sliced.claim == claim);
+            of_file.for_each(|sliced| sliced.delay = None);
+            if !begun && state.resume_after(&claim).is_none() {
+                self.sliced.retain(|sliced| sliced.claim != claim);
+                self.queue_claims([claim]);
+            }
+        }
     }
 
     /// The batch is committed, or has failed: the senders of files of lines are queued again, with the rest of the file or

@@ -23,5 +23,5 @@ pub(super) use notices::{Notice, Notices};
 pub(super) use pending::Pending;
 pub(super) use progress::Progress;
 pub(super) use receipts::Receipts;
-pub(super) use share::{Batch, Cut, Piece, Stop, Unranked};
+pub(super) use share::{Batch, Cut, Late, Piece, Stop, Unranked};
 pub(super) use storage::Storage;

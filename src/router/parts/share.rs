@@ -154,6 +154,16 @@ pub(crate) struct Cut {
     pub(crate) stop: Option<Stop>,
 }
 
+/// Lines of a file that are left to a later batch, because the batch takes too long.
+pub(crate) struct Late {
+    pub(crate) agent: Arc<str>,
+    pub(crate) claim: String,
+    pub(crate) lines: usize,
+    pub(crate) copies: usize,
+    /// Is an earlier line of the file in this batch?
+    pub(crate) begun: bool,
+}
+
 /// Why the next message of a sender stays.
 pub(crate) enum Stop {
     /// The batch has no room left for it.

@@ -5,19 +5,23 @@ use super::letter::{Letter, Rejection, Ruling, Source};
 use super::resolve::Addressed;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::disk::layout;
+use crate::disk::{failpoint, layout};
 use crate::log::state::State;
 use crate::message::Message;
 use crate::message::record::{Event, Group, Record};
 use crate::room::owners::Readers;
 use crate::room::resolve::Via;
-use crate::router::parts::{Config, Pending, Progress, Storage};
-use std::collections::HashSet;
+use crate::router::parts::{Config, Late, Pending, Progress, Storage};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Step 6: copies and explanations are in `spool/stage`, numbered in the order of the log.
 #[must_use]
-pub(in crate::router) struct Staged(Vec<Entry>);
+pub(in crate::router) struct Staged {
+    entries: Vec<Entry>,
+    late: Vec<Late>,
+}
 
 /// A record to be written, with its message and its staged files.
 pub(super) struct Entry {
@@ -38,21 +42,35 @@ pub(in crate::router) struct Stage<'a> {
 }
 
 impl Staged {
+    /// The lines that were left to a later batch.
+    pub(in crate::router) fn take_late(&mut self) -> Vec<Late> {
+        std::mem::take(&mut self.late)
+    }
+
     pub(super) fn into_entries(self) -> Vec<Entry> {
-        self.0
+        self.entries
     }
 }
 
 impl Stage<'_> {
     /// Gives each its number and time, in the order of the log, and writes a file for each recipient. A message whose files
-    /// cannot be written is pending as its claim.
+    /// cannot be written is pending as its claim. If this takes long, the further lines of files are left to a later batch,
+    /// so that other mail does not have to wait for them.
     ///
     /// S2 → S3: staged = +stage
     pub(in crate::router) fn run(mut self, addressed: Addressed) -> Staged {
         let letters = addressed.into_inner();
+        let mut late = Vec::new();
         if letters.is_empty() {
-            return Staged(Vec::new());
+            return Staged { entries: Vec::new(), late };
         }
+        let begun = Instant::now();
+        // A sender's files stay in order, so only the last one can wait, and changes of ownership were judged in order.
+        let last: HashMap<_, _> = letters.iter().map(|letter| (letter.agent.clone(), letter.claim.clone())).collect();
+        let owning = letters.iter().filter(|letter| letter.content.changes_owners());
+        let owning: HashSet<_> = owning.map(|letter| letter.claim.clone()).collect();
+        let may_wait =
+            |letter: &Letter<_>| last.get(&letter.agent) == Some(&letter.claim) && !owning.contains(&letter.claim);
         // A record of its own settles a change of the registry: programs of earlier releases read `settled` only there, and
         // would make the change again.
         let room = (self.state.seq == 0).then_some(Event::Room);
@@ -63,6 +81,10 @@ impl Stage<'_> {
         for mut letter in letters {
             // The lines of a file are staged together or not at all.
             if letter.claim.as_ref().is_some_and(|claim| left.contains(claim)) {
+                continue;
+            }
+            let is_late = begun.elapsed() >= failpoint::stage_time() && has_message(&entries);
+            if leave(&letter, is_late && may_wait(&letter), &mut entries, &mut late) {
                 continue;
             }
             // A change of ownership was judged after those before it.
@@ -89,12 +111,13 @@ impl Stage<'_> {
                 }
             }
         }
-        Staged(entries)
+        Staged { entries, late }
     }
 
     /// A batch without messages, for what is settled and for receipts.
     pub(in crate::router) fn settle(self) -> Staged {
-        Staged(self.numbered([if self.progress.has_open_changes() { Event::Settled } else { Event::Receipts }]))
+        let event = if self.progress.has_open_changes() { Event::Settled } else { Event::Receipts };
+        Staged { entries: self.numbered([event]), late: Vec::new() }
     }
 
     /// Records without a message.
@@ -218,6 +241,29 @@ impl Stage<'_> {
         gone.iter().for_each(|entry| self.storage.unstage(&entry.staged));
         gone.iter().any(|entry| entry.record.ownership.is_some())
     }
+}
+
+fn has_message(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| entry.record.claim.is_some())
+}
+
+/// Leaves a line to a later batch, if it is late or if an earlier line of its file is left. `false` if it stays.
+fn leave(letter: &Letter<Ruling>, is_late: bool, entries: &mut [Entry], late: &mut Vec<Late>) -> bool {
+    let Some(claim) = letter.claim.as_deref().filter(|_| letter.source.is_some()) else { return false };
+    let copies = match &letter.content {
+        Ruling::Accept { to, .. } => to.iter().map(|group| group.agents.len()).sum::<usize>().max(1),
+        _ => 1,
+    };
+    if let Some(late) = late.iter_mut().find(|late| late.claim == claim) {
+        (late.lines, late.copies) = (late.lines + 1, late.copies + copies);
+        return true;
+    }
+    if is_late {
+        let before = entries.iter_mut().rev().find(|entry| entry.record.claim.as_deref() == Some(claim));
+        let begun = before.map(|before| before.record.more = true).is_some();
+        late.push(Late { agent: letter.agent.clone(), claim: claim.to_owned(), lines: 1, copies, begun });
+    }
+    is_late
 }
 
 /// A message is pending as its claim.
