@@ -67,6 +67,7 @@ pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> R
             format!("the last batch of the log is incomplete; the next pass moves it to quarantine: {}", damage.what);
         findings.push(Finding::new("log_unfinished", Severity::Warning, what, "mailbag run --once").fixable());
     }
+    let Some(state) = &examined.committed else { return Ok(()) };
     let id = examined.room.id()?;
     if state.seq > 0 && id != state.room {
         let what =
@@ -85,13 +86,13 @@ pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> R
 }
 
 pub(super) fn conversations(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let Some(replayed) = &examined.replayed else { return Ok(()) };
+    let Some(state) = &examined.committed else { return Ok(()) };
     let dir = &examined.room.dir;
-    let mut lacking = behind(dir, &replayed.state)?;
+    let mut lacking = behind(dir, state)?;
     let holder = examined.room.holder()?;
     if holder.is_some() && !lacking.is_empty() {
         // The router writes a conversation right after the commit. Only a conversation that does not catch up is behind.
-        let again = behind(dir, &replayed.state)?;
+        let again = behind(dir, state)?;
         lacking.retain(|was| again.iter().any(|is: &Behind| is == was));
     }
     for Behind { channel, shows, last } in lacking {

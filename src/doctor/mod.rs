@@ -20,7 +20,7 @@ mod sessions;
 mod trust;
 
 use crate::base::error::{Error, Result};
-use crate::log::state::{self, Replayed};
+use crate::log::state::{self, Replayed, State};
 use crate::room::registry::Registry;
 use crate::room::{self, Room};
 use serde::Serialize;
@@ -90,7 +90,10 @@ pub struct Request<'a> {
 struct Examined<'a> {
     room: &'a Room,
     registry: Option<Registry>,
+    /// The whole log, for damage at its end.
     replayed: Option<Replayed>,
+    /// The committed log, for everything else.
+    committed: Option<State>,
 }
 
 /// Runs all examinations.
@@ -139,7 +142,8 @@ fn look(room: &Room, request: &Request<'_>, findings: &mut Vec<Finding>) -> Resu
     let registry = files::registry(room, findings);
     files::settings(room, findings);
     let replayed = files::log(room, findings)?;
-    let examined = Examined { room, registry, replayed };
+    let committed = replayed.as_ref().map(|_| state::committed(&room.dir)).transpose()?;
+    let examined = Examined { room, registry, replayed, committed };
     files::log_end(&examined, findings)?;
     files::conversations(&examined, findings)?;
     files::spool(room, findings)?;

@@ -1,5 +1,6 @@
 //! What is committed: nobody is told of a message that the log may still lose.
 
+use crate::mcp::Client;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Plan, Tracer};
 use crate::world::World;
@@ -8,8 +9,10 @@ use mailbag::query::outcome::{Outcome, outcome};
 use mailbag::room::Room;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 /// The commands that read the log, each asked for the message `late` in the thread `talk`, with a word of its body.
@@ -124,7 +127,7 @@ fn the_sender_of_a_message_whose_sync_is_not_done_or_failed_is_not_told_that_it_
 /// Appends the first record of a batch of two to the log, as a router does whose write was cut off.
 fn torn(world: &World) {
     let path = world.room("log/00000001.ndjson");
-    let log = std::fs::read_to_string(&path).expect("a log");
+    let log = fs::read_to_string(&path).expect("a log");
     let records: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let last = records.last().expect("a record");
     let mut record = records.iter().find(|one| one["event"] == "accepted").expect("a message").clone();
@@ -137,7 +140,7 @@ fn torn(world: &World) {
     let rest = record.as_object_mut().expect("an object");
     ["seq", "at"].iter().for_each(|key| drop(rest.remove(*key)));
     let line = head + serde_json::to_string(&rest).expect("JSON").trim_start_matches('{') + "\n";
-    let mut log = std::fs::OpenOptions::new().append(true).open(path).expect("a log");
+    let mut log = fs::OpenOptions::new().append(true).open(path).expect("a log");
     log.write_all(line.as_bytes()).expect("it is written");
 }
 
@@ -150,7 +153,7 @@ fn a_batch_that_is_not_whole_is_shown_by_no_reader() {
         let router = world.router(&[]);
         torn(&world);
         if !noted {
-            std::fs::remove_file(world.room("spool/committed")).expect("a note");
+            fs::remove_file(world.room("spool/committed")).expect("a note");
         }
         assert_eq!(shown_by(&world, &READERS), Vec::<String>::new(), "with the note: {noted}");
         assert!(world.ok(&["list", "--as", "bob"]).contains("before"));
@@ -165,7 +168,7 @@ fn a_room_of_a_version_that_made_no_notes_shows_all_that_it_has() {
     world.ok(&["run", "--once"]);
     for note in [None, Some(""), Some("0000000001 00000000000000000007 0000000001 00000000000000000007\n")] {
         match note {
-            None => std::fs::remove_file(world.room("spool/committed")).expect("a note"),
+            None => fs::remove_file(world.room("spool/committed")).expect("a note"),
             Some(text) => drop(world.write("spool/committed", text)),
         }
         assert_eq!(shown_by(&world, &READERS).len(), READERS.len(), "{note:?}");
@@ -175,11 +178,106 @@ fn a_room_of_a_version_that_made_no_notes_shows_all_that_it_has() {
 #[test]
 fn what_is_committed_and_cannot_be_delivered_yet_is_shown_as_accepted() {
     let world = world();
-    std::fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
+    fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
     world.write("inbox/bob", "no directory");
     late(&world);
     let _router = world.router(&[]);
     world.wait("it is accepted", || shown_by(&world, &READERS).len() == READERS.len());
     let steps = world.json(&["trace", "late", "--as", "alice"])["recipients"][0]["rungs"].clone();
     assert_eq!(steps.as_array().map(Vec::len), Some(1), "{steps}");
+}
+
+/// What the views and the tools show while they read the log.
+fn shown_live(world: &World) -> Vec<String> {
+    let client = Client::of(world, "alice");
+    let mut shown = Vec::new();
+    for (tool, arguments) in [("search_messages", json!({"query": "unsynced"})), ("get_thread", json!({"id": "talk"}))]
+    {
+        let answer = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
+        let found = answer["result"]["structuredContent"].to_string().contains("unsynced");
+        shown.extend(found.then(|| tool.to_owned()));
+    }
+    drop(client);
+    let out = world.path().join("watched");
+    let mut watch = world.bare(&["watch", "--json"]);
+    watch.stdin(Stdio::null()).stdout(fs::File::create(&out).expect("a file")).stderr(Stdio::null());
+    let mut watch = watch.spawn().expect("the program starts");
+    let text = || fs::read_to_string(&out).unwrap_or_default();
+    world.wait("the view shows what is committed", || text().contains("before"));
+    watch.kill().and_then(|()| watch.wait()).expect("it runs");
+    shown.extend(text().contains("unsynced").then(|| "watch".to_owned()));
+    let report = world.run(&["doctor", "--json"]).out;
+    shown.extend(report.contains("conversation_behind").then(|| "doctor".to_owned()));
+    shown
+}
+
+#[test]
+fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_tool_no_view_and_no_doctor() {
+    // P94
+    let (nth, world) = (commit(), world());
+    late(&world);
+    let during = RefCell::new(None);
+    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: false };
+    let ran = Tracer::new(&world.room(""))
+        .expect("the room is there")
+        .at_call(|call| {
+            if syncs_the_log(call) && during.borrow().is_none() {
+                during.replace(Some(shown_live(&world)));
+            }
+        })
+        .run(world.bare(&["run"]), plan)
+        .expect("it can be traced");
+    assert_eq!((ran.end, ran.failed), (End::Exited(1), 1), "{}", ran.stderr);
+    assert_eq!(during.take(), Some(Vec::new()), "while the sync was under way");
+    // Tools and views would make a pass now.
+    let report = world.run(&["doctor", "--json"]).out;
+    assert!(!report.contains("conversation_behind") && report.contains("findings"), "after it failed: {report}");
+    world.ok(&["run", "--once"]);
+    let router = world.router(&[]);
+    assert_eq!(shown_live(&world), ["search_messages", "get_thread", "watch"]);
+    drop(router);
+}
+
+#[test]
+fn a_question_whose_sync_failed_is_not_answered_for_and_is_sent_once() {
+    // P94
+    let (nth, world) = (commit(), world());
+    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: true };
+    let ask = ["ask", "bob", "unsynced", "--as", "alice", "--timeout", "1s", "--json"];
+    let tracer = Tracer::new(&world.room("")).expect("the room is there");
+    let ran = tracer.deadline(Duration::from_secs(120)).run(world.bare(&ask), plan).expect("it can be traced");
+    assert!(ran.failed > 0 && matches!(ran.end, End::Exited(1..)), "{ran:?}");
+    assert!(!ran.stdout.contains("seq") && !ran.stderr.contains("accepted"), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(world.bodies("bob"), ["before"], "nothing is delivered of it");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
+}
+
+#[test]
+fn a_tool_does_not_report_a_message_as_sent_whose_sync_failed() {
+    // P94
+    let (nth, world) = (commit(), world());
+    let request = |id: u64, method: &str, params: Value| {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string() + "\n"
+    };
+    let about =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string() + "\n";
+    let call = json!({"name": "send_message", "arguments": {"to": "bob", "body": "unsynced"}});
+    let input = request(1, "initialize", about) + &initialized + &request(2, "tools/call", call);
+    let input = world.write("../input", input);
+    let server = world.bare(&["mcp"]);
+    let mut shell = std::process::Command::new("sh");
+    // The server answers before its input ends.
+    shell.args(["-c", "(cat \"$0\"; sleep 3) | \"$@\""]).arg(input).arg(server.get_program()).args(server.get_args());
+    shell.current_dir(world.path()).env("MAILBAG_AGENT", "alice");
+    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: true };
+    let tracer = Tracer::new(&world.room("")).expect("the room is there");
+    let ran = tracer.deadline(Duration::from_secs(120)).run(shell, plan).expect("it can be traced");
+    let answer = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let answer = answer.into_iter().find(|answer| answer["id"] == 2).unwrap_or_else(|| panic!("{ran:?}"));
+    let data = &answer["result"]["structuredContent"];
+    assert!(ran.failed > 0 && data["seq"].is_null() && data["waiting"] == json!(["bob"]), "{answer}");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
 }

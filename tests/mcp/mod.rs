@@ -121,7 +121,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn request(&self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&self, method: &str, params: Value) -> Value {
         self.answer(self.ask(method, params))
     }
 
