@@ -139,6 +139,20 @@ fn a_file_that_is_being_written_is_left_until_its_writer_is_done() {
 }
 
 #[test]
+fn a_file_that_is_being_written_is_left_at_the_end_of_each_line_too() {
+    // P55
+    let town = Town::of(&["alice", "bob"]).run();
+    let mut file = fs::File::create(town.room("outbox/alice/slow.ndjson")).expect("a file");
+    for n in 0..4 {
+        writeln!(file, "{{\"to\":\"bob\",\"body\":\"{n}\"}}").expect("a line");
+        // The router has looked since.
+        town.is_alive("bob", "alice");
+    }
+    drop(file);
+    town.wait_for_bodies("bob", &["0", "1", "2", "3"]);
+}
+
+#[test]
 fn a_last_line_without_an_end_counts_as_a_line_once_it_has_stood_still() {
     // P55
     let town = Town::of(&["alice", "bob"]).run();

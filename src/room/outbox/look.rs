@@ -34,7 +34,8 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
             return Ok(ready(Err(problem.fix("write a new file, or remove the second name")), meta));
         }
     }
-    if disk::lease(&file) == ReadLease::Writer {
+    let lease = disk::lease(&file);
+    if lease == ReadLease::Writer {
         patience.forget(dir, name);
         return Ok(Look::Later("a program still has it open for writing", Some(limits::SWEEP_UNTRUSTED)));
     }
@@ -45,9 +46,16 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     if bytes.len() as u64 != meta.size {
         return Ok(Look::Later("it is being written", Some(limits::UNCHANGED_FOR)));
     }
-    let whole = if layout::is_lines_file(name) { lines::read(&bytes) } else { lines::one(&bytes) };
+    let has_lines = layout::is_lines_file(name);
+    let whole = if has_lines { lines::read(&bytes) } else { lines::one(&bytes) };
+    // After any line the file looks complete. Only its writer knows, and here the system does not report writers.
+    let may_grow = has_lines && lease == ReadLease::Unknown && !terms.claimed;
     let content = match whole {
-        Whole::Yes(content) => content,
+        Whole::Yes(content) if !may_grow => content,
+        Whole::Yes(content) => match patience.wait(dir, name, &meta) {
+            Some(wait) => return Ok(Look::Later("it may still be written", Some(wait))),
+            None => content,
+        },
         Whole::NotYet(content) => match patience.wait(dir, name, &meta) {
             Some(wait) => return Ok(Look::Later("it is empty or incomplete", Some(wait))),
             None => content,
