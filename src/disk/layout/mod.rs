@@ -82,16 +82,6 @@ pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 pub const WAITING: &str = "spool/waiting.json";
 /// The session files: one file per agent, which names the session that speaks for the agent.
 pub const SESSIONS: &str = "sessions";
-/// In `sessions/`, the condition of an agent's inbox when a hook last found nothing to announce.
-pub fn looked(agent: &str) -> String {
-    format!(".{agent}.looked")
-}
-
-/// In `sessions/`, a hook's listing of a very large inbox.
-pub fn listed(agent: &str) -> String {
-    format!(".{agent}.listed")
-}
-
 /// The lock in `sessions/` for changes of its files.
 pub const SESSIONS_LOCK: &str = ".lock";
 /// The times at which each client's hooks last ran, in one file per hook.
