@@ -3,6 +3,7 @@
 //! A file that another user could have written is never read. The owner and the mode are those of the opened directory
 //! and file, not of their paths.
 
+use super::failpoint::{self, Failpoint};
 use super::{Dir, Meta, file_meta, system};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
@@ -95,8 +96,10 @@ impl UserDirectory {
         let fd = rustix::fs::openat(&self.dir, temporary.as_str(), flags, Mode::RUSR | Mode::WUSR);
         let mut file = File::from(fd.doing("make", self.dir.at(&temporary))?);
         let written = file.write_all(bytes).doing("write", self.dir.at(&temporary)).and_then(|()| {
-            let synced = system::sync_file(file.as_fd());
-            synced.map_err(|source| Error::Sync { path: self.dir.at(&temporary), source })?;
+            if failpoint::on(Failpoint::TrustSync) {
+                let synced = system::sync_file(file.as_fd());
+                synced.map_err(|source| Error::Sync { path: self.dir.at(&temporary), source })?;
+            }
             rustix::fs::renameat(&self.dir, temporary.as_str(), &self.dir, name).doing("replace", self.dir.at(name))
         });
         if written.is_err() {

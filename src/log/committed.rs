@@ -8,6 +8,7 @@
 use super::{Line, Lines, Position, now, read, segments};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
+use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, NoteFile, layout};
 use crate::message::record::Record;
 
@@ -36,6 +37,9 @@ impl Note {
     }
 
     fn read(room: &Dir) -> Result<Option<Position>> {
+        if !failpoint::on(Failpoint::CommittedNote) {
+            return Ok(None);
+        }
         for _ in 0..TRIES {
             let Some(bytes) = room.read(layout::COMMITTED, limits::NOTE_BYTES)? else { return Ok(None) };
             let text = String::from_utf8_lossy(&bytes);

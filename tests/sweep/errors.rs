@@ -18,12 +18,13 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// Which errors each call is made to fail with.
-const ERRORS: [(&str, &[i32]); 12] = [
+pub(crate) const ERRORS: [(&str, &[i32]); 13] = [
     ("openat", &[EMFILE, EACCES, EIO, ENOSPC]),
     ("openat2", &[EMFILE, EACCES, EIO]),
     ("read", &[EIO, EINTR]),
     ("getdents64", &[EIO]),
     ("write", &[ENOSPC, EIO, EDQUOT, EINTR]),
+    ("pwrite64", &[ENOSPC, EIO]),
     ("renameat2", &[ENOSPC, EIO, EACCES, EXDEV, EEXIST]),
     ("renameat", &[ENOSPC, EIO, EACCES]),
     ("unlinkat", &[EIO, EACCES]),

@@ -8,7 +8,8 @@
 //! the power of a real file system, `weak` that of one which keeps no order, and `twice` that of one which
 //! leaves both names of a file that was moved. `letters`, `scenario` and `ledger` are
 //! the mail, the agents, and what they got, `shown` what the conversation shows, `receipts` what the log says was seen;
-//! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `errors` and `archive`;
+//! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `errors`, `archive`,
+//! `backup` and `records`;
 //! `controls` shows that each sweep turns red when a protection is missing.
 //!
 //! They need Linux's ptrace; elsewhere one test is skipped in their place.
@@ -27,4 +28,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { archive backup broken cache calls controls device device_itself errors ledger letters passing promise ptrace receipts scenario setting shown story sweeps tracer tracer_itself twice weak weak_itself }
+on_traceable_machines! { archive backup broken cache calls controls device device_itself errors ledger letters passing promise ptrace receipts records scenario setting shown story sweeps tracer tracer_itself twice weak weak_itself }

@@ -71,6 +71,11 @@ impl Points {
         chosen
     }
 
+    /// The points of the calls with these numbers.
+    pub(crate) fn sides_of(&self, calls: &[usize]) -> Vec<(usize, Moment)> {
+        self.points.iter().filter(|(number, _)| calls.contains(number)).copied().collect()
+    }
+
     /// The last so many points: what the router does when it is idle, and how it ends.
     pub(crate) fn last(&self, most: usize) -> &[(usize, Moment)] {
         &self.points[self.points.len().saturating_sub(most)..]
