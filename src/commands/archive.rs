@@ -253,8 +253,8 @@ impl Run<'_> {
 /// The shared files that messages announced: path and SHA-256.
 fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
     let sieve = find::Sieve::of(&["\"attachments\"".to_owned()])?;
-    let take = |line: &[u8], _| {
-        let record: Record = serde_json::from_slice(line).ok()?;
+    let take = |line: find::Candidate<'_>| {
+        let record: Record = serde_json::from_slice(line.bytes).ok()?;
         let message: Value = serde_json::from_str(record.message?.get()).ok()?;
         let text = |of: &Value, field: &str| of.get(field).and_then(Value::as_str).map(str::to_owned);
         let attachments = message.get("attachments")?.as_array()?.iter();

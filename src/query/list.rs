@@ -63,7 +63,7 @@ pub fn list(
 fn scan(room: &Room, filter: &Arc<Filter>, span: (Position, Option<Position>)) -> Result<Scan<LoggedMessage>> {
     let filter = filter.clone();
     let sieve = Sieve::of(&Vec::from_iter(filter.sieve()))?;
-    find::scan(&room.dir, span, sieve, move |line, _| LoggedMessage::read(line).filter(|past| filter.fits(past)))
+    find::scan(&room.dir, span, sieve, move |line| LoggedMessage::read(line.bytes).filter(|past| filter.fits(past)))
 }
 
 /// Flattens the results of all blocks.

@@ -101,8 +101,8 @@ impl Pattern {
 pub fn search(room: &Room, mut pattern: Pattern, filter: Filter) -> Result<Scan<Hit>> {
     let span = filter.span(&room.dir)?;
     let sieve = pattern.sieve.take();
-    find::scan(&room.dir, span, sieve, move |line, _| {
-        let past = LoggedMessage::read(line).filter(|past| filter.fits(past))?;
+    find::scan(&room.dir, span, sieve, move |line| {
+        let past = LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))?;
         let matches = pattern.matches(&past);
         (!matches.is_empty()).then_some(Hit { past, matches })
     })
@@ -157,6 +157,10 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn passes(sieve: &Sieve, line: &str) -> bool {
+        sieve.candidates(line.as_bytes()).from(0).is_some()
+    }
+
     fn sieve_of(pattern: &str, ignore_case: bool) -> Option<Sieve> {
         Pattern::new(pattern, ignore_case, None).expect("a pattern").sieve
     }
@@ -189,7 +193,7 @@ mod tests {
                 let regex = regex::RegexBuilder::new(pattern).case_insensitive(ignore_case).build().expect("a pattern");
                 let Some(sieve) = sieve_of(pattern, ignore_case).filter(|_| regex.is_match(text)) else { continue };
                 for line in [whole.as_str(), &ascii, &whole.replace('/', "\\/")] {
-                    assert!(sieve.passes(line.as_bytes()), "{pattern} rejects {line}");
+                    assert!(passes(&sieve, line), "{pattern} rejects {line}");
                 }
             }
         }
@@ -198,7 +202,7 @@ mod tests {
     #[test]
     fn a_pattern_with_a_literal_has_a_sieve() {
         for pattern in ["port", "port \\d+", "\\w+ is taken", "(red|green) light"] {
-            assert!(sieve_of(pattern, false).is_some_and(|sieve| !sieve.passes(b"nothing here")), "{pattern}");
+            assert!(sieve_of(pattern, false).is_some_and(|sieve| !passes(&sieve, "nothing here")), "{pattern}");
         }
         assert!(sieve_of("port", true).is_some());
         assert!(sieve_of("\\d+", false).is_none() && sieve_of("a*", false).is_none());

@@ -7,7 +7,7 @@
 mod scan;
 mod sieve;
 
-pub use scan::{Block, Scan, scan};
+pub use scan::{Block, Candidate, Scan, scan};
 pub use sieve::Sieve;
 
 use crate::base::clock::Stamp;

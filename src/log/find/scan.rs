@@ -46,8 +46,18 @@ struct Job<T> {
     take: Take<T>,
 }
 
-/// Makes a value from a line and its position.
-type Take<T> = Box<dyn Fn(&[u8], Position) -> Option<T> + Send + Sync>;
+/// A line that passed the sieve.
+pub struct Candidate<'a> {
+    /// The line.
+    pub bytes: &'a [u8],
+    /// Its position.
+    pub at: Position,
+    /// The first part of the sieve that matches.
+    pub part: usize,
+}
+
+/// Makes a value from a line.
+type Take<T> = Box<dyn Fn(Candidate<'_>) -> Option<T> + Send + Sync>;
 type Blocks<T> = SyncSender<Result<Block<T>>>;
 
 /// Reads the committed lines from `from` to `to`, or to the end of the log. Lines that pass the sieve are passed to
@@ -56,7 +66,7 @@ pub fn scan<T: Send + 'static>(
     room: &Dir,
     (from, to): (Position, Option<Position>),
     sieve: Option<Sieve>,
-    take: impl Fn(&[u8], Position) -> Option<T> + Send + Sync + 'static,
+    take: impl Fn(Candidate<'_>) -> Option<T> + Send + Sync + 'static,
 ) -> Result<Scan<T>> {
     let end = log::committed(room)?;
     let to = to.map_or(end, |to| to.min(end));
@@ -164,7 +174,8 @@ impl<T> Job<T> {
             let start = memchr::memrchr(b'\n', &lines[from..hit]).map_or(from, |end| from + end + 1);
             let end = memchr::memchr(b'\n', &lines[hit..]).map_or(lines.len(), |end| hit + end + 1);
             let at = Position { segment: begins.segment, offset: begins.offset + start as u64 };
-            found.extend((self.take)(&lines[start..end], at));
+            let part = candidates.as_ref().map_or(0, |candidates| candidates.part(end));
+            found.extend((self.take)(Candidate { bytes: &lines[start..end], at, part }));
             from = end;
         }
         match blocks.send(Ok(Block { bytes: lines.len() as u64, found })) {

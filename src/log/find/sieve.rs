@@ -5,10 +5,13 @@ use regex::bytes::Regex;
 
 /// With more texts, every line passes.
 const MANY: usize = 250;
+/// Up to this number, one search for each text is faster than one search for all of them.
+const FEW: usize = 4;
 
 /// Passes each line in which one of its expressions matches.
 pub struct Sieve {
-    any: Vec<Regex>,
+    /// Each expression, with the number of its part.
+    any: Vec<(usize, Regex)>,
 }
 
 impl Sieve {
@@ -19,48 +22,55 @@ impl Sieve {
             return Ok(None);
         }
         let each: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
+        let each = if texts.len() <= FEW { each } else { vec![each.join("|")] };
+        let any =
+            each.iter().map(|regex| Ok((0, Regex::new(regex)?))).collect::<std::result::Result<_, regex::Error>>();
         // Each text was checked before, so only extremely long texts fail here.
-        let any = Regex::new(&each.join("|")).map_err(|e| Error::Usage {
+        let any = any.map_err(|e| Error::Usage {
             what: format!("cannot search for these texts: {e}"),
             cure: "search for fewer or shorter texts".into(),
         })?;
-        Ok(Some(Sieve { any: vec![any] }))
+        Ok(Some(Sieve { any }))
     }
 
-    /// Passes also the lines with one of the other's texts. Two searches are faster than one if many lines have one of the
-    /// texts, or if it is very short.
+    /// Passes also the lines of another sieve, as another part.
     #[must_use]
     pub fn or(mut self, other: Option<Sieve>) -> Sieve {
-        self.any.extend(other.into_iter().flat_map(|other| other.any));
+        let parts = self.any.iter().map(|(part, _)| part + 1).max().unwrap_or_default();
+        self.any.extend(other.into_iter().flat_map(|other| other.any).map(|(part, regex)| (parts + part, regex)));
         self
     }
 
-    /// Whether this line passes.
-    pub fn passes(&self, line: &[u8]) -> bool {
-        self.any.iter().any(|regex| regex.is_match(line))
-    }
-
-    pub(super) fn candidates<'a>(&'a self, lines: &'a [u8]) -> Candidates<'a> {
-        Candidates { lines, next: self.any.iter().map(|regex| (regex, start(regex, lines, 0))).collect() }
+    pub(crate) fn candidates<'a>(&'a self, lines: &'a [u8]) -> Candidates<'a> {
+        Candidates {
+            lines,
+            next: self.any.iter().map(|(part, regex)| (*part, regex, start(regex, lines, 0))).collect(),
+        }
     }
 }
 
 /// The matches in a block of lines.
-pub(super) struct Candidates<'a> {
+pub(crate) struct Candidates<'a> {
     lines: &'a [u8],
-    /// The next match of each expression.
-    next: Vec<(&'a Regex, Option<usize>)>,
+    /// The part and the next match of each expression.
+    next: Vec<(usize, &'a Regex, Option<usize>)>,
 }
 
 impl Candidates<'_> {
     /// The first match at or after this byte, which is not before the byte of the last call.
-    pub(super) fn from(&mut self, from: usize) -> Option<usize> {
-        for (regex, next) in &mut self.next {
+    pub(crate) fn from(&mut self, from: usize) -> Option<usize> {
+        for (_, regex, next) in &mut self.next {
             if next.is_some_and(|at| at < from) {
                 *next = start(regex, self.lines, from);
             }
         }
-        self.next.iter().filter_map(|(_, next)| *next).min()
+        self.next.iter().filter_map(|(_, _, next)| *next).min()
+    }
+
+    /// The first part that matches before this byte.
+    pub(super) fn part(&self, end: usize) -> usize {
+        let before = self.next.iter().filter(|(_, _, next)| next.is_some_and(|at| at < end));
+        before.map(|(part, _, _)| *part).min().unwrap_or_default()
     }
 }
 

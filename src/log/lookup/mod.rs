@@ -8,8 +8,9 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
+use crate::log::find::{self, Candidate};
 use crate::log::state::State;
-use crate::log::{Line, Position, START, find};
+use crate::log::{Line, Position, START};
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::message::reference::{Chosen, Fit, Reference, choose};
@@ -158,13 +159,13 @@ fn in_whole_log(
     let texts: Vec<String> =
         sought.iter().filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?))).collect();
     let (viewer, begun) = (viewer.clone(), AtomicUsize::new(0));
-    let take = move |line: &[u8], at: Position| {
-        let past = LoggedMessage::read(line).filter(|past| viewer.see(past))?;
+    let take = move |line: Candidate<'_>| {
+        let past = LoggedMessage::read(line.bytes).filter(|past| viewer.see(past))?;
         let fits = |(n, reference): &(usize, Reference)| Some((*n, reference.fit(&past.from, &past.id, None)?));
         let mut fits: Vec<(usize, Fit)> = sought.iter().filter_map(fits).collect();
         let is_enough = || begun.fetch_add(1, Ordering::Relaxed) >= limits::BEGINNINGS;
         fits.retain(|(_, fit)| *fit == Fit::Whole || !is_enough());
-        (!fits.is_empty()).then_some((fits, (past, at)))
+        (!fits.is_empty()).then_some((fits, (past, line.at)))
     };
     let mut found = Vec::new();
     for block in find::scan(room, (START, None), find::Sieve::of(&texts)?, take)? {

@@ -1,7 +1,7 @@
 //! The passes over the log that find the messages of a thread. Each parses only the lines that may matter.
 
 use crate::base::error::Result;
-use crate::log::find::{self, Sieve};
+use crate::log::find::{self, Candidate, Sieve};
 use crate::log::lookup::LoggedMessage;
 use crate::log::{self, Position, START};
 use crate::message::reference::bare;
@@ -20,7 +20,7 @@ pub(super) fn newest(
     names: &BTreeSet<String>,
     is_it: impl Fn(&LoggedMessage) -> bool + Send + Sync + 'static,
 ) -> Result<Option<LoggedMessage>> {
-    let take = move |line: &[u8], _| LoggedMessage::read(line).filter(&is_it);
+    let take = move |line: Candidate<'_>| LoggedMessage::read(line.bytes).filter(&is_it);
     for block in find::scan(&room.dir, (START, None), sieve(names)?, take)?.newest_first() {
         if let Some(past) = block?.found.pop() {
             return Ok(Some(past));
@@ -32,26 +32,26 @@ pub(super) fn newest(
 /// All messages that have one of these names as their id, number or thread id, and all that answer one of these messages,
 /// directly or not: a reply comes after the message that it answers.
 pub(super) fn search(room: &Room, names: BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
-    enum Line {
+    enum Found {
         Named(Box<LoggedMessage>),
-        Reply(Link),
+        /// The hash of what the message at this position answers.
+        Reply(u64, Position),
     }
-    let (named, replies) = (sieve(&names)?, Sieve::of(&[ANSWER.to_owned()])?);
-    let all = sieve(&names)?.map(|sieve| sieve.or(replies));
-    let take = move |line: &[u8], at| {
-        let is_named = named.as_ref().is_none_or(|sieve| sieve.passes(line)) && is_named(line, &names);
-        match is_named {
-            true => LoggedMessage::read(line).map(|past| Line::Named(past.into())),
-            false => Link::read(line, at).map(Line::Reply),
+    let sieve = sieve(&names)?;
+    let sieve = sieve.map(|sieve| Ok(sieve.or(Sieve::of(&[ANSWER.to_owned()])?))).transpose()?;
+    let take = move |line: Candidate<'_>| {
+        if line.part == NAMES && is_named(line.bytes, &names) {
+            return LoggedMessage::read(line.bytes).map(|past| Found::Named(past.into()));
         }
+        Some(Found::Reply(answered(line.bytes)?, line.at))
     };
     let mut replies = Replies::default();
-    for block in find::scan(&room.dir, (START, None), all, take)? {
+    for block in find::scan(&room.dir, (START, None), sieve, take)? {
         for line in block?.found {
             match line {
-                Line::Named(past) => replies.add(*past),
-                Line::Reply(link) if replies.has(&link) => replies.read(room, link.at)?,
-                Line::Reply(_) => {}
+                Found::Named(past) => replies.add(*past),
+                Found::Reply(answered, at) if replies.names.contains(&answered) => replies.read(room, at)?,
+                Found::Reply(..) => {}
             }
         }
     }
@@ -99,6 +99,8 @@ struct MessageFields<'a> {
     in_reply_to: Option<Cow<'a, str>>,
 }
 
+/// The part of the sieve that searches for names.
+const NAMES: usize = 0;
 /// A text that the line of every reply contains.
 const ANSWER: &str = "\"in_reply_to\":\"";
 
@@ -109,19 +111,15 @@ pub(super) struct Link {
     at: Position,
 }
 
-impl Link {
-    /// The link of a line. The JSON is parsed only if the text does not suffice.
-    fn read(line: &[u8], at: Position) -> Option<Link> {
-        static ID: LazyLock<Finder> = LazyLock::new(|| Finder::new("\"id\":\""));
-        static ANSWERS: LazyLock<Finder> = LazyLock::new(|| Finder::new(ANSWER));
-        let (id, _) = quoted_after(&ID, line)?;
-        let (answers, rest) = quoted_after(&ANSWERS, line)?;
-        if !answers.contains('\\') && ANSWERS.find(rest).is_none() {
-            return Some(Link { id: hash(id), answers: hash(bare(answers)), at });
-        }
-        let Fields { id, message, .. } = serde_json::from_slice(line).ok()?;
-        Some(Link { id: hash(&id?), answers: hash(bare(&message?.in_reply_to?)), at })
+/// The hash of the id or number that a line answers. The JSON is parsed only if the text does not suffice.
+fn answered(line: &[u8]) -> Option<u64> {
+    static ANSWERS: LazyLock<Finder> = LazyLock::new(|| Finder::new(ANSWER));
+    let (reference, rest) = quoted_after(&ANSWERS, line)?;
+    if !reference.contains('\\') && ANSWERS.find(rest).is_none() {
+        return Some(hash(bare(reference)));
     }
+    let fields: Fields<'_> = serde_json::from_slice(line).ok()?;
+    Some(hash(bare(&fields.message?.in_reply_to?)))
 }
 
 /// The text in quotation marks after a match, and the rest of the line.
@@ -139,8 +137,13 @@ fn hash(text: &str) -> u64 {
 
 /// All reply links in the log.
 pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
+    let id = Finder::new("\"id\":\"");
+    let take = move |line: Candidate<'_>| {
+        let (id, _) = quoted_after(&id, line.bytes)?;
+        Some(Link { id: hash(id), answers: answered(line.bytes)?, at: line.at })
+    };
     let mut all = Vec::new();
-    for block in find::scan(&room.dir, (START, None), Sieve::of(&[ANSWER.to_owned()])?, Link::read)? {
+    for block in find::scan(&room.dir, (START, None), Sieve::of(&[ANSWER.to_owned()])?, take)? {
         all.extend(block?.found);
     }
     Ok(all)
@@ -151,7 +154,7 @@ pub(super) fn follow(room: &Room, links: &[Link], ids: &BTreeSet<String>) -> Res
     let ids: HashSet<u64> = ids.iter().map(|id| hash(id)).collect();
     let mut replies = Replies::default();
     for link in links {
-        if ids.contains(&link.id) || replies.has(link) {
+        if ids.contains(&link.id) || replies.names.contains(&link.answers) {
             replies.read(room, link.at)?;
         }
     }
@@ -166,10 +169,6 @@ struct Replies {
 }
 
 impl Replies {
-    fn has(&self, link: &Link) -> bool {
-        self.names.contains(&link.answers)
-    }
-
     fn read(&mut self, room: &Room, at: Position) -> Result<()> {
         let line = log::read_one(&room.dir, at)?;
         line.and_then(|line| LoggedMessage::read(&line.bytes)).into_iter().for_each(|past| self.add(past));
