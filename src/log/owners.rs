@@ -77,9 +77,13 @@ pub fn owners(room: &Dir) -> Result<Claims> {
         tracing::debug!("{e}; the log is read instead");
         None
     });
-    let content: Option<Content<Claims>> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    // Twice, because one reader for both would keep a copy of the whole file.
+    let content = bytes.and_then(|bytes| {
+        let upto: Upto = serde_json::from_slice(&bytes).ok()?;
+        Some((upto, serde_json::from_slice::<Claims>(&bytes).ok()?))
+    });
     match content {
-        Some(Content { upto, claims }) if upto.fits(room)? => after(room, claims, upto.end),
+        Some((upto, claims)) if upto.fits(room)? => after(room, claims, upto.end),
         // A room whose log has no change of ownership has no file.
         _ => Ok(state::committed(room)?.claims),
     }

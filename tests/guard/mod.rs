@@ -4,6 +4,7 @@ mod commits;
 mod edits;
 mod paths;
 mod staged;
+mod trials;
 
 use crate::world::World;
 use serde_json::{Value, json};

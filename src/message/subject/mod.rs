@@ -13,25 +13,43 @@ use crate::base::error::Problem;
 use crate::base::limits;
 use crate::base::text::quoted;
 use crate::message::id;
-use pattern::Pattern;
+use pattern::{Parts, Pattern};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::OnceLock;
 
 /// What a claim is about. Two subjects that cover the same things in the same form are equal, in any letter case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[serde(transparent)]
 pub struct Subject {
     text: String,
-    kind: Kind,
+    /// Read when it is needed: a hook reads thousands of subjects and asks about one path. `None` for a text that cannot
+    /// be read, which only a damaged file has.
+    #[serde(skip)]
+    kind: OnceLock<Option<Kind>>,
 }
 
 impl PartialEq for Subject {
     fn eq(&self, other: &Subject) -> bool {
-        self.kind == other.kind
+        self.text == other.text || self.kind().is_some() && self.kind() == other.kind()
     }
 }
 
 impl Eq for Subject {}
+
+/// A path of a repository, prepared to be compared with many subjects.
+pub struct Target<'p> {
+    repository: Option<String>,
+    path: &'p str,
+    parts: Parts,
+}
+
+impl<'p> Target<'p> {
+    /// The path; `None` is the room's own repository.
+    pub fn new(repository: Option<&str>, path: &'p str) -> Target<'p> {
+        Target { repository: repository.map(str::to_lowercase), path, parts: Parts::of(path) }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
@@ -85,48 +103,56 @@ impl Subject {
             Kind::Path { repository: Some(repository), .. } => format!("{repository}:{}", pattern::tidied(rest)),
             Kind::Path { repository: None, .. } => pattern::tidied(rest),
         };
-        Ok(Subject { text, kind })
+        Ok(Subject { text, kind: OnceLock::from(Some(kind)) })
+    }
+
+    fn kind(&self) -> Option<&Kind> {
+        let read = || Subject::parse(&self.text).ok().and_then(|subject| subject.kind.into_inner().flatten());
+        self.kind.get_or_init(read).as_ref()
     }
 
     /// Could one thing be covered by both?
     pub fn conflicts(&self, other: &Subject) -> bool {
-        match (&self.kind, &other.kind) {
-            (Kind::Task(one), Kind::Task(two)) | (Kind::Lane(one), Kind::Lane(two)) => one == two,
-            (Kind::Path { repository: one, patterns }, Kind::Path { repository: two, patterns: others }) => {
-                one == two && patterns.iter().any(|one| others.iter().any(|two| one.conflicts(two)))
+        match (self.kind(), other.kind()) {
+            (Some(Kind::Task(one)), Some(Kind::Task(two))) | (Some(Kind::Lane(one)), Some(Kind::Lane(two))) => {
+                one == two
             }
+            (
+                Some(Kind::Path { repository: one, patterns }),
+                Some(Kind::Path { repository: two, patterns: others }),
+            ) => one == two && patterns.iter().any(|one| others.iter().any(|two| one.conflicts(two))),
             _ => false,
         }
     }
 
     /// Does this subject cover a path of a repository? `None` is the room's own repository.
     pub fn covers(&self, repository: Option<&str>, path: &str) -> bool {
-        match &self.kind {
-            Kind::Path { repository: own, patterns } => {
-                let same = own.as_deref() == repository.map(str::to_lowercase).as_deref();
-                same && patterns.iter().any(|pattern| pattern.covers(path))
+        self.covers_target(&Target::new(repository, path))
+    }
+
+    /// As [`Subject::covers`], for one of many subjects.
+    pub fn covers_target(&self, target: &Target<'_>) -> bool {
+        self.may_cover(target)
+            && match self.kind() {
+                Some(Kind::Path { repository, patterns }) => {
+                    *repository == target.repository && patterns.iter().any(|pattern| pattern.covers(&target.parts))
+                }
+                _ => false,
             }
-            _ => false,
-        }
+    }
+
+    /// Compares the text up to the first wildcard with the beginning of the path. Other than ASCII letters have several
+    /// spellings, so such a text may cover anything.
+    fn may_cover(&self, target: &Target<'_>) -> bool {
+        let path = self.text.split_once(':').map_or(self.text.as_str(), |(_, path)| path);
+        let literal = path.find(['*', '?', '[', '{']).map_or(path, |end| &path[..end]).trim_end_matches('/');
+        let begins = || target.path.get(..literal.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(literal));
+        literal == "." || !literal.is_ascii() || !target.path.is_ascii() || begins()
     }
 
     /// Its normal form: two subjects with the same text are the same subject, letter case of paths aside.
     pub fn as_str(&self) -> &str {
         &self.text
-    }
-}
-
-impl From<Subject> for String {
-    fn from(subject: Subject) -> String {
-        subject.text
-    }
-}
-
-impl TryFrom<String> for Subject {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Subject, String> {
-        Subject::parse(&text).map_err(|problem| problem.what)
     }
 }
 
@@ -167,6 +193,24 @@ mod tests {
         ] {
             assert_eq!(subject(claim).covers(None, path), covered, "{claim} and {path}");
         }
+    }
+
+    #[test]
+    fn a_subject_of_a_file_is_read_when_it_is_needed_and_then_says_the_same() {
+        let read = |text: &str| serde_json::from_value::<Subject>(text.into()).expect("a text");
+        for (claim, path) in [
+            ("src/**", "src/a"),
+            ("src/**", "src"),
+            ("SRC/*.rs", "src/a.RS"),
+            ("./a//b", "a/b"),
+            ("caf\u{e9}", "cafe\u{301}"),
+        ] {
+            let normal = subject(claim).to_string();
+            assert!(read(&normal).covers(None, path), "{normal} and {path}");
+            assert_eq!(read(&normal), subject(claim));
+        }
+        let damaged = read("src/[");
+        assert!(!damaged.covers(None, "src/a") && !damaged.conflicts(&subject("src")) && damaged == read("src/["));
     }
 
     #[test]

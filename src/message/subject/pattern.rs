@@ -32,6 +32,17 @@ enum Token {
     },
 }
 
+/// The components of a path, in the form in which paths are compared.
+pub(super) struct Parts(Vec<Component>);
+
+impl Parts {
+    pub(super) fn of(path: &str) -> Parts {
+        let literal = |part: &str| Component::One(part.chars().map(Token::Letter).collect());
+        let path = comparable(path);
+        Parts(path.split('/').filter(|part| !matches!(*part, "" | ".")).map(literal).collect())
+    }
+}
+
 /// What is wrong, and what to do.
 type Wrong = (String, &'static str);
 
@@ -154,18 +165,27 @@ fn ranges(inside: &str) -> Vec<(char, char)> {
 
 impl Pattern {
     /// Does it match the path or a directory above it?
-    pub(super) fn covers(&self, path: &str) -> bool {
-        let literal = |part: &str| Component::One(part.chars().map(Token::Letter).collect());
-        let path = comparable(path);
-        let parts: Vec<Component> = path.split('/').filter(|part| !matches!(*part, "" | ".")).map(literal).collect();
-        // The path itself has nothing below it here, so only the pattern may end first.
-        meet(&self.0, &parts, false)
+    pub(super) fn covers(&self, path: &Parts) -> bool {
+        // Most patterns differ from the path in a part without wildcards.
+        for (n, part) in self.0.iter().enumerate() {
+            match path.0.get(n) {
+                Some(other) if is_literal(part) && part != other => return false,
+                Some(_) if is_literal(part) => {}
+                // The path itself has nothing below it here, so only the pattern may end first.
+                _ => return meet(&self.0[n..], path.0.get(n..).unwrap_or_default(), false),
+            }
+        }
+        true
     }
 
     /// Could one path be covered by both?
     pub(super) fn conflicts(&self, other: &Pattern) -> bool {
         meet(&self.0, &other.0, true)
     }
+}
+
+fn is_literal(component: &Component) -> bool {
+    matches!(component, Component::One(tokens) if tokens.iter().all(|token| matches!(token, Token::Letter(_))))
 }
 
 /// Is there a path that the first covers and the second matches, or, where `either`, covers as well? Pairs of places

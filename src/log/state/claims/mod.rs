@@ -11,7 +11,7 @@ pub use judge::{Ask, InTheWay};
 
 use crate::base::clock::Stamp;
 use crate::message::claim::{self, Change, Terms, rfc3339};
-use crate::message::subject::Subject;
+use crate::message::subject::{Subject, Target};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -210,7 +210,8 @@ impl Claims {
 
     /// The claim that covers a path of a repository. `None` as repository is the room's own repository.
     pub fn owner(&self, repository: Option<&str>, path: &str) -> Option<&Held> {
-        self.held.iter().find(|held| held.subject.covers(repository, path))
+        let target = Target::new(repository, path);
+        self.held.iter().find(|held| held.subject.covers_target(&target))
     }
 
     /// What other agents own that conflicts with a subject.
