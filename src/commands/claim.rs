@@ -5,6 +5,7 @@ use super::send::{self, Draft, Sent};
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
+use crate::base::text::count_of;
 use crate::disk::layout;
 use crate::log::owners::owners;
 use crate::log::state::claims::Claims;
@@ -80,6 +81,27 @@ pub struct Decided {
     /// The messages of waiting claims that were withdrawn, as `<sender>/<id>`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<String>,
+}
+
+impl Decided {
+    /// The decision in one line.
+    pub fn sentence(&self) -> String {
+        let Decided { status, claims, lease, of, to, seq, withdrawn, .. } = self;
+        let what = if claims.is_empty() { String::new() } else { format!(": {}", claims.join(", ")) };
+        let other = |word: &str| of.as_ref().map(|of| format!(" {word} {of}")).unwrap_or_default();
+        let waiting = || count_of(withdrawn.len(), "waiting claim");
+        match status {
+            Status::Granted if of.is_some() => format!("granted{what}{}", other("from")),
+            Status::Granted => format!("granted{what} (lease {})", lease.as_deref().unwrap_or_default()),
+            Status::Offered => format!("offered to {}{what} (#{seq})", to.as_deref().unwrap_or_default()),
+            Status::Declined => format!("declined{what}{}", other("of")),
+            Status::Released if claims.is_empty() => format!("withdrawn: {}", waiting()),
+            Status::Released if withdrawn.is_empty() => format!("released{what}"),
+            Status::Released => format!("released{what}; withdrawn: {}", waiting()),
+            Status::Waiting => format!("waiting{what}"),
+            Status::Skipped | Status::Withdrawn => format!("no longer waiting{what}"),
+        }
+    }
 }
 
 /// The result of a message about claims.

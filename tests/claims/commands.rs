@@ -309,3 +309,19 @@ fn thousands_of_claims_are_listed_and_asked_about() {
     assert_eq!(world.run(&["claims", "src/9/99/x.rs", "--as", "zed"]).code, 1);
     assert_eq!(world.run(&["claims", "docs/x.md", "--as", "zed"]).code, 0);
 }
+
+#[test]
+fn who_and_status_show_claims() {
+    let world = office();
+    let subjects: Vec<String> = (0..8).map(|n| format!("src/{n}")).collect();
+    let words: Vec<&str> = subjects.iter().map(String::as_str).collect();
+    world.ok(&[&["claim", "--as", "alice"], &words[..]].concat());
+    world.ok(&["handoff", "bob", "--as", "alice"]);
+    world.fails(75, &["claim", "src", "--wait", "--timeout", "0", "--as", "carol"]);
+    let who = world.ok(&["who"]);
+    assert!(who.contains("owns src/0, src/1, src/2, src/3, src/4, 3 more\n"), "{who}");
+    let alice = &world.read("roster.json")["agents"][1];
+    assert_eq!((&alice["owns"][0], &alice["owns_more"]), (&json!("src/0"), &json!(3)), "{alice}");
+    assert_eq!(world.json(&["status"])["claims"], json!({"owned": 8, "waiting": 1, "offers": 1}));
+    assert!(world.ok(&["status"]).contains("claims      8 owned, 1 waiting, 1 open offer\n"));
+}

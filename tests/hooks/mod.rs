@@ -1,6 +1,7 @@
 //! Hooks: what the clients' own recorded inputs give, byte for byte, and what an agent is told of how often.
 
 mod budget;
+mod claims;
 mod clients;
 mod identity;
 mod rewake;

@@ -32,6 +32,8 @@ async def every(program, room, mode):
         await call(alice, "reply_message", {"id": f"#{seq}", "body": "noted"})
         await call(alice, "acknowledge_message", {"id": f"#{seq}", "status": "resolved"})
         await call(alice, "get_thread", {"id": f"#{seq}"})
+        await call(alice, "claim_work", {"action": "claim", "claims": ["src"]})
+        await call(alice, "list_claims", {})
         await call(alice, "send_message", {"to": "nobody", "body": "x"})
 
 

@@ -1,6 +1,7 @@
 //! The MCP server, spoken to by the test itself line by line, and by the official Python client.
 
 mod attaching;
+mod claims;
 mod cost;
 mod identity;
 mod protocol;

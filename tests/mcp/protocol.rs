@@ -74,7 +74,7 @@ fn the_list_of_tools_costs_what_the_page_says() {
     let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
     let names: Vec<&str> = tools.as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
     let wanted = "register_agent list_agents send_message reply_message fetch_inbox acknowledge_message search_messages \
-                  get_thread wait_for_message";
+                  get_thread wait_for_message claim_work list_claims";
     assert_eq!(names.join(" "), wanted);
     let tokens = tools.to_string().len().div_ceil(4);
     println!("tools/list: {tokens} tokens, by bytes / 4");

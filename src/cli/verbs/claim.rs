@@ -2,7 +2,6 @@
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::sanitize;
-use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
 use crate::cli::show::waiting;
@@ -146,27 +145,9 @@ fn report(decided: &Decided, cx: &mut Context) -> Result<Exit> {
             Problem::new("withdrawn", what).fix("claim it again if you still need it"),
         ]));
     }
-    cx.out.did(told(decided), "do not repeat the command");
-    cx.out.show(decided, |out| out.done(sanitize::line(&told(decided))))?;
+    cx.out.did(decided.sentence(), "do not repeat the command");
+    cx.out.show(decided, |out| out.done(sanitize::line(&decided.sentence())))?;
     Ok(Exit::Ok)
-}
-
-fn told(decided: &Decided) -> String {
-    let Decided { status, claims, lease, of, to, seq, withdrawn, .. } = decided;
-    let what = if claims.is_empty() { String::new() } else { format!(": {}", claims.join(", ")) };
-    let from = |word: &str| of.as_ref().map(|of| format!(" {word} {of}")).unwrap_or_default();
-    match status {
-        Status::Granted => match lease {
-            Some(lease) => format!("granted{what} (lease {lease})"),
-            None => format!("granted{what}{}", from("from")),
-        },
-        Status::Offered => format!("offered to {}{what} (#{seq})", to.as_deref().unwrap_or_default()),
-        Status::Declined => format!("declined{what}{}", from("of")),
-        Status::Released if claims.is_empty() => format!("withdrawn: {}", count_of(withdrawn.len(), "waiting claim")),
-        Status::Released if withdrawn.is_empty() => format!("released{what}"),
-        Status::Released => format!("released{what}; withdrawn: {}", count_of(withdrawn.len(), "waiting claim")),
-        Status::Waiting | Status::Skipped | Status::Withdrawn => format!("waiting{what}"),
-    }
 }
 
 fn list(subjects: &[Subject]) -> String {

@@ -6,6 +6,7 @@ use crate::base::text::{count, count_of, to_the_second};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
+use crate::query::claims::Counts;
 use crate::query::programs::Startable;
 use crate::query::status::{self, Status, Undelivered};
 use crate::room::Mode;
@@ -66,6 +67,11 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
             count(counts.duplicates, "duplicate")
         ),
     )?;
+    let claims = &status.claims;
+    if *claims != Counts::default() {
+        let waiting = format!("{} waiting, {}", claims.waiting, count_of(claims.offers, "open offer"));
+        head("claims", format!("{} owned, {waiting}", claims.owned))?;
+    }
     let total: usize = status.unread.values().sum();
     let each: Vec<String> = status.unread.iter().map(|(agent, count)| format!("{agent} {count}")).collect();
     head("unread", if total == 0 { "none".into() } else { format!("{total}: {}", each.join(", ")) })?;

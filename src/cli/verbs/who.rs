@@ -15,7 +15,8 @@ Examples:
   mailbag who --json | jq -r '.agents[] | select(.presence == \"online\").id'
 
 Columns: presence (status in the registry), id, display name or role, last sign of
-life, unread messages and the age of the oldest, last reported activity, last commit.
+life, unread messages and the age of the oldest, last reported activity, last commit,
+claims.
 
 online   a sign of life within 5 minutes, or waiting or watching now
 idle     a sign of life within an hour, or idle in the registry
@@ -63,8 +64,15 @@ fn row(agent: &Present, now: Stamp) -> Vec<String> {
     let doing = agent.doing.as_ref().map(|doing| told(doing, now)).unwrap_or_default();
     let commit = agent.commit.as_ref().map(|commit| committed(commit, now)).unwrap_or_default();
     let presence = format!("{}{declared}", agent.presence.as_str());
-    let cells = [&*presence, &agent.id, known_as, &seen, &unread, &doing, &commit];
+    let owns = owned(agent);
+    let cells = [&*presence, &agent.id, known_as, &seen, &unread, &doing, &commit, &owns];
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
+}
+
+fn owned(agent: &Present) -> String {
+    let more = (agent.owns_more > 0).then(|| format!("{} more", agent.owns_more));
+    let all: Vec<String> = agent.owns.iter().cloned().chain(more).collect();
+    if all.is_empty() { String::new() } else { format!("owns {}", all.join(", ")) }
 }
 
 fn told(doing: &Doing, now: Stamp) -> String {

@@ -3,6 +3,7 @@
 //! Low-priority mail, acks and the agent's own messages are not announced. Nothing is marked as read.
 
 mod newest;
+mod claims;
 mod snapshot;
 mod text;
 
@@ -57,8 +58,20 @@ impl Briefing {
 }
 
 /// Builds the announcement for a moment; `None` if there is nothing to announce. Of several processes that announce at the
-/// same time, exactly one marks and announces each message.
+/// same time, exactly one marks and announces each message. At its start, a session also learns which work is offered to
+/// it, and what it owns.
 pub fn brief(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
+    let starts = matches!(moment, Moment::Start | Moment::Resume);
+    let claims = if starts { claims::text(room, agent) } else { None };
+    let Some(claims) = claims else { return brief_mail(room, agent, moment, (told, limits::BRIEFING)) };
+    let left = limits::BRIEFING.saturating_sub(claims.chars().count() + 1);
+    Ok(Some(match brief_mail(room, agent, moment, (told, left))? {
+        Some(mail) => Briefing { text: format!("{claims}\n{}", mail.text), ..mail },
+        None => Briefing { text: claims, told, marked: Vec::new() },
+    }))
+}
+
+fn brief_mail(room: &Room, agent: &str, moment: Moment, (told, most): (ShownLines, usize)) -> Result<Option<Briefing>> {
     let is_start = moment == Moment::Start;
     let budget = Budget::of(&room.settings()?, told);
     // No digest after tools: it comes with the next prompt or stop.
@@ -73,9 +86,9 @@ pub fn brief(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Resu
     let (text, lines) = match is_start {
         true => {
             let is_new = |mail: &Mail| !found.announced.contains(&mail.name);
-            (text::summary(agent, found.unread, &found.mails, is_new), 0)
+            (text::summary((agent, most), found.unread, &found.mails, is_new), 0)
         }
-        false => text::news(found.unread, &found.mails, budget.left()),
+        false => text::news(found.unread, &found.mails, (budget.left(), most)),
     };
     Ok(Some(Briefing { text, told: budget.used(lines), marked }))
 }

@@ -17,8 +17,13 @@ struct Alike<'a> {
 }
 
 /// The text at the start of a session: counts by sender, the newest messages, and those not announced before; the rest as
-/// a count.
-pub(super) fn summary(agent: &str, unread: Unread, mails: &[Mail], is_new: impl Fn(&Mail) -> bool) -> String {
+/// a count. At most `most` characters.
+pub(super) fn summary(
+    (agent, most): (&str, usize),
+    unread: Unread,
+    mails: &[Mail],
+    is_new: impl Fn(&Mail) -> bool,
+) -> String {
     let each: Vec<Alike> = mails.iter().rev().map(|newest| Alike { newest, times: 1 }).collect();
     let (mut named, mut left) = (Vec::new(), Vec::new());
     for (n, one) in each.iter().enumerate() {
@@ -27,7 +32,7 @@ pub(super) fn summary(agent: &str, unread: Unread, mails: &[Mail], is_new: impl 
     }
     let order = if each.len() > 1 { ", newest first" } else { "" };
     let mut text = format!("mailbag: you are {agent}; {unread} unread ({}){order}:", senders(&each));
-    let shown_lines = put(&mut text, &named, limits::BRIEFING - DIGEST);
+    let shown_lines = put(&mut text, &named, most.saturating_sub(DIGEST));
     left.extend(&named[shown_lines..]);
     add_rest(&mut text, &left);
     text
@@ -35,7 +40,7 @@ pub(super) fn summary(agent: &str, unread: Unread, mails: &[Mail], is_new: impl 
 
 /// The text later in a session: at most `most` lines, one for each message or group of equal messages, and the rest as a
 /// digest. Also returns the number of lines.
-pub(super) fn news(unread: Unread, mails: &[Mail], most: usize) -> (String, usize) {
+pub(super) fn news(unread: Unread, mails: &[Mail], (most, most_characters): (usize, usize)) -> (String, usize) {
     let each = alike(mails);
     let shown = &each[..each.len().min(most)];
     let new =
@@ -44,7 +49,7 @@ pub(super) fn news(unread: Unread, mails: &[Mail], most: usize) -> (String, usiz
     if let ([one], 1) = (shown, each.len()) {
         return (format!("{text} {}", line(one)), 1);
     }
-    let shown_lines = put(&mut text, shown, limits::BRIEFING - DIGEST);
+    let shown_lines = put(&mut text, shown, most_characters.saturating_sub(DIGEST));
     match shown_lines {
         0 => text.push_str(&format!(" {} new, {}", count(&each), senders(&each))),
         _ => add_rest(&mut text, &each[shown_lines..]),

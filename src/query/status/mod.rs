@@ -2,6 +2,7 @@
 
 mod strays;
 
+use super::claims;
 use super::programs::{self, Startable};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -35,6 +36,8 @@ pub struct Status {
     pub agents: usize,
     /// Counters from the log.
     pub counts: Counts,
+    /// Numbers of claims, waiting claims and open offers.
+    pub claims: claims::Counts,
     /// Unread messages by agent, without agents that have none.
     pub unread: BTreeMap<String, usize>,
     /// Pending files in outboxes of registered agents.
@@ -213,6 +216,7 @@ pub fn status(room: &Room) -> Result<Status> {
         stale: stale.unwrap_or_default(),
         not_agreed,
         undelivered: state.as_ref().map(|state| undelivered(room, state, &again)).transpose()?.unwrap_or_default(),
+        claims: state.as_ref().map(|state| claims::Counts::from(&state.claims)).unwrap_or_default(),
         counts: state.map(|state| state.counts).unwrap_or_default(),
         router,
         waiting,

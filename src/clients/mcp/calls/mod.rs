@@ -1,5 +1,6 @@
 //! The tools: each reads its arguments, calls a command or a query, and returns the result.
 
+mod claiming;
 mod finding;
 mod reading;
 mod sending;
@@ -42,6 +43,8 @@ pub(super) fn call(tool: &str, call: Call<'_>) -> Result<Shown> {
         "fetch_inbox" => reading::fetch(call),
         "wait_for_message" => reading::wait_for(call),
         "search_messages" => finding::search(call),
+        "claim_work" => claiming::claim(call),
+        "list_claims" => claiming::list(call),
         "get_thread" => finding::thread(call),
         _ => Err(Error::NotFound { what: format!("there is no tool {tool}"), cure: "report this error".into() }),
     }

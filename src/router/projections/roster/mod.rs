@@ -10,11 +10,12 @@ pub(in crate::router) use written::{Written, tell_of_stale};
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::{self, State};
+use crate::log::state::{self, Claims, State};
 use crate::room::registry::{Agent, Registry, Status};
 use crate::room::sessions::Calls;
 use serde::Serialize;
 use serde_json::Number;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,11 +80,21 @@ pub struct Present {
     /// Its last commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<Commit>,
+    /// The first subjects that it owns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owns: Vec<String>,
+    /// The number of the others.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub owns_more: usize,
     /// The number of unread messages.
     pub unread: usize,
     /// When the oldest of them was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_unread: Option<String>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// An agent's last message about its work.
@@ -172,6 +183,8 @@ impl<'a> Signs<'a> {
         let agent = self.agent;
         let seen = if self.is_held() { Some(now) } else { self.seen };
         Present {
+            owns: Vec::new(),
+            owns_more: 0,
             id: agent.id.clone(),
             name: agent.name.clone(),
             role: agent.role.clone(),
@@ -214,7 +227,25 @@ pub fn roster(
         next = [next, signs.changes_at(now)].into_iter().flatten().min();
         agents.push(signs.present(state, now));
     }
+    add_claims(&mut agents, &state.claims);
     (Roster { at: now.to_string(), agents }, next)
+}
+
+fn add_claims(agents: &mut [Present], claims: &Claims) {
+    if claims.held().is_empty() {
+        return;
+    }
+    let mut owned: HashMap<&str, (Vec<String>, usize)> = HashMap::new();
+    for held in claims.held() {
+        let (subjects, more) = owned.entry(&*held.owner).or_default();
+        match subjects.len() < limits::TITLES {
+            true => subjects.push(held.subject.to_string()),
+            false => *more += 1,
+        }
+    }
+    for agent in agents {
+        (agent.owns, agent.owns_more) = owned.remove(&*agent.id).unwrap_or_default();
+    }
 }
 
 /// The stale agents at this instant.

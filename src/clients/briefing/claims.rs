@@ -1,0 +1,46 @@
+//! Tells a session at its start which work is offered to it, what it owns, and what it waits for: one line each.
+
+use crate::base::limits;
+use crate::base::sanitize::brief;
+use crate::log::state::claims::{Claims, Offered, Waiting};
+use crate::message::subject::Subject;
+use crate::query::claims::{self, blocked_by};
+use crate::room::Room;
+
+/// The longest list of subjects in a line, in characters.
+const SUBJECTS: usize = 120;
+/// How many offers and waiting claims are told.
+const LINES: usize = 2;
+
+/// The lines, open offers first; `None` if there is nothing to tell. Unreadable claims must not hide the mail.
+pub(super) fn text(room: &Room, agent: &str) -> Option<String> {
+    let claims = claims::owners(room).inspect_err(|e| tracing::debug!("{e}")).ok()?;
+    let mut lines: Vec<String> = claims.offers_to(agent).take(LINES).map(offer).collect();
+    let more = claims.offers_to(agent).count().saturating_sub(LINES);
+    lines.extend((more > 0).then(|| format!("mailbag: {more} more offers; `mailbag claims --mine` lists them")));
+    let owned: Vec<&Subject> = claims.of(agent).map(|held| &held.subject).collect();
+    lines
+        .extend((!owned.is_empty()).then(|| format!("mailbag: you own {}; `mailbag release` ends that", list(&owned))));
+    let waiting = claims.waiting().iter().filter(|one| *one.agent == *agent);
+    lines.extend(waiting.take(LINES).map(|one| wait(&claims, one)));
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn offer(one: &Offered) -> String {
+    let subjects: Vec<&Subject> = one.subjects.iter().collect();
+    let (from, seq) = (brief(&one.from, limits::NAME), one.seq);
+    format!("mailbag: {from} offers you {}: `mailbag accept {seq}` or `mailbag decline {seq}`", list(&subjects))
+}
+
+fn wait(claims: &Claims, one: &Waiting) -> String {
+    let subjects: Vec<&Subject> = one.subjects.iter().collect();
+    let blockers = brief(&blocked_by(claims, &one.agent, &one.subjects), SUBJECTS);
+    format!("mailbag: you wait for {}: {blockers}", list(&subjects))
+}
+
+fn list(subjects: &[&Subject]) -> String {
+    let named: Vec<&str> = subjects.iter().take(limits::TITLES).map(|subject| subject.as_str()).collect();
+    let more = subjects.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    brief(&named.join(", "), SUBJECTS) + &more
+}

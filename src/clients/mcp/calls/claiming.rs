@@ -1,0 +1,138 @@
+//! The tools about claims: who owns which work.
+
+use super::super::arguments::Arguments;
+use super::{Call, Shown};
+use crate::base::error::{Doing, Error, Result, nearest};
+use crate::base::text::{quoted, to_the_second};
+use crate::base::{limits, sanitize};
+use crate::commands::claim::{self, Ask, Status};
+use crate::commands::send::route_pending;
+use crate::query::claims::{self, Free, Offer, Owned, Ownership, Queued};
+use crate::room::Room;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+const ACTIONS: [&str; 5] = ["claim", "release", "handoff", "accept", "decline"];
+
+pub(super) fn claim(mut call: Call<'_>) -> Result<Shown> {
+    let action = call.arguments.needed("action")?;
+    let note = call.arguments.text("note")?;
+    let room = call.session.room()?;
+    let who = call.session.agent(&room, "claim_work")?;
+    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    let ask = ask(&mut call.arguments, &action, (&room, &who.name))?;
+    let decided = claim::ask(&room, &who, ask, note)?.decided()?;
+    let mut text = decided.sentence();
+    if decided.status == Status::Waiting {
+        let subjects = claim::subjects(&room, &here()?, &decided.claims).unwrap_or_default();
+        text += &format!("; {}", claims::blockers(&room, &who.name, &subjects)?);
+        text += ". A message says when it is yours";
+    }
+    Ok(Shown { text: sanitize::line(&text).into_owned(), data: json!(decided) })
+}
+
+fn ask(arguments: &mut Arguments, action: &str, (room, agent): (&Room, &str)) -> Result<Ask> {
+    let words = arguments.texts("claims")?;
+    let owned = |words: &[String]| claim::owned_subjects(room, &here()?, agent, words);
+    match action {
+        "claim" if words.is_empty() => Err(Error::Usage {
+            what: "claims is missing".into(),
+            cure: "name paths, globs, task:<name> or lane:<name>".into(),
+        }),
+        "claim" => {
+            let (lease, wait) = (arguments.text("lease")?, arguments.flag("wait")?);
+            Ok(Ask::Claim { subjects: claim::subjects(room, &here()?, &words)?, lease, wait })
+        }
+        "release" => Ok(Ask::Release { subjects: owned(&words)?, of: None }),
+        "handoff" => Ok(Ask::Offer { to: arguments.needed("to")?, subjects: owned(&words)? }),
+        "accept" => Ok(Ask::Accept(arguments.text("offer")?)),
+        "decline" => Ok(Ask::Decline(arguments.text("offer")?)),
+        other => {
+            let near = nearest(other, ACTIONS);
+            let near = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
+            let cure = format!("{near}use one of {}", ACTIONS.join(", "));
+            Err(Error::Usage { what: format!("action is {}", quoted(other)), cure })
+        }
+    }
+}
+
+pub(super) fn list(mut call: Call<'_>) -> Result<Shown> {
+    let (paths, mine) = (call.arguments.texts("paths")?, call.arguments.flag("mine")?);
+    let room = call.session.room()?;
+    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    let you = match mine {
+        true => Some(call.session.agent(&room, "list_claims")?.name),
+        false => call.session.known(&room),
+    };
+    if !paths.is_empty() {
+        let found = claims::paths(&room, you.as_deref(), &here()?, &paths)?;
+        let lines: Vec<String> = found.iter().map(path).collect();
+        return Ok(Shown { text: lines.join("\n"), data: json!({"paths": found}) });
+    }
+    let list = claims::list(&room, you.as_deref().filter(|_| mine))?;
+    let (mut lines, mut data) = (Vec::new(), Map::new());
+    put("claims", &list.claims, owned, (&mut lines, &mut data));
+    put("waiting", &list.waiting, queued, (&mut lines, &mut data));
+    put("offers", &list.offers, offer, (&mut lines, &mut data));
+    let text = if lines.is_empty() { "no claims".to_owned() } else { lines.join("\n") };
+    Ok(Shown { text, data: Value::Object(data) })
+}
+
+/// Adds the first items of a list, and the number of the others.
+fn put<T>(
+    name: &str,
+    items: &[T],
+    line: fn(&T) -> (String, Value),
+    (lines, data): (&mut Vec<String>, &mut Map<String, Value>),
+) {
+    let (texts, values): (Vec<String>, Vec<Value>) = items.iter().take(limits::TOOL_AGENTS).map(line).unzip();
+    let more = items.len() - texts.len();
+    lines.extend(texts.into_iter().map(|text| sanitize::line(&text).into_owned()));
+    data.insert(name.to_owned(), values.into());
+    if more > 0 {
+        lines.push(format!("{more} more {name}: run `mailbag claims` to see all"));
+        data.insert(format!("more_{name}"), more.into());
+    }
+}
+
+fn owned(one: &Owned) -> (String, Value) {
+    let why = one.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let since = to_the_second(&one.since);
+    let text = format!("{} owns {} since {since}{why}", one.owner, one.subject);
+    (text, json!({"subject": one.subject, "owner": one.owner, "since": since, "why": shown(one.why.as_deref())}))
+}
+
+fn queued(one: &Queued) -> (String, Value) {
+    let subjects = one.subjects.join(", ");
+    (format!("{} waits for {subjects}", one.agent), json!({"subjects": one.subjects, "agent": one.agent}))
+}
+
+fn offer(one: &Offer) -> (String, Value) {
+    let subjects = one.subjects.join(", ");
+    let text = format!("#{} {} offers {subjects} to {}", one.seq, one.from, one.to);
+    (text, json!({"offer": format!("#{}", one.seq), "from": one.from, "to": one.to, "subjects": one.subjects}))
+}
+
+fn path(one: &Ownership) -> String {
+    let status = match one.status {
+        Free::Free => "free".to_owned(),
+        Free::Mine => "yours".to_owned(),
+        Free::Owned => {
+            let owners = one.claims.iter().take(limits::TITLES).map(|owner| {
+                let why = owner.why.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
+                format!("{} ({}{why})", owner.owner, owner.subject)
+            });
+            format!("owned by {}", owners.collect::<Vec<_>>().join(", "))
+        }
+    };
+    sanitize::line(&format!("{}: {status}", one.path)).into_owned()
+}
+
+fn shown(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, |text| sanitize::line(text).into())
+}
+
+/// Paths are relative to the directory of the server, which is that of the client.
+fn here() -> Result<PathBuf> {
+    std::env::current_dir().doing("find the working directory", ".")
+}
