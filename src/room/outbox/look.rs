@@ -49,7 +49,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     let has_lines = layout::is_lines_file(name);
     let whole = if has_lines { lines::read(&bytes) } else { lines::one(&bytes) };
     // After any line the file looks complete. Only its writer knows, and here the system does not report writers.
-    let may_grow = has_lines && lease == ReadLease::Unknown && !terms.claimed;
+    let may_grow = has_lines && lease == ReadLease::Unknown && !terms.claimed && patience.can_wait();
     let content = match whole {
         Whole::Yes(content) if !may_grow => content,
         Whole::Yes(content) => match patience.wait(dir, name, &meta) {

@@ -20,6 +20,11 @@ impl Patience {
         Patience { stood: HashMap::new(), now }
     }
 
+    // A single pass takes a file that looks complete: perhaps no later pass takes it.
+    pub(super) fn can_wait(&self) -> bool {
+        self.now.is_none()
+    }
+
     // The remaining time until this file has been unchanged long enough. `None` if it has.
     pub(super) fn wait(&mut self, dir: &Dir, name: &OsStr, meta: &Meta) -> Option<Duration> {
         if let Some(now) = self.now {
