@@ -99,6 +99,6 @@ fn quoted(text: &str) -> String {
 }
 
 /// A text that can be copied between single quotes of a shell.
-fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     sanitize::line(&text.replace('\'', "?")).into_owned()
 }

@@ -176,3 +176,56 @@ fn what_cannot_be_known_passes_and_is_said_once() {
     repository(world.path());
     assert_eq!(edit(&world, "alice", "claude", "PreToolUse-Edit"), "", "no room");
 }
+
+/// What Claude Code's hook prints for an agent of its own session that edits a file at this time of one day.
+fn edit_file(world: &World, agent: &str, time: &str, path: &str) -> String {
+    let at = world.path().to_str().expect("plain");
+    let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at).replace("src/a.txt", path);
+    let mut event: Value = serde_json::from_str(&input).expect("JSON");
+    event["session_id"] = json!(format!("session-{agent}"));
+    let mut hook = world.program(&["hook", "claude"]);
+    hook.env("MAILBAG_AGENT", agent).env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}Z"));
+    let output = hook.write_stdin(event.to_string()).output().expect("the program runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The notice that an agent got, once it is there.
+#[track_caller]
+fn notice(world: &World, agent: &str) -> String {
+    let mut body = None;
+    world.wait("it arrives", || {
+        let mail = world.inbox(agent).into_iter().find(|mail| mail["type"] == "notification");
+        body = mail.and_then(|mail| Some(mail["body"].as_str()?.to_owned()));
+        body.is_some()
+    });
+    body.expect("it was awaited")
+}
+
+#[test]
+fn two_agents_that_edit_one_file_within_30_seconds_are_both_told_once_an_hour() {
+    // P158
+    let world = project(&["alice", "bob", "carol"]);
+    assert_eq!(edit_file(&world, "alice", "10:00:00", "src/a.rs"), "");
+    assert_eq!(edit_file(&world, "bob", "10:00:05", "src/b.rs"), "", "another file");
+    let said = edit_file(&world, "bob", "10:00:20", "src/a.rs");
+    let text = "you and alice edited src/a.rs within 30 seconds, and nobody has claimed it. Agree with alice, or run \
+                `mailbag claim 'src/a.rs'`";
+    assert!(said.contains(&format!("\"additionalContext\":\"mailbag: {text}.\"")), "{said}");
+    assert_eq!(notice(&world, "alice"), text.replace("alice", "bob"));
+    assert_eq!(edit_file(&world, "alice", "10:00:30", "src/a.rs"), "", "the pair was told");
+    assert!(edit_file(&world, "carol", "10:00:40", "src/a.rs").contains("you and alice edited"), "another pair");
+    assert_eq!(edit_file(&world, "bob", "10:02:00", "src/c.rs"), "");
+    assert_eq!(edit_file(&world, "alice", "10:02:31", "src/c.rs"), "", "31 seconds later");
+    assert_eq!(edit_file(&world, "alice", "11:05:00", "src/a.rs"), "");
+    assert!(edit_file(&world, "bob", "11:05:01", "src/a.rs").contains("you and alice edited"), "an hour later");
+}
+
+#[test]
+fn a_claimed_file_needs_no_notice() {
+    // P158
+    let world = project(&["alice", "bob"]);
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    assert_eq!(edit_file(&world, "bob", "10:00:00", "src/a.rs"), "");
+    let said = edit_file(&world, "alice", "10:00:05", "src/a.rs");
+    assert!(said.contains("belongs to bob") && !said.contains("nobody has claimed"), "{said}");
+}

@@ -1,8 +1,10 @@
-//! The guard at an edit: whether an agent may change the files that its client is about to change.
+//! The guard at an edit: whether an agent may change the files that its client is about to change, and whether another agent
+//! changes them at the same time.
 
-use super::{Event, Reply, agent, bind};
+use super::{Event, Reply, agent, bind, deliver};
 use crate::base::error::{Error, Result};
-use crate::base::sanitize;
+use crate::base::{limits, sanitize};
+use crate::commands::send::{self, Draft};
 use crate::commands::switch;
 use crate::query::claims;
 use crate::query::guard::{self, Owned};
@@ -15,38 +17,46 @@ use crate::room::settings::Guard;
 /// Judges an edit. A registered agent is stopped; an unidentified session is warned. What cannot be judged passes, and the
 /// session is told so once.
 pub(super) fn judge(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Reply {
-    match owned(room, caller, event, named) {
-        Ok((None, _)) => Reply::default(),
-        Ok((Some(owned), stops)) => reply(room, caller, &owned, stops),
-        Err(e) => {
-            let text = format!("mailbag: cannot check who owns the files of this edit, so it passes: {e}");
-            let text = Some(sanitize::line(&text).into_owned());
-            let is_first = sessions::first_time(room, &caller.key(), "cannot check an edit") == Some(true);
-            Reply { text: text.filter(|_| is_first), trouble: Some(e.to_string()), ..Reply::default() }
-        }
-    }
+    answer(room, caller, event, named).unwrap_or_else(|e| {
+        let text = format!("mailbag: cannot check who owns the files of this edit, so it passes: {e}");
+        let text = Some(sanitize::line(&text).into_owned());
+        let is_first = sessions::first_time(room, &caller.key(), "cannot check an edit") == Some(true);
+        Reply { text: text.filter(|_| is_first), trouble: Some(e.to_string()), ..Reply::default() }
+    })
 }
 
-/// The files of other agents, if there are any, and whether the edit stops.
-fn owned(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<(Option<Vec<Owned>>, bool)> {
+fn answer(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Reply> {
     if event.files.is_empty() || switch::is_off() {
-        return Ok((None, false));
+        return Ok(Reply::default());
     }
     let guard = room.settings()?.guard;
-    let claims = if guard == Guard::Off { None } else { Some(claims::owners(room)?) };
-    let Some(claims) = claims.filter(|claims| !claims.held().is_empty()) else { return Ok((None, false)) };
-    let agent = match bind(room, caller, event, named) {
-        Ok(lease) => lease.map(|lease| lease.agent),
-        // Another session is that agent.
-        Err(Error::Busy { .. }) => None,
-        // A lease that cannot be renewed still names the agent.
-        Err(_) => agent(room, caller, event, named)?,
-    };
-    let ground = Ground::of(room);
+    if guard == Guard::Off {
+        return Ok(Reply::default());
+    }
+    let agent = editor(room, caller, event, named)?;
+    let (claims, ground) = (claims::owners(room)?, Ground::of(room));
     let files: Vec<Vec<Place>> = event.files.iter().map(|file| ground.places(file)).collect();
     let owned = guard::owned(&claims, agent.as_deref(), files.iter().map(Vec::as_slice));
-    let stops = agent.is_some() && guard == Guard::Deny;
-    Ok((Some(owned).filter(|owned| !owned.is_empty()), stops))
+    if !owned.is_empty() {
+        return Ok(reply(room, caller, &owned, agent.is_some() && guard == Guard::Deny));
+    }
+    let is_free = |names: &&Vec<Place>| {
+        names.iter().all(|place| claims.owner(place.repository.as_deref(), &place.path).is_none())
+    };
+    let free = files.iter().filter(is_free).filter_map(|names| Some(names.first()?.to_string())).collect::<Vec<_>>();
+    let text = agent.and_then(|agent| same_file(room, &agent, &free));
+    Ok(Reply { text, ..Reply::default() })
+}
+
+/// The agent that edits. `None` for an unidentified session.
+fn editor(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<String>> {
+    match bind(room, caller, event, named) {
+        Ok(lease) => Ok(lease.map(|lease| lease.agent)),
+        // Another session is that agent.
+        Err(Error::Busy { .. }) => Ok(None),
+        // A lease that cannot be renewed still names the agent.
+        Err(_) => agent(room, caller, event, named),
+    }
 }
 
 fn reply(room: &Room, caller: &Caller, owned: &[Owned], stops: bool) -> Reply {
@@ -60,4 +70,42 @@ fn reply(room: &Room, caller: &Caller, owned: &[Owned], stops: bool) -> Reply {
     let is_first = sessions::first_time(room, &caller.key(), &claims.join(" ")) != Some(false);
     let text = format!("mailbag: {lines}. You are not stopped; before further changes, {ask}.");
     Reply { text: Some(text).filter(|_| is_first), ..Reply::default() }
+}
+
+/// Tells two agents that edit a file at the same time: this one by the returned text, the other one by a message.
+fn same_file(room: &Room, agent: &str, files: &[String]) -> Option<String> {
+    let met = sessions::note_edits(room, agent, files)?;
+    let mut texts = Vec::new();
+    for (file, other) in met {
+        let pair = if *agent < *other { [agent, &other] } else { [&other, agent] };
+        let what = format!("edits with {}", pair[1]);
+        if sessions::first_time_within(room, pair[0], &what, limits::SAME_FILE_AGAIN) != Some(true) {
+            continue;
+        }
+        let both = |you: &str| {
+            let (seconds, path) = (limits::SAME_FILE.as_secs(), guard::plain(&file));
+            format!(
+                "you and {you} edited {path} within {seconds} seconds, and nobody has claimed it. Agree with {you}, or run \
+                 `mailbag claim '{path}'`"
+            )
+        };
+        tell(room, agent, &other, &file, &both(agent));
+        texts.push(format!("mailbag: {}.", both(&other)));
+    }
+    (!texts.is_empty()).then(|| texts.join(" "))
+}
+
+/// Sends the message to the other agent. A failure is ignored: the edit goes on.
+fn tell(room: &Room, agent: &str, other: &str, file: &str, body: &str) {
+    let draft = Draft {
+        to: vec![other.to_owned()],
+        kind: Some("notification".into()),
+        subject: Some(sanitize::brief(&format!("{agent} edits {file}, too"), limits::SUBJECT)),
+        body: Some(body.to_owned()),
+        ..Draft::default()
+    };
+    let who = Who { name: agent.to_owned(), source: "the edit" };
+    if let Err(e) = send::send(room, &who, draft).and_then(|_| deliver(room)) {
+        tracing::debug!("{e}");
+    }
 }

@@ -33,3 +33,7 @@ pub fn vigil(agent: &str) -> String {
 pub const TOLD: &str = ".told";
 /// The lock for changes of that file.
 pub const TOLD_LOCK: &str = ".told.lock";
+/// In `sessions/`, who edited which file a moment ago.
+pub const EDITS: &str = ".edits";
+/// The lock for changes of that file.
+pub const EDITS_LOCK: &str = ".edits.lock";

@@ -5,16 +5,18 @@
 //! its agent again. After a power cut a lease can be missing or torn, and then counts as none.
 
 mod client;
+mod edits;
 mod fired;
 mod holds;
 mod losses;
 mod told;
 
 pub use client::{Caller, IN_GEMINI, VARIABLES};
+pub use edits::note_edits;
 pub use fired::{Fired, WAKE, fired, note};
 pub use holds::{Hold, Named, is_held, is_watched};
 pub use losses::{Loss, Lost, loss, notified_of_loss};
-pub use told::first_time;
+pub use told::{first_time, first_time_within};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};

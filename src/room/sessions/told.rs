@@ -5,9 +5,16 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::room::Room;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// Is this the first time that a session is told this? Remembers that it was. `None` if that cannot be remembered.
+/// Is this the first time that a session is told this? Remembers that it was, for a day. `None` if that cannot be
+/// remembered.
 pub fn first_time(room: &Room, session: &str, what: &str) -> Option<bool> {
+    first_time_within(room, session, what, limits::TOLD)
+}
+
+/// As [`first_time`], for a shorter time.
+pub fn first_time_within(room: &Room, session: &str, what: &str, within: Duration) -> Option<bool> {
     let dir = room.dir.make(layout::SESSIONS).ok()?;
     let _lock = dir.lock_within(layout::TOLD_LOCK, limits::TOLD_WAIT).ok()?;
     let read = dir.read(layout::TOLD, limits::LEASE_BYTES).ok()?;
@@ -19,8 +26,10 @@ pub fn first_time(room: &Room, session: &str, what: &str) -> Option<bool> {
     if told.len() >= limits::TOLD_ENTRIES {
         told.clear();
     }
-    let is_first = told.insert(format!("{session} {what}"), now).is_none();
+    let (key, recent) = (format!("{session} {what}"), now - within.as_micros() as i64);
+    let is_first = told.get(&key).is_none_or(|at| *at <= recent);
     if is_first {
+        told.insert(key, now);
         dir.show(layout::TOLD, &serde_json::to_vec(&told).ok()?).ok()?;
     }
     Some(is_first)
