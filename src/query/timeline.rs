@@ -46,6 +46,9 @@ pub struct Entry {
     /// Body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
+    /// What it changes about claims, in few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
     /// Thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
@@ -143,6 +146,7 @@ fn entry(record: Record, channels: &Channels) -> Option<Entry> {
             priority: past.priority,
             channel: past.channel,
             subject: past.subject,
+            claim: past.claim,
             thread_id: past.thread_id,
             in_reply_to: past.in_reply_to,
             ..Entry::new(past.seq, past.accepted_at, event)
@@ -175,6 +179,7 @@ impl Entry {
             channel: DEFAULT_CHANNEL.into(),
             subject: None,
             body: None,
+            claim: None,
             thread_id: None,
             in_reply_to: None,
             file: None,

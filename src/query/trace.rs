@@ -6,7 +6,8 @@ use crate::disk::{Meta, layout};
 use crate::log;
 use crate::log::Position;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved, Viewer};
-use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
+use crate::log::state::{self, Claims, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
+use crate::message::claim::{self, Change};
 use crate::message::record::{Act, Event, Record};
 use crate::message::reference::{Fit, Reference};
 use crate::message::status::{Receipt, Status};
@@ -33,6 +34,8 @@ pub struct Trace {
     pub subject: Option<String>,
     /// When it was accepted.
     pub accepted_at: String,
+    /// What it changed about claims.
+    pub claim: Option<Claimed>,
     /// The original in `sent/`, if it still exists.
     pub sent: Option<PathBuf>,
     /// Recipients.
@@ -41,6 +44,46 @@ pub struct Trace {
     pub answers: Vec<Answer>,
     /// Notices about its expiry or deadline.
     pub told: Vec<Told>,
+}
+
+/// What a message about claims changed, and what became of it.
+#[derive(Debug, Serialize)]
+pub struct Claimed {
+    /// The change, in few words.
+    pub what: String,
+    /// What is left of a claim or an offer.
+    pub now: Option<Now>,
+}
+
+/// What is left of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Now {
+    /// The sender owns the subjects.
+    Owned,
+    /// The claim waits.
+    Waiting,
+    /// The offer is open.
+    Open,
+    /// Nothing: the work was released or handed over, the claim withdrawn, the offer closed.
+    Ended,
+}
+
+impl Claimed {
+    fn of(change: &Change, (from, id): (&str, &str), claims: &Claims) -> Option<Claimed> {
+        let name = claim::name(from, id);
+        let owns = |owner: &str, subjects: &[String]| {
+            subjects.iter().all(|text| claims.of(owner).any(|held| held.subject.as_str() == text))
+        };
+        let now = match change {
+            Change::Queue(_) if claims.waiting().iter().any(|one| one.claim == name) => Some(Now::Waiting),
+            Change::Grant(terms) | Change::Queue(terms) if owns(from, &terms.claims) => Some(Now::Owned),
+            Change::Offer { .. } if claims.offered().iter().any(|one| one.offer == name) => Some(Now::Open),
+            Change::Grant(_) | Change::Queue(_) | Change::Offer { .. } => Some(Now::Ended),
+            _ => None,
+        };
+        Some(Claimed { what: change.summary()?, now })
+    }
 }
 
 /// One recipient's copy.
@@ -228,6 +271,10 @@ impl<'a> Tracing<'a> {
             from: self.meant.from.to_string(),
             kind: text(&record, "type").unwrap_or_else(|| "message".into()),
             subject: text(&record, "subject"),
+            claim: record
+                .ownership
+                .as_ref()
+                .and_then(|change| Claimed::of(change, (&self.meant.from, &self.meant.id), &state.claims)),
             sent: self.original(&record),
             recipients,
             accepted_at: record.at,

@@ -5,6 +5,7 @@ mod file;
 mod leases;
 mod ledger;
 mod rules;
+mod showing;
 mod sessions;
 
 use crate::world::World;

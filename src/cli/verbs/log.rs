@@ -5,6 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::{count, count_of, to_the_second};
 use crate::cli::Exit;
 use crate::cli::context::Context;
+use crate::message::claim::Change;
 use crate::message::record::{Event, Record};
 use crate::message::status::Receipt;
 use crate::query::head::{self, Head};
@@ -129,6 +130,12 @@ fn line(record: &Record) -> String {
         record.message.as_ref().and_then(|message| serde_json::from_str(message.get()).ok()).unwrap_or_default();
     let text = |field: &str| fields.get(field).and_then(Value::as_str);
     let about = text("subject").or_else(|| text("body").and_then(|body| body.lines().next())).unwrap_or_default();
+    let claim = record.ownership.as_ref().and_then(Change::summary);
+    let about = match (claim, about) {
+        (Some(claim), "") => claim,
+        (Some(claim), about) => format!("{claim}: {about}"),
+        (None, about) => about.to_owned(),
+    };
     let to: Vec<&str> = record.recipients().map(|(agent, _)| &**agent).collect();
     let more = to.len().saturating_sub(3);
     let to = match (to.is_empty(), more) {

@@ -109,6 +109,7 @@ fn facts(view: &View<'_>) -> Vec<(&'static str, String)> {
         ("id", format!("{}{seq}", view.id)),
         ("type", view.kind.to_owned()),
     ];
+    facts.extend(view.claim.as_ref().map(|claim| ("claim", claim.to_string())));
     facts.extend(view.subject.map(|subject| ("subject", subject.to_owned())));
     let names = || view.attachments().map(Attachment::name).collect::<Vec<_>>().join(", ");
     facts.extend(view.facts().into_iter().map(|(name, value)| match name {

@@ -82,6 +82,9 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut Output) -> Result
         }
     }
     frame::dim(out, &facts, INDENT)?;
+    if let Some(claim) = &view.claim {
+        frame::text(out, &sanitize::line(claim), INDENT)?;
+    }
     if let Some(subject) = view.subject {
         frame::text(out, &sanitize::line(subject), INDENT)?;
     }

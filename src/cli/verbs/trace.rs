@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::output::{BOLD, DIM, Output};
 use crate::message::id;
-use crate::query::trace::{self, Recipient, Step, Trace};
+use crate::query::trace::{self, Claimed, Now, Recipient, Step, Trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,6 +44,16 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
     let at = to_the_second(&trace.accepted_at);
     let head = format!("{name}  #{}  {}  {at}  {}", trace.seq, sanitize::line(&trace.kind), sanitize::line(about));
     out.line(head)?;
+    if let Some(Claimed { what, now }) = &trace.claim {
+        let now = match now {
+            Some(Now::Owned) => "; still owned",
+            Some(Now::Waiting) => "; still waiting",
+            Some(Now::Open) => "; the offer is open",
+            Some(Now::Ended) => "; ended",
+            None => "",
+        };
+        out.line(format!("{}{now}", sanitize::line(what)))?;
+    }
     if let Some(sent) = &trace.sent {
         out.line(format!("original: {}", sanitize::line(&sent.to_string_lossy())))?;
     }

@@ -1,5 +1,6 @@
 //! A message as the log records it, and who may see it.
 
+use crate::message::claim::Change;
 use crate::message::record::{Event, Record};
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
 use serde::Serialize;
@@ -36,6 +37,9 @@ pub struct LoggedMessage {
     pub in_reply_to: Option<String>,
     /// Does its sender want an answer?
     pub requires_response: bool,
+    /// What it changes about claims, in few words.
+    #[serde(skip)]
+    pub claim: Option<String>,
     /// Every field as it was sent.
     #[serde(skip)]
     pub message: Map<String, Value>,
@@ -56,6 +60,7 @@ impl LoggedMessage {
         let text = |field: &str| message.get(field).and_then(Value::as_str).map(str::to_owned);
         let first_line = |body: String| body.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
         Some(LoggedMessage {
+            claim: record.ownership.as_ref().and_then(Change::summary),
             seq: record.seq,
             recipients: record.recipients().map(|(agent, _)| agent.clone()).collect(),
             accepted_at: record.at,

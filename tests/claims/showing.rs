@@ -1,0 +1,80 @@
+//! Messages about claims, as commands show them: what they ask for, and what became of it.
+
+use crate::world::World;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::process::Stdio;
+
+fn office() -> World {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file(
+        "alice",
+        "a.json",
+        r#"{"id": "c1", "type": "claim", "claims": ["src/auth/**"], "subject": "Passkeys"}"#,
+    );
+    world.ok(&["run", "--once"]);
+    world.drop_file("bob", "b.json", r#"{"id": "c2", "type": "claim", "claims": ["src"], "wait": true}"#);
+    world.drop_file("alice", "c.json", r#"{"id": "c3", "type": "handoff", "to": "bob", "claims": ["src/auth/**"]}"#);
+    world.ok(&["run", "--once"]);
+    world
+}
+
+#[test]
+fn every_list_says_what_is_claimed_and_what_became_of_it() {
+    let world = office();
+    let granted = "src/auth/** · granted";
+    for args in [
+        &["inbox", "--as", "alice"][..],
+        &["list", "--as", "alice"],
+        &["thread", "c1", "--as", "alice"],
+        &["log"],
+        &["watch", "--as", "alice"],
+        &["read", "c1", "--as", "alice"],
+    ] {
+        let out = match args[0] {
+            "watch" => watched(&world),
+            _ => world.ok(args),
+        };
+        assert!(out.contains(granted), "{args:?}: {out}");
+        assert!(out.contains("Passkeys"), "{args:?}: {out}");
+    }
+    let log = world.ok(&["log"]);
+    assert!(log.contains("src · waiting") && log.contains("src/auth/** · offered"), "{log}");
+    assert!(world.ok(&["inbox", "--as", "bob"]).contains("src/auth/** · offered"));
+}
+
+/// What `watch` shows in a pipe, as soon as it shows the last message.
+fn watched(world: &World) -> String {
+    let path = world.path().join("watched");
+    let mut command = world.bare(&["watch", "--as", "alice"]);
+    command.stdin(Stdio::null()).stdout(File::create(&path).expect("a file")).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    let shown = || std::fs::read_to_string(&path).unwrap_or_default();
+    world.wait("watch shows the offer", || shown().contains("offered"));
+    child.kill().expect("a signal");
+    child.wait().expect("it ends");
+    shown()
+}
+
+#[test]
+fn trace_says_what_is_left_of_a_claim() {
+    let world = office();
+    let now = |id: &str| world.json(&["trace", id, "--as", "human"])["claim"].clone();
+    assert_eq!(now("c1"), json!({"what": "src/auth/** · granted", "now": "owned"}));
+    assert_eq!(now("c2"), json!({"what": "src · waiting", "now": "waiting"}));
+    assert_eq!(now("c3"), json!({"what": "src/auth/** · offered", "now": "open"}));
+    world.ok(&["release", "--as", "alice"]);
+    assert_eq!(["c1", "c2", "c3"].map(|id| now(id)["now"].clone()), ["ended", "owned", "ended"]);
+    assert!(world.ok(&["trace", "c2", "--as", "human"]).contains("src · waiting; still owned\n"));
+    let id = world.send("alice", "bob", "hello");
+    assert_eq!(now(&id), Value::Null);
+}
+
+#[test]
+fn explain_names_the_owner_of_work() {
+    let world = office();
+    let out = world.ok(&["explain", "owner:src/auth/x.rs", "--from", "bob"]);
+    assert!(out.contains("reaches alice"), "{out}");
+    let ran = world.run(&["explain", "owner:docs", "--from", "bob"]);
+    assert!(ran.code == 65 && ran.out.contains("no agent owns docs"), "{ran:?}");
+}
