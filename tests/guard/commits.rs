@@ -26,6 +26,11 @@ fn head(world: &World) -> String {
 
 /// The last commit of an agent, as `who` shows it.
 fn shown(world: &World, agent: &str) -> Value {
+    // The hook lets another process deliver its report.
+    world.wait("every report is delivered", || {
+        world.run(&["who"]);
+        world.names(&format!("outbox/{agent}")).is_empty() && world.names("spool/claim").is_empty()
+    });
     let who = world.json(&["who"]);
     let agents = who["agents"].as_array().expect("agents");
     agents.iter().find(|one| one["id"] == agent).expect("it is registered")["commit"].clone()
@@ -109,10 +114,14 @@ fn the_commits_of_a_rebase_are_not_new() {
     git(world.path(), &["checkout", "-q", "main"]);
     commit(&world, "alice", "two.txt");
     git(world.path(), &["checkout", "-q", "feature"]);
-    let before = world.json(&["list", "--type", "status"]).as_array().map(Vec::len);
+    let recorded = || world.json(&["list", "--type", "status"]).as_array().map_or(0, Vec::len);
+    // The hook lets another process deliver its report.
+    let both_are_there = || world.run(&["who"]).code == 0 && recorded() == 2;
+    world.wait("both commits are recorded", both_are_there);
     let output = git_as(&world, world.path(), "alice", &["rebase", "-q", "main"]);
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(world.json(&["list", "--type", "status"]).as_array().map(Vec::len), before);
+    assert!(both_are_there());
+    assert_eq!(world.names("outbox/alice"), [""; 0], "no report waits");
 }
 
 #[test]

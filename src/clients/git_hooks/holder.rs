@@ -61,7 +61,11 @@ impl Repository {
         let (shell, line) = (block::lines(program, hook), block::one_line(program, hook));
         if let Some(config) = LEFTHOOK.iter().map(|name| layout::of_client(&self.top, name)).find(|path| path.exists())
         {
-            return by_hand(config, "lefthook writes the hooks; run `lefthook install` afterwards", lefthook(hook, &line));
+            return by_hand(
+                config,
+                "lefthook writes the hooks; run `lefthook install` afterwards",
+                lefthook(hook, &line),
+            );
         }
         let is_husky = |part: &Path| part.file_name().is_some_and(|name| name == ".husky");
         if let Some(husky) = self.hooks.ancestors().take(2).find(|part| is_husky(part)) {
