@@ -35,6 +35,17 @@ fn agents_addresses_and_unread_messages_are_offered() {
 }
 
 #[test]
+fn claims_and_open_offers_of_the_caller_are_offered() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["claim", "src/auth", "task:login", "--as", "alice"]);
+    world.ok(&["claim", "docs", "--as", "bob"]);
+    assert_eq!(offered(&world, &["release", "--as", "alice", "s"]), ["src/auth"]);
+    assert_eq!(offered(&world, &["handoff", "bob", "--as", "alice", "t"]), ["task:login"]);
+    let offer = world.json(&["handoff", "bob", "src/auth", "--as", "alice"])["seq"].to_string();
+    assert_eq!(offered(&world, &["accept", "--as", "bob", &offer[..1]]), [&*offer]);
+}
+
+#[test]
 fn nothing_is_offered_that_a_shell_could_take_for_a_command() {
     let world = World::with(&["alice", "bob"]);
     std::fs::create_dir_all(world.room("channels/$(touch hit)")).expect("a hostile name");
