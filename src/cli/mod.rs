@@ -41,7 +41,11 @@ pub fn main() -> ExitCode {
     };
     let mut cx = Context::new(&cli.global);
     let is_hook = matches!(cli.command, Command::Hook(_));
-    let done = dispatch(cli.command, &mut cx).and_then(|exit| cx.out.flush().map(|()| exit));
+    let done = dispatch(cli.command, &mut cx).and_then(|exit| match cx.out.flush() {
+        // The status is an answer too.
+        Err(e) if show::output::is_closed_pipe(&e) => Ok(exit),
+        flushed => flushed.map(|()| exit),
+    });
     match done {
         Ok(exit) => exit.into(),
         Err(e) if show::output::is_closed_pipe(&e) => Exit::Ok.into(),

@@ -294,6 +294,11 @@ fn a_closed_standard_output_does_not_change_the_decision() {
     drop(child.stdout.take());
     assert!(child.wait().expect("it ends").success());
     assert_eq!(owner(&world, "src"), "alice");
+    for (agent, code) in [("alice", 0), ("bob", 1)] {
+        let mut child = waiting(&world, &["claims", "src", "--as", agent]);
+        drop(child.stdout.take());
+        assert_eq!(child.wait().expect("it ends").code(), Some(code), "the status is an answer too");
+    }
 }
 
 #[test]

@@ -39,10 +39,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if !args.paths.is_empty() {
-        return paths(&args, cx).map_err(|e| match e {
+        let found = paths(&args, cx).map_err(|e| match e {
             e @ (Error::Usage { .. } | Error::Busy { .. }) => e,
             e => claims::unknown(&e),
-        });
+        })?;
+        cx.out.show(&json!({"paths": &found}), |out| found.iter().try_for_each(|one| tell(one, out)))?;
+        return Ok(if is_owned(&found) { Exit::Error } else { Exit::Ok });
     }
     let room = cx.room()?;
     cx.route_waiting(&room);
@@ -56,21 +58,22 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn paths(args: &Args, cx: &mut Context) -> Result<Exit> {
+fn paths(args: &Args, cx: &Context) -> Result<Vec<Ownership>> {
     let room = cx.room()?;
     cx.route_waiting(&room);
     let agent = args.identity.looker(cx, &room)?;
     let from = here()?;
     let look = || claims::paths(&room, agent.as_deref(), &from, &args.paths);
     let mut found = look()?;
-    let is_owned = |found: &[Ownership]| found.iter().any(|one| one.status == Free::Owned);
     if is_owned(&found) && claims::list(&room, None)?.has_lapsed() {
         cx.route(&room);
         found = look()?;
     }
-    cx.out.show(&json!({"paths": &found}), |out| found.iter().try_for_each(|one| tell(one, out)))?;
-    cx.out.flush()?;
-    Ok(if is_owned(&found) { Exit::Error } else { Exit::Ok })
+    Ok(found)
+}
+
+fn is_owned(found: &[Ownership]) -> bool {
+    found.iter().any(|one| one.status == Free::Owned)
 }
 
 fn tell(one: &Ownership, out: &mut Output) -> Result<()> {
