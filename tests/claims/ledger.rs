@@ -5,11 +5,12 @@ use crate::world::World;
 use mailbag::message::subject::Subject;
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 
 /// What the log amounts to.
 #[derive(Default)]
-pub(super) struct Ledger {
-    pub(super) held: Vec<(String, Subject)>,
+pub(crate) struct Ledger {
+    pub(crate) held: Vec<(String, Subject)>,
     /// Message, agent and subjects.
     pub(super) waiting: Vec<(String, String, Vec<Subject>)>,
     offers: Vec<(String, String, String, Vec<Subject>)>,
@@ -22,21 +23,27 @@ pub(super) struct Ledger {
 /// Reads the log of a room, and checks it at every record.
 #[track_caller]
 pub(super) fn check(world: &World) -> Ledger {
-    let mut ledger = Ledger::default();
-    let mut segments: Vec<_> = fs::read_dir(world.room("log")).expect("a log").flatten().map(|e| e.path()).collect();
-    segments.sort();
-    let text: String = segments.iter().map(|path| fs::read_to_string(path).expect("a segment")).collect();
-    for line in text.lines() {
-        let record: Value = serde_json::from_str(line).expect("a record");
-        if record.get("ownership").is_some() {
-            ledger.take(&record);
-            ledger.is_sound(line);
-        }
-    }
-    ledger
+    Ledger::of(&world.room(""))
 }
 
 impl Ledger {
+    /// Reads the log of a room, and checks it at every record. A line that a kill has torn ends it.
+    #[track_caller]
+    pub(crate) fn of(room: &Path) -> Ledger {
+        let mut ledger = Ledger::default();
+        let mut segments: Vec<_> = fs::read_dir(room.join("log")).expect("a log").flatten().map(|e| e.path()).collect();
+        segments.sort();
+        let bytes: Vec<u8> = segments.iter().flat_map(|path| fs::read(path).expect("a segment")).collect();
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            let Ok(record) = serde_json::from_str::<Value>(line) else { break };
+            if record.get("ownership").is_some() {
+                ledger.take(&record);
+                ledger.is_sound(line);
+            }
+        }
+        ledger
+    }
+
     fn take(&mut self, record: &Value) {
         self.changes += 1;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -109,7 +116,7 @@ impl Ledger {
 
     /// Nothing more has to be granted: each waiting claim has one in its way.
     #[track_caller]
-    pub(super) fn is_settled(&self) {
+    pub(crate) fn is_settled(&self) {
         for (n, (name, agent, wanted)) in self.waiting.iter().enumerate() {
             let meets =
                 |other: &String, subject: &Subject| other != agent && wanted.iter().any(|s| s.conflicts(subject));

@@ -3,10 +3,11 @@
 mod commands;
 mod file;
 mod leases;
-mod ledger;
+pub(crate) mod ledger;
 mod rules;
 mod showing;
 mod sessions;
+mod storm;
 
 use crate::world::World;
 use serde_json::{Value, json};

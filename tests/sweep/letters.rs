@@ -19,6 +19,8 @@ pub(crate) const LATE: &str = "late";
 /// Letters come in this many waves after the first, which waits when the router starts.
 pub(crate) const WAVES: usize = 4;
 const LETTERS: usize = 100;
+/// What some letters claim.
+const LANE: &str = "lane:sweep";
 /// Who drops what it has for a wave as one file, a message a line.
 const WRITER_OF_LINES: &str = "rita";
 
@@ -110,9 +112,15 @@ fn letter(n: usize, random: &mut Random, late: bool) -> Letter {
     if n % 7 == 1 {
         message["from"] = json!(sender);
     }
+    // Some are claims, too, all of them for the same lane: the first agent owns it, and the others wait.
+    let claims = n % 10 == 2;
+    if claims {
+        (message["type"], message["claims"], message["wait"]) = (json!("claim"), json!([LANE]), json!(true));
+    }
     let bytes = if n.is_multiple_of(2) { serde_json::to_vec_pretty(&message) } else { serde_json::to_vec(&message) };
     let file = if n % 9 == 4 { "next.json".to_owned() } else { format!("note-{n:03}.json") };
-    let recipients = addresses(&to).flat_map(|to| reached(sender, to)).collect();
+    let reached = addresses(&to).flat_map(|to| reached(sender, to));
+    let recipients = reached.chain(claims.then_some(sender)).collect();
     let bytes = bytes.expect("plain JSON");
     Letter { token, sender, file, bytes, recipients, wave, rides: false, message }
 }

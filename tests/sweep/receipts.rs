@@ -9,6 +9,7 @@ use std::path::Path;
 
 /// Looks at a room as a kill or a cut left it, before any recipient does something more.
 pub(crate) fn check(room: &Path, figures: &mut Figures) -> io::Result<()> {
+    crate::claims::ledger::Ledger::of(room);
     let mut names: HashMap<u64, String> = HashMap::new();
     let mut logs: Vec<_> = fs::read_dir(room.join("log"))?.flatten().map(|entry| entry.path()).collect();
     logs.sort();
