@@ -345,6 +345,8 @@ pub const TOOL_SENT: Duration = Duration::from_secs(2);
 pub const SUBJECT_BYTES: usize = 1024;
 /// The most alternatives that the braces of one claim may stand for, multiplied out.
 pub const SUBJECT_CHOICES: usize = 64;
+/// How many steps a comparison of two subjects may take.
+pub const SUBJECT_STEPS: u32 = 8192;
 /// The most subjects that an agent owns.
 pub const CLAIMS_OF_AGENT: usize = 1000;
 /// The most subjects in one message.

@@ -2,7 +2,8 @@
 //!
 //! A path subject covers every path that it matches, and everything below such a path: `src/auth` covers
 //! `src/auth/login.rs`. Two subjects conflict if one path could be covered by both. The test never misses such a path;
-//! it may report a conflict that is none where both patterns have a character class (`[a-f]`).
+//! it may report a conflict that is none where both patterns have a character class (`[a-f]`), and where two patterns would
+//! take long to compare.
 //!
 //! Paths are compared without regard to letter case and to how accented letters are composed, because some file
 //! systems ignore both. Symbolic links are resolved before, where there is a file system to ask.
@@ -13,7 +14,7 @@ use crate::base::error::Problem;
 use crate::base::limits;
 use crate::base::text::quoted;
 use crate::message::id;
-use pattern::{Parts, Pattern};
+use pattern::{Fuel, Parts, Pattern};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::OnceLock;
@@ -120,7 +121,10 @@ impl Subject {
             (
                 Some(Kind::Path { repository: one, patterns }),
                 Some(Kind::Path { repository: two, patterns: others }),
-            ) => one == two && patterns.iter().any(|one| others.iter().any(|two| one.conflicts(two))),
+            ) => {
+                let mut fuel = Fuel::full();
+                one == two && patterns.iter().any(|one| others.iter().any(|two| one.conflicts(two, &mut fuel)))
+            }
             _ => false,
         }
     }
@@ -135,7 +139,9 @@ impl Subject {
         self.may_cover(target)
             && match self.kind() {
                 Some(Kind::Path { repository, patterns }) => {
-                    *repository == target.repository && patterns.iter().any(|pattern| pattern.covers(&target.parts))
+                    let mut fuel = Fuel::full();
+                    let covers = |pattern: &Pattern| pattern.covers(&target.parts, &mut fuel);
+                    *repository == target.repository && patterns.iter().any(covers)
                 }
                 _ => false,
             }
@@ -211,6 +217,19 @@ mod tests {
         }
         let damaged = read("src/[");
         assert!(!damaged.covers(None, "src/a") && !damaged.conflicts(&subject("src")) && damaged == read("src/["));
+    }
+
+    #[test]
+    fn patterns_made_to_be_slow_conflict_and_cost_little() {
+        let slow = |last: char| subject(&format!("{}{last}", "*a".repeat(200)));
+        let (one, two) = (slow('b'), slow('c'));
+        let (Some(Kind::Path { patterns, .. }), Some(Kind::Path { patterns: others, .. })) = (one.kind(), two.kind())
+        else {
+            unreachable!("both are paths")
+        };
+        let mut fuel = Fuel::full();
+        assert!(patterns[0].conflicts(&others[0], &mut fuel) && fuel.is_empty(), "in doubt, they conflict");
+        assert!(!one.covers(None, &"a".repeat(4000)), "in doubt, nothing is covered");
     }
 
     #[test]

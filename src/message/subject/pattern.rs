@@ -15,6 +15,8 @@ pub(super) struct Pattern(Vec<Component>);
 enum Component {
     /// `**`: any number of components.
     Any,
+    /// A name without wildcards.
+    Name(String),
     One(Vec<Token>),
 }
 
@@ -37,9 +39,9 @@ pub(super) struct Parts(Vec<Component>);
 
 impl Parts {
     pub(super) fn of(path: &str) -> Parts {
-        let literal = |part: &str| Component::One(part.chars().map(Token::Letter).collect());
         let path = comparable(path);
-        Parts(path.split('/').filter(|part| !matches!(*part, "" | ".")).map(literal).collect())
+        let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+        Parts(parts.map(|part| Component::Name(part.to_owned())).collect())
     }
 }
 
@@ -113,6 +115,7 @@ fn components(text: &str) -> Result<Vec<Component>, Wrong> {
             "" | "." => {}
             ".." => return Err(("a claim leads out of its directory by ..".into(), "write the path without ..")),
             "**" => components.push(Component::Any),
+            _ if !part.contains(['*', '?', '[']) => components.push(Component::Name(part.to_owned())),
             _ => components.push(Component::One(tokens(part)?)),
         }
     }
@@ -163,63 +166,98 @@ fn ranges(inside: &str) -> Vec<(char, char)> {
     ranges
 }
 
+/// How many pairs of places one comparison may visit. A sender chooses both patterns, so the time must be bounded.
+pub(super) struct Fuel(u32);
+
+impl Fuel {
+    pub(super) fn full() -> Fuel {
+        Fuel(limits::SUBJECT_STEPS)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+
+    fn burn(&mut self) -> bool {
+        self.0 = self.0.saturating_sub(1);
+        self.0 > 0
+    }
+}
+
 impl Pattern {
-    /// Does it match the path or a directory above it?
-    pub(super) fn covers(&self, path: &Parts) -> bool {
-        // Most patterns differ from the path in a part without wildcards.
-        for (n, part) in self.0.iter().enumerate() {
-            match path.0.get(n) {
-                Some(other) if is_literal(part) && part != other => return false,
-                Some(_) if is_literal(part) => {}
-                // The path itself has nothing below it here, so only the pattern may end first.
-                _ => return meet(&self.0[n..], path.0.get(n..).unwrap_or_default(), false),
-            }
+    /// Does it match the path or a directory above it? Without an answer within the fuel, it does not.
+    pub(super) fn covers(&self, path: &Parts, fuel: &mut Fuel) -> bool {
+        // The path itself has nothing below it here, so only the pattern may end first.
+        meet(&self.0, &path.0, false, fuel).unwrap_or(false)
+    }
+
+    /// Could one path be covered by both? Without an answer within the fuel, it could.
+    pub(super) fn conflicts(&self, other: &Pattern, fuel: &mut Fuel) -> bool {
+        meet(&self.0, &other.0, true, fuel).unwrap_or(true)
+    }
+}
+
+/// Is there a path that the first covers and the second matches, or, where `either`, covers as well? Pairs of places in both
+/// are visited once each. `None` if the fuel does not last.
+fn meet(mut one: &[Component], mut two: &[Component], either: bool, fuel: &mut Fuel) -> Option<bool> {
+    // Most pairs differ in one of their first names.
+    while let ([Component::Name(a), rest @ ..], [Component::Name(b), others @ ..]) = (one, two) {
+        if a != b {
+            return Some(false);
         }
-        true
+        (one, two) = (rest, others);
     }
-
-    /// Could one path be covered by both?
-    pub(super) fn conflicts(&self, other: &Pattern) -> bool {
-        meet(&self.0, &other.0, true)
-    }
-}
-
-fn is_literal(component: &Component) -> bool {
-    matches!(component, Component::One(tokens) if tokens.iter().all(|token| matches!(token, Token::Letter(_))))
-}
-
-/// Is there a path that the first covers and the second matches, or, where `either`, covers as well? Pairs of places
-/// in both are visited once each.
-fn meet(one: &[Component], two: &[Component], either: bool) -> bool {
     let (mut seen, mut next) = (HashSet::new(), vec![(0, 0)]);
     while let Some((i, j)) = next.pop() {
         if !seen.insert((i, j)) {
             continue;
         }
+        if !fuel.burn() {
+            return None;
+        }
         match (one.get(i), two.get(j)) {
             // Everything below what a pattern matches is covered.
-            (None, _) => return true,
-            (Some(_), None) if either => return true,
+            (None, _) => return Some(true),
+            (Some(_), None) if either => return Some(true),
             (Some(Component::Any), None) => next.push((i + 1, j)),
             (Some(_), None) => {}
             (Some(Component::Any), Some(_)) => next.extend([(i + 1, j), (i, j + 1)]),
             (Some(_), Some(Component::Any)) => next.extend([(i, j + 1), (i + 1, j)]),
-            (Some(Component::One(a)), Some(Component::One(b))) if overlap(a, b) => next.push((i + 1, j + 1)),
-            _ => {}
+            (Some(a), Some(b)) => {
+                if overlap(a, b, fuel)? {
+                    next.push((i + 1, j + 1));
+                }
+            }
         }
     }
-    false
+    Some(false)
 }
 
-/// Is there a name that both match?
-fn overlap(one: &[Token], two: &[Token]) -> bool {
+/// Is there a name that both components match?
+fn overlap(one: &Component, two: &Component, fuel: &mut Fuel) -> Option<bool> {
+    let letters = |name: &str| name.chars().map(Token::Letter).collect::<Vec<Token>>();
+    match (one, two) {
+        (Component::Name(a), Component::Name(b)) => Some(a == b),
+        (Component::Name(name), Component::One(tokens)) | (Component::One(tokens), Component::Name(name)) => {
+            share_a_name(tokens, &letters(name), fuel)
+        }
+        (Component::One(a), Component::One(b)) => share_a_name(a, b, fuel),
+        (Component::Any, _) | (_, Component::Any) => Some(true),
+    }
+}
+
+fn share_a_name(one: &[Token], two: &[Token], fuel: &mut Fuel) -> Option<bool> {
     let (mut seen, mut next) = (HashSet::new(), vec![(0, 0)]);
     while let Some((i, j)) = next.pop() {
         if !seen.insert((i, j)) {
             continue;
         }
+        if !fuel.burn() {
+            return None;
+        }
         match (one.get(i), two.get(j)) {
-            (None, None) => return true,
+            (None, None) => return Some(true),
             (Some(Token::AnyText), Some(_)) => next.extend([(i + 1, j), (i, j + 1)]),
             (Some(_), Some(Token::AnyText)) => next.extend([(i, j + 1), (i + 1, j)]),
             (Some(Token::AnyText), None) => next.push((i + 1, j)),
@@ -228,7 +266,7 @@ fn overlap(one: &[Token], two: &[Token]) -> bool {
             _ => {}
         }
     }
-    false
+    Some(false)
 }
 
 impl Token {

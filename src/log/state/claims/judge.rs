@@ -107,12 +107,14 @@ impl Claims {
             return Err(vec![too_many(what, "claim a directory or a glob, and release what is done")]);
         }
         let terms = Terms { claims: texts(subjects), lease, why };
-        let in_the_way: Vec<InTheWay> = self.in_the_way(agent, subjects, self.waiting.len()).collect();
+        let in_the_way = self.in_the_way(agent, subjects, self.waiting.len());
+        // A claim that waits has to know everybody in front of it.
+        let in_the_way: Vec<InTheWay> = in_the_way.take(if wait { usize::MAX } else { limits::PROBLEMS }).collect();
         if in_the_way.is_empty() {
             return Ok(Change::Grant(terms));
         }
         if !wait {
-            let problems = in_the_way.iter().take(limits::PROBLEMS).map(|one| one.problem(subjects));
+            let problems = in_the_way.iter().map(|one| one.problem(subjects));
             return Err(problems.collect());
         }
         if self.waits_of(agent).count() >= limits::WAITING_OF_AGENT {
