@@ -2,7 +2,7 @@
 //! grant is told, and no waiting claim is forgotten.
 
 use super::ledger::Ledger;
-use crate::town::{Town, python};
+use crate::town::{Town, python, so_within};
 use crate::world::World;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ fn no_subject_ever_has_two_owners_while_agents_and_router_are_killed() {
     let end = Instant::now() + Duration::from_secs(time);
     let mut strikes = 0;
     while Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(150));
+        so_within(Duration::from_millis(150), || false);
         strikes += 1;
         let n = strikes % count;
         kill(&mut running[n]);

@@ -101,13 +101,15 @@ impl Claims {
         subjects: &[Subject],
         (lease, why, wait): (u64, Option<String>, bool),
     ) -> Judged {
-        let new = subjects.iter().filter(|subject| !self.of(agent).any(|held| held.subject == **subject)).count();
-        if self.of(agent).count() + new > limits::CLAIMS_OF_AGENT {
+        // What the agent owns already is only renewed, although others may wait for it.
+        let is_new = |subject: &&Subject| !self.of(agent).any(|held| held.subject == **subject);
+        let new: Vec<Subject> = subjects.iter().filter(is_new).cloned().collect();
+        if self.of(agent).count() + new.len() > limits::CLAIMS_OF_AGENT {
             let what = format!("{agent} would own more than {} subjects", limits::CLAIMS_OF_AGENT);
             return Err(vec![too_many(what, "claim a directory or a glob, and release what is done")]);
         }
         let terms = Terms { claims: texts(subjects), lease, why };
-        let in_the_way = self.in_the_way(agent, subjects, self.waiting.len());
+        let in_the_way = self.in_the_way(agent, &new, self.waiting.len());
         // A claim that waits has to know everybody in front of it.
         let in_the_way: Vec<InTheWay> = in_the_way.take(if wait { usize::MAX } else { limits::PROBLEMS }).collect();
         if in_the_way.is_empty() {
@@ -121,10 +123,14 @@ impl Claims {
             let what = format!("{agent} waits for {} claims already", limits::WAITING_OF_AGENT);
             return Err(vec![too_many(what, "wait for one of them, or withdraw it with a release")]);
         }
+        if self.waits_of(agent).any(|one| one.subjects == new) {
+            // It keeps its place, so nothing new waits for anything.
+            return Ok(Change::Queue(Terms { claims: texts(&new), ..terms }));
+        }
         let owners: BTreeSet<&str> = in_the_way.iter().map(|one| one.agent).collect();
         match owners.into_iter().find(|owner| self.waits_for(owner, agent)) {
             Some(owner) => Err(vec![circle(owner)]),
-            None => Ok(Change::Queue(terms)),
+            None => Ok(Change::Queue(Terms { claims: texts(&new), ..terms })),
         }
     }
 

@@ -72,6 +72,33 @@ fn claims_queue_first_come_first_served() {
 }
 
 #[test]
+fn an_owner_renews_and_extends_its_claims_although_others_wait_for_them() {
+    let mut room = Room::default();
+    room.say("alice", claim(&["src"], false)).expect("free");
+    room.say("bob", claim(&["src"], true)).expect("queued");
+    for wait in [false, true] {
+        room.say("alice", claim(&["src"], wait)).expect("renewed");
+    }
+    room.say("alice", claim(&["src", "docs"], false)).expect("renewed, and extended");
+    room.say("carol", claim(&["web"], false)).expect("free");
+    room.say("alice", claim(&["src", "web"], true)).expect("it waits for carol alone");
+    room.say("carol", Ask::Release { of: name("carol"), subjects: Vec::new() }).expect("released");
+    assert_eq!((room.owner("src/x"), room.owner("web/x")), (Some("alice"), Some("alice")));
+}
+
+#[test]
+fn a_waiting_claim_that_is_repeated_keeps_its_place() {
+    let mut room = Room::default();
+    room.say("alice", claim(&["src"], false)).expect("free");
+    room.say("bob", claim(&["src/b"], true)).expect("queued");
+    room.say("carol", claim(&["src"], true)).expect("queued");
+    room.say("bob", claim(&["src/b"], true)).expect("carol waits for bob, and he for alice alone");
+    assert_eq!(room.0.waiting().len(), 2);
+    room.say("alice", Ask::Release { of: name("alice"), subjects: Vec::new() }).expect("released");
+    assert_eq!(room.owner("src/b/x"), Some("bob"));
+}
+
+#[test]
 fn a_circle_of_waits_is_rejected() {
     let mut room = Room::default();
     room.say("alice", claim(&["a"], false)).expect("free");

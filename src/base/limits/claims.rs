@@ -1,0 +1,46 @@
+//! The limits of claims, and of what watches their owners.
+
+use super::TOLD;
+use std::time::Duration;
+
+/// The longest subject of a claim. A path has at most 4,096 bytes on Linux; a claim of one so long is a mistake.
+pub const SUBJECT_BYTES: usize = 1024;
+/// The most alternatives that the braces of one claim may stand for, multiplied out.
+pub const SUBJECT_CHOICES: usize = 64;
+/// How many steps a comparison of two subjects may take.
+pub const SUBJECT_STEPS: u32 = 8192;
+/// The most subjects that an agent owns.
+pub const CLAIMS_OF_AGENT: usize = 1000;
+/// The most subjects in one message.
+pub const CLAIMS_IN_MESSAGE: usize = 100;
+/// The most waiting claims of an agent.
+pub const WAITING_OF_AGENT: usize = 100;
+/// The most open offers of an agent.
+pub const OFFERS_OF_AGENT: usize = 100;
+/// The default lease of a claim.
+pub const CLAIM_LEASE: Duration = Duration::from_secs(4 * 3600);
+/// The shortest lease that a claim can ask for.
+pub const CLAIM_LEASE_LEAST: Duration = Duration::from_secs(60);
+/// The longest lease that a claim can ask for, so that no claim of a dead agent stays forever.
+pub const CLAIM_LEASE_MOST: Duration = Duration::from_secs(7 * 86_400);
+/// How long the claims of a session that has ended live on.
+pub const CLAIM_AFTER_SESSION: Duration = Duration::from_secs(15 * 60);
+/// A waiting claim of an agent without activity for this time is passed over.
+pub const CLAIM_WAITER: Duration = Duration::from_secs(10 * 60);
+/// How often the router checks whether the sessions of owners still run.
+pub const CLAIM_CHECK: Duration = Duration::from_secs(30);
+/// The owner is warned after this part of its lease, in percent, has passed without activity.
+pub const CLAIM_WARNING: u64 = 80;
+/// How long a command about claims waits for the router to decide.
+pub const CLAIM_DECIDED: Duration = Duration::from_secs(10);
+/// How often the process that watches a session checks whether its client still runs, where the system does not tell.
+pub const WATCH_CLIENT: Duration = Duration::from_millis(500);
+/// How often it checks whether there is still something to watch it for.
+pub const WATCH_CHECK: Duration = Duration::from_secs(10);
+/// How long after a call of a session the log may show what the call did.
+pub const CALL_TO_RECORD: Duration = Duration::from_secs(60);
+/// Two agents that edit a file within this time are told of each other.
+pub const SAME_FILE: Duration = Duration::from_secs(30);
+/// How long two agents are not told of each other again.
+pub const SAME_FILE_AGAIN: Duration = Duration::from_secs(3600);
+const _: () = assert!(SAME_FILE_AGAIN.as_secs() < TOLD.as_secs());
