@@ -85,6 +85,17 @@ pub(crate) fn letters(seed: u64, late: bool) -> Vec<Letter> {
     letters
 }
 
+/// From this seed on, the first one whose files of lines have several lines in every wave.
+pub(crate) fn seed_with_lines(from: u64) -> u64 {
+    let several = |seed: &u64| {
+        let letters = letters(*seed, false);
+        let lines = |wave| letters.iter().filter(|l| l.sender == WRITER_OF_LINES && l.wave == wave && l.file.contains("lines")).count();
+        let riding = |wave| letters.iter().filter(|l| l.rides && l.wave == wave).count();
+        (0..=WAVES).all(|wave| lines(wave) > 0 && riding(wave) > 1)
+    };
+    (from..).find(several).expect("there are many seeds")
+}
+
 /// Puts all that one sender drops in a wave into one file.
 fn bundle(letters: &mut [Letter], wave: usize) {
     let mut of_wave: Vec<&mut Letter> =
