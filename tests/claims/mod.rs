@@ -3,6 +3,7 @@
 mod commands;
 mod file;
 mod leases;
+mod model;
 pub(crate) mod ledger;
 mod rules;
 mod showing;

@@ -264,6 +264,20 @@ fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
 }
 
 #[test]
+fn patterns_that_take_long_to_compare_conflict() {
+    // P118
+    let world = office();
+    let slow = |last: &str| format!("{}{last}", "*a".repeat(200));
+    assert_eq!(say(&world, 0, "alice", claim(&[&slow("b")])), "granted");
+    assert_eq!(
+        say(&world, 1, "bob", claim(&[&slow("c")])),
+        "claimed",
+        "no path is covered by both, but that takes long to find"
+    );
+    assert_eq!(say(&world, 2, "carol", claim(&["docs"])), "granted");
+}
+
+#[test]
 fn a_running_router_grants_what_a_release_frees() {
     let town = Town::of(&["alice", "bob"]).run();
     town.mail("alice", "c.json", claim(&["src"]));

@@ -23,6 +23,24 @@ fn talk() -> World {
 }
 
 #[test]
+fn an_answer_by_number_is_in_the_thread_by_whatever_name_it_is_asked_for() {
+    let world = World::with(&["alice", "bob"]);
+    drop_all(&world, &[("alice", json!({"id": "n1", "to": "bob", "body": "which port?"}))]);
+    let seq = seq_of(&world, "alice/n1");
+    drop_all(
+        &world,
+        &[
+            ("bob", json!({"id": "n2", "to": "alice", "body": "8080", "in_reply_to": format!("#{seq}")})),
+            ("alice", json!({"id": "n3", "to": "bob", "body": "taken", "in_reply_to": "n2"})),
+        ],
+    );
+    for name in ["n1", "n2", "n3", &seq] {
+        let thread = world.json(&["thread", name, "--as", "human"]);
+        assert_eq!(each(&thread, "id"), ["n1", "n2", "n3"], "by {name}");
+    }
+}
+
+#[test]
 fn a_thread_is_what_has_its_name_and_what_answers_it_in_the_order_of_the_log() {
     let world = talk();
     let ids = |args: &[&str]| {

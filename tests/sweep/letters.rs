@@ -22,7 +22,7 @@ const LETTERS: usize = 100;
 /// What some letters claim.
 const LANE: &str = "lane:sweep";
 /// Who drops what it has for a wave as one file, a message a line.
-const WRITER_OF_LINES: &str = "rita";
+pub(crate) const WRITER_OF_LINES: &str = "rita";
 
 /// The same numbers for the same seed, on every machine (splitmix64).
 #[derive(Debug, Clone)]

@@ -63,7 +63,6 @@ fn the_power_cut_while_files_of_lines_go_in_several_batches() -> Done {
 #[test]
 fn killed_and_cut_while_a_slow_disk_leaves_lines_to_later_batches() -> Done {
     let env = vec![(STAGE_MS, "0".to_owned())];
-    // Only the last file of a sender is left to a later batch.
     let setting = Setting { seed: seed_with_lines(10), stays: true, env, ..Setting::default() };
     let points = Points::count(&setting)?.choose(50, 10);
     green("kills between late lines", &sweep(Ground::directory, &setting, kills(&points))?)?;

@@ -4,7 +4,7 @@
 
 use super::calls::Call;
 use super::ledger::{Figures, Ledger};
-use super::letters::{AGENTS, LATE, Letter, WAVES, letters};
+use super::letters::{AGENTS, LATE, Letter, WAVES, WRITER_OF_LINES, letters};
 pub(crate) use super::setting::{BATCH_COPIES, STAGE_MS, Setting};
 use super::{ptrace, receipts, shown};
 use crate::archive::packs;
@@ -54,6 +54,10 @@ impl World {
     pub(crate) fn new(room: &Path, setting: Setting) -> io::Result<World> {
         let mut letters = letters(setting.seed, setting.late);
         letters.retain(|letter| !setting.archives || !letter.recipients.is_empty());
+        if setting.env.iter().any(|(name, _)| *name == STAGE_MS) {
+            // Only the last file of a sender is left to a later batch.
+            letters.retain(|letter| letter.sender != WRITER_OF_LINES || !letter.recipients.is_empty());
+        }
         if setting.unordered {
             // Where a name is used again, the second use would have to be undone together with the first.
             for (n, letter) in letters.iter_mut().enumerate() {
