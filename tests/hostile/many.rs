@@ -15,8 +15,10 @@ fn multiply(world: &World, agent: &str, times: usize) {
     let name = world.names(&format!("inbox/{agent}")).remove(0);
     let (stamp, rest) = name.split_at(16);
     let bytes = fs::read(world.room(&format!("inbox/{agent}/{name}"))).expect("a copy");
-    for n in 0..times {
-        let name = format!("{stamp}{n:06}{}", &rest[6..]);
+    let own: usize = rest[..6].parse().expect("microseconds");
+    for n in 1..=times {
+        // Other microseconds than the original's, or the copy would replace it.
+        let name = format!("{stamp}{:06}{}", (own + n) % 1_000_000, &rest[6..]);
         fs::write(world.room(&format!("inbox/{agent}/{name}")), &bytes).expect("room for it");
     }
 }
