@@ -26,7 +26,7 @@ pub struct List {
     pub at: String,
     /// What is owned, in the order of the grants.
     pub claims: Vec<Owned>,
-    /// What waits, first come first served.
+    /// The waiting claims, first come first served.
     pub waiting: Vec<Queued>,
     /// Open offers.
     pub offers: Vec<Offer>,

@@ -16,7 +16,7 @@ pub enum Committer {
     Agent(String),
     /// The person.
     Human,
-    /// Nobody that mailbag knows, and why.
+    /// An unidentified committer, and the reason.
     Unknown(String),
 }
 

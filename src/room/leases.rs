@@ -135,7 +135,7 @@ impl Review {
             let until = at.after(limits::CLAIM_AFTER_SESSION);
             match until > now {
                 true => self.ended.push((owner.clone(), until)),
-                // Nobody looked in the meantime.
+                // No router ran in the meantime.
                 false => cut = Some(Cut { at: at.micros(), until: until.micros() }),
             }
             self.due(until);
@@ -148,7 +148,7 @@ impl Review {
         }
         let Some(first) = alive.iter().map(|held| lapses(held)).min() else { return };
         self.due(first);
-        // A cut was told when it was recorded.
+        // The owner got a message when the cut was recorded.
         if cut.is_none() {
             let left = (first.micros() - seen.micros()).max(0) as u64 * (100 - limits::CLAIM_WARNING) / 100;
             let warning = Stamp::from_micros(first.micros() - left as i64);

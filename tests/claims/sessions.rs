@@ -53,6 +53,20 @@ impl Client {
         std::io::Read::read_exact(self.child.stdout.as_mut().expect("its output"), &mut said).expect("it answers");
     }
 
+    /// Begins its session, and returns once a process watches it.
+    #[track_caller]
+    fn begin(&mut self, world: &World) {
+        self.event("SessionStart-startup");
+        world.wait("the session is watched", || holds(world).iter().any(|hold| hold["lasting"] == true));
+    }
+
+    /// Kills it, and returns once the process that watches it has recorded the end.
+    #[track_caller]
+    fn kill_seen(&mut self, world: &World) {
+        self.kill();
+        world.wait("its end is seen", || holds(world).iter().any(|hold| hold["ended"].is_string()));
+    }
+
     /// Kills it as `kill -9` does.
     fn kill(&mut self) {
         self.child.kill().expect("it runs");
@@ -97,8 +111,7 @@ fn the_claims_of_a_client_that_works_for_hours_without_mail_stay() {
     // P123
     let world = office();
     let Some(mut client) = Client::start(&world, &[]) else { return };
-    client.event("SessionStart-startup");
-    world.wait("the session is watched", || holds(&world).iter().any(|hold| hold["lasting"] == true));
+    client.begin(&world);
     pass_in(&world, 6 * 60);
     assert_eq!(owner(&world, "src"), "alice");
     assert_eq!(notices(&world, "alice"), [""; 0], "nobody is warned");
@@ -109,10 +122,8 @@ fn the_claims_of_a_killed_client_are_free_fifteen_minutes_later_and_everybody_kn
     // P126
     let world = office();
     let Some(mut client) = Client::start(&world, &[]) else { return };
-    client.event("SessionStart-startup");
-    world.wait("the session is watched", || holds(&world).iter().any(|hold| hold["lasting"] == true));
-    client.kill();
-    world.wait("its end is seen", || holds(&world).iter().any(|hold| hold["ended"].is_string()));
+    client.begin(&world);
+    client.kill_seen(&world);
     pass_in(&world, 1);
     let told = notices(&world, "alice");
     assert!(told.len() == 1 && told[0].starts_with("your claims lapse at"), "{told:?}");
@@ -134,10 +145,8 @@ fn the_end_of_a_client_is_known_although_no_router_ran_meanwhile() {
     // P126
     let world = office();
     let Some(mut client) = Client::start(&world, &[]) else { return };
-    client.event("SessionStart-startup");
-    world.wait("the session is watched", || holds(&world).iter().any(|hold| hold["lasting"] == true));
-    client.kill();
-    world.wait("its end is seen", || holds(&world).iter().any(|hold| hold["ended"].is_string()));
+    client.begin(&world);
+    client.kill_seen(&world);
     pass_in(&world, 16);
     assert_eq!(owned(&world), []);
 }
@@ -153,8 +162,7 @@ fn a_client_in_a_pid_namespace_of_its_own_behaves_alike() {
     else {
         return;
     };
-    client.event("SessionStart-startup");
-    world.wait("the session is watched", || holds(&world).iter().any(|hold| hold["lasting"] == true));
+    client.begin(&world);
     pass_in(&world, 6 * 60);
     assert_eq!(owner(&world, "src"), "alice");
     client.kill();
@@ -175,10 +183,8 @@ fn an_owner_that_returns_keeps_its_claims() {
     // P126
     let world = office();
     let Some(mut client) = Client::start(&world, &[]) else { return };
-    client.event("SessionStart-startup");
-    world.wait("the session is watched", || holds(&world).iter().any(|hold| hold["lasting"] == true));
-    client.kill();
-    world.wait("its end is seen", || holds(&world).iter().any(|hold| hold["ended"].is_string()));
+    client.begin(&world);
+    client.kill_seen(&world);
     pass_in(&world, 1);
     world.drop_file("alice", "back.json", json!({"to": "bob", "body": "I am back"}).to_string());
     pass_in(&world, 2);
@@ -203,8 +209,7 @@ fn the_end_of_a_session_releases_its_claims_and_a_cleared_context_does_not() {
 fn the_watch_of_a_session_ends_with_its_last_claim() {
     let world = office();
     let Some(mut client) = Client::start(&world, &[]) else { return };
-    client.event("SessionStart-startup");
-    world.wait("the session is watched", || holds(&world).iter().any(|hold| hold["lasting"] == true));
+    client.begin(&world);
     world.drop_file("alice", "r.json", json!({"type": "release"}).to_string());
     world.ok(&["run", "--once"]);
     world.wait("the watch ends", || holds(&world).is_empty());

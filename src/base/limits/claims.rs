@@ -39,8 +39,8 @@ pub const WATCH_CLIENT: Duration = Duration::from_millis(500);
 pub const WATCH_CHECK: Duration = Duration::from_secs(10);
 /// How long after a call of a session the log may show what the call did.
 pub const CALL_TO_RECORD: Duration = Duration::from_secs(60);
-/// Two agents that edit a file within this time are told of each other.
+/// If two agents edit a file within this time, each gets a message about the other.
 pub const SAME_FILE: Duration = Duration::from_secs(30);
-/// How long two agents are not told of each other again.
+/// The shortest interval between two such messages to a pair of agents.
 pub const SAME_FILE_AGAIN: Duration = Duration::from_secs(3600);
 const _: () = assert!(SAME_FILE_AGAIN.as_secs() < TOLD.as_secs());

@@ -1,4 +1,4 @@
-//! Which program owns a hook of git: nobody, a person's shell script, or a manager of hooks with a file of its own.
+//! Which program owns a hook of git: none, a person's shell script, or a manager of hooks with a file of its own.
 
 use super::block;
 use crate::base::error::{Error, Result};

@@ -168,7 +168,7 @@ impl Claims {
         }
     }
 
-    /// The offer in this message, if the agent can accept it.
+    /// The open offers that an agent can accept.
     pub fn offers_to<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a Offered> {
         self.offered.iter().filter(move |one| &*one.to == agent)
     }
