@@ -48,9 +48,13 @@ pub fn directory() -> Option<PathBuf> {
 }
 
 /// The login session of this process, which all commands in one terminal share.
+///
+/// Its number is 0 if the session began outside of this process's namespace, as in a container, which is why this does
+/// not use `rustix`: its numbers of processes are never 0.
 pub fn terminal_session() -> String {
-    let session = rustix::process::getsid(None).map(|pid| pid.as_raw_nonzero().get());
-    format!("terminal:{}", session.unwrap_or_default())
+    let session = nix::unistd::getsid(None).map_or(0, nix::unistd::Pid::as_raw);
+    let namespace = namespace().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default();
+    format!("terminal:{session}{namespace}")
 }
 
 /// A user for display: the number, and the name if there is one.

@@ -86,6 +86,21 @@ fn closed_outputs_and_a_missing_git_stop_nothing_wrongly() {
 }
 
 #[test]
+fn in_a_sandbox_whose_session_began_outside_what_cannot_be_known_is_said_once() {
+    // P156
+    if !is_root("a namespace of processes") {
+        return;
+    }
+    let world = staged();
+    world.write("registry.json", "{");
+    let twice =
+        "unshare --pid --fork --mount-proc sh -c '\"$mailbag\" hook git pre-commit; \"$mailbag\" hook git pre-commit'";
+    let output = script(&world, twice);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.matches("so it passes: ").count() == 1, "{said}");
+}
+
+#[test]
 fn a_thousand_claims_are_judged() {
     // P154, P157
     let world = project(&["alice", "bob"]);
