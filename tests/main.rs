@@ -41,4 +41,5 @@ mod trust;
 mod waiting;
 mod waking;
 mod watching;
+mod worklog;
 mod world;

@@ -22,4 +22,4 @@ pub mod subject;
 mod types;
 
 pub use checked::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, is_offer, unknown};
-pub use types::{CLAIM_TYPES, ROUTER_TYPES, TYPES, is_acted_on, may_go_to_channel_alone};
+pub use types::{CLAIM_TYPES, MILESTONE, ROUTER_TYPES, TYPES, goes_to_all, is_acted_on, may_go_to_channel_alone};

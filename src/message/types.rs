@@ -22,6 +22,7 @@ pub const TYPES: &[&str] = &[
     "decision",
     "escalation",
     "announcement",
+    "milestone",
     "alert",
     "notification",
     "broadcast",
@@ -52,6 +53,8 @@ pub const TYPES: &[&str] = &[
 pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe"];
 /// Types that change the ownership of work. A `handoff` with `claims` does so, too.
 pub const CLAIM_TYPES: &[&str] = &["claim", "release", "accept", "decline"];
+/// The type that announces a result to all agents.
+pub const MILESTONE: &str = "milestone";
 /// Types that need no recipient, because they can go to a channel only. The same holds for session events, whose types
 /// contain a dot.
 const CHANNEL_TYPES: &[&str] = &[
@@ -70,6 +73,11 @@ const CHANNEL_TYPES: &[&str] = &[
 /// Does the router act on messages of this type, so that they need neither a recipient nor content?
 pub fn is_acted_on(kind: &str) -> bool {
     ROUTER_TYPES.contains(&kind) || CLAIM_TYPES.contains(&kind)
+}
+
+/// Does a message of this type without `to` go to all agents?
+pub fn goes_to_all(kind: &str) -> bool {
+    kind == MILESTONE
 }
 
 /// Can a message of this type have no recipient, because it can go to a channel only?

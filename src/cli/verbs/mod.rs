@@ -37,6 +37,7 @@ mod list;
 mod log;
 mod man;
 mod mcp;
+mod milestone;
 mod read;
 mod rejected;
 mod release;
@@ -84,7 +85,7 @@ macro_rules! commands {
 commands! {
     "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Follow(follow), Ack(ack), List(list), Search(search),
         Trace(trace), Check(check), Rejected(rejected);
-    "Conversation": Reply(reply), Ask(ask), Thread(thread), Channel(channel), Topic(topic), Watch(watch);
+    "Conversation": Reply(reply), Ask(ask), Milestone(milestone), Thread(thread), Channel(channel), Topic(topic), Watch(watch);
     "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
         Done(done), Share(share), Exec(exec);
     "People": Agent(agent), Who(who), Join(join), Explain(explain);

@@ -173,7 +173,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 }
 
 /// The body from standard input, without the line end that `echo` adds.
-fn piped() -> Result<String> {
+pub(crate) fn piped() -> Result<String> {
     let bytes = stdin()?;
     let mut text = String::from_utf8(bytes).map_err(|e| Error::Usage {
         what: format!("standard input is not UTF-8 at byte {}", e.utf8_error().valid_up_to()),

@@ -6,7 +6,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::message::mentions::mentions;
 use crate::message::status::Status;
-use crate::message::{is_acted_on, is_offer, may_go_to_channel_alone};
+use crate::message::{goes_to_all, is_acted_on, is_offer, may_go_to_channel_alone};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
@@ -109,7 +109,8 @@ fn check_content(fields: &Fields) -> Option<Problem> {
 fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
     let body = fields.get("body").and_then(Value::as_str).unwrap_or_default();
     let names_nobody = fields.get("to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
-    if !names_nobody || is_acted_on(kind) || may_go_to_channel_alone(kind) || !mentions(body).is_empty() {
+    let needs_none = is_acted_on(kind) || may_go_to_channel_alone(kind) || goes_to_all(kind);
+    if !names_nobody || needs_none || !mentions(body).is_empty() {
         return None;
     }
     let what = format!("the {kind} has no recipient: to is missing, and the body has no @mention");

@@ -1,0 +1,49 @@
+//! Milestones go to all agents, in the name of the one who reached them.
+
+use crate::world::World;
+use serde_json::json;
+use std::process::Command;
+
+/// Runs a line in a shell at the room's parent, as an agent without the program does.
+#[track_caller]
+pub(super) fn shell(world: &World, line: &str) {
+    let status = Command::new("sh").args(["-c", line]).current_dir(world.path()).status().expect("a shell");
+    assert!(status.success(), "{line}");
+}
+
+#[test]
+fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {
+    // P160
+    let world = World::with(&["alice", "bob", "carol"]);
+    shell(&world, r#"echo '{"type":"milestone","body":"it works, thanks @bob"}' > .mailbag/outbox/alice/x.json"#);
+    shell(&world, r#"echo '{"type":"milestone","to":[],"body":"again"}' > .mailbag/outbox/alice/y.json"#);
+    shell(&world, r#"echo '{"type":"milestone","to":"bob","body":"only bob"}' > .mailbag/outbox/alice/z.json"#);
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("carol"), ["it works, thanks @bob", "again"]);
+    assert_eq!(world.bodies("bob"), ["it works, thanks @bob", "again", "only bob"]);
+    let copy = &world.inbox("carol")[0];
+    assert_eq!(
+        (&copy["from"], &copy["addressed_to"], &copy["type"]),
+        (&json!("alice"), &json!("all"), &json!("milestone"))
+    );
+    assert_eq!(copy["delivery"]["via"], "all");
+}
+
+#[test]
+fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
+    let world = World::with(&["alice", "bob"]);
+    let id = world.ok(&["milestone", "half of it", "--as", "alice"]).trim().to_owned();
+    let sent = world.pipe(&["milestone", "-", "--ref", &id, "--as", "bob"], "the rest\n").ok(&["milestone"]);
+    assert_eq!(world.bodies("bob"), ["half of it"]);
+    let copy = &world.inbox("alice")[0];
+    assert_eq!((copy["id"].as_str(), &copy["refs"]), (Some(sent.trim()), &json!([id])));
+    assert_eq!((&copy["from"], &copy["body"]), (&json!("bob"), &json!("the rest")));
+}
+
+#[test]
+fn the_only_agent_of_a_room_can_announce_too_but_not_without_a_text() {
+    let world = World::with(&["alice"]);
+    world.ok(&["milestone", "done", "--as", "alice"]);
+    assert!(world.ok(&["log"]).contains("done"));
+    assert!(world.fails(65, &["milestone", "", "--as", "alice"]).contains("no content"), "an empty text");
+}

@@ -1,0 +1,3 @@
+//! Milestones, and the files that tell people what happened.
+
+mod milestones;
