@@ -5,6 +5,7 @@ mod archive;
 mod backup;
 mod bad_input;
 mod channels;
+mod charter;
 mod claims;
 mod cli;
 mod docs;

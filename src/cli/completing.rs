@@ -72,6 +72,7 @@ fn addresses() -> Vec<String> {
     let mut all = agents();
     all.extend(roles().into_iter().flat_map(|role| [format!("all_{role}"), format!("any_{role}")]));
     all.extend(topics().into_iter().map(|topic| format!("#{topic}")));
+    all.extend(look().iter().flat_map(|(_, registry)| registry.lanes().iter().map(|lane| lane.address.clone())));
     all.push("all".into());
     all
 }

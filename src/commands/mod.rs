@@ -16,6 +16,7 @@ pub mod archive;
 pub mod ask;
 pub mod attach;
 pub mod backup;
+pub mod charter;
 pub mod chat_input;
 pub mod check;
 pub mod claim;

@@ -6,6 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
 use crate::log::state::Replayed;
+use crate::query::charter;
 use crate::room::registry::Registry;
 use crate::room::{Mode, Room};
 use crate::router::projections::channels::{Behind, behind};
@@ -22,6 +23,18 @@ pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) -> Option<Regis
 pub(super) fn settings(room: &Room, findings: &mut Vec<Finding>) {
     if let Err(e) = room.settings() {
         findings.push(unreadable("settings", room, layout::SETTINGS, &e));
+    }
+}
+
+/// A charter that cannot be read, or that has mistakes.
+pub(super) fn charter(room: &Room, findings: &mut Vec<Finding>) {
+    match charter::charter(room) {
+        Err(Error::NotFound { .. }) => {}
+        Err(e) => findings.push(unreadable("charter", room, layout::CHARTER, &e)),
+        Ok(found) => findings.extend(found.charter.problems.first().map(|problem| {
+            let what = format!("{} has {}: {problem}", layout::CHARTER, count(found.charter.problems.len(), "mistake"));
+            Finding::new("charter", Severity::Warning, what, "mailbag charter")
+        })),
     }
 }
 

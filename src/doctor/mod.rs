@@ -141,6 +141,7 @@ pub fn fix(request: &Request<'_>) -> Result<Report> {
 fn look(room: &Room, request: &Request<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let registry = files::registry(room, findings);
     files::settings(room, findings);
+    files::charter(room, findings);
     let replayed = files::log(room, findings)?;
     let committed = replayed.as_ref().map(|_| state::committed(&room.dir)).transpose()?;
     let examined = Examined { room, registry, replayed, committed };

@@ -12,7 +12,7 @@ const ANYBODY: u32 = 0o002;
 pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let room = examined.room;
     let own = room.dir.meta()?;
-    let people = [layout::REGISTRY, layout::SETTINGS].map(|name| (name, room.dir.stat(name)));
+    let people = [layout::REGISTRY, layout::SETTINGS, layout::CHARTER].map(|name| (name, room.dir.stat(name)));
     for (name, meta) in people {
         if let Some(meta) = meta? {
             findings.extend(written_by(&own, &meta).map(|who| others(examined, name, &who)));

@@ -47,6 +47,8 @@ pub enum Address {
     Capability(String),
     /// `owner:src/auth.rs`, `owner:lane:web`: the agents that own this work.
     Owner(String),
+    /// `lane:web`: the owners of a lane in the room's charter.
+    Lane(String),
     /// `po:Sintra`: an address in another room, with that room's tag.
     Remote {
         /// The tag of the other room.
@@ -75,6 +77,7 @@ impl fmt::Display for Address {
             Address::Topic(topic) => write!(f, "#{topic}"),
             Address::Capability(capability) => write!(f, "cap:{capability}"),
             Address::Owner(subject) => write!(f, "owner:{subject}"),
+            Address::Lane(lane) => write!(f, "lane:{lane}"),
             Address::Remote { tag, who } => write!(f, "{tag}:{who}"),
         }
     }
@@ -112,6 +115,7 @@ fn shape(text: &str) -> Result<Address, Problem> {
             "owner" => Subject::parse(who)
                 .map(|subject| Address::Owner(subject.to_string()))
                 .map_err(|problem| Problem { code: "bad_address".into(), ..*problem }),
+            "lane" => name(text, who, "a lane").map(Address::Lane),
             _ => remote(text, tag, who),
         };
     }

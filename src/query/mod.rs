@@ -7,6 +7,7 @@
 //! What does not belong here: anything that writes (`commands`), and how an answer is shown (`cli`, `clients::mcp`).
 
 pub mod channel;
+pub mod charter;
 pub mod claims;
 pub mod committer;
 pub mod commits;

@@ -5,6 +5,7 @@ use crate::base::limits;
 use crate::disk::git::main_worktree;
 use crate::disk::{Dir, Readers, layout};
 use crate::message::id;
+use crate::room::charter::CharterFile;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
 use std::path::{Path, PathBuf};
@@ -111,8 +112,15 @@ impl Room {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|id| !id.is_empty()))
     }
 
-    /// The current registry. A missing file is an error, and never counts as an empty registry.
+    /// The current registry, with the lanes of the charter. A missing registry is an error, and never counts as an empty
+    /// one. A charter that cannot be read has no lanes: it must not stop a command.
     pub fn registry(&self) -> Result<Registry> {
+        let lanes = CharterFile::read(&self.dir).inspect_err(|e| tracing::debug!("{e}")).map(|file| file.lanes());
+        Ok(self.registry_alone()?.with_lanes(lanes.unwrap_or_default().into()))
+    }
+
+    /// The current registry without the charter.
+    pub fn registry_alone(&self) -> Result<Registry> {
         let bytes = self.dir.read(layout::REGISTRY, limits::REGISTRY_BYTES)?.ok_or_else(|| Error::State {
             path: self.dir.at(layout::REGISTRY),
             line: None,

@@ -17,8 +17,8 @@ const LIST: u32 = 0o044;
 
 impl Room {
     /// Gives the directories of agents with a `uid` in the registry to that user, and lets the user reach them through
-    /// the room, `outbox/` and `inbox/`, without listing other agents. The registry and the settings become readable
-    /// for these users, because commands need them.
+    /// the room, `outbox/` and `inbox/`, without listing other agents. The registry, the settings and the charter become
+    /// readable for these users, because commands need them.
     pub fn give_to_owners(&self, registry: &Registry) -> Result<()> {
         let owner = self.dir.meta()?.uid;
         let has_own_user = |agent: &&Agent| !agent.is_retired() && agent.uid.is_some_and(|uid| uid != owner);
@@ -30,7 +30,7 @@ impl Room {
         for directory in [layout::OUTBOXES, layout::INBOXES] {
             self.dir.sub(directory)?.let_others(PASS)?;
         }
-        for file in [layout::REGISTRY, layout::SETTINGS] {
+        for file in [layout::REGISTRY, layout::SETTINGS, layout::CHARTER] {
             self.dir.let_others_read(file)?;
         }
         if may_give() {

@@ -73,7 +73,7 @@ impl Router {
         state: State,
         patience: Patience,
     ) -> Result<Router> {
-        let config = Config::new(room)?;
+        let config = Config::new(room, patience.now())?;
         Ok(Router {
             intake: Intake::new(patience, state.claim),
             storage: Storage::new(config.dir(), spool, config.settings().durability),
@@ -164,6 +164,7 @@ impl Router {
                 Some((layout::SPOOL, claim)) => {
                     self.intake.queue_claims(claim.strip_prefix("claim/").map(str::to_owned));
                 }
+                _ if what == layout::CHARTER => reload = true,
                 _ if what == layout::REGISTRY || what == layout::SETTINGS => (reload, copies) = (true, true),
                 _ => copies = true,
             }
@@ -184,7 +185,13 @@ impl Router {
         Tally { waiting: self.pending.len(), ..self.journal.tally() }
     }
 
-    /// Reads the registry and the settings if they changed; `true` if a change took effect.
+    /// Looks at the charter, and queues a notice of its change.
+    fn look_at_charter(&mut self) {
+        let Router { config, journal, pending, notices, .. } = self;
+        config.look_at_charter(journal.state(), pending, notices);
+    }
+
+    /// Reads the registry, the settings and the charter if they changed; `true` if a change took effect.
     fn reload(&mut self) -> bool {
         let Router { config, intake, storage, journal, pending, notices, .. } = self;
         reload::reload(config, intake, storage, journal.state(), pending, notices)

@@ -38,8 +38,8 @@ fn collect(command: &clap::Command, before: &str, all: &mut Vec<String>) {
     let join = |name: &str| if before.is_empty() { name.to_owned() } else { format!("{before}-{name}") };
     for inner in command.get_subcommands() {
         let name = join(inner.get_name());
-        // `log` has a verb, and is a command without one as well.
-        if !inner.has_subcommands() || name == "log" {
+        // These have verbs, and are commands without one as well.
+        if !inner.has_subcommands() || ["log", "charter"].contains(&name.as_str()) {
             all.push(name.clone());
         }
         collect(inner, &name, all);

@@ -17,6 +17,7 @@ pub(super) fn run_everything(judged: &mut Judged) {
     finding(&mut run);
     refusing(&mut run);
     claiming(&mut run);
+    agreeing(&mut run);
     looking(&mut run);
     following(&mut run);
     packing(&mut run);
@@ -35,6 +36,15 @@ fn claiming(run: &mut Run<'_>) {
     run.ok("decline", &["--as", "carol"]);
     run.ok("release", &["--as", "bob"]);
     run.ok("release", &["task:login", "--of", "alice", "--as", "human"]);
+}
+
+fn agreeing(run: &mut Run<'_>) {
+    run.error(3, &["charter"]);
+    run.ok("charter-init", &[]);
+    run.error(2, &["charter", "init"]);
+    run.world
+        .write("charter.md", "## Goals\n- Ship\n## Lanes\n- web: alice (src)\n- ops\n## Settings\n- branch: main\n");
+    run.code(65, "charter", &[]);
 }
 
 struct Run<'a> {

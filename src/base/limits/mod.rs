@@ -47,6 +47,8 @@ pub const ATTACH_BYTES: u64 = 256 << 10;
 const _: () = assert!(ATTACH_BYTES < MESSAGE_BYTES);
 /// The largest `registry.json` or `settings.toml`.
 pub const REGISTRY_BYTES: u64 = 64 << 20;
+/// The largest `charter.md`. It is text that a person reads.
+pub const CHARTER_BYTES: u64 = 64 << 10;
 /// The largest configuration file of an agent client that mailbag edits. Some clients keep their history in the same
 /// file.
 pub const CLIENT_FILE_BYTES: u64 = 64 << 20;

@@ -14,6 +14,7 @@ mod archive;
 mod ask;
 mod backup;
 mod channel;
+mod charter;
 mod check;
 mod claim;
 mod claims;
@@ -89,7 +90,7 @@ commands! {
     "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
         Done(done), Share(share), Exec(exec);
     "People": Agent(agent), Who(who), Join(join), Explain(explain);
-    "Setup": Init(init), Install(install), Uninstall(uninstall), Trust(trust), Settings(settings), Helper(helper),
+    "Setup": Init(init), Install(install), Uninstall(uninstall), Trust(trust), Settings(settings), Charter(charter), Helper(helper),
         Schema(schema), Completions(completions), Man(man), Demo(demo);
     "Service": Run(run), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
         Mcp(mcp);

@@ -25,6 +25,8 @@ pub const ROOM: &str = ".mailbag";
 pub const REGISTRY: &str = "registry.json";
 /// The settings of the room. People edit it.
 pub const SETTINGS: &str = "settings.toml";
+/// The charter of the room. People edit it.
+pub const CHARTER: &str = "charter.md";
 /// The directory of outboxes.
 pub const OUTBOXES: &str = "outbox";
 /// The directory of inboxes.
@@ -90,6 +92,11 @@ pub const FIRED: &str = "sessions/fired";
 pub const GITIGNORE: &str = ".gitignore";
 /// The directories of every room.
 pub const DIRECTORIES: [&str; 9] = [OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context"];
+
+/// The name under which a charter is written before it gets its own.
+pub fn charter_draft(token: &str) -> String {
+    format!(".{CHARTER}.{token}.tmp")
+}
 
 /// The name of the file with the time at which a client's hook last ran.
 pub fn fired(client: &str, event: &str) -> String {

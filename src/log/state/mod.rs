@@ -26,6 +26,7 @@ use crate::message::status::{Receipt, Status};
 use crate::message::{Message, id};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// The subject of a notice to the sender of a message that expired unread: this word and the record.
@@ -34,6 +35,9 @@ pub const EXPIRED: &str = "expired";
 pub const OVERDUE: &str = "overdue";
 /// The subject of the last notice about an unanswered message, to the human.
 pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
+
+/// The subject of a notice about the charter: this word, the version of the file, and the number of the change.
+pub const CHARTER: &str = "charter";
 
 /// The state after the last complete batch of the log.
 #[derive(Debug, Clone)]
@@ -240,6 +244,14 @@ impl State {
     /// The time of an agent's last activity: it sent a message, or mail left its inbox.
     pub fn last_seen(&self, agent: &str) -> Option<Stamp> {
         self.active.get(agent).copied().max(self.activity.read_at(agent))
+    }
+
+    /// The number of recorded changes of the charter, and its version after the last one.
+    pub fn charter(&self) -> Option<(u64, &str)> {
+        let from = (Bound::Included(CHARTER), Bound::Unbounded);
+        let of_charter = self.notices.range::<str, _>(from).map_while(|about| about.strip_prefix(CHARTER));
+        let changes = of_charter.filter_map(|about| about.strip_prefix(' ')?.split_once(' '));
+        changes.filter_map(|(version, n)| Some((n.parse().ok()?, version))).max()
     }
 
     fn shown(&mut self, record: &Record, message: Option<&Message>, at: Stamp) {

@@ -20,6 +20,11 @@ impl Patience {
         Patience { stood: HashMap::new(), now }
     }
 
+    /// The time of the file system's clock, for a single pass.
+    pub fn now(&self) -> Option<i128> {
+        self.now
+    }
+
     // A single pass takes a file that looks complete: perhaps no later pass takes it.
     pub(super) fn can_wait(&self) -> bool {
         self.now.is_none()

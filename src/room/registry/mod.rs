@@ -13,6 +13,7 @@ pub use wake::{By, Program, Wake};
 
 use crate::base::error::{Problem, nearest};
 use crate::message::id;
+use crate::room::charter::Lane;
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -25,6 +26,8 @@ pub struct Registry {
     document: Map<String, Value>,
     agents: Vec<Agent>,
     aliases: Vec<(String, Vec<String>)>,
+    /// The lanes of the charter, which are names too.
+    lanes: Arc<[Lane]>,
     index: Index,
 }
 
@@ -119,7 +122,7 @@ impl Registry {
         let mut index = Index::default();
         index.ids.insert(human.id.clone(), 0);
         index.by_lower_case.insert(id::HUMAN.into(), Holder::Agent { at: 0, is_name: false });
-        Registry { document, agents: vec![human], aliases: Vec::new(), index }
+        Registry { document, agents: vec![human], aliases: Vec::new(), lanes: Arc::default(), index }
     }
 
     /// All agents in the order of the file. If the human is not in the file, it comes last.
@@ -140,6 +143,21 @@ impl Registry {
     /// The aliases with their addresses.
     pub fn aliases(&self) -> &[(String, Vec<String>)] {
         &self.aliases
+    }
+
+    /// The same registry, with the lanes of a charter.
+    pub fn with_lanes(self, lanes: Arc<[Lane]>) -> Registry {
+        Registry { lanes, ..self }
+    }
+
+    /// The lanes of the charter.
+    pub fn lanes(&self) -> &Arc<[Lane]> {
+        &self.lanes
+    }
+
+    /// The lane with this name in any letter case.
+    pub fn lane(&self, name: &str) -> Option<&Lane> {
+        self.lanes.iter().find(|lane| lane.name.eq_ignore_ascii_case(name))
     }
 
     /// The roles, each with the number of its agents that are not retired.
@@ -198,7 +216,8 @@ impl Registry {
         let living = self.agents.iter().filter(|a| !a.is_retired());
         let names = living.flat_map(|a| [Some(&*a.id), a.name.as_deref()]).flatten();
         let aliases = self.aliases.iter().map(|(alias, _)| alias.as_str());
-        match nearest(word, names.chain(aliases).filter(close)).as_slice() {
+        let lanes = self.lanes.iter().map(|lane| lane.address.as_str());
+        match nearest(word, names.chain(aliases).chain(lanes).filter(close)).as_slice() {
             [] => "run `mailbag agent list` to list the registered agents".to_owned(),
             near => format!("did you mean {}?", near.join(", ")),
         }

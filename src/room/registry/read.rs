@@ -11,6 +11,7 @@ use crate::message::{id, schema};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 /// The JSON of the file, if it is JSON and an object.
 pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>> {
@@ -44,7 +45,11 @@ pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Pro
     }
     let index = reader.index(&agents, &aliases);
     reader.problems.truncate(limits::PROBLEMS);
-    if reader.problems.is_empty() { Ok(Registry { document, agents, aliases, index }) } else { Err(reader.problems) }
+    if reader.problems.is_empty() {
+        Ok(Registry { document, agents, aliases, lanes: Arc::default(), index })
+    } else {
+        Err(reader.problems)
+    }
 }
 
 /// The problems of a document that does not fit the schema. Every command reads the registry, and to compile the schema

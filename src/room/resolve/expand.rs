@@ -72,7 +72,10 @@ impl<'a, 's> Expansion<'a, 's> {
         match address {
             Address::All => true,
             Address::Role(role) | Address::Any(role) => role_named(self.registry, role).is_some(),
-            Address::At(word) => self.registry.alias(word).is_some() || role_named(self.registry, word).is_some(),
+            Address::At(word) => {
+                let registry = self.registry;
+                registry.alias(word).is_some() || role_named(registry, word).is_some() || registry.lane(word).is_some()
+            }
             _ => false,
         }
     }
@@ -89,6 +92,7 @@ impl<'a, 's> Expansion<'a, 's> {
             Address::Topic(topic) => one(self.group(self.registry.with_topic(topic), Via::Topic, each)),
             Address::Capability(capability) => one(self.capability(address, capability, each)),
             Address::Owner(subject) => one(self.owner(subject, each)),
+            Address::Lane(lane) => self.lane(lane, each),
             Address::Remote { tag, who } => one(Err(self.no_link(tag, who))),
         }
     }
@@ -127,7 +131,8 @@ impl<'a, 's> Expansion<'a, 's> {
         Ok(())
     }
 
-    /// Id, display name, alias, and with `@` also role.
+    /// Id, display name, alias, with `@` also role, and last a lane of the charter: whoever may edit the charter must not
+    /// take the mail of a name in the registry.
     fn word(&mut self, address: &Address, word: &str, with_at: bool, each: Each<'_>) -> Result<(), Vec<Problem>> {
         if let Some(at) = self.registry.find_position(word) {
             let agent = self.registry.at(at);
@@ -144,14 +149,40 @@ impl<'a, 's> Expansion<'a, 's> {
         if with_at && role_named(registry, word).is_some() {
             return self.role(address, word, each).map_err(|p| vec![p]);
         }
-        Err(vec![self.unknown(address, word)])
+        match registry.lane(word).filter(|_| role_named(registry, word).is_none()) {
+            Some(lane) => self.lane(&lane.name, each),
+            None => Err(vec![self.unknown(address, word)]),
+        }
+    }
+
+    fn lane(&mut self, name: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
+        let registry = self.registry;
+        let Some(lane) = registry.lane(name) else {
+            let names: Vec<&str> = registry.lanes().iter().map(|lane| lane.name.as_str()).collect();
+            let fix = best_first(name, names.into_iter(), "lane:").unwrap_or_else(|| {
+                "name an agent, or add the lane to charter.md: `mailbag charter` shows it".to_owned()
+            });
+            let what = format!("the charter has no lane {}", quoted(name));
+            return Err(vec![Problem::new("unknown_recipient", what).fix(fix)]);
+        };
+        if lane.owners.is_empty() {
+            let problem = Problem::new("no_owner", format!("the lane {} has no owner", lane.name));
+            return Err(vec![problem.fix("name an agent, or add owners to the lane in charter.md")]);
+        }
+        self.targets(&lane.address, &lane.owners, each)
     }
 
     fn alias(&mut self, alias: &'a str, targets: &'a [String], each: Each<'_>) -> Result<(), Vec<Problem>> {
+        self.targets(alias, targets, each)
+    }
+
+    /// The agents behind an alias, or behind a lane by its address.
+    fn targets(&mut self, alias: &'a str, targets: &'a [String], each: Each<'_>) -> Result<(), Vec<Problem>> {
         if let Some(start) = self.path.iter().position(|a| *a == alias) {
             let path = [&self.path[start..], &[alias]].concat().join(" → ");
             let what = format!("the alias {alias} refers to itself: {path}");
-            return Err(vec![Problem::new("alias_cycle", what).fix("correct \"aliases\" in registry.json")]);
+            let fix = "correct \"aliases\" in registry.json, or the lanes in charter.md";
+            return Err(vec![Problem::new("alias_cycle", what).fix(fix)]);
         }
         if self.done.contains(&alias) {
             return Ok(());
@@ -302,7 +333,8 @@ fn best_first<'c>(word: &str, there: impl Iterator<Item = &'c str>, prefix: &str
 
 fn behind(alias: &str, mut problem: Problem) -> Problem {
     if problem.code != "alias_cycle" {
-        problem.what = format!("the alias {alias} has an invalid target: {}", problem.what);
+        let kind = if alias.contains(':') { "address" } else { "alias" };
+        problem.what = format!("the {kind} {alias} has an invalid target: {}", problem.what);
     }
     problem
 }

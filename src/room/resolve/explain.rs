@@ -84,6 +84,7 @@ fn rule(registry: &Registry, text: &str) -> String {
         Ok(Address::Topic(topic)) => format!("the subscribers of {topic}"),
         Ok(Address::Capability(capability)) => format!("all agents with the capability {capability}"),
         Ok(Address::Owner(subject)) => format!("the agents that own {subject}"),
+        Ok(Address::Lane(lane)) => lane_rule(registry, &lane),
         Ok(Address::Remote { tag, .. }) => format!("a recipient in the room {tag}"),
         Ok(Address::Word(word)) => word_rule(registry, &word, false),
         Ok(Address::At(word)) => word_rule(registry, &word, true),
@@ -91,15 +92,26 @@ fn rule(registry: &Registry, text: &str) -> String {
 }
 
 fn word_rule(registry: &Registry, word: &str, with_at: bool) -> String {
-    if let Some(agent) = registry.find(word) {
-        return format!("the agent with this {}", if &*agent.id == word { "id" } else { "display name" });
+    let role = role_named(registry, word);
+    let named = match (registry.find(word), registry.alias(word)) {
+        (Some(agent), _) => {
+            Some(format!("the agent with this {}", if &*agent.id == word { "id" } else { "display name" }))
+        }
+        (None, Some((alias, targets))) => Some(format!("the alias {alias}, which stands for {}", targets.join(", "))),
+        (None, None) => role.filter(|_| with_at).map(|(role, _)| format!("all agents with the role {role}")),
+    };
+    match (named, registry.lane(word)) {
+        (Some(named), Some(lane)) => format!("{named}; the lane of this name is {}", lane.address),
+        (Some(named), None) => named,
+        (None, Some(lane)) if role.is_none() => lane_rule(registry, &lane.name),
+        (None, _) => "an unknown name".to_owned(),
     }
-    if let Some((alias, targets)) = registry.alias(word) {
-        return format!("the alias {alias}, which stands for {}", targets.join(", "));
-    }
-    match role_named(registry, word).filter(|_| with_at) {
-        Some((role, _)) => format!("all agents with the role {role}"),
-        None => "an unknown name".to_owned(),
+}
+
+fn lane_rule(registry: &Registry, name: &str) -> String {
+    match registry.lane(name) {
+        Some(lane) => format!("the owners of the lane {} in the charter: {}", lane.name, lane.owners.join(", ")),
+        None => "an unknown lane".to_owned(),
     }
 }
 
@@ -152,8 +164,8 @@ fn why_not(
             Some("has no matching name".into())
         }
         Address::Glob(_) => None,
-        Address::Word(_) | Address::At(_) if agent.is_retired() => None,
-        Address::Word(_) | Address::At(_) => Some("is not named by it".to_owned()),
+        Address::Word(_) | Address::At(_) | Address::Lane(_) if agent.is_retired() => None,
+        Address::Word(_) | Address::At(_) | Address::Lane(_) => Some("is not named by it".to_owned()),
         Address::Owner(subject) if !is_sender => Some(format!("owns nothing of {subject}")),
         Address::Owner(_) => None,
         Address::Remote { .. } => Some("is in this room".to_owned()),

@@ -85,6 +85,7 @@ fn pass_with(room: &Room, lock: Lock) -> Result<Tally> {
     let mut known = Known::default();
     known.look(&mut router, &mut Notice::silent())?;
     sweep(&mut router, &known);
+    router.look_at_charter();
     router.keep_deadlines();
     router.look_for_receipts(false);
     while !router.is_idle() {

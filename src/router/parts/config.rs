@@ -1,5 +1,6 @@
 //! The room, with the last valid version of its registry and settings.
 
+use super::charter::CharterWatch;
 use super::notices::Notices;
 use super::pending::Pending;
 use crate::base::error::{Class, Error, Result};
@@ -20,6 +21,7 @@ pub(crate) struct Config {
     registry: Arc<Registry>,
     settings: Settings,
     read: Versions,
+    charter: CharterWatch,
     /// Invalid files: their versions, and since when they are invalid.
     invalid: BTreeMap<&'static str, (Versions, Instant)>,
 }
@@ -29,10 +31,11 @@ pub(crate) struct Config {
 struct Versions([Option<(u64, u64, i128)>; 2]);
 
 impl Config {
-    /// Reads both files.
-    pub(crate) fn new(room: Room) -> Result<Config> {
+    /// Reads the files. `now` is as in [`CharterWatch::new`].
+    pub(crate) fn new(room: Room, now: Option<i128>) -> Result<Config> {
         let (settings, registry) = (room.settings()?, Arc::new(room.registry()?));
-        Ok(Config { room, registry, settings, read: Versions::default(), invalid: BTreeMap::new() })
+        let charter = CharterWatch::new(now);
+        Ok(Config { room, registry, settings, read: Versions::default(), charter, invalid: BTreeMap::new() })
     }
 
     /// The room.
@@ -62,7 +65,16 @@ impl Config {
 
     /// The router itself has changed the registry.
     pub(crate) fn set_registry(&mut self, registry: Registry) {
-        self.registry = Arc::new(registry);
+        self.registry = Arc::new(registry.with_lanes(self.registry.lanes().clone()));
+    }
+
+    /// Looks at the charter: a change of its lanes takes effect, and is queued to be recorded.
+    pub(crate) fn look_at_charter(&mut self, state: &State, pending: &mut Pending, notices: &mut Notices) {
+        if let Some(lanes) = self.charter.look(&self.room.dir, state, pending, notices)
+            && *lanes != **self.registry.lanes()
+        {
+            self.registry = Arc::new(Registry::clone(&self.registry).with_lanes(lanes));
+        }
     }
 
     /// Reads both files if they changed. A valid change takes effect; an invalid file leaves the last valid version in
@@ -77,7 +89,7 @@ impl Config {
             return false;
         }
         self.read = versions;
-        let (registry, settings) = (self.room.registry(), self.room.settings());
+        let (registry, settings) = (self.room.registry_alone(), self.room.settings());
         let mut changed = false;
         match registry {
             Ok(registry) => {
@@ -85,7 +97,7 @@ impl Config {
                 if let Err(e) = self.room.give_to_owners(&registry) {
                     tracing::warn!("{e}; agents with a user of their own cannot reach their directories");
                 }
-                self.registry = Arc::new(registry);
+                self.set_registry(registry);
                 self.is_valid(layout::REGISTRY, pending);
             }
             Err(e) => self.keep_last_valid(layout::REGISTRY, &e, state, pending, notices),

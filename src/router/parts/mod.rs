@@ -1,6 +1,7 @@
 //! What a router consists of. Each part keeps its fields to itself, and a step gets only the parts that it may touch.
 
 mod budget;
+mod charter;
 mod config;
 mod progress;
 mod intake;

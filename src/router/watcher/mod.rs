@@ -94,7 +94,9 @@ impl Place {
     /// The hint of a new name in this directory.
     fn came(&self, name: &OsStr) -> Option<Hint> {
         match self {
-            Place::Room if name == layout::REGISTRY || name == layout::SETTINGS => Some(Hint::Registry),
+            Place::Room if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER].iter().any(|file| name == *file) => {
+                Some(Hint::Registry)
+            }
             Place::Room if name == layout::OUTBOXES => Some(Hint::Outboxes),
             Place::Outboxes => Some(Hint::Outbox(name.to_str()?.to_owned())),
             Place::Inboxes => Some(Hint::Inboxes),
@@ -108,6 +110,7 @@ impl Place {
     fn went(&self, name: &OsStr) -> Option<Hint> {
         match self {
             Place::Room if name == layout::OUTBOXES => Some(Hint::OutboxesGone),
+            Place::Room if name == layout::CHARTER => Some(Hint::Registry),
             Place::Outboxes => Some(Hint::OutboxGone(name.to_str()?.to_owned())),
             Place::Inbox(agent) | Place::Taken(agent) if layout::is_message_file(name) => {
                 Some(Hint::Left(agent.clone(), name.to_owned()))

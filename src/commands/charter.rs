@@ -1,0 +1,78 @@
+//! Writes the template of a charter.
+
+use crate::base::error::{Error, Result};
+use crate::disk::{self, layout};
+use crate::message::id;
+use crate::room::Room;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// A charter that people complete. Its examples are comments, so that nobody works on them.
+const TEMPLATE: &str = "\
+# Charter
+
+What this room works on, and who answers for what. Each change is recorded and
+told to the human.
+
+## Goals
+
+<!-- - Users can sign in with a passkey -->
+
+## Lanes
+
+<!-- One line for each lane: its name, its owners, and its paths. Mail to lane:web, or to
+     @web, reaches the owners.
+- web: alice, bob (src/web/**)
+- review: all_reviewers
+-->
+
+## Acceptance criteria
+
+<!-- - All tests pass on Linux and macOS -->
+
+## Settings
+
+<!-- What the agents agree on. Settings of the program are in settings.toml.
+- branch: main
+-->
+";
+
+/// The written file.
+#[derive(Debug, Serialize)]
+pub struct Written {
+    /// Its path.
+    pub path: PathBuf,
+}
+
+/// Writes the template, never over another file.
+pub fn init(room: &Room) -> Result<Written> {
+    let path = room.dir.at(layout::CHARTER);
+    let exists = || Error::Usage {
+        what: format!("{} exists already", path.display()),
+        cure: "edit it; `mailbag charter` shows it".into(),
+    };
+    if room.dir.stat(layout::CHARTER)?.is_some() {
+        return Err(exists());
+    }
+    let trouble = disk::put(&room.dir, layout::CHARTER, &layout::charter_draft(&id::mint()), TEMPLATE.as_bytes());
+    match trouble {
+        Err(e) if e.errno() == Some(libc::EEXIST) => Err(exists()),
+        Err(e) => Err(e),
+        Ok(Some(e)) => Err(e),
+        Ok(None) => Ok(Written { path }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::room::charter::Charter;
+
+    #[test]
+    fn the_template_says_nothing_until_it_is_completed() {
+        assert_eq!(Charter::parse(TEMPLATE), Charter::default());
+        let completed = TEMPLATE.replace("<!--", "").replace("-->", "");
+        let charter = Charter::parse(&completed);
+        assert_eq!((charter.problems, charter.lanes.len(), charter.settings.len()), (Vec::new(), 2, 1));
+    }
+}

@@ -1,0 +1,134 @@
+//! `charter.md`: the goals, lanes and acceptance criteria of a room, in Markdown that people write.
+//!
+//! A charter that has mistakes is still read: what is wrong is a [`Problem`] with its line, and the rest counts.
+
+mod parse;
+
+use crate::base::error::{Problem, Result};
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::message::record::{hash_line, hex};
+use rustix::fs::FileType;
+use serde::Serialize;
+
+/// The word before the name of a lane in an address.
+const LANE: &str = "lane:";
+
+/// What a charter says.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Charter {
+    /// What the room wants to achieve.
+    pub goals: Vec<String>,
+    /// The areas of work with their owners.
+    pub lanes: Vec<Lane>,
+    /// When the work is done.
+    pub criteria: Vec<String>,
+    /// What the agents of the room agreed on.
+    pub settings: Vec<Agreed>,
+    /// What cannot be read, with its line.
+    pub problems: Vec<Problem>,
+}
+
+/// An area of work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Lane {
+    /// Its name.
+    pub name: String,
+    /// The addresses of its owners, as written.
+    pub owners: Vec<String>,
+    /// The paths that belong to it.
+    pub paths: Vec<String>,
+    /// Its line in the file.
+    pub line: usize,
+    /// Its address, `lane:<name>`.
+    #[serde(skip)]
+    pub address: String,
+}
+
+/// A line of the section `Settings`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Agreed {
+    /// The text before the colon.
+    pub name: String,
+    /// The text after it.
+    pub value: String,
+}
+
+/// The file `charter.md`, as it is now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CharterFile {
+    /// There is none.
+    Missing,
+    /// Its text.
+    Text(String),
+    /// Something else has its name, or it is not a text.
+    Unreadable(Problem),
+}
+
+impl Charter {
+    /// Reads the text of a charter.
+    ///
+    /// ```
+    /// use mailbag::room::charter::Charter;
+    ///
+    /// let charter = Charter::parse("## Lanes\n- web: alice, bob (src/web/**)\n- docs\n");
+    /// assert_eq!(charter.lanes[0].owners, ["alice", "bob"]);
+    /// assert_eq!(charter.problems[0].place, "line 3");
+    /// ```
+    pub fn parse(text: &str) -> Charter {
+        parse::charter(text)
+    }
+}
+
+impl CharterFile {
+    /// Reads the file. Only a file that cannot be read now, but perhaps later, is an error.
+    pub fn read(room: &Dir) -> Result<CharterFile> {
+        let Some(meta) = room.stat(layout::CHARTER)? else { return Ok(CharterFile::Missing) };
+        let wrong = |code: &str, what: String, fix: &str| CharterFile::Unreadable(Problem::new(code, what).fix(fix));
+        let kind = match meta.kind {
+            FileType::RegularFile => None,
+            FileType::Symlink => Some(("symlink", "a symbolic link")),
+            FileType::Directory => Some(("not_a_file", "a directory")),
+            FileType::Fifo => Some(("not_a_file", "a FIFO")),
+            _ => Some(("not_a_file", "not a regular file")),
+        };
+        if let Some((code, kind)) = kind {
+            let fix = "move it away, and write the charter as a regular file";
+            return Ok(wrong(code, format!("{} is {kind}", layout::CHARTER), fix));
+        }
+        if meta.size > limits::CHARTER_BYTES {
+            let what = format!("{} has {} bytes; the limit is {}", layout::CHARTER, meta.size, limits::CHARTER_BYTES);
+            return Ok(wrong("too_large", what, "keep what is long in context/, and name it in the charter"));
+        }
+        let bytes = room.read(layout::CHARTER, limits::CHARTER_BYTES)?;
+        Ok(match bytes.map(String::from_utf8) {
+            None => CharterFile::Missing,
+            Some(Ok(text)) => CharterFile::Text(text),
+            Some(Err(e)) => {
+                let line = 1 + memchr::memchr_iter(b'\n', &e.as_bytes()[..e.utf8_error().valid_up_to()]).count();
+                let what = format!("{} is not UTF-8 in line {line}", layout::CHARTER);
+                wrong("invalid_utf8", what, "save it as UTF-8")
+            }
+        })
+    }
+
+    /// The lanes of the file; none if there is no text.
+    pub fn lanes(&self) -> Vec<Lane> {
+        match self {
+            CharterFile::Text(text) => Charter::parse(text).lanes,
+            CharterFile::Missing | CharterFile::Unreadable(_) => Vec::new(),
+        }
+    }
+
+    /// What identifies this version in the log: the SHA-256 of the text, or why there is none.
+    pub fn version(&self) -> String {
+        match self {
+            CharterFile::Missing => MISSING.to_owned(),
+            CharterFile::Text(text) => hex(&hash_line(text.as_bytes())),
+            CharterFile::Unreadable(_) => "unreadable".to_owned(),
+        }
+    }
+}
+
+/// The version of a charter that does not exist.
+pub const MISSING: &str = "missing";

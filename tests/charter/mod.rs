@@ -1,0 +1,72 @@
+//! The charter: what is shown of it, whom its lanes reach, and that no change of it goes unnoticed.
+
+mod changes;
+mod lanes;
+
+use crate::world::World;
+use serde_json::json;
+
+const TEXT: &str = "# Our charter\n\n## Goals\n- Sign in with a passkey\n\n## Lanes\n- web: alice, bob (src/web/**)\n\
+    - docs: carol\n\n## Acceptance criteria\n- All tests pass\n\n## Settings\n- branch: main\n";
+
+#[test]
+fn a_charter_is_shown_and_parsed() {
+    let world = World::with(&["alice", "bob", "carol"]);
+    world.write("charter.md", TEXT);
+    let shown = world.ok(&["charter"]);
+    for line in ["goals: 1", "    Sign in with a passkey", "    web: alice, bob (src/web/**)", "    All tests pass"] {
+        assert!(shown.lines().any(|shown| shown == line), "{line:?} in {shown}");
+    }
+    let parsed = world.json(&["charter"]);
+    assert_eq!(parsed["goals"], json!(["Sign in with a passkey"]));
+    let web = json!({"name": "web", "owners": ["alice", "bob"], "paths": ["src/web/**"], "line": 7});
+    assert_eq!((&parsed["lanes"][0], &parsed["criteria"]), (&web, &json!(["All tests pass"])));
+    assert_eq!((&parsed["settings"][0]["value"], &parsed["problems"]), (&json!("main"), &json!([])));
+}
+
+#[test]
+fn the_template_is_written_once() {
+    let world = World::new();
+    let missing = world.fails(3, &["charter"]);
+    assert!(missing.contains("mailbag charter init"), "{missing}");
+    world.ok(&["charter", "init"]);
+    assert_eq!(world.json(&["charter"])["goals"], json!([]));
+    world.write("charter.md", TEXT);
+    let exists = world.fails(2, &["charter", "init"]);
+    assert!(exists.contains("exists already"), "{exists}");
+    assert_eq!(std::fs::read_to_string(world.room("charter.md")).expect("the file"), TEXT);
+}
+
+#[test]
+fn mistakes_are_named_with_their_lines_and_the_rest_counts() {
+    let world = World::with(&["alice"]);
+    world.write("charter.md", "## Goals\n- one\n## Lanes\n- web alice\n- docs: alcie\n- ops: alice\n");
+    let shown = world.run(&["charter"]).fails(65, &["charter"]);
+    assert_eq!(shown, "", "the problems are data");
+    let parsed: serde_json::Value =
+        serde_json::from_slice(&world.program(&["charter", "--json"]).output().expect("it runs").stdout).expect("JSON");
+    let problems = parsed["problems"].to_string();
+    for word in ["line 4", "names no owner", "line 5", "alcie", "did you mean alice?"] {
+        assert!(problems.contains(word), "{word} in {problems}");
+    }
+    world.ok(&["send", "lane:ops", "hello", "--as", "human"]);
+    assert_eq!(world.bodies("alice"), ["hello"]);
+}
+
+#[test]
+fn what_is_no_charter_is_named_and_nothing_hangs() {
+    let world = World::with(&["alice"]);
+    let charter = world.room("charter.md");
+    let clear = || {
+        let _ = std::fs::remove_dir(&charter);
+        let _ = std::fs::remove_file(&charter);
+    };
+    for (make, word) in super::charter::changes::OBSTACLES {
+        clear();
+        make(&charter);
+        let said = world.fails(1, &["charter"]);
+        assert!(said.contains(word), "{word}: {said}");
+        world.ok(&["send", "alice", "hello", "--as", "human"]);
+    }
+    assert_eq!(world.bodies("alice").len(), super::charter::changes::OBSTACLES.len());
+}
