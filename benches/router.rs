@@ -17,6 +17,8 @@ mod helpers;
 mod load;
 #[cfg(target_os = "linux")]
 mod system;
+#[cfg(target_os = "linux")]
+mod worklog;
 
 #[cfg(target_os = "linux")]
 fn main() -> anyhow::Result<()> {
@@ -25,6 +27,7 @@ fn main() -> anyhow::Result<()> {
         Some("finding") => finding::main(&args[1..]),
         Some("flood") => flood::main(&args[1..]),
         Some("floor") => floor::main(&args[1..]),
+        Some("worklog") => worklog::main(&args[1..]),
         Some("drop") => helpers::drop_steadily(&args[1..]),
         Some("disturb") => helpers::disturb(&args[1..]),
         Some("write-sync-rename") => helpers::write_sync_rename(&args[1..]),

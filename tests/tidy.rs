@@ -18,6 +18,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("src/log/segments.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/router/projections/channels/mod.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/router/projections/channels/tail.rs", "use std::fs::File;", "reads what disk opened"),
+    ("src/router/projections/worklog/foreign.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/commands/share.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/commands/permitted.rs", "use std::fs::File;", "reads what disk opened"),
     ("src/query/channel.rs", "use std::fs::File;", "reads what disk opened"),

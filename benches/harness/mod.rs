@@ -34,6 +34,7 @@ Runs the cases whose label has every WORD; without words, all. `--list` prints t
   --json FILE        also add every row to FILE, as a line of JSON
   --list             print the labels of the cases, and end
   finding …          as the first word: find mail in a large log instead; see finding --help
+  worklog …          as the first word: the cost of the worklog instead; see worklog --help
   --help             print this, and end
 ";
 

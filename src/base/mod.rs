@@ -10,5 +10,7 @@
 pub mod clock;
 pub mod error;
 pub mod limits;
+pub mod markdown;
+
 pub mod sanitize;
 pub mod text;

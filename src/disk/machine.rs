@@ -57,6 +57,12 @@ pub fn terminal_session() -> String {
     format!("terminal:{session}{namespace}")
 }
 
+/// Identifies the time since the system started. `None` if the system does not tell.
+pub fn boot() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
 /// A user for display: the number, and the name if there is one.
 pub fn user(uid: u32) -> String {
     let found = nix::unistd::User::from_uid(uid.into()).ok().flatten();

@@ -26,6 +26,7 @@ pub mod machine;
 mod outside;
 mod own;
 mod owner;
+mod pinned;
 mod system;
 
 pub use access::{Readers, may_give};

@@ -45,8 +45,8 @@ impl Upto {
         Upto { seq: *seq, at: at.to_string(), hash: hex(prev), last: *last, end: *end }
     }
 
-    // A file of another room, or of a log that was cut off, does not match.
-    fn fits(&self, room: &Dir) -> Result<bool> {
+    /// Is it a record of this log? It is not after the log was cut off, or in another room.
+    pub fn fits(&self, room: &Dir) -> Result<bool> {
         let line = read_one(room, self.last)?;
         let hash: Option<Hash> = unhex(&self.hash);
         Ok(line.is_some_and(|line| Some(line.hash()) == hash && line.end() == self.end))

@@ -12,6 +12,7 @@ pub mod address;
 mod checked;
 pub mod claim;
 pub mod dialects;
+pub mod envelope;
 pub mod id;
 pub mod mentions;
 pub mod record;

@@ -82,5 +82,10 @@ pub fn goes_to_all(kind: &str) -> bool {
 
 /// Can a message of this type have no recipient, because it can go to a channel only?
 pub fn may_go_to_channel_alone(kind: &str) -> bool {
-    CHANNEL_TYPES.contains(&kind) || kind.contains('.') && TYPES.contains(&kind)
+    CHANNEL_TYPES.contains(&kind) || is_session_event(kind)
+}
+
+/// Is it the type of a session event?
+pub(super) fn is_session_event(kind: &str) -> bool {
+    kind.contains('.') && TYPES.contains(&kind)
 }

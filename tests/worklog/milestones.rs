@@ -1,15 +1,8 @@
 //! Milestones go to all agents, in the name of the one who reached them.
 
+use super::shell;
 use crate::world::World;
 use serde_json::json;
-use std::process::Command;
-
-/// Runs a line in a shell at the room's parent, as an agent without the program does.
-#[track_caller]
-pub(super) fn shell(world: &World, line: &str) {
-    let status = Command::new("sh").args(["-c", line]).current_dir(world.path()).status().expect("a shell");
-    assert!(status.success(), "{line}");
-}
 
 #[test]
 fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {

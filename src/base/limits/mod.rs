@@ -4,8 +4,10 @@
 //! `const` assertion checks the pair at compile time.
 
 mod claims;
+mod worklog;
 
 pub use claims::*;
+pub use worklog::*;
 
 use std::time::Duration;
 

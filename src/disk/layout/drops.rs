@@ -18,6 +18,13 @@ pub fn unsent(name: &str) -> String {
     format!(".{name}.{}.tmp", std::process::id())
 }
 
+/// The name of a changed worklog that is kept beside the new one.
+pub fn kept_worklog(name: &std::ffi::OsStr, digest: &str) -> std::ffi::OsString {
+    let mut kept = name.to_owned();
+    kept.push(format!(".kept-{digest}"));
+    kept
+}
+
 /// Is this a name of [`unsent`], of any process?
 pub fn is_unsent(name: &std::ffi::OsStr) -> bool {
     let inner = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.'));

@@ -76,6 +76,12 @@ pub const COMMITTED: &str = "spool/committed";
 pub const ROOM_ID: &str = "spool/room";
 /// Exists from a failed sync until the conversations are checked for missing data.
 pub const SUSPECT: &str = "spool/suspect";
+/// What the path of a file beside the room begins with.
+pub const OUTSIDE: &str = "../";
+/// What the router last wrote to the worklog. In [`SPOOL`].
+pub const WORKLOG_NOTE: &str = "worklog.json";
+/// The entries of a worklog that is made again. In [`SPOOL`].
+pub const WORKLOG_DRAFT: &str = ".tmp-worklog";
 /// A cached state of the log.
 pub const CHECKPOINT: &str = "spool/checkpoint";
 /// A checkpoint that the archiver is writing.

@@ -310,7 +310,11 @@ fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<Blocked
     let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
     // A name that is not UTF-8 is shown with replacement characters and cannot be looked up.
     let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
-    let lines = lines.filter(|line| is_lossy(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some()));
+    // The worklog is beside the room, and is reported also while it does not exist.
+    let is_outside = |line: &Blocked| line.what.starts_with(layout::OUTSIDE);
+    let lines = lines.filter(|line| {
+        is_lossy(line) || is_outside(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())
+    });
     lines.map(|line| Blocked { cure: strays::cure(room, registry, &line.what, again), ..line }).collect()
 }
 

@@ -206,7 +206,36 @@ pub(super) const KEYS: &[Key] = &[
         },
         show: |settings| word(&settings.guard),
     },
+    Key {
+        key: "worklog",
+        doc: "a Markdown file with milestones, decisions and session events, which the router writes: true or false",
+        read: |value, settings| {
+            settings.worklog = value.as_bool().ok_or("true or false")?;
+            Ok(())
+        },
+        show: |settings| settings.worklog.to_string(),
+    },
+    Key {
+        key: "worklog_path",
+        doc: "path of the worklog, relative to the room's parent directory",
+        read: |value, settings| {
+            let wanted = "a relative path that ends in \".md\", without .. and without names that begin with a dot";
+            settings.worklog_path = value.as_str().filter(|path| is_worklog(path)).ok_or(wanted)?.to_owned();
+            Ok(())
+        },
+        show: |settings| shown(&settings.worklog_path),
+    },
 ];
+
+fn is_worklog(path: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with('.')
+            && name.len() < limits::FILE_NAME - 32
+            && !name.contains(char::is_control)
+    };
+    path.len() <= limits::WORKLOG_PATH && path.ends_with(".md") && path.split('/').all(is_name)
+}
 
 fn answer_within(value: &DeValue<'_>) -> Option<AnswerWithin> {
     let span = |value: &DeValue<'_>| clock::span(value.as_str()?);

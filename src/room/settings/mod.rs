@@ -104,6 +104,10 @@ pub struct Settings {
     pub announce_window: Duration,
     /// What happens to edits and commits of files that another agent owns.
     pub guard: Guard,
+    /// Does the router write a worklog?
+    pub worklog: bool,
+    /// The worklog, relative to the room's parent directory.
+    pub worklog_path: String,
     /// The keys in the file, to distinguish them from defaults in the listing.
     pub given: Vec<&'static str>,
 }
@@ -170,6 +174,8 @@ impl Default for Settings {
             announce_budget: limits::ANNOUNCE_BUDGET,
             announce_window: limits::ANNOUNCE_WINDOW,
             guard: Guard::default(),
+            worklog: false,
+            worklog_path: "WORKLOG.md".into(),
             given: Vec::new(),
         }
     }

@@ -347,6 +347,7 @@ impl Life {
         self.next_reload =
             Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::RELOAD };
         if self.router.reload() {
+            self.router.keep_projections();
             self.known.look(&mut self.router, &mut self.notice)?;
             self.known.outboxes.keys().for_each(|agent| self.router.intake.outboxes().scan(agent));
         }

@@ -5,6 +5,7 @@
 pub mod channels;
 mod claims;
 pub mod roster;
+mod worklog;
 
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
@@ -77,6 +78,7 @@ impl Projections {
             Box::new(channels::Channels::new(room.clone())),
             Box::new(claims::Written::default()),
             Box::new(roster::Written::default()),
+            Box::new(worklog::Worklog::default()),
         ];
         Projections { all, places: BTreeSet::new() }
     }

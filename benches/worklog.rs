@@ -1,0 +1,119 @@
+//! What the worklog costs: the same pending mail routed with it and without it, in turn, in one run.
+
+use crate::harness::child::Programs;
+use crate::harness::cleanup::{self, Undo};
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+cargo bench --bench router -- worklog [OPTION…]
+
+Routes 20,000 pending messages with the worklog off and on, in turn, and shows the
+ratio of processor time and of wall time.
+
+  --pairs N          pairs of runs a case (8)
+  --mailbag PATH     measure this binary instead of the one just built
+  --help             print this, and end
+";
+const MESSAGES: usize = 20_000;
+/// Messages in one dropped file.
+const LINES: usize = 200;
+const SENDERS: usize = 10;
+
+/// Of so many messages one is an event, and one changes the status of its sender; 0 for none.
+const CASES: [(&str, usize); 4] = [("plain mail", 0), ("1 of 100", 100), ("1 of 10", 10), ("every second one", 2)];
+
+/// Measures it.
+pub(crate) fn main(args: &[String]) -> Result<()> {
+    let (mut pairs, mut mailbag) = (8_usize, PathBuf::from(env!("CARGO_BIN_EXE_mailbag")));
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            // Cargo adds this to every benchmark's arguments.
+            "--bench" => {}
+            "--pairs" => pairs = args.next().context("--pairs N")?.parse()?,
+            "--mailbag" => mailbag = std::path::absolute(args.next().context("--mailbag PATH")?)?,
+            "--help" | "-h" => {
+                print!("{HELP}");
+                return Ok(());
+            }
+            other => bail!("{other}? See --help."),
+        }
+    }
+    let _guard = cleanup::Guard::new()?;
+    let work = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("worklog-{}", std::process::id()));
+    fs::create_dir_all(&work)?;
+    cleanup::remember(Undo::Remove(work.clone()));
+    let programs =
+        Programs { mailbag, floor_options: Vec::new(), own: std::env::current_exe()?, said: work.join("said") };
+    println!("load {}", fs::read_to_string("/proc/loadavg")?.trim());
+    println!("{:<18} {:>12} {:>12}   ratio of processor time, of wall time", "events", "off us/msg", "on us/msg");
+    for (name, every) in CASES {
+        let mut ratios: Vec<[f64; 4]> = Vec::new();
+        for pair in 0..=pairs {
+            let order = if pair % 2 == 0 { [false, true] } else { [true, false] };
+            let mut took = [[0.0; 2]; 2];
+            for on in order {
+                took[usize::from(on)] = one(&programs, &work, every, on)?;
+            }
+            let [[off, off_wall], [on, on_wall]] = took;
+            // The first pair warms up.
+            if pair > 0 {
+                ratios.push([on / off, on_wall / off_wall, off, on]);
+            }
+        }
+        let column = |n: usize| {
+            let mut all: Vec<f64> = ratios.iter().map(|one| one[n]).collect();
+            all.sort_by(f64::total_cmp);
+            (all[all.len() / 2], all[0], all[all.len() - 1])
+        };
+        let [(cpu, low, high), (wall, wall_low, wall_high), (off, ..), (on, ..)] = [0, 1, 2, 3].map(column);
+        println!(
+            "{name:<18} {off:>12.1} {on:>12.1}   {cpu:.3} ({low:.3}-{high:.3}), {wall:.3} ({wall_low:.3}-{wall_high:.3})"
+        );
+    }
+    Ok(())
+}
+
+/// The processor time and the wall time of one run, in microseconds a message.
+fn one(programs: &Programs, work: &Path, every: usize, on: bool) -> Result<[f64; 2]> {
+    let home = tempfile::tempdir_in(work)?;
+    let room = home.path().join("room");
+    fs::create_dir_all(&room)?;
+    let agents: Vec<_> = (0..=SENDERS).map(|n| json!({"id": format!("a{n}")})).collect();
+    fs::write(room.join("registry.json"), json!({"version": 1, "agents": agents}).to_string())?;
+    let settings = "durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n";
+    fs::write(room.join("settings.toml"), format!("{settings}worklog = {on}\n"))?;
+    programs.start(programs.mailbag(&["init", "--quiet", &room.display().to_string()]))?.wait()?;
+    let body = "The build of the parser fails on the second input, since a comment may now end a line. ".repeat(6);
+    for file in 0..MESSAGES / LINES {
+        let sender = file % SENDERS;
+        let mut lines = String::new();
+        for n in 0..LINES {
+            let (kind, text) = match n.checked_rem(every) {
+                Some(0) => ("task.completed", &body[..80]),
+                Some(1) => ("status", &body[..80]),
+                _ => ("request", body.as_str()),
+            };
+            let message =
+                json!({"to": format!("a{SENDERS}"), "type": kind, "subject": format!("{file} {n}"), "body": text});
+            writeln!(lines, "{message}")?;
+        }
+        let outbox = room.join(format!("outbox/a{sender}"));
+        fs::create_dir_all(&outbox)?;
+        fs::write(outbox.join(format!("{file:04}.ndjson")), lines)?;
+    }
+    rustix::fs::sync();
+    let command = programs.mailbag(&["run", "--once", "--quiet", "--room", &room.display().to_string()]);
+    let usage = programs.start(command)?.wait()?;
+    if on && every > 0 {
+        let worklog = fs::read_to_string(home.path().join("WORKLOG.md"))?;
+        let entries = worklog.matches(" task.completed ").count();
+        anyhow::ensure!(entries == MESSAGES / every, "{entries} entries");
+    }
+    let each = |time: std::time::Duration| time.as_secs_f64() * 1e6 / MESSAGES as f64;
+    Ok([each(usage.user + usage.system), each(usage.wall)])
+}

@@ -1,0 +1,136 @@
+//! Events: what a record of the log tells people about the work, in one form for all kinds.
+
+use super::claim::Change;
+use super::id;
+use super::record::{Event, Record};
+use super::types::{MILESTONE, is_session_event};
+use serde_json::{Map, Value, json};
+
+/// The type with which somebody asks another agent, or the human, to step in.
+const ESCALATION: &str = "escalation";
+
+/// An event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope {
+    /// The number of its record.
+    pub seq: u64,
+    /// The accept time of its record.
+    pub at: String,
+    /// What happened: the type of a message, or `claim.` or `approval.` with a word.
+    pub kind: String,
+    /// The agent that made it happen; `mailbag` for the router.
+    pub actor: String,
+    /// The session that it names.
+    pub session: Option<String>,
+    /// The subject of its message.
+    pub subject: Option<String>,
+    /// The rest: the body and the metadata of the message, and the fields of the change.
+    pub payload: Map<String, Value>,
+    /// The messages to which it refers.
+    pub links: Vec<String>,
+}
+
+impl Envelope {
+    /// Texts of which a line of the log has one if its record is an event.
+    pub fn marks() -> Vec<String> {
+        let kinds = super::TYPES.iter().filter(|kind| is_told(kind)).map(|kind| format!("\"type\":\"{kind}\""));
+        kinds.chain(["\"ownership\":".to_owned()]).collect()
+    }
+
+    /// The event of a record. `None` if the record is no event.
+    pub fn of(record: &Record) -> Option<Envelope> {
+        if !matches!(record.event, Event::Accepted | Event::Notice) {
+            return None;
+        }
+        let mut fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+        let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
+        let actor = record.from.as_deref().unwrap_or(id::MAILBAG).to_owned();
+        let (kind, actor, payload) = match (&record.ownership, text("type")?) {
+            (Some(change), _) => claimed(change, record.event, actor),
+            (None, kind) if is_told(&kind) => (kind, actor, Map::new()),
+            _ => return None,
+        };
+        let (subject, body) = (text("subject"), text("body"));
+        let links = links(&fields);
+        let mut metadata = fields.remove("metadata").and_then(|value| match value {
+            Value::Object(metadata) => Some(metadata),
+            _ => None,
+        });
+        let session = metadata.as_mut().and_then(|metadata| metadata.shift_remove("session_id"));
+        let session = session.or_else(|| fields.remove("session_id")).and_then(|one| one.as_str().map(str::to_owned));
+        let mut whole: Map<String, Value> = body.map(|body| ("body".to_owned(), body.into())).into_iter().collect();
+        whole.extend(metadata.into_iter().flatten());
+        whole.extend(payload);
+        Some(Envelope { seq: record.seq, at: record.at.clone(), kind, actor, session, subject, payload: whole, links })
+    }
+
+    /// What it says, for a line: subject and body, else the fields of the payload.
+    pub fn text(&self) -> String {
+        let body = self.payload.get("body").and_then(Value::as_str);
+        let said: Vec<&str> =
+            [self.subject.as_deref(), body].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+        if !said.is_empty() {
+            return said.join(": ");
+        }
+        let fields = self.payload.iter().filter(|(_, value)| !value.is_null());
+        let field = |(name, value): (&String, &Value)| match value {
+            Value::String(text) => format!("{name} {text}"),
+            Value::Array(items) => {
+                let items = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+                format!("{name} {}", items.collect::<Vec<_>>().join(", "))
+            }
+            value => format!("{name} {value}"),
+        };
+        fields.map(field).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Is it a decision?
+    pub fn is_decision(&self) -> bool {
+        matches!(self.kind.as_str(), "decision.recorded" | "approval.decided" | "approval.expired")
+    }
+
+    /// Does the worklog show it? Of claims it shows only the end of one against its owner's will.
+    pub fn is_for_worklog(&self) -> bool {
+        !self.kind.starts_with("claim.") || matches!(self.kind.as_str(), "claim.lapsed" | "claim.overridden")
+    }
+}
+
+/// Is a message of this type an event?
+fn is_told(kind: &str) -> bool {
+    kind == MILESTONE || kind == ESCALATION || is_session_event(kind)
+}
+
+/// The messages in `refs`, and the one that it answers.
+fn links(fields: &Map<String, Value>) -> Vec<String> {
+    let refs = fields.get("refs").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let answered = fields.get("in_reply_to").and_then(Value::as_str);
+    let mut links: Vec<String> = Vec::new();
+    for link in refs.chain(answered) {
+        if !links.iter().any(|known| known == link) {
+            links.push(link.to_owned());
+        }
+    }
+    links
+}
+
+/// The kind of a change of ownership, its actor, and its fields.
+fn claimed(change: &Change, event: Event, actor: String) -> (String, String, Map<String, Value>) {
+    let (word, fields) = match change {
+        Change::Grant(terms) => ("granted", json!({"claims": terms.claims, "why": terms.why})),
+        Change::Queue(terms) => ("queued", json!({"claims": terms.claims, "why": terms.why})),
+        Change::Dequeue { claim } => ("granted", json!({"claim": claim})),
+        Change::Skip { claim } => ("skipped", json!({"claim": claim})),
+        Change::Release { of, claims, .. } if event == Event::Notice => ("lapsed", json!({"of": of, "claims": claims})),
+        Change::Release { of, claims, .. } if **of != *actor => ("overridden", json!({"of": of, "claims": claims})),
+        Change::Release { claims, .. } => ("released", json!({"claims": claims})),
+        Change::Offer { to, claims } => ("offered", json!({"to": to, "claims": claims})),
+        Change::Accept { offer } => ("accepted", json!({"offer": offer})),
+        Change::Decline { offer } => ("declined", json!({"offer": offer})),
+        Change::Cut { of, .. } => ("session_ended", json!({"of": of})),
+    };
+    let fields = match fields {
+        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        _ => Map::new(),
+    };
+    (format!("claim.{word}"), actor, fields)
+}

@@ -1,0 +1,63 @@
+//! An entry of the worklog: one line for one record, which never changes.
+
+use crate::base::error::Result;
+use crate::base::text::to_the_second;
+use crate::base::{limits, markdown};
+use crate::disk::Dir;
+use crate::log;
+use crate::log::Position;
+use crate::log::find::{self, Sieve};
+use crate::message::envelope::Envelope;
+use crate::message::record::Record;
+
+/// An entry.
+pub(super) struct Entry {
+    /// Its line, with the newline.
+    pub(super) line: String,
+    pub(super) is_decision: bool,
+}
+
+/// Passes the entries of the committed records between two positions to `each`, in the order of the log.
+pub(super) fn entries(
+    room: &Dir,
+    (from, to): (Position, Position),
+    mut each: impl FnMut(Entry) -> Result<()>,
+) -> Result<()> {
+    if from == to {
+        return Ok(());
+    }
+    let sieve = Sieve::of(&Envelope::marks())?;
+    for block in find::scan(room, (from, Some(to)), sieve, |line| entry(line.bytes))? {
+        block?.found.into_iter().try_for_each(&mut each)?;
+    }
+    Ok(())
+}
+
+fn entry(line: &[u8]) -> Option<Entry> {
+    let record: Record = serde_json::from_slice(line).ok()?;
+    let event = Envelope::of(&record).filter(Envelope::is_for_worklog)?;
+    let Envelope { seq, at, kind, actor, .. } = &event;
+    let text = markdown::brief(&event.text(), limits::WORKLOG_TEXT);
+    let (actor, at) = (markdown::brief(actor, limits::NAME), to_the_second(at));
+    let line = format!("- #{seq} {at} {actor} · {kind} · {text}\n");
+    Some(Entry { line, is_decision: event.is_decision() })
+}
+
+/// Stands for the entries of records before `first`, which are in no segment of the log.
+pub(super) fn gap(first: u64) -> String {
+    format!("- #{} and before: this part of the log was moved away, and these entries with it\n", first - 1)
+}
+
+/// The number in a line of [`entry`] or [`gap`].
+pub(super) fn number(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(b"- #")?;
+    let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+    (rest[digits] == b' ' && line.ends_with(b"\n")).then(|| std::str::from_utf8(&rest[..digits]).ok()?.parse().ok())?
+}
+
+/// The first record that is in the log or in the archive. 0 for an empty log.
+pub(super) fn first_record(room: &Dir) -> Result<u64> {
+    let Some(&segment) = log::segments(room)?.first() else { return Ok(0) };
+    let line = log::read_one(room, Position { segment, offset: 0 })?;
+    Ok(line.and_then(|line| find::head(&line.bytes)).map_or(0, |head| head.seq))
+}

@@ -1,0 +1,169 @@
+//! A worklog that is not as the router left it: is it the router's own, and what becomes of it if not.
+
+use super::head::{self, Begins};
+use super::{Target, entry};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, Draft, layout};
+use crate::message::record::hex;
+use crate::router::projections::Report;
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+/// How often another name is tried for a file that is kept.
+const NAMES: u32 = 100;
+
+/// A file in the place of the worklog.
+pub(super) struct Existing {
+    file: File,
+    path: PathBuf,
+    /// Its first bytes.
+    begin: Vec<u8>,
+}
+
+/// What such a file contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Only what the router wrote.
+    Ours,
+    /// Something else.
+    Foreign,
+}
+
+impl Existing {
+    /// Opens the file, if there is one.
+    pub(super) fn open(dir: &Dir, name: &OsStr) -> Result<Option<Existing>> {
+        let Some(file) = dir.look_regular(name)? else { return Ok(None) };
+        let (path, mut begin) = (dir.at(name), Vec::new());
+        (&file).take(limits::WORKLOG_HEAD as u64).read_to_end(&mut begin).doing("read", &path)?;
+        Ok(Some(Existing { file, path, begin }))
+    }
+
+    /// Compares it with the entries that it should have. A kill or a power cut can have left only the first of them.
+    pub(super) fn compare(&mut self, room: &str, entries: &mut File) -> Result<Found> {
+        match head::read(room, &self.begin) {
+            Begins::Ours(at) => {
+                self.seek(at as u64)?;
+                entries.seek(SeekFrom::Start(0)).doing("read", &self.path)?;
+                let is_same = is_beginning(&mut BufReader::new(&self.file), &mut BufReader::new(entries));
+                Ok(if is_same.doing("read", &self.path)? { Found::Ours } else { Found::Foreign })
+            }
+            Begins::OfRoom(other) => {
+                let what = format!("{} is the worklog of another room ({other})", self.path.display());
+                Err(Error::Busy { what, cure: "set another `worklog_path`, or move the file away".into() })
+            }
+            Begins::Foreign if self.begin.iter().all(|&byte| byte == 0) => Ok(Found::Ours),
+            Begins::Foreign => Ok(Found::Foreign),
+        }
+    }
+
+    fn seek(&mut self, to: u64) -> Result<()> {
+        self.file.seek(SeekFrom::Start(to)).map(drop).doing("read", &self.path)
+    }
+
+    /// Identifies the content.
+    fn digest(&mut self) -> Result<String> {
+        self.seek(0)?;
+        let (mut sha, mut piece) = (Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match self.file.read(&mut piece).doing("read", &self.path)? {
+                0 => return Ok(hex(&sha.finalize().into())[..12].to_owned()),
+                read => sha.update(&piece[..read]),
+            }
+        }
+    }
+}
+
+/// Does one begin with the other? Zero bytes at the end of a file are what a power cut left.
+fn is_beginning(part: &mut impl BufRead, whole: &mut impl BufRead) -> std::io::Result<bool> {
+    loop {
+        let (one, other) = (part.fill_buf()?, whole.fill_buf()?);
+        let length = one.len().min(other.len());
+        if one.is_empty() {
+            return Ok(true);
+        }
+        if length == 0 || one[..length] != other[..length] {
+            let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+            part.consume(same);
+            return is_blank(part);
+        }
+        part.consume(length);
+        whole.consume(length);
+    }
+}
+
+fn is_blank(rest: &mut impl BufRead) -> std::io::Result<bool> {
+    loop {
+        let piece = rest.fill_buf()?;
+        let length = piece.len();
+        if length == 0 || piece.iter().any(|&byte| byte != 0) {
+            return Ok(length == 0);
+        }
+        rest.consume(length);
+    }
+}
+
+/// Writes the entries of the file whose records are no longer there, or says that they are missing.
+pub(super) fn write_older(there: Option<&mut Existing>, first: u64, to: &mut BufWriter<Draft>) -> Result<()> {
+    let mut last = 0;
+    if let Some(there) = there {
+        there.seek(head::entries_at(&there.begin) as u64)?;
+        let mut lines = BufReader::new(&there.file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            lines.by_ref().take(limits::WORKLOG_LINE).read_until(b'\n', &mut line).doing("read", &there.path)?;
+            match entry::number(&line).filter(|number| *number < first && *number > last) {
+                Some(number) => last = number,
+                None => break,
+            }
+            put(to, &line)?;
+        }
+    }
+    if last == 0 { put(to, entry::gap(first).as_bytes()) } else { Ok(()) }
+}
+
+/// Moves the file aside. `false` if the human has not been told yet: then it stays where it is until the notice is
+/// recorded, so that no kill can separate the two.
+pub(super) fn keep_aside(target: &Target<'_>, there: Option<&mut Existing>, report: &mut Report<'_>) -> Result<bool> {
+    let Some(there) = there else { return Ok(true) };
+    let digest = there.digest()?;
+    let (about, path) = (format!("worklog:{}:{digest}", target.path), target.path);
+    let kept = layout::kept_worklog(&target.name, &digest);
+    if target.state.notices.contains(&about) {
+        for n in 1..=NAMES {
+            let name = if n == 1 { kept.clone() } else { layout::further(&kept, n) };
+            match target.dir.rename(&target.name, &target.dir, &name, "keep") {
+                Err(e) if e.errno() == Some(libc::EEXIST) => {}
+                done => return done.map(|()| true),
+            }
+        }
+    }
+    let subject = format!("{path} was written by somebody else");
+    let body = format!(
+        "Only the router writes {path}, and shows there what the log of the room says. The file is kept beside it as \
+         {}, and the router makes {path} again.\n\nTo add an entry, run `mailbag milestone TEXT`, or write\n\n    \
+         {{\"type\": \"milestone\", \"body\": \"TEXT\"}}\n\ninto a new file in outbox/<you>/ whose name ends in .json. To \
+         keep a file of your own under this name, set `worklog_path` in settings.toml.",
+        kept.to_string_lossy()
+    );
+    report.notices.tell_human(target.state, about, subject, body);
+    Ok(false)
+}
+
+/// Adds bytes to the draft.
+pub(super) fn put(draft: &mut BufWriter<Draft>, bytes: &[u8]) -> Result<()> {
+    draft.write_all(bytes).map_err(|e| failed(draft, e))
+}
+
+/// Writes what is buffered.
+pub(super) fn flush(draft: &mut BufWriter<Draft>) -> Result<()> {
+    draft.flush().map_err(|e| failed(draft, e))
+}
+
+fn failed(draft: &BufWriter<Draft>, source: std::io::Error) -> Error {
+    Error::Io { verb: "write", path: draft.get_ref().path(), source }
+}

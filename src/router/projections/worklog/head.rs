@@ -1,0 +1,138 @@
+//! The beginning of the worklog, which changes: the status of the agents, and the newest decisions. It ends with a mark by
+//! which the router knows its own text again.
+
+use crate::base::clock::Stamp;
+use crate::base::text::{count_of, to_the_second};
+use crate::base::{limits, markdown};
+use crate::log::state::claims::Waiting;
+use crate::log::state::{Claims, Doing, State};
+use crate::message::record::{hash_line, hex};
+use crate::message::subject::Subject;
+use crate::room::registry::{Agent, Registry};
+use memchr::memmem;
+use std::collections::HashMap;
+use std::fmt::Write;
+
+const TITLE: &str = "\
+# Worklog
+
+mailbag writes this file from the log of the room. To add an entry, send a message: `mailbag milestone TEXT`. If somebody
+else changes the file, the changed file is kept under another name.
+
+## Status
+
+";
+
+/// Comes before the entries.
+const ENTRIES: &[u8] = b"-->\n\n## Entries\n\n";
+
+/// The beginning of the worklog of a room.
+pub(super) fn head(room: &str, registry: &Registry, state: &State, decisions: &[String]) -> Vec<u8> {
+    let mut text = TITLE.to_owned();
+    status(&mut text, registry, state);
+    text.push_str("\n## Decisions\n\n");
+    if decisions.is_empty() {
+        text.push_str("None yet.\n");
+    }
+    decisions.iter().for_each(|line| text.push_str(line));
+    let digest = digest(text.as_bytes());
+    let mut bytes = text.into_bytes();
+    bytes.extend(format!("\n<!-- mailbag {room} {digest} ").as_bytes());
+    bytes.extend(ENTRIES);
+    bytes
+}
+
+/// The beginning of a file.
+pub(super) enum Begins {
+    /// The router of this room wrote it. The entries begin at this byte.
+    Ours(usize),
+    /// Another router wrote it.
+    OfRoom(String),
+    /// Somebody changed it, or somebody else made the file.
+    Foreign,
+}
+
+/// Reads the beginning of a file for the room with this id.
+pub(super) fn read(room: &str, bytes: &[u8]) -> Begins {
+    let Some(mark) = memmem::find(bytes, b"\n<!-- mailbag ") else { return Begins::Foreign };
+    let Some(end) = memmem::find(&bytes[mark..], ENTRIES).map(|at| mark + at) else { return Begins::Foreign };
+    let words = String::from_utf8_lossy(&bytes[mark..end]).into_owned();
+    let words: Vec<&str> = words.split_whitespace().skip(2).collect();
+    match words[..] {
+        [id, own] if own == digest(&bytes[..mark]) && id == room => Begins::Ours(end + ENTRIES.len()),
+        [id, own] if own == digest(&bytes[..mark]) => Begins::OfRoom(id.to_owned()),
+        _ => Begins::Foreign,
+    }
+}
+
+/// Where the entries seem to begin, also if the beginning was changed.
+pub(super) fn entries_at(bytes: &[u8]) -> usize {
+    memmem::find(bytes, ENTRIES).map_or(0, |at| at + ENTRIES.len())
+}
+
+fn digest(bytes: &[u8]) -> String {
+    hex(&hash_line(bytes))[..12].to_owned()
+}
+
+/// A table of the agents that have reported, that own something or that wait for something.
+fn status(text: &mut String, registry: &Registry, state: &State) {
+    let mut work: HashMap<&str, Work> = HashMap::new();
+    let claims = &state.claims;
+    claims.held().iter().for_each(|held| work.entry(&held.owner).or_default().owns.push(held.subject.to_string()));
+    let waiting = claims.waiting().iter().enumerate();
+    waiting.for_each(|(place, one)| work.entry(&one.agent).or_default().waits.push(blocker(claims, place, one)));
+    let agents = || registry.agents().iter().filter(|agent| !agent.is_retired());
+    let row = |agent: &Agent| row(agent, state.activity.doing(&agent.id), work.remove(&*agent.id).unwrap_or_default());
+    let rows: Vec<[String; 4]> = agents().filter_map(row).take(limits::WORKLOG_AGENTS).collect();
+    if !rows.is_empty() {
+        text.push_str("| agent | does | owns | waits for |\n|---|---|---|---|\n");
+    }
+    for row in &rows {
+        let _ = writeln!(text, "| {} |", row.join(" | "));
+    }
+    let others = agents().count() - rows.len();
+    if others > 0 {
+        let (gap, more) = if rows.is_empty() { ("", "") } else { ("\n", "more ") };
+        let _ = writeln!(text, "{gap}{}; `mailbag who` shows who is there.", count_of(others, &format!("{more}agent")));
+    }
+}
+
+/// What an agent owns, and what it waits for.
+#[derive(Default)]
+struct Work {
+    owns: Vec<String>,
+    waits: Vec<String>,
+}
+
+fn row(agent: &Agent, doing: Option<&Doing>, work: Work) -> Option<[String; 4]> {
+    let blocked = doing.into_iter().flat_map(|doing| doing.waiting_for.iter().cloned());
+    let (owns, waits) = (listed(work.owns), listed(blocked.chain(work.waits).collect()));
+    let name = agent.name.as_ref().map_or_else(|| agent.id.to_string(), |name| format!("{} ({name})", agent.id));
+    let row = [markdown::brief(&name, limits::WORKLOG_TEXT), doing.map(does).unwrap_or_default(), owns, waits];
+    row[1..].iter().any(|cell| !cell.is_empty()).then_some(row)
+}
+
+fn does(doing: &Doing) -> String {
+    let progress = doing.progress.as_ref().map(|progress| format!(" {progress} %")).unwrap_or_default();
+    let text = if doing.text.is_empty() { String::new() } else { format!(": {}", doing.text) };
+    let at = to_the_second(&Stamp::from_micros(doing.at).to_string());
+    markdown::brief(&format!("{}{progress}{text} ({at})", doing.kind), limits::WORKLOG_TEXT)
+}
+
+/// For which agent and claim a waiting claim waits.
+fn blocker(claims: &Claims, place: usize, one: &Waiting) -> String {
+    let wanted = one.subjects.iter().map(Subject::to_string).collect::<Vec<_>>().join(", ");
+    match claims.in_the_way(&one.agent, &one.subjects, place).next() {
+        Some(first) => format!("{}, for {wanted}", first.agent),
+        None => wanted,
+    }
+}
+
+fn listed(mut all: Vec<String>) -> String {
+    let more = all.len().saturating_sub(limits::TITLES);
+    all.truncate(limits::TITLES);
+    if more > 0 {
+        all.push(format!("{more} more"));
+    }
+    markdown::brief(&all.join("; "), limits::WORKLOG_TEXT)
+}

@@ -1,0 +1,287 @@
+//! The worklog: a Markdown file for people, in the repository, on by `worklog = true`. It begins with the status of the
+//! agents and the newest decisions; then come the entries, one line for one record, the newest last.
+//!
+//! Entries are only appended, in the order of the log. The beginning changes with the state: then the router writes the
+//! file anew, the entries copied unchanged, and in one step, so that no reader sees a half of it. Each replacement is
+//! followed by a pause that grows with the time that it took, so that a long file costs no more than a short one.
+//!
+//! The log decides what the file has to contain. A router that does not find the file as it was left makes all entries
+//! again from the log, and compares. A file that has anything else in it is kept under another name. Entries whose part of
+//! the log was moved away are believed as they are. Nothing is synced.
+
+mod entry;
+mod foreign;
+mod head;
+mod note;
+mod place;
+
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, Draft, layout};
+use crate::log;
+use crate::log::Position;
+use crate::log::owners::Upto;
+use crate::log::state::State;
+use crate::message::record::{hash_line, hex};
+use crate::room::registry::Registry;
+use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use entry::Entry;
+use foreign::{Existing, Found};
+use note::Note;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::BufWriter;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// New entries are written in pieces of this size.
+const GATHERED: usize = 1 << 20;
+
+/// The worklog as it was written.
+#[derive(Default)]
+pub(in crate::router) struct Worklog {
+    /// What is in the file. `None` if that is not known.
+    note: Option<Note>,
+    /// Where the log ended when the note was last saved.
+    saved: Option<Position>,
+    /// The last record and the registry that the file was made from.
+    made_from: Option<(u64, Arc<Registry>)>,
+    /// The path in the settings, if the worklog is on.
+    path: Option<String>,
+    /// When a change has to be written.
+    due: Option<Instant>,
+    /// Not before this time, the file is written.
+    next: Option<Instant>,
+    /// Not before this time, its beginning is replaced.
+    next_head: Option<Instant>,
+}
+
+impl Projection for Worklog {
+    fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+        if !self.is_on(view, report) || self.is_current(view) {
+            return;
+        }
+        match self.next.filter(|next| *next > Instant::now()) {
+            Some(next) => self.due = Some(next),
+            None => self.show(view, report, false),
+        }
+    }
+
+    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
+        if !self.is_on(view, report) {
+            return Ok(());
+        }
+        if cause == Cause::FailedSync {
+            self.note = None;
+            // What is cached may be lost.
+            let _ = view.config.dir().sub(layout::SPOOL).and_then(|spool| spool.remove(layout::WORKLOG_NOTE));
+        }
+        if cause == Cause::End || !self.is_as_left(view) {
+            self.show(view, report, cause == Cause::End);
+        }
+        Ok(())
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+/// Where the worklog is, and what it is made from.
+struct Target<'a> {
+    dir: Dir,
+    name: OsString,
+    path: &'a str,
+    room: &'a Dir,
+    /// The room's id.
+    id: &'a str,
+    state: &'a State,
+    registry: &'a Registry,
+}
+
+impl<'a> Target<'a> {
+    fn of(view: &View<'a>) -> Result<Target<'a>> {
+        let (room, path) = (view.config.dir(), &*view.config.settings().worklog_path);
+        let (dir, name) = place::open(room, path)?;
+        let id = view.state.room.as_deref().unwrap_or("-");
+        Ok(Target { dir, name, path, room, id, state: view.state, registry: view.config.registry() })
+    }
+
+    fn head(&self, decisions: &[String]) -> (Vec<u8>, String) {
+        let head = head::head(self.id, self.registry, self.state, decisions);
+        let hash = hex(&hash_line(&head));
+        (head, hash)
+    }
+}
+
+impl Worklog {
+    /// Is it on? If it was turned off, or has another path now, what was known of the file is forgotten.
+    fn is_on(&mut self, view: &View<'_>, report: &mut Report<'_>) -> bool {
+        let settings = view.config.settings();
+        let path = Some(&settings.worklog_path).filter(|_| settings.worklog);
+        if self.path.as_ref() != path {
+            self.path.iter().for_each(|path| report.written(&shown(path)));
+            *self = Worklog { path: path.cloned(), ..Worklog::default() };
+        }
+        self.path.is_some() && view.state.seq > 0
+    }
+
+    fn is_current(&self, view: &View<'_>) -> bool {
+        let is_due = self.due.is_some_and(|due| due <= Instant::now());
+        !is_due
+            && self
+                .made_from
+                .as_ref()
+                .is_some_and(|(seq, registry)| *seq == view.state.seq && Arc::ptr_eq(registry, view.config.registry()))
+    }
+
+    fn is_as_left(&mut self, view: &View<'_>) -> bool {
+        let Ok(target) = Target::of(view) else { return false };
+        self.know(&target);
+        let now = target.dir.stat(&target.name).ok().flatten();
+        self.note.as_ref().is_some_and(|note| note.is_as_left(now.as_ref()))
+    }
+
+    /// Reads the note of an earlier router.
+    fn know(&mut self, target: &Target<'_>) {
+        if self.note.is_none() {
+            self.note = Note::read(target.room, target.path).filter(|note| note.upto.seq <= target.state.seq);
+            self.saved = self.note.as_ref().map(|note| note.upto.end);
+        }
+    }
+
+    fn show(&mut self, view: &View<'_>, report: &mut Report<'_>, is_last: bool) {
+        let begun = Instant::now();
+        self.due = None;
+        self.made_from = Some((view.state.seq, view.config.registry().clone()));
+        let done = Target::of(view).and_then(|target| {
+            self.know(&target);
+            let now = target.dir.stat(&target.name)?;
+            match self.note.take().filter(|note| note.is_as_left(now.as_ref())) {
+                Some(note) => self.extend(&target, note, is_last),
+                None => self.make_again(&target, report),
+            }
+        });
+        self.next = Some(Instant::now() + limits::WORKLOG.max(pause(begun)));
+        let path = shown(&view.config.settings().worklog_path);
+        match done {
+            Ok(()) => report.written(&path),
+            Err(e) => report.failed(path, &e),
+        }
+    }
+
+    /// Adds the entries of new records, and replaces the beginning if it changed.
+    fn extend(&mut self, target: &Target<'_>, mut note: Note, is_last: bool) -> Result<()> {
+        let (mut lines, mut decisions) = (String::new(), VecDeque::from(std::mem::take(&mut note.decisions)));
+        let before = note.size();
+        let mut size = before;
+        entry::entries(target.room, (note.upto.end, target.state.end), |entry| {
+            lines.push_str(&entry.line);
+            size += entry.line.len() as u64;
+            index(&mut decisions, entry);
+            if lines.len() < GATHERED {
+                return Ok(());
+            }
+            target.dir.add_to(&target.name, std::mem::take(&mut lines).as_bytes())
+        })?;
+        note.decisions = decisions.into();
+        if !lines.is_empty() {
+            target.dir.add_to(&target.name, lines.as_bytes())?;
+        }
+        let (head, hash) = target.head(&note.decisions);
+        let is_new = hash != note.head;
+        let may = self.next_head.is_none_or(|next| next <= Instant::now());
+        let replaces = is_new && (may || is_last && note.size() <= limits::WORKLOG_SMALL);
+        if replaces {
+            let begun = Instant::now();
+            let Some(mut file) = target.dir.look_regular(&target.name)? else { return self.retry() };
+            target.dir.show_before(&target.name, &head, (&mut file, note.entries_at))?;
+            size = size - note.entries_at + head.len() as u64;
+            (note.entries_at, note.head) = (head.len() as u64, hash);
+            self.next_head = Some(Instant::now() + pause(begun));
+        } else if is_new {
+            self.due = self.next_head;
+        }
+        note.upto = Upto::of(target.state);
+        let is_behind = self.saved.is_none_or(|saved| {
+            saved.segment != note.upto.end.segment || note.upto.end.offset - saved.offset > limits::WORKLOG_BEHIND
+        });
+        let wrote = Some(size).filter(|_| replaces || size != before);
+        self.wrote(target, note, wrote, is_behind)
+    }
+
+    /// Makes the file from the whole log.
+    fn make_again(&mut self, target: &Target<'_>, report: &mut Report<'_>) -> Result<()> {
+        let mut there = Existing::open(&target.dir, &target.name)?;
+        let spool = target.room.sub(layout::SPOOL)?;
+        spool.remove(layout::WORKLOG_DRAFT)?;
+        let mut draft = BufWriter::new(Draft::new(&spool, layout::WORKLOG_DRAFT)?);
+        let first = entry::first_record(target.room)?;
+        if first > 1 {
+            foreign::write_older(there.as_mut(), first, &mut draft)?;
+        }
+        let mut decisions = VecDeque::new();
+        entry::entries(target.room, (log::START, target.state.end), |entry| {
+            foreign::put(&mut draft, entry.line.as_bytes())?;
+            index(&mut decisions, entry);
+            Ok(())
+        })?;
+        foreign::flush(&mut draft)?;
+        let mut entries = draft.get_ref().look()?;
+        let found = there.as_mut().map_or(Ok(Found::Ours), |there| there.compare(target.id, &mut entries))?;
+        if found == Found::Foreign && !foreign::keep_aside(target, there.as_mut(), report)? {
+            // The notice comes first. Its record is a change, after which this is done again.
+            return Ok(());
+        }
+        let decisions: Vec<String> = decisions.into();
+        let (head, hash) = target.head(&decisions);
+        target.dir.show_before(&target.name, &head, (&mut entries, 0))?;
+        let Some(meta) = target.dir.stat(&target.name)? else { return self.retry() };
+        let note = Note::new(target.path, &meta, (head.len() as u64, hash), Upto::of(target.state), decisions);
+        self.wrote(target, note, Some(meta.size), true)
+    }
+
+    /// Remembers what is in the file now, if it was written: its size is then known. With another size somebody else has
+    /// written to it meanwhile.
+    fn wrote(&mut self, target: &Target<'_>, mut note: Note, size: Option<u64>, is_behind: bool) -> Result<()> {
+        if let Some(size) = size {
+            match target.dir.stat(&target.name)?.filter(|meta| meta.size == size) {
+                Some(meta) => note.set_left(&meta),
+                None => return self.retry(),
+            }
+        }
+        if size.is_some() || is_behind {
+            match note.save(target.room) {
+                Ok(()) => self.saved = Some(note.upto.end),
+                Err(e) => tracing::debug!("{e}; the next router compares the worklog with the log"),
+            }
+        }
+        self.note = Some(note);
+        Ok(())
+    }
+
+    /// Somebody else changed the file at this moment.
+    fn retry(&mut self) -> Result<()> {
+        self.due = Some(Instant::now() + limits::WORKLOG);
+        Ok(())
+    }
+}
+
+/// The path from the room.
+fn shown(path: &str) -> String {
+    format!("{}{path}", layout::OUTSIDE)
+}
+
+fn pause(begun: Instant) -> Duration {
+    begun.elapsed() * limits::WORKLOG_PAUSE
+}
+
+/// Adds a decision to the index.
+fn index(decisions: &mut VecDeque<String>, Entry { line, is_decision }: Entry) {
+    if is_decision {
+        decisions.push_back(line);
+        if decisions.len() > limits::WORKLOG_DECISIONS {
+            decisions.pop_front();
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What the router last wrote: with this note a later router adds entries without a comparison of the whole file.
+
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, Meta, layout, machine};
+use crate::log::owners::Upto;
+use serde::{Deserialize, Serialize};
+
+/// A worklog as it was written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Note {
+    /// Its path in the settings.
+    pub(super) path: String,
+    /// After a power cut, a file can be other than it was when the note was written.
+    boot: Option<String>,
+    left: Left,
+    /// Where the entries begin.
+    pub(super) entries_at: u64,
+    /// The hash of what comes before them.
+    pub(super) head: String,
+    /// The last record that it shows.
+    pub(super) upto: Upto,
+    /// The newest decisions, as lines of the index.
+    pub(super) decisions: Vec<String>,
+}
+
+/// A file as it was left, as numbers that JSON has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Left {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: i64,
+    changed: i64,
+}
+
+impl Left {
+    fn of(meta: &Meta) -> Left {
+        let Meta { device, inode, size, modified, changed, .. } = *meta;
+        Left { device, inode, size, modified: modified as i64, changed: changed as i64 }
+    }
+}
+
+impl Note {
+    /// For a file as it is now.
+    pub(super) fn new(
+        path: &str,
+        meta: &Meta,
+        (entries_at, head): (u64, String),
+        upto: Upto,
+        decisions: Vec<String>,
+    ) -> Note {
+        Note { path: path.to_owned(), boot: machine::boot(), left: Left::of(meta), entries_at, head, upto, decisions }
+    }
+
+    /// The note of an earlier router, if it can be trusted.
+    pub(super) fn read(room: &Dir, path: &str) -> Option<Note> {
+        let bytes = room.sub(layout::SPOOL).and_then(|spool| spool.read(layout::WORKLOG_NOTE, limits::REGISTRY_BYTES));
+        let note: Note = serde_json::from_slice(&bytes.ok()??).ok()?;
+        let is_true = note.path == path && note.boot.is_some() && note.boot == machine::boot();
+        (is_true && note.upto.fits(room).unwrap_or_default()).then_some(note)
+    }
+
+    /// Saves it for the next router, which compares the whole file if this fails.
+    pub(super) fn save(&self, room: &Dir) -> Result<()> {
+        let text = serde_json::to_vec(self).expect("a note has only text keys");
+        room.sub(layout::SPOOL)?.show(layout::WORKLOG_NOTE, &text)
+    }
+
+    /// Is the file as it was left?
+    pub(super) fn is_as_left(&self, now: Option<&Meta>) -> bool {
+        now.is_some_and(|now| Left::of(now) == self.left)
+    }
+
+    /// The file was written.
+    pub(super) fn set_left(&mut self, meta: &Meta) {
+        self.left = Left::of(meta);
+    }
+
+    /// The size of the file.
+    pub(super) fn size(&self) -> u64 {
+        self.left.size
+    }
+}

@@ -1,0 +1,23 @@
+//! Where the worklog is: below the room's parent directory, and never in the room.
+
+use crate::base::error::{Error, Result};
+use crate::disk::Dir;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Opens the directory of the worklog. No symbolic link on the way is followed.
+pub(super) fn open(room: &Dir, path: &str) -> Result<(Dir, OsString)> {
+    let path = Path::new(path);
+    let name = path.file_name().unwrap_or(OsStr::new(path)).to_owned();
+    let refused = |what: &str| Error::Busy { what: what.to_owned(), cure: "set `worklog_path` to another path".into() };
+    let above = room.above()?.ok_or_else(|| refused("the room has no parent directory for the worklog"))?;
+    let own = room.meta()?;
+    let mut dir = above;
+    for part in path.parent().into_iter().flat_map(Path::components) {
+        dir = dir.sub(part)?;
+        if dir.meta()?.is_same_file(&own) {
+            return Err(refused("the worklog cannot be in the room"));
+        }
+    }
+    Ok((dir, name))
+}

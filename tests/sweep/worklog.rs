@@ -1,0 +1,130 @@
+//! A pass that writes the worklog, killed at every step: in the end each entry is there once, and a changed file is kept.
+
+use super::ledger::Figures;
+use super::scenario::PROGRAM;
+use super::sweeps::{Done, Points, green};
+use super::tracer::{End, Outcome, Plan, Tracer};
+use serde_json::json;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// What an agent wrote into the worklog by hand.
+const BY_HAND: &str = "\nby hand\n";
+
+/// What the killed pass finds in the place of the worklog.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Before {
+    AsLeft,
+    Changed,
+    Missing,
+}
+
+fn pass(room: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "--once", "--quiet", "--room"]).arg(room);
+    command
+}
+
+fn done(mut command: Command) -> io::Result<()> {
+    let output = command.output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+    }
+}
+
+fn drop_file(room: &Path, id: &str, kind: &str) -> io::Result<()> {
+    let message = json!({"id": id, "type": kind, "to": "all", "body": id});
+    fs::write(room.join(format!("outbox/alice/{id}.json")), message.to_string())
+}
+
+/// A room with two entries, and mail that makes two more and changes the status.
+fn room(room: &Path, before: Before) -> io::Result<()> {
+    let mut init = Command::new(PROGRAM);
+    init.args(["init", "--quiet"]).arg(room);
+    done(init)?;
+    let mut add = Command::new(PROGRAM);
+    add.args(["agent", "add", "--quiet", "--room"]).arg(room).args(["alice", "bob"]);
+    done(add)?;
+    fs::write(room.join("settings.toml"), "worklog = true\n")?;
+    drop_file(room, "one", "milestone")?;
+    drop_file(room, "two", "decision.recorded")?;
+    done(pass(room))?;
+    drop_file(room, "three", "milestone")?;
+    drop_file(room, "four", "decision.recorded")?;
+    drop_file(room, "five", "status")?;
+    let worklog = room.with_file_name("WORKLOG.md");
+    match before {
+        Before::AsLeft => Ok(()),
+        Before::Changed => fs::write(&worklog, fs::read_to_string(&worklog)? + BY_HAND),
+        Before::Missing => fs::remove_file(&worklog),
+    }
+}
+
+/// The killed pass, the passes after it, and everything that is wrong then.
+fn play(plan: Plan, before: Before) -> io::Result<(Figures, Outcome)> {
+    let home = TempDir::new()?;
+    let place = home.path().join("room");
+    room(&place, before)?;
+    let outcome = Tracer::new(&place)?.run(pass(&place), plan)?;
+    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+    done(pass(&place))?;
+    let worklog = home.path().join("WORKLOG.md");
+    let text = fs::read_to_string(&worklog)?;
+    let entries = text.split_once("\n## Entries\n\n").map(|(_, entries)| entries).unwrap_or_default();
+    for body in ["one", "two", "three", "four"] {
+        match entries.lines().filter(|line| line.ends_with(&format!("· {body}"))).count() {
+            0 => figures.lost(format!("entry {body}")),
+            1 => {}
+            n => figures.duplicated(format!("entry {body} is there {n} times")),
+        }
+    }
+    if entries.lines().count() != 4 || !text.contains("status: five") {
+        figures.damaged(text.clone());
+    }
+    fs::remove_file(&worklog)?;
+    done(pass(&place))?;
+    if fs::read_to_string(&worklog)? != text {
+        figures.damaged("the file is another one when it is made again".into());
+    }
+    count_kept(home.path(), before, &mut figures)?;
+    Ok((figures, outcome))
+}
+
+/// A changed file was kept, and the human was told once.
+fn count_kept(home: &Path, before: Before, figures: &mut Figures) -> io::Result<()> {
+    let names: Vec<String> =
+        fs::read_dir(home)?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let kept: Vec<&String> = names.iter().filter(|name| name.contains(".kept-")).collect();
+    let told = fs::read_dir(home.join("room/inbox/human"))?.flatten();
+    let told = told.filter(|entry| fs::read_to_string(entry.path()).is_ok_and(|mail| mail.contains("somebody else"))).count();
+    let wanted = usize::from(before == Before::Changed);
+    if (kept.len(), told) != (wanted, wanted) {
+        figures.damaged(format!("{before:?}: {kept:?} kept, told {told} times"));
+    }
+    for name in kept {
+        if !fs::read_to_string(home.join(name))?.ends_with(BY_HAND) {
+            figures.lost(format!("what was written by hand, in {name}"));
+        }
+    }
+    if names.len() != 2 + wanted {
+        figures.damaged(format!("drafts are left: {names:?}"));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_pass_that_writes_the_worklog_killed_at_any_call() -> Done {
+    // P164, P165
+    for before in [Before::AsLeft, Before::Changed, Before::Missing] {
+        let (mut figures, outcome) = play(Plan::Count, before)?;
+        for (call, moment) in Points::of(outcome).choose(40, 164) {
+            figures.add(play(Plan::Kill { call, moment }, before)?.0);
+        }
+        green(&format!("kills of a pass that writes the worklog, {before:?}"), &figures)?;
+    }
+    Ok(())
+}
