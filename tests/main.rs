@@ -1,6 +1,7 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
 mod addresses;
+mod approvals;
 mod archive;
 mod backup;
 mod bad_input;

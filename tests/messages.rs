@@ -98,7 +98,12 @@ fn the_fixtures_cover_every_field_and_every_type() {
     assert_eq!(properties.keys().collect::<Vec<_>>(), FIELDS);
     for field in properties.keys() {
         assert!(fields.contains(field.as_str()), "no valid fixture has {field}");
-        let wrong = ["wrong_types.json", "wrong_types_in_a_claim.json"];
+        let wrong = [
+            "wrong_types.json",
+            "wrong_types_in_a_claim.json",
+            "wrong_types_in_an_approval.json",
+            "wrong_types_in_a_decision.json",
+        ];
         let has = |name: &str| {
             let text = fs::read_to_string(folder("invalid").join(name)).expect("a fixture");
             text.contains(&format!("{field:?}:"))

@@ -1,12 +1,12 @@
 //! Claims work, releases it and hands it over: writes the message to the outbox, and follows the log until the router has
 //! decided.
 
+use super::recorded;
 use super::send::{self, Draft, Sent};
-use crate::base::clock::{Stamp, span_text};
+use crate::base::clock::span_text;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
-use crate::disk::layout;
 use crate::log::owners::owners;
 use crate::log::state::claims::Claims;
 use crate::log::{self, Position};
@@ -14,8 +14,8 @@ use crate::message::claim::{self, Change, Terms};
 use crate::message::record::{Event, Record};
 use crate::message::subject::Subject;
 use crate::query::identity::Who;
+use crate::room::Room;
 use crate::room::repository::subject_of;
-use crate::room::{Room, inbox};
 use crate::router::watcher::LogWatch;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -194,7 +194,7 @@ fn draft(ask: Ask, note: Option<String>) -> Draft {
             "decline"
         }
     };
-    Draft { kind: Some(kind.into()), to, body: note, in_reply_to, priority, claim_fields: fields, ..Draft::default() }
+    Draft { kind: Some(kind.into()), to, body: note, in_reply_to, priority, fields, ..Draft::default() }
 }
 
 impl Asked {
@@ -250,7 +250,7 @@ impl Asked {
             if !self.is_about_us(&record) {
                 continue;
             }
-            self.mark_seen(&record);
+            recorded::mark_copy_seen(&self.room, &self.agent, &record);
             match record.event {
                 Event::Rejected => return Err(Error::NotGranted(record.problems)),
                 _ => self.decided = self.decision(&record),
@@ -288,10 +288,7 @@ impl Asked {
                 _ => false,
             };
         }
-        let name = self.sent.file.file_name().and_then(|name| name.to_str());
-        let picked_up = record.claim.as_deref().and_then(layout::read_claim);
-        let is_ours = picked_up.is_some_and(|one| one.agent == self.agent && Some(one.original) == name);
-        is_ours && matches!(record.event, Event::Accepted | Event::Rejected)
+        recorded::is_of(record, &self.agent, &self.sent)
     }
 
     fn decision(&self, record: &Record) -> Option<Decided> {
@@ -328,25 +325,6 @@ impl Asked {
         let claims = one.map(|one| one.subjects.iter().map(Subject::to_string).collect());
         let of = one.map(|one| one.from.to_string());
         Decided { of, offer: Some(offer.to_owned()), ..plain(status, claims.unwrap_or_default()) }
-    }
-
-    /// Marks the agent's own copy as read, once it is delivered. A failure only costs a second notice.
-    fn mark_seen(&self, record: &Record) {
-        if record.event != Event::Rejected && !record.recipients().any(|(agent, _)| **agent == *self.agent) {
-            return;
-        }
-        let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
-        let staged = layout::staged(record.seq, number, &self.agent);
-        let stage = self.room.dir.sub(layout::STAGE);
-        let is_staged = || stage.as_ref().is_ok_and(|stage| stage.stat(&staged).is_ok_and(|meta| meta.is_some()));
-        let deadline = Instant::now() + limits::TOOL_SENT;
-        while is_staged() && Instant::now() < deadline {
-            std::thread::sleep(limits::FOLLOW / 10);
-        }
-        let at = Stamp::parse(&record.at).unwrap_or_default();
-        if let Err(e) = inbox::mark_copy_seen(&self.room.dir, &self.agent, at) {
-            tracing::warn!("{e}");
-        }
     }
 }
 

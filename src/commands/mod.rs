@@ -11,6 +11,7 @@
 
 pub mod ack;
 pub mod agent;
+pub mod approval;
 pub mod announce;
 pub mod archive;
 pub mod ask;
@@ -28,6 +29,7 @@ pub mod files;
 pub mod init;
 pub mod join;
 pub mod read;
+mod recorded;
 pub mod rejected;
 pub mod reply;
 pub mod send;

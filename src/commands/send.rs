@@ -73,8 +73,8 @@ pub struct Draft {
     pub metadata: Vec<(String, String)>,
     /// Metadata with other JSON values.
     pub raw_metadata: Map<String, Value>,
-    /// The fields of a message about claims: `claims`, `lease`, `wait` and `of`.
-    pub claim_fields: Map<String, Value>,
+    /// Further fields of messages about claims and approvals, such as `claims` and `options`.
+    pub fields: Map<String, Value>,
 }
 
 /// A message that was written to the outbox.
@@ -305,7 +305,7 @@ fn compose(
         ("metadata", (!metadata.is_empty()).then_some(Value::Object(metadata))),
     ];
     let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-    Ok((fields.chain(draft.claim_fields).collect(), answers))
+    Ok((fields.chain(draft.fields).collect(), answers))
 }
 
 /// Resolves references: the value for `in_reply_to` or `refs`, and the message.

@@ -116,7 +116,7 @@ fn after(room: &Dir, mut claims: Claims, end: Position) -> Result<Claims> {
         let from = from.as_deref().unwrap_or(id::MAILBAG).into();
         let at = Stamp::parse(&at).unwrap_or_default();
         let id = id.as_deref().unwrap_or_default();
-        claims.apply(&change, state::claims::Source { seq, at, from: &from, id });
+        claims.apply(&change, state::Source { seq, at, from: &from, id });
     }
     Ok(claims)
 }

@@ -1,7 +1,7 @@
 //! The checked message: a message that passed the schema and the rules.
 
 use crate::message::mentions::mentions;
-use crate::message::types::{CLAIM_TYPES, ROUTER_TYPES, is_acted_on, may_go_to_channel_alone};
+use crate::message::types::{APPROVAL, CLAIM_TYPES, DECISION, ROUTER_TYPES, is_acted_on, may_go_to_channel_alone};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -32,6 +32,11 @@ pub const FIELDS: &[&str] = &[
     "lease",
     "wait",
     "of",
+    "options",
+    "deadline",
+    "on_deadline",
+    "option",
+    "signature",
 ];
 /// Fields that the router adds to delivered copies. A sender may not set them.
 pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
@@ -59,7 +64,7 @@ impl Message {
         let mut addresses = written_addresses(&fields);
         let mut by_mention = false;
         // A mention in the body of an ack or a claim does not make it a message to that agent.
-        if addresses.is_empty() && !is_acted_on(kind) {
+        if addresses.is_empty() && !is_acted_on(kind) && !is_decision(&fields) {
             addresses = fields.get("body").and_then(Value::as_str).map(mentions).unwrap_or_default();
             by_mention = !addresses.is_empty();
         }
@@ -141,6 +146,11 @@ impl Message {
         CLAIM_TYPES.contains(&self.kind()) || is_offer(&self.fields)
     }
 
+    /// Does it ask for a decision, or decide an approval?
+    pub fn is_about_approvals(&self) -> bool {
+        self.kind() == APPROVAL || is_decision(&self.fields)
+    }
+
     /// The subjects in `claims`, as the sender wrote them.
     pub fn claims(&self) -> impl Iterator<Item = &str> {
         self.fields.get("claims").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
@@ -159,6 +169,12 @@ impl Message {
 /// Are these the fields of a handoff that offers claims? Without `claims` it is a message like any other.
 pub fn is_offer(fields: &Map<String, Value>) -> bool {
     fields.get("type").and_then(Value::as_str) == Some("handoff") && fields.contains_key("claims")
+}
+
+/// Are these the fields of a decision on an approval? Without `option` or `in_reply_to` it is a message like any other.
+pub fn is_decision(fields: &Map<String, Value>) -> bool {
+    let is_decision = fields.get("type").and_then(Value::as_str) == Some(DECISION);
+    is_decision && fields.contains_key("option") && fields.contains_key("in_reply_to")
 }
 
 /// The sender's own fields, under one name for display.

@@ -11,6 +11,7 @@
 pub mod address;
 mod checked;
 pub mod claim;
+pub mod decision;
 pub mod dialects;
 pub mod envelope;
 pub mod id;
@@ -22,5 +23,9 @@ pub mod status;
 pub mod subject;
 mod types;
 
-pub use checked::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, is_offer, unknown};
-pub use types::{CLAIM_TYPES, MILESTONE, ROUTER_TYPES, TYPES, goes_to_all, is_acted_on, may_go_to_channel_alone};
+pub use checked::{
+    DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, is_decision, is_offer, unknown,
+};
+pub use types::{
+    APPROVAL, CLAIM_TYPES, DECISION, MILESTONE, ROUTER_TYPES, TYPES, goes_to_all, is_acted_on, may_go_to_channel_alone,
+};

@@ -3,6 +3,7 @@
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::message::claim::Change;
+use crate::message::decision::Step;
 use crate::message::status::Receipt;
 use crate::message::{DEFAULT_CHANNEL, ROUTER_TYPES};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -136,6 +137,9 @@ pub struct Record {
     /// The change of ownership that it makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ownership: Option<Change>,
+    /// What it changes about approvals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Step>,
     /// The earlier record with the same content (event `duplicate`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
@@ -180,6 +184,7 @@ impl Record {
             ack_by: None,
             act: None,
             ownership: None,
+            decision: None,
             of: None,
             about: None,
             problems: Vec::new(),

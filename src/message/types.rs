@@ -19,6 +19,7 @@ pub const TYPES: &[&str] = &[
     "feedback",
     "proposal",
     "objection",
+    "approval",
     "decision",
     "escalation",
     "announcement",
@@ -51,6 +52,10 @@ pub const TYPES: &[&str] = &[
 ];
 /// Types that the router acts on.
 pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe"];
+/// The type of a message that asks for a decision.
+pub const APPROVAL: &str = "approval";
+/// The type of a message that decides.
+pub const DECISION: &str = "decision";
 /// Types that change the ownership of work. A `handoff` with `claims` does so, too.
 pub const CLAIM_TYPES: &[&str] = &["claim", "release", "accept", "decline"];
 /// The type that announces a result to all agents.

@@ -23,7 +23,23 @@ pub struct Who {
 
 /// Identifies the caller. Only a terminal makes it the human: an agent that did not identify itself must not speak for
 /// the person.
+///
+/// A session of a client is never the human, so that what the human says comes from the person.
 pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal: bool) -> Result<Who> {
+    let who = caller(asked, room, at_terminal)?;
+    if !who.name.eq_ignore_ascii_case(id::HUMAN) {
+        return Ok(who);
+    }
+    match Caller::from_environment() {
+        None => Ok(who),
+        Some(Caller { client, .. }) => Err(Error::Usage {
+            what: format!("a session of {client} cannot act as {}", id::HUMAN),
+            cure: "pass the name of your agent; the person runs the command in a terminal of their own".into(),
+        }),
+    }
+}
+
+fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal: bool) -> Result<Who> {
     if let Some(name) = asked {
         return Ok(as_asked(name));
     }

@@ -24,6 +24,7 @@ pub mod repository;
 pub mod resolve;
 pub mod sessions;
 pub mod settings;
+pub mod signature;
 pub mod spool;
 mod trusted;
 mod turn;

@@ -28,7 +28,7 @@ use crate::log::state::State;
 use crate::room::outbox::Patience;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
-use parts::{Config, Intake, Journal, Leases, Notices, Pending, Progress, Receipts, Storage};
+use parts::{Config, Gates, Intake, Journal, Leases, Notices, Pending, Progress, Receipts, Storage};
 use projections::{Cause, Projections, View};
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
@@ -60,6 +60,7 @@ pub struct Router {
     pending: Pending,
     deadlines: Deadlines,
     leases: Leases,
+    gates: Gates,
     /// Shared with a backup, which makes the router pause.
     turn: Turn,
 }
@@ -85,6 +86,7 @@ impl Router {
             pending: Pending::default(),
             deadlines: Deadlines::default(),
             leases: Leases::default(),
+            gates: Gates::default(),
             turn,
             config,
         })
@@ -94,12 +96,12 @@ impl Router {
     fn route(&mut self) -> Result<bool> {
         let begun = Instant::now();
         // Step 1, notice, is the watcher's: it has filled the intake.
-        let Router { config, intake, storage, journal, progress, receipts, notices, pending, leases, .. } = self;
+        let Router { config, intake, storage, journal, progress, receipts, notices, pending, leases, gates, .. } = self;
         let state = journal.state();
         let picked_up = Pickup { config, intake, storage, state, notices, pending }.run();
         let letters = read::read(intake, storage, picked_up);
         let checked = check::check(config.registry(), letters);
-        let addressed = resolve::resolve(config, intake, state, notices, pending, leases, checked)?;
+        let addressed = resolve::resolve(config, intake, state, notices, pending, (leases, gates), checked)?;
         let mut staged = Stage { config, storage, state, progress, pending }.run(addressed);
         intake.leave(staged.take_late(), config.settings(), state);
         let committed = Commit { config, storage, journal, progress, receipts, notices, pending }.run(staged)?;
@@ -122,7 +124,9 @@ impl Router {
 
     /// Is there nothing left to do right now?
     fn is_idle(&self) -> bool {
-        self.intake.is_idle() && self.notices.is_empty() && !self.leases.is_due(self.journal.state())
+        let state = self.journal.state();
+        let is_due = self.leases.is_due(state) || self.gates.is_due(state);
+        self.intake.is_idle() && self.notices.is_empty() && !is_due
     }
 
     /// Makes durable what was delivered, and records what left inboxes and what changed the registry. For when nothing has
@@ -225,11 +229,15 @@ impl Router {
     /// How long until the next message's time comes.
     fn until_deadline(&self) -> Option<Duration> {
         let state = self.journal.state();
-        [self.deadlines.until_next(state), self.leases.until_next(state)].into_iter().flatten().min()
+        [self.deadlines.until_next(state), self.leases.until_next(state), self.gates.until_next(state)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Does what is due by now.
     fn keep_deadlines(&mut self) {
+        self.gates.keep(self.journal.state(), &mut self.intake);
         let Router { config, storage, journal, progress, receipts, notices, pending, .. } = self;
         self.deadlines.keep(Keep { config, storage, journal, progress, receipts, notices, pending });
     }

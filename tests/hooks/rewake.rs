@@ -227,7 +227,8 @@ fn it_ends_with_its_session_and_when_another_one_has_the_agent() {
     wait_until_it_waits(&world);
     let mut lease = world.read("sessions/alice.json");
     // No process was started before the machine was.
-    lease["process"] = json!({"pid": std::process::id(), "started": 0});
+    lease["process"]["pid"] = json!(std::process::id());
+    lease["process"]["started"] = json!(0);
     world.write("sessions/alice.json", lease.to_string());
     assert_eq!(ended(wait).status.code(), Some(0), "its session's process is gone");
 

@@ -34,6 +34,10 @@ fn claiming(run: &mut Run<'_>) {
     run.ok("accept", &["--as", "carol"]);
     run.ok("handoff", &["carol", "task:login", "--as", "alice"]);
     run.ok("decline", &["--as", "carol"]);
+    // An approval that is decided, and one that its deadline denies.
+    run.world.drop_file("alice", "gate.json", r#"{"id": "gate", "to": "bob", "type": "approval", "body": "Deploy?"}"#);
+    run.ok("decide", &["--as", "bob", "gate", "no"]);
+    run.code(1, "ask", &["--as", "alice", "bob", "Deploy?", "--deadline", "100ms"]);
     run.ok("release", &["--as", "bob"]);
     run.ok("release", &["task:login", "--of", "alice", "--as", "human"]);
 }

@@ -4,13 +4,17 @@
 //! `const` assertion checks the pair at compile time.
 
 mod claims;
+mod decisions;
 mod worklog;
 
 pub use claims::*;
+pub use decisions::*;
 pub use worklog::*;
 
 use std::time::Duration;
 
+/// How long `mailbag ask` waits for an answer, unless the caller says otherwise.
+pub const ANSWER: Duration = Duration::from_secs(30);
 /// The longest file name on common file systems.
 pub const FILE_NAME: usize = 255;
 /// The longest name of an agent, role, topic, channel, capability, alias or tag.

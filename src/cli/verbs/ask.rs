@@ -2,15 +2,18 @@
 
 use super::read;
 use super::send::{Fields, words};
+use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
+use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::waiting;
+use crate::commands::approval;
 use crate::commands::ask::{self, Question, Reply};
 use crate::commands::read as reading;
 use crate::commands::send::Draft;
 use crate::commands::wait::{Waited, Waiter, deadline};
-use crate::query::identity::mailbox;
+use crate::query::identity::{Who, mailbox};
 use crate::query::inbox::Mail;
 use crate::room::Room;
 use serde_json::json;
@@ -21,13 +24,19 @@ Examples:
   mailbag ask bob 'which port?' --as alice
   mailbag ask any_engineer 'who can review?' --timeout 10m
   mailbag ask all_engineers 'is your branch merged?' --all --timeout 5m
+  mailbag ask human 'Deploy?' --options yes,no --deadline 30m --else no && ./deploy
 
 Addresses and body are written as for `mailbag send`. An answer is a message from
 a recipient of the question that names the question in in_reply_to or refs, or
 belongs to its thread; `mailbag reply ID 8080` writes one. Answers are shown and
 marked as read. Without --all, the command ends at the first answer. Exit status
 4 means that answers are missing; standard error names the agents. Later answers
-arrive as ordinary messages.";
+arrive as ordinary messages.
+
+With --options, --deadline, --else or --signed the question is an approval: one
+recipient decides with one of the options (default: yes, no), and nothing else
+counts. The command prints the option. Status 0 means the first option, 1 another
+one or denied, and 75 undecided; without --timeout it waits until the decision.";
 
 /// Send a question and wait for the answer
 #[derive(Debug, clap::Args)]
@@ -38,9 +47,9 @@ pub(crate) struct Args {
     words: Vec<String>,
     #[command(flatten)]
     identity: Identity,
-    /// Timeout: 500ms, 30s, 5m, 1h
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = waiting::span)]
-    timeout: Duration,
+    /// Timeout: 500ms, 30s, 5m, 1h; default: 30s, or none for an approval
+    #[arg(long, value_name = "TIME", value_parser = waiting::span)]
+    timeout: Option<Duration>,
     /// Wait for an answer from every recipient
     #[arg(long)]
     all: bool,
@@ -48,15 +57,43 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
     #[command(flatten)]
+    approval: Approval,
+    #[command(flatten)]
     fields: Fields,
 }
 
+/// The terms of an approval.
+#[derive(Debug, clap::Args)]
+struct Approval {
+    /// Options of an approval, separated by commas; the first lets you go on
+    #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with = "all")]
+    options: Vec<String>,
+    /// Deadline of an approval: a duration or a time
+    #[arg(long, value_name = "TIME", conflicts_with = "all")]
+    deadline: Option<String>,
+    /// Outcome at the deadline: an option other than the first, deny or escalate; default: deny
+    #[arg(long = "else", value_name = "OUTCOME", requires = "deadline", conflicts_with = "all")]
+    on_deadline: Option<String>,
+    /// Approval that needs the signature of the person
+    #[arg(long, conflicts_with = "all")]
+    signed: bool,
+}
+
+impl Approval {
+    fn is_wanted(&self) -> bool {
+        !self.options.is_empty() || self.deadline.is_some() || self.on_deadline.is_some() || self.signed
+    }
+}
+
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let (timeout, all) = (args.timeout, args.all);
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
+    if args.approval.is_wanted() {
+        return approve(args, &who, &room, cx);
+    }
+    let (timeout, all) = (args.timeout.unwrap_or(limits::ANSWER), args.all);
     let asker = mailbox(&room, &room.registry()?, &who.name, Some(who.source)).unwrap_or_else(|_| who.name.clone());
-    let draft = draft(args)?;
+    let draft = drafted((args.words, args.thread, args.fields))?;
     let mut question = ask::ask(&room, &who, &asker, draft)?;
     cx.out.did(question.sent.written(), "do not ask again; `mailbag wait` shows the answer");
     // A caller that ends this command early knows the id of the question.
@@ -83,6 +120,35 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             Err(waiting::too_late(&what, timeout, format!("wait longer with `mailbag wait --as {asker}`")))
         }
         Waited::Found(_) => Ok(Exit::Ok),
+    }
+}
+
+/// Asks for a decision, and waits for it.
+fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit> {
+    let timeout = args.timeout;
+    let Approval { options, deadline: at, on_deadline, signed } = args.approval;
+    let terms = approval::Terms { options, deadline: at, on_deadline, signed };
+    let draft = drafted((args.words, args.thread, args.fields))?;
+    let mut asked = approval::ask(room, who, draft, terms)?;
+    cx.out.did(asked.sent.written(), "do not ask again; `mailbag wait` shows the decision");
+    cx.out.note(&asked.sentence());
+    let mut waiter = Waiter::new(room, asked.agent())?;
+    cx.route(room);
+    let until = timeout.and_then(deadline);
+    match waiter.until(until, &mut || asked.look(), &|e| cx.trouble(e))? {
+        Waited::Signal(signal) => waiting::end_by(signal, waiter),
+        Waited::TimedOut => {
+            let what = format!("{} is undecided after {}", asked.approval, span_text(timeout.unwrap_or_default()));
+            let cure = format!("the approval stays open; wait longer with `mailbag wait --as {}`", asked.agent());
+            cx.out.error(&Error::Busy { what, cure });
+            Ok(Exit::TryAgain)
+        }
+        Waited::Found(outcome) => {
+            cx.out.show(&outcome, |out| out.line(sanitize::line(outcome.word())))?;
+            cx.out.flush()?;
+            let is_first = outcome.option.is_some() && outcome.option.as_ref() == asked.options.first();
+            Ok(if is_first { Exit::Ok } else { Exit::Error })
+        }
     }
 }
 
@@ -127,11 +193,10 @@ fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Cont
     cx.out.flush()
 }
 
-fn draft(args: Args) -> Result<Draft> {
-    let (to, body) = words(args.words);
+fn drafted((given, thread, fields): (Vec<String>, Option<String>, Fields)) -> Result<Draft> {
+    let (to, body) = words(given);
     let body_is_last_word = body.as_deref().is_some_and(|word| word != "-");
-    let draft = args
-        .fields
-        .draft(body, "write the question after the addresses, pipe it to standard input, or give --subject")?;
-    Ok(Draft { to, body_is_last_word, thread: args.thread, ..draft })
+    let draft =
+        fields.draft(body, "write the question after the addresses, pipe it to standard input, or give --subject")?;
+    Ok(Draft { to, body_is_last_word, thread, ..draft })
 }

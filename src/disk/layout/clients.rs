@@ -30,6 +30,8 @@ pub const TRUST_DIRECTORY: &str = "MAILBAG_TRUST_DIR";
 pub const TRUST: &str = "trust.json";
 /// The lock file for changes of recorded consent.
 pub const TRUST_LOCK: &str = "trust.lock";
+/// The key that signs decisions of the person, in the directory of recorded consent.
+pub const KEY: &str = "decision.key";
 
 /// The directory for recorded consent: below the user's data directory (XDG Base Directory Specification), unless a
 /// variable sets another. Relative paths are ignored: they would depend on the current directory, and so on a
@@ -43,6 +45,11 @@ pub fn trust_directory() -> Option<PathBuf> {
 /// The file with recorded consent in its directory.
 pub fn trust_file(directory: &Path) -> PathBuf {
     directory.join(TRUST)
+}
+
+/// The path of the key that signs decisions.
+pub fn key_file(directory: &Path) -> PathBuf {
+    directory.join(KEY)
 }
 
 /// The file or directory that marks the top of a git repository.

@@ -4,7 +4,7 @@
 //! and the state is built from the whole log.
 
 use super::mailboxes::{Mailboxes, Sizes};
-use super::{Activity, Claims, Counts, Ids, Open, PartialClaim, State, Timed, Timers};
+use super::{Activity, Approvals, Claims, Counts, Ids, Open, PartialClaim, State, Timed, Timers};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 /// The first line of the body. The ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
@@ -38,6 +38,7 @@ struct Head {
     counts: Counts,
     timers: Vec<Timed>,
     claims: Claims,
+    approvals: Approvals,
     #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
     last: Position,
@@ -73,6 +74,7 @@ impl State {
             counts: self.counts,
             timers: self.timers.iter().cloned().collect(),
             claims: self.claims.clone(),
+            approvals: self.approvals.clone(),
             begun: self.begun.clone(),
             last: self.last,
             end: self.end,
@@ -131,6 +133,7 @@ fn read(file: &[u8]) -> Option<State> {
         mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
         timers: Timers::of(head.timers),
         claims: head.claims,
+        approvals: head.approvals,
         begun: head.begun,
         last: head.last,
         end: head.end,

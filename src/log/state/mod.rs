@@ -1,6 +1,7 @@
 //! The state: what the router needs to know from the log, built by applying the log's records in order.
 
 mod activity;
+pub mod approvals;
 mod checkpoint;
 pub mod claims;
 mod ids;
@@ -10,6 +11,7 @@ mod replay;
 mod timers;
 
 pub use activity::{Activity, Commit, DOING, Doing};
+pub use approvals::Approvals;
 pub use checkpoint::saved;
 pub use claims::Claims;
 pub use ids::Ids;
@@ -74,12 +76,27 @@ pub struct State {
     pub timers: Timers,
     /// Who owns which work.
     pub claims: Claims,
+    /// What waits for a decision.
+    pub approvals: Approvals,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialClaim>,
     /// The position of the last line.
     pub last: Position,
     /// The position of the next line.
     pub end: Position,
+}
+
+/// A record that changes claims or approvals.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// Its number.
+    pub seq: u64,
+    /// Its accept time.
+    pub at: Stamp,
+    /// The sender of its message.
+    pub from: &'a Arc<str>,
+    /// The id of its message.
+    pub id: &'a str,
 }
 
 /// The number of messages in the log, by result.
@@ -127,6 +144,7 @@ impl Default for State {
             mailboxes: Mailboxes::default(),
             timers: Timers::default(),
             claims: Claims::default(),
+            approvals: Approvals::default(),
             begun: BTreeMap::new(),
             last: crate::log::START,
             end: crate::log::START,
@@ -152,7 +170,7 @@ impl State {
         self.advance(&record.receipts, true);
         let seen = record.receipts.iter().filter(|receipt| receipt.status == Status::Seen);
         seen.for_each(|receipt| self.activity.read(&receipt.agent, stamp));
-        self.change_owners(&record, stamp);
+        self.change(&record, stamp);
         match record.event {
             Event::Room => self.room = record.room,
             Event::Receipts | Event::Settled => {}
@@ -169,8 +187,8 @@ impl State {
             Event::Rejected | Event::Duplicate | Event::Notice => {
                 self.counts.refused += u64::from(record.event == Event::Rejected);
                 self.counts.duplicates += u64::from(record.event == Event::Duplicate);
-                // A change of ownership is not repeated, so its subject need not be remembered.
-                let about = record.about.iter().filter(|_| record.ownership.is_none());
+                // A change is not repeated, so its subject need not be remembered.
+                let about = record.about.iter().filter(|_| record.ownership.is_none() && record.decision.is_none());
                 about.for_each(|about| self.note_notice(about, stamp));
                 self.open_up(record, stamp, at);
             }
@@ -214,11 +232,16 @@ impl State {
         }
     }
 
-    fn change_owners(&mut self, record: &Record, at: Stamp) {
-        let Some(change) = &record.ownership else { return };
+    // Applies what the record changes about claims and approvals.
+    fn change(&mut self, record: &Record, at: Stamp) {
+        if record.ownership.is_none() && record.decision.is_none() {
+            return;
+        }
         let router = id::MAILBAG.into();
         let (from, id) = (record.from.as_ref().unwrap_or(&router), record.id.as_deref().unwrap_or_default());
-        self.claims.apply(change, claims::Source { seq: record.seq, at, from, id });
+        let source = Source { seq: record.seq, at, from, id };
+        record.ownership.iter().for_each(|change| self.claims.apply(change, source));
+        record.decision.iter().for_each(|step| self.approvals.apply(step, source, &record.to));
     }
 
     // Notes the subject of a notice, and updates the deadline of the message concerned.

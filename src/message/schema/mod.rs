@@ -1,6 +1,7 @@
 //! Checking a message: parse, convert dialects, apply the schema, apply the rules. The result is a message or a list of
 //! problems.
 
+mod approvals;
 mod claims;
 mod not_json;
 mod outputs;

@@ -1,12 +1,12 @@
 //! The rules for messages that a JSON Schema cannot express, or cannot express well.
 
-use super::claims;
 use super::words::{did_you_mean, quoted};
+use super::{approvals, claims};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::message::mentions::mentions;
 use crate::message::status::Status;
-use crate::message::{goes_to_all, is_acted_on, is_offer, may_go_to_channel_alone};
+use crate::message::{goes_to_all, is_acted_on, is_decision, is_offer, may_go_to_channel_alone};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
@@ -26,10 +26,11 @@ pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut
     match kind {
         "ack" => check_ack(fields, problems),
         "subscribe" | "unsubscribe" => problems.extend(check_topic(fields, kind)),
-        kind if is_acted_on(kind) || is_offer(fields) => {}
+        kind if is_acted_on(kind) || is_offer(fields) || is_decision(fields) => {}
         _ => problems.extend(check_content(fields)),
     }
     claims::check(fields, kind, problems);
+    approvals::check(fields, kind, now, problems);
     problems.extend(check_recipients(fields, kind));
 }
 
@@ -109,7 +110,7 @@ fn check_content(fields: &Fields) -> Option<Problem> {
 fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
     let body = fields.get("body").and_then(Value::as_str).unwrap_or_default();
     let names_nobody = fields.get("to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
-    let needs_none = is_acted_on(kind) || may_go_to_channel_alone(kind) || goes_to_all(kind);
+    let needs_none = is_acted_on(kind) || may_go_to_channel_alone(kind) || goes_to_all(kind) || is_decision(fields);
     if !names_nobody || needs_none || !mentions(body).is_empty() {
         return None;
     }

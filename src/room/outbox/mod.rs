@@ -123,6 +123,11 @@ impl Outboxes {
         self.turns.len()
     }
 
+    /// Is this sender in the queue?
+    pub fn is_in_line(&self, agent: &str) -> bool {
+        self.boxes.get(agent).is_some_and(|outbox| outbox.in_line)
+    }
+
     /// Is the queue empty?
     pub fn is_idle(&self) -> bool {
         self.turns.is_empty()

@@ -41,6 +41,8 @@ pub enum Via {
     Owner,
     /// As a party of a claim.
     Claim,
+    /// As a party of an approval.
+    Decision,
     /// By `all`.
     All,
     /// By a mention in the body.
@@ -52,7 +54,7 @@ pub enum Via {
 }
 
 impl Via {
-    const ALL: [Via; 13] = [
+    const ALL: [Via; 14] = [
         Via::Direct,
         Via::Alias,
         Via::Role,
@@ -62,6 +64,7 @@ impl Via {
         Via::Any,
         Via::Owner,
         Via::Claim,
+        Via::Decision,
         Via::All,
         Via::Mention,
         Via::Link,
@@ -80,6 +83,7 @@ impl Via {
             Via::Any => "any",
             Via::Owner => "owner",
             Via::Claim => "claim",
+            Via::Decision => "decision",
             Via::All => "all",
             Via::Mention => "mention",
             Via::Link => "link",

@@ -63,6 +63,13 @@ impl Intake {
         self.outboxes.is_idle() && self.claims.is_empty()
     }
 
+    /// Is there anything of one of these senders to pick up?
+    pub(crate) fn has_mail_of(&self, agents: &[Arc<str>]) -> bool {
+        let is_theirs =
+            |claim: &String| layout::read_claim(claim).is_some_and(|one| agents.iter().any(|a| **a == *one.agent));
+        agents.iter().any(|agent| self.outboxes.is_in_line(agent)) || self.claims.iter().any(is_theirs)
+    }
+
     /// The queue of outboxes.
     pub(crate) fn outboxes(&mut self) -> &mut Outboxes {
         &mut self.outboxes

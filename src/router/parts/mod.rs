@@ -3,6 +3,7 @@
 mod budget;
 mod charter;
 mod config;
+mod gates;
 mod progress;
 mod intake;
 mod journal;
@@ -17,6 +18,7 @@ pub use journal::Tally;
 
 pub(super) use budget::Delay;
 pub(super) use config::Config;
+pub(super) use gates::Gates;
 pub(super) use intake::Intake;
 pub(super) use journal::{Journal, Lines};
 pub(super) use leases::Leases;

@@ -97,6 +97,18 @@ impl Pending {
         self.items.insert(what.to_owned(), Item { reason, since, due, failures });
     }
 
+    /// Does mail of this sender fail, or is it delayed?
+    pub(crate) fn has_mail_of(&self, agent: &str) -> bool {
+        self.items.keys().any(|what| match what.split_once('/') {
+            Some((layout::OUTBOXES, file)) => file.split('/').next() == Some(agent),
+            Some((layout::SPOOL, claim)) => {
+                let claim = claim.strip_prefix("claim/").and_then(layout::read_claim);
+                claim.is_some_and(|claim| claim.agent == agent)
+            }
+            _ => false,
+        })
+    }
+
     /// The reason may be gone: the item is due now.
     pub(crate) fn hurry(&mut self, what: &str) {
         if let Some(item) = self.items.get_mut(what) {

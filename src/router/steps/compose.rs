@@ -27,12 +27,12 @@ const HEAD: [&str; 3] = ["id", "timestamp", "from"];
 const LONG: [&str; 6] = ["body", "addressed_to", "refs", "context", "attachments", "metadata"];
 
 impl Copies {
-    /// `at` fills in for a timestamp that the sender left out. `outcome` is what the message changed about claims.
+    /// `at` fills in for a timestamp that the sender left out. `outcome` is what the message changed, under its name.
     pub(super) fn new(
         message: &Message,
         addressed_to: &Value,
         (seq, at): (u64, &str),
-        outcome: Option<&Value>,
+        outcome: Option<(&str, &Value)>,
     ) -> Copies {
         let (fields, now) = (message.fields(), Value::from(at));
         let head = HEAD.iter().map(|name| (*name, fields.get(*name).unwrap_or(&now)));
@@ -65,9 +65,9 @@ impl Copies {
 }
 
 // What a copy says behind `via`.
-fn in_delivery(outcome: Option<&Value>) -> String {
-    let text = outcome.map(|outcome| pretty(&outcome).replace('\n', "\n    "));
-    text.map(|text| format!(",\n    \"claim\": {text}")).unwrap_or_default()
+fn in_delivery(outcome: Option<(&str, &Value)>) -> String {
+    let text = outcome.map(|(name, outcome)| (name, pretty(&outcome).replace('\n', "\n    ")));
+    text.map(|(name, text)| format!(",\n    \"{name}\": {text}")).unwrap_or_default()
 }
 
 // The lines of a pretty-printed object without its braces.

@@ -3,6 +3,7 @@
 use crate::base::error::Problem;
 use crate::message::Message;
 use crate::message::claim::Change;
+use crate::message::decision::Step;
 use crate::message::record::{Act, Group, Hash};
 use serde_json::Value;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ pub(super) struct Rejection {
 /// What is to be done with a message.
 pub(super) enum Ruling {
     /// Deliver it to these.
-    Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act>, owned: Option<Box<Owned>> },
+    Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act>, effect: Option<Box<Effect>> },
     /// The log has it already, as this record.
     Duplicate { of: u64, id: String, digest: Hash },
     /// An earlier message of this batch has the same id and content.
@@ -54,22 +55,40 @@ pub(super) enum Ruling {
     /// Reject it.
     Reject(Rejection),
     /// Send it as a notice of the router's own.
-    Notice { about: String, message: Box<Message>, to: Vec<Arc<str>>, ownership: Option<Box<Change>> },
+    Notice { about: String, message: Box<Message>, to: Vec<Arc<str>>, fact: Option<Box<Fact>> },
 }
 
-/// What a message about claims amounts to.
-pub(super) struct Owned {
-    pub(super) change: Change,
-    /// What its copies say about it.
+/// What a message about claims or approvals amounts to.
+pub(super) struct Effect {
+    pub(super) fact: Fact,
+    /// What its copies say about it, below `delivery`.
     pub(super) outcome: Value,
 }
 
-impl Ruling {
-    /// Does it change the ownership of work?
-    pub(super) fn changes_owners(&self) -> bool {
+/// What a record changes, besides the mail. Each is judged after those before it.
+pub(super) enum Fact {
+    /// The ownership of work.
+    Ownership(Change),
+    /// What waits for a decision.
+    Decision(Step),
+}
+
+impl Fact {
+    /// The name of the outcome in a copy, below `delivery`.
+    pub(super) fn name(&self) -> &'static str {
         match self {
-            Ruling::Accept { owned, .. } => owned.is_some(),
-            Ruling::Notice { ownership, .. } => ownership.is_some(),
+            Fact::Ownership(_) => "claim",
+            Fact::Decision(_) => "approval",
+        }
+    }
+}
+
+impl Ruling {
+    /// Does it change the ownership of work, or what waits for a decision?
+    pub(super) fn changes_facts(&self) -> bool {
+        match self {
+            Ruling::Accept { effect, .. } => effect.is_some(),
+            Ruling::Notice { fact, .. } => fact.is_some(),
             _ => false,
         }
     }

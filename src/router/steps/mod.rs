@@ -5,6 +5,7 @@ pub mod ack;
 pub(super) mod check;
 pub(super) mod commit;
 mod compose;
+mod decisions;
 pub(super) mod deliver;
 pub(super) mod effects;
 mod ids;

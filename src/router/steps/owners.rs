@@ -2,13 +2,13 @@
 //! messages before it, and grants waiting claims as soon as they can be granted.
 
 use super::compose;
-use super::letter::{Letter, Owned, Ruling};
+use super::letter::{Effect, Fact, Letter, Ruling};
 use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
-use crate::log::state::State;
-use crate::log::state::claims::{Ask, Claims, Offered, Source, Waiting};
+use crate::log::state::claims::{Ask, Claims, Offered, Waiting};
+use crate::log::state::{Source, State};
 use crate::message::claim::Change;
 use crate::message::record::Group;
 use crate::message::reference::{Chosen, Fit, Reference, choose};
@@ -55,12 +55,12 @@ impl<'a> Owners<'a> {
         agent: &Arc<str>,
         message: &Message,
         to: &mut Vec<Group>,
-    ) -> Result<Owned, Vec<Problem>> {
+    ) -> Result<Effect, Vec<Problem>> {
         let ask = self.ask(agent, message, to)?;
         let change = self.claims.judge(agent, ask)?;
         let outcome = self.outcome(agent, &change, to);
         self.apply(agent, message.id(), &change);
-        Ok(Owned { change, outcome })
+        Ok(Effect { fact: Fact::Ownership(change), outcome })
     }
 
     /// Grants waiting claims: a notice for each.
@@ -301,8 +301,8 @@ impl<'a> Owners<'a> {
 
     fn with(&mut self, mut letter: Letter<Ruling>, new: Change) -> Option<Letter<Ruling>> {
         self.apply(&id::MAILBAG.into(), "", &new);
-        if let Ruling::Notice { ownership, .. } = &mut letter.content {
-            *ownership = Some(Box::new(new));
+        if let Ruling::Notice { fact, .. } = &mut letter.content {
+            *fact = Some(Box::new(Fact::Ownership(new)));
         }
         Some(letter)
     }
@@ -353,6 +353,6 @@ fn more(claim: &str, about: Value) -> Map<String, Value> {
 
 fn notice(about: String, to: Vec<Arc<str>>, subject: String, body: String, more: Map<String, Value>) -> Letter<Ruling> {
     let message = compose::own("notification", &to, &subject, &body, more);
-    let content = Ruling::Notice { about, message: Box::new(message), to, ownership: None };
+    let content = Ruling::Notice { about, message: Box::new(message), to, fact: None };
     Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
 }

@@ -1,6 +1,7 @@
 //! Step 5: is it new, and who gets it?
 
 use super::check::Checked;
+use super::decisions::{Decisions, Dropped};
 use super::ids::{self, Ids, Met};
 use super::letter::{Letter, Rejection, Ruling, Verdict};
 use super::owners::Owners;
@@ -17,7 +18,7 @@ use crate::message::{self, Message, id};
 use crate::room::registry::Status;
 use crate::room::resolve::{self, Availability, Recipient};
 use crate::room::sessions::Calls;
-use crate::router::parts::{Config, Intake, Leases, Notice, Notices, Pending};
+use crate::router::parts::{Config, Gates, Intake, Leases, Notice, Notices, Pending};
 use crate::router::projections::roster;
 use crate::router::temporary;
 use std::collections::{HashMap, HashSet};
@@ -35,12 +36,13 @@ pub(in crate::router) fn resolve(
     state: &State,
     notices: &mut Notices,
     pending: &mut Pending,
-    leases: &mut Leases,
+    (leases, gates): (&mut Leases, &mut Gates),
     checked: Checked,
 ) -> Result<Addressed> {
     let letters = checked.into_inner();
     let crowd = Crowd { config, state, taken: HashMap::new(), owners: Owners::new(config, state) };
-    let mut judge = Judge { config, state, crowd, acks: HashMap::new() };
+    let decisions = Decisions::new(config, state);
+    let mut judge = Judge { config, state, crowd, decisions, acks: HashMap::new() };
     let mut ruled = judge.review(leases, &letters);
     let (mut failed, mut ids, mut granted) = (Vec::new(), Ids::default(), Vec::new());
     for letter in letters {
@@ -51,9 +53,9 @@ pub(in crate::router) fn resolve(
         let (letter, verdict) = letter.split();
         match judge.rule(intake, &mut ids, &letter, verdict) {
             Ok(Some(ruling)) => {
-                let changes_owners = ruling.changes_owners();
+                let changes_facts = ruling.changes_facts();
                 ruled.push(letter.with(ruling));
-                if changes_owners {
+                if changes_facts {
                     granted.extend(judge.crowd.owners.grant());
                 }
             }
@@ -72,6 +74,10 @@ pub(in crate::router) fn resolve(
     if judge.crowd.owners.has_changed() {
         leases.reviewed(Some(Stamp::now()));
     }
+    if gates.is_due(state) {
+        ruled.extend(judge.decisions.expire(|one| gates.is_ready(one, intake, pending)));
+        gates.looked(intake);
+    }
     ruled.extend(notices.take().into_iter().map(rule_notice));
     Ok(Addressed(ruled))
 }
@@ -80,7 +86,7 @@ pub(in crate::router) fn resolve(
 /// after it, and go, too: gives their files, which are tried again.
 fn put_back(ruled: &mut Vec<Letter<Ruling>>, failed: &[(Option<String>, Error)]) -> HashSet<String> {
     let has_failed = |letter: &Letter<Ruling>| failed.iter().any(|(claim, _)| letter.claim == *claim);
-    let changes = |letter: &Letter<Ruling>| letter.content.changes_owners();
+    let changes = |letter: &Letter<Ruling>| letter.content.changes_facts();
     let first = ruled.iter().position(|letter| has_failed(letter) && changes(letter));
     let later = &ruled[first.unwrap_or(ruled.len())..];
     let again: HashSet<String> =
@@ -107,7 +113,7 @@ impl Addressed {
 fn rule_notice(notice: Notice) -> Letter<Ruling> {
     let to = vec![notice.to];
     let message = compose::own(notice.kind, &to, &notice.subject, &notice.body, notice.more);
-    let content = Ruling::Notice { about: notice.about, message: Box::new(message), to, ownership: None };
+    let content = Ruling::Notice { about: notice.about, message: Box::new(message), to, fact: None };
     Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
 }
 
@@ -116,6 +122,7 @@ struct Judge<'a> {
     config: &'a Config,
     state: &'a State,
     crowd: Crowd<'a>,
+    decisions: Decisions<'a>,
     /// The statuses that acks of this batch have set.
     acks: ack::Claimed,
 }
@@ -150,7 +157,7 @@ impl Judge<'_> {
             Met::Ruled(ruling) => ruling,
             Met::New => match self.seen_before(&letter.agent, message.id(), &digest)? {
                 Some(ruling) => ruling,
-                None => self.accept(intake, &letter.agent, message, digest)?,
+                None => self.accept(intake, letter, message, digest)?,
             },
         };
         ids.ruled(letter, &ruling);
@@ -184,7 +191,14 @@ impl Judge<'_> {
     }
 
     /// Who gets it, and what the router has to do for it.
-    fn accept(&mut self, intake: &mut Intake, agent: &Arc<str>, message: Box<Message>, digest: Hash) -> Result<Ruling> {
+    fn accept(
+        &mut self,
+        intake: &mut Intake,
+        letter: &Letter<()>,
+        message: Box<Message>,
+        digest: Hash,
+    ) -> Result<Ruling> {
+        let agent = &letter.agent;
         let ack = message.kind() == "ack";
         let reject = |problems| Ruling::Reject(Rejection { problems, id: Some(message.id().to_owned()), ack });
         let mut to = match self.address(agent, &message) {
@@ -201,14 +215,24 @@ impl Judge<'_> {
                 }
             }
         };
-        let owned = match message.is_about_claims() {
-            false => None,
-            true => match self.crowd.owners.judge(agent, &message, &mut to) {
-                Ok(owned) => Some(Box::new(owned)),
-                Err(problems) => return Ok(reject(problems)),
-            },
+        let effect = if message.is_about_claims() {
+            Some(self.crowd.owners.judge(agent, &message, &mut to))
+        } else if message.is_about_approvals() {
+            let at = self.dropped_at(letter.claim.as_deref());
+            Some(self.decisions.judge(&Dropped { agent, message: &message, at }, &mut to)?)
+        } else {
+            None
         };
-        Ok(Ruling::Accept { message, digest, to, act, owned })
+        match effect.transpose() {
+            Ok(effect) => Ok(Ruling::Accept { message, digest, to, act, effect: effect.map(Box::new) }),
+            Err(problems) => Ok(reject(problems)),
+        }
+    }
+
+    /// When the file was written last.
+    fn dropped_at(&self, claim: Option<&str>) -> Option<Stamp> {
+        let meta = self.config.dir().sub(layout::CLAIM).ok()?.stat(claim?).ok()??;
+        Some(Stamp::from_micros((meta.modified / 1_000).try_into().ok()?))
     }
 
     fn address(&mut self, agent: &str, message: &Message) -> Result<Vec<Group>, Vec<Problem>> {

@@ -1,7 +1,7 @@
 //! Step 6: records with their numbers and times, and a file for each recipient.
 
 use super::compose::{self, Copies};
-use super::letter::{Letter, Rejection, Ruling, Source};
+use super::letter::{Fact, Letter, Rejection, Ruling, Source};
 use super::resolve::Addressed;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -65,9 +65,9 @@ impl Stage<'_> {
             return Staged { entries: Vec::new(), late };
         }
         let begun = Instant::now();
-        // A sender's files stay in order, so only the last one can wait, and changes of ownership were judged in order.
+        // A sender's files stay in order, so only the last one can wait, and changes of facts were judged in order.
         let last: HashMap<_, _> = letters.iter().map(|letter| (letter.agent.clone(), letter.claim.clone())).collect();
-        let owning = letters.iter().filter(|letter| letter.content.changes_owners());
+        let owning = letters.iter().filter(|letter| letter.content.changes_facts());
         let owning: HashSet<_> = owning.map(|letter| letter.claim.clone()).collect();
         let may_wait =
             |letter: &Letter<_>| last.get(&letter.agent) == Some(&letter.claim) && !owning.contains(&letter.claim);
@@ -77,7 +77,7 @@ impl Stage<'_> {
         let settled = self.progress.has_open_changes().then_some(Event::Settled);
         let mut entries = self.numbered(room.into_iter().chain(settled));
         let (mut left, mut readers) = (HashSet::new(), Readers::default());
-        let mut owners = Ok(());
+        let mut facts = Ok(());
         for mut letter in letters {
             // The lines of a file are staged together or not at all.
             if letter.claim.as_ref().is_some_and(|claim| left.contains(claim)) {
@@ -87,14 +87,14 @@ impl Stage<'_> {
             if leave(&letter, is_late && may_wait(&letter), &mut entries, &mut late) {
                 continue;
             }
-            // A change of ownership was judged after those before it.
-            if let (true, Err(e)) = (letter.content.changes_owners(), &owners) {
+            // Each was judged after those before it.
+            if let (true, Err(e)) = (letter.content.changes_facts(), &facts) {
                 self.unstage_lines(letter.claim.as_deref(), &mut entries);
                 letter.claim.iter().for_each(|claim| put_back(self.pending, claim, e));
                 left.extend(letter.claim);
                 continue;
             }
-            let changes_owners = letter.content.changes_owners();
+            let changes = letter.content.changes_facts();
             let (seq, at) = entries.last().map_or((self.state.seq, self.state.at), |last| (last.record.seq, last.at));
             let claim = letter.claim.clone();
             let staged = find_first(&mut letter, &entries);
@@ -105,8 +105,8 @@ impl Stage<'_> {
                     let changed = self.unstage_lines(claim.as_deref(), &mut entries);
                     claim.iter().for_each(|claim| put_back(self.pending, claim, &e));
                     left.extend(claim);
-                    if changes_owners || changed {
-                        owners = Err(e);
+                    if changes || changed {
+                        facts = Err(e);
                     }
                 }
             }
@@ -147,20 +147,20 @@ impl Stage<'_> {
                 Ok(())
             }
             Ruling::Again { .. } => Err(not_found()),
-            Ruling::Accept { message, digest, to, act, owned } => {
+            Ruling::Accept { message, digest, to, act, effect } => {
                 (record.to, record.act) = (to, act);
                 self.set_times(record, &message, at);
                 compose::put(record, &message, digest);
-                let (change, outcome) = owned.map(|owned| (owned.change, owned.outcome)).unzip();
-                record.ownership = change;
+                let outcome = effect.as_ref().map(|effect| (effect.fact.name(), &effect.outcome));
                 let addressed_to = compose::addressed_to(&message);
-                let copies = Copies::new(&message, &addressed_to, (seq, &record.at), outcome.as_ref());
+                let copies = Copies::new(&message, &addressed_to, (seq, &record.at), outcome);
+                put_fact(record, effect.map(|effect| effect.fact));
                 entry.message = Some(message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
-            Ruling::Notice { about, message, to, ownership } => {
-                (record.event, record.about, record.ownership) =
-                    (Event::Notice, Some(about), ownership.map(|change| *change));
+            Ruling::Notice { about, message, to, fact } => {
+                (record.event, record.about) = (Event::Notice, Some(about));
+                put_fact(record, fact.map(|fact| *fact));
                 record.to = from_router(to);
                 compose::put(record, &message, message.digest());
                 let copies = Copies::new(&message, &compose::addressed_to(&message), (seq, &record.at), None);
@@ -234,12 +234,20 @@ impl Stage<'_> {
     }
 
     /// One line of a file cannot be staged: the staged lines of the same file go, with what follows them, and all of them
-    /// wait together. `true` if one of them changes the ownership of work.
+    /// wait together. `true` if one of them changes facts.
     fn unstage_lines(&mut self, claim: Option<&str>, entries: &mut Vec<Entry>) -> bool {
         let first = entries.iter().position(|entry| claim.is_some() && entry.record.claim.as_deref() == claim);
         let gone = entries.split_off(first.unwrap_or(entries.len()));
         gone.iter().for_each(|entry| self.storage.unstage(&entry.staged));
-        gone.iter().any(|entry| entry.record.ownership.is_some())
+        gone.iter().any(|entry| entry.record.ownership.is_some() || entry.record.decision.is_some())
+    }
+}
+
+fn put_fact(record: &mut Record, fact: Option<Fact>) {
+    match fact {
+        Some(Fact::Ownership(change)) => record.ownership = Some(change),
+        Some(Fact::Decision(step)) => record.decision = Some(step),
+        None => {}
     }
 }
 

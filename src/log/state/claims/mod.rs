@@ -9,7 +9,7 @@ mod tests;
 
 pub use judge::{Ask, InTheWay};
 
-use crate::base::clock::Stamp;
+use super::Source;
 use crate::message::claim::{self, Change, Terms, rfc3339};
 use crate::message::subject::{Subject, Target};
 use serde::{Deserialize, Serialize};
@@ -99,19 +99,6 @@ pub struct Claims {
     #[serde(rename = "ended")]
     cuts: BTreeMap<Arc<str>, Cut>,
     changed: u64,
-}
-
-/// The record of a change.
-#[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// Its number.
-    pub seq: u64,
-    /// Its accept time.
-    pub at: Stamp,
-    /// The sender of its message.
-    pub from: &'a Arc<str>,
-    /// The id of its message.
-    pub id: &'a str,
 }
 
 impl Claims {

@@ -1,0 +1,18 @@
+//! The limits of approvals and of what waits for somebody.
+
+use std::time::Duration;
+
+/// The most options of an approval.
+pub const OPTIONS: usize = 20;
+/// The longest option, in characters.
+pub const OPTION: usize = 80;
+/// The most open approvals of an asker.
+pub const APPROVALS_OF_ASKER: usize = 100;
+/// How many decided approvals the state remembers, to say who decided.
+pub const DECIDED: usize = 1000;
+/// The longest time from an approval to its deadline.
+pub const DEADLINE_MOST: Duration = Duration::from_secs(366 * 86_400);
+/// The length of the key that signs decisions.
+pub const KEY: usize = 32;
+/// How long the outcome of a deadline waits for mail of the deciders that cannot be read.
+pub const DEADLINE_GRACE: Duration = Duration::from_secs(10);

@@ -1,0 +1,249 @@
+//! Asks for a decision, and decides: writes the message to the outbox, and follows the log until the router has the outcome.
+
+use super::recorded;
+use super::send::{self, Draft, Sent};
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Problem, Result};
+use crate::base::limits;
+use crate::base::text::{count_of, quoted};
+use crate::log::state::approvals::{Approval, Decided};
+use crate::log::{self, Position, state};
+use crate::message::decision::{self, Step};
+use crate::message::record::{Event, Record};
+use crate::message::reference::Chosen;
+use crate::message::{APPROVAL, DECISION, claim, id};
+use crate::query::identity::Who;
+use crate::room::Room;
+use crate::room::signature::{Key, Signed};
+use crate::router::watcher::LogWatch;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+/// The terms of a question that needs a decision, as a person writes them.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    /// The options; empty for yes and no.
+    pub options: Vec<String>,
+    /// The deadline: a duration or a time.
+    pub deadline: Option<String>,
+    /// The outcome at the deadline.
+    pub on_deadline: Option<String>,
+    /// Does the decision need a signature?
+    pub signed: bool,
+}
+
+/// The outcome of an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The approval, as `<sender>/<id>`.
+    pub approval: String,
+    /// `decided` or `denied`.
+    pub status: &'static str,
+    /// The chosen option. `None` if it was denied at its deadline.
+    pub option: Option<String>,
+    /// Who decided. `None` for the deadline.
+    pub by: Option<String>,
+    /// The accept time of the decision.
+    pub at: String,
+    /// The record of the decision.
+    pub seq: u64,
+}
+
+impl Outcome {
+    /// The option, or the word for a denial.
+    pub fn word(&self) -> &str {
+        self.option.as_deref().unwrap_or(decision::DENIED)
+    }
+
+    fn new(approval: &str, option: Option<&String>, by: Option<&str>, record: &Record) -> Outcome {
+        Outcome {
+            approval: approval.to_owned(),
+            status: if option.is_some() { "decided" } else { decision::DENIED },
+            option: option.cloned(),
+            by: by.map(str::to_owned),
+            at: record.at.clone(),
+            seq: record.seq,
+        }
+    }
+}
+
+/// A message about an approval that was written to the outbox.
+pub struct Asked {
+    /// The message.
+    pub sent: Sent,
+    /// The options.
+    pub options: Vec<String>,
+    /// The approval, as `<sender>/<id>`.
+    pub approval: String,
+    room: Room,
+    agent: String,
+    since: Position,
+}
+
+/// Asks for a decision. The message is durable when this returns; [`Asked::look`] finds the decision.
+pub fn ask(room: &Room, who: &Who, draft: Draft, terms: Terms) -> Result<Asked> {
+    let mut fields = Map::new();
+    if !terms.options.is_empty() {
+        fields.insert("options".into(), terms.options.clone().into());
+    }
+    let texts = [("deadline", terms.deadline), ("on_deadline", terms.on_deadline)];
+    fields.extend(texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))));
+    if terms.signed {
+        fields.insert("signature".into(), "required".into());
+    }
+    let options = decision::options(&fields);
+    let draft = Draft { kind: Some(APPROVAL.into()), fields, ..draft };
+    write(room, who, draft, options, None)
+}
+
+/// A decision as a person gives it.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The approval: `12`, `#12`, `<id>` or `<sender>/<id>`.
+    pub approval: String,
+    /// An option, its beginning, or its number from 1.
+    pub option: String,
+    /// The reason.
+    pub note: Option<String>,
+    /// Does a person at a terminal decide?
+    pub at_terminal: bool,
+}
+
+/// Decides an approval, and waits until the router has recorded the decision.
+pub fn decide(room: &Room, who: &Who, choice: Choice) -> Result<Outcome> {
+    let open = open(room, &choice.approval)?;
+    let option = option(&open, &choice.option)?;
+    let mut fields = Map::from_iter([("option".to_owned(), Value::from(option))]);
+    if open.terms.signed {
+        fields.insert("signature".into(), sign(room, &open, option, (who, choice.at_terminal))?.into());
+    }
+    let in_reply_to = Some(open.approval.clone());
+    // Everybody concerned gets a copy by the rules of decisions.
+    let draft = Draft { kind: Some(DECISION.into()), in_reply_to, body: choice.note, fields, ..Draft::default() };
+    write(room, who, draft, open.terms.options.clone(), Some(open.approval.clone()))?.decided()
+}
+
+fn write(room: &Room, who: &Who, draft: Draft, options: Vec<String>, approval: Option<String>) -> Result<Asked> {
+    let since = log::committed(&room.dir)?;
+    let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
+    let sent = send::send(room, who, draft)?;
+    let approval = approval.unwrap_or_else(|| claim::name(&agent, &sent.id));
+    Ok(Asked { sent, options, approval, room: room.clone(), agent, since })
+}
+
+fn open(room: &Room, reference: &str) -> Result<Approval> {
+    let approvals = state::committed(&room.dir)?.approvals;
+    match approvals.find(reference) {
+        Chosen::One(open) => Ok(open.clone()),
+        Chosen::Several(several) => Err(Error::Usage {
+            what: format!("{} names {} open approvals", quoted(reference), several.len()),
+            cure: "write SENDER/ID, or the number".into(),
+        }),
+        Chosen::None => match approvals.find_decided(reference) {
+            Chosen::One(Decided { approval, option, by, at, .. }) => {
+                let by = by.as_deref().unwrap_or("its deadline");
+                let option = option.as_deref().unwrap_or(decision::DENIED);
+                let what = format!("{approval} was decided already: {option}, by {by} at {}", Stamp::from_micros(*at));
+                Err(Error::NotGranted(vec![Problem::new("decided_already", what).fix("the first decision counts")]))
+            }
+            _ => Err(Error::NotFound {
+                what: format!("there is no open approval {}", quoted(reference)),
+                cure: "`mailbag pending` lists open approvals".into(),
+            }),
+        },
+    }
+}
+
+/// The option that a word means: itself, its number from 1, or the only one that begins so.
+fn option<'a>(open: &'a Approval, word: &str) -> Result<&'a str> {
+    let options = &open.terms.options;
+    let numbered = || options.get(word.parse::<usize>().ok()?.checked_sub(1)?);
+    let beginning = word.trim().to_lowercase();
+    let mut begun =
+        options.iter().filter(|option| !beginning.is_empty() && option.to_lowercase().starts_with(&beginning));
+    let only = || begun.next().filter(|_| begun.next().is_none());
+    decision::option(options, word).or_else(numbered).or_else(only).map(String::as_str).ok_or_else(|| Error::Usage {
+        what: format!("{} is not an option of {}", quoted(word), open.approval),
+        cure: format!("write one of {}", options.join(", ")),
+    })
+}
+
+fn sign(room: &Room, open: &Approval, option: &str, (who, at_terminal): (&Who, bool)) -> Result<String> {
+    if who.name != id::HUMAN || !at_terminal {
+        return Err(Error::Usage {
+            what: format!("a decision on {} needs the signature of the person", open.approval),
+            cure: "run `mailbag decide` as the human in a terminal".into(),
+        });
+    }
+    let id = room.id()?.unwrap_or_default();
+    let what = Signed { room: &id, approval: &open.approval, seq: open.seq, option };
+    Ok(Key::make()?.sign(&what))
+}
+
+impl Asked {
+    /// Delivers the message, and waits for the router's record of it.
+    fn decided(mut self) -> Result<Outcome> {
+        let (notify, notified) = channel();
+        let _watch = LogWatch::new(&self.room.dir, move || {
+            let _ = notify.send(());
+        });
+        let trouble = send::route(&self.room).err();
+        let deadline = Instant::now() + limits::CLAIM_DECIDED;
+        loop {
+            if let Some(outcome) = self.look()? {
+                return Ok(outcome);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || trouble.is_some() {
+                let trouble = trouble.map(|e| format!(": {e}")).unwrap_or_default();
+                return Err(Error::Busy {
+                    what: format!("{}, and the router has not recorded it yet{trouble}", self.sent.written()),
+                    cure: "do not send it again; `mailbag pending` shows whether the approval is still open".into(),
+                });
+            }
+            let _ = notified.recv_timeout(left.min(limits::FOLLOW));
+        }
+    }
+
+    /// The agent that sent the message.
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+
+    /// What a person or a model is told while the approval is open.
+    pub fn sentence(&self) -> String {
+        let to: Vec<&str> = self.sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
+        let more = to.len().saturating_sub(limits::TITLES);
+        let names = to[..to.len() - more].join(", ");
+        let more = if more > 0 { format!(" and {}", count_of(more, "more agent")) } else { String::new() };
+        format!("asked {names}{more}: {}", self.sent.id)
+    }
+
+    /// Reads what the log says meanwhile: the outcome, if there is one. If the router rejected the message, that is an error.
+    pub fn look(&mut self) -> Result<Option<Outcome>> {
+        let lines = log::lines(&self.room.dir, self.since)?;
+        self.since = lines.end();
+        let mut found = None;
+        for entry in lines.records() {
+            let (_, record) = entry?;
+            if record.event == Event::Rejected && recorded::is_of(&record, &self.agent, &self.sent) {
+                recorded::mark_copy_seen(&self.room, &self.agent, &record);
+                return Err(Error::NotGranted(record.problems));
+            }
+            let outcome = match &record.decision {
+                Some(Step::Decide { approval, option }) if *approval == self.approval => {
+                    Outcome::new(approval, Some(option), record.from.as_deref(), &record)
+                }
+                Some(Step::Expire { approval, option }) if *approval == self.approval => {
+                    Outcome::new(approval, option.as_ref(), None, &record)
+                }
+                _ => continue,
+            };
+            recorded::mark_copy_seen(&self.room, &self.agent, &record);
+            found = found.or(Some(outcome));
+        }
+        Ok(found)
+    }
+}

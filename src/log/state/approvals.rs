@@ -1,0 +1,145 @@
+//! Approvals: which are open, and how the last ones were decided.
+//!
+//! The records of the log decide: [`Approvals::apply`] applies them in their order and rejects nothing. The router asks
+//! before it writes a record whether a decision is valid.
+
+use super::Source;
+use crate::base::clock::Stamp;
+use crate::base::limits;
+use crate::message::claim::{self, rfc3339};
+use crate::message::decision::{Step, Terms};
+use crate::message::record::Group;
+use crate::message::reference::{Chosen, Fit, Reference, choose};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// An open approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// Its message, as `<sender>/<id>`.
+    pub approval: String,
+    /// The record of its message.
+    pub seq: u64,
+    /// Who asks.
+    pub from: Arc<str>,
+    /// Who can decide.
+    pub to: Vec<Arc<str>>,
+    /// When it was asked, in microseconds since 1970.
+    #[serde(with = "rfc3339")]
+    pub since: i64,
+    /// How often its deadline has passed.
+    pub escalated: u32,
+    /// Its terms.
+    #[serde(flatten)]
+    pub terms: Terms,
+}
+
+/// An approval that is closed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// Its message, as `<sender>/<id>`.
+    pub approval: String,
+    /// The record of its message.
+    pub asked: u64,
+    /// Who asked.
+    pub from: Arc<str>,
+    /// The question, in one line.
+    pub title: String,
+    /// The chosen option. `None` if it was denied at its deadline.
+    pub option: Option<String>,
+    /// Who decided. `None` for the deadline.
+    pub by: Option<Arc<str>>,
+    /// The record that closed it.
+    pub seq: u64,
+    /// When it was closed, in microseconds since 1970.
+    #[serde(with = "rfc3339")]
+    pub at: i64,
+}
+
+/// All approvals of a room.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approvals {
+    open: Vec<Approval>,
+    decided: VecDeque<Decided>,
+    changed: u64,
+}
+
+impl Approvals {
+    /// Applies what a record with these recipients changes.
+    pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group]) {
+        let Source { seq, from, id, .. } = record;
+        let at = record.at.micros();
+        self.changed = seq;
+        match step {
+            Step::Ask(terms) => {
+                let to = recipients.iter().flat_map(|group| &group.agents).filter(|agent| *agent != from);
+                let (approval, from, to) = (claim::name(from, id), from.clone(), to.cloned().collect());
+                self.open.push(Approval { approval, seq, from, to, since: at, escalated: 0, terms: terms.clone() });
+            }
+            Step::Decide { approval, option } => {
+                self.close(approval, Some(option.clone()), (Some(from.clone()), seq, at));
+            }
+            Step::Expire { approval, option } => self.close(approval, option.clone(), (None, seq, at)),
+            Step::Escalate { approval, to, deadline } => {
+                let Some(open) = self.open.iter_mut().find(|open| open.approval == *approval) else { return };
+                let new = to.iter().filter(|agent| !open.to.contains(agent)).cloned().collect::<Vec<_>>();
+                open.to.extend(new);
+                (open.terms.deadline, open.escalated) = (*deadline, open.escalated + 1);
+            }
+        }
+    }
+
+    /// The last record that changed anything; 0 for none.
+    pub fn changed_at(&self) -> u64 {
+        self.changed
+    }
+
+    /// The open approvals, in the order of the log.
+    pub fn open(&self) -> &[Approval] {
+        &self.open
+    }
+
+    /// The last closed approvals, in the order of their decisions.
+    pub fn decided(&self) -> impl DoubleEndedIterator<Item = &Decided> {
+        self.decided.iter()
+    }
+
+    /// The open approval that a reference names.
+    pub fn find(&self, reference: &str) -> Chosen<&Approval> {
+        named(reference, self.open.iter().map(|open| (open.approval.as_str(), open.seq, open)))
+    }
+
+    /// The closed approval that a reference names.
+    pub fn find_decided(&self, reference: &str) -> Chosen<&Decided> {
+        named(reference, self.decided.iter().map(|one| (one.approval.as_str(), one.asked, one)))
+    }
+
+    /// The open approvals whose deadline has passed.
+    pub fn due(&self, now: Stamp) -> impl Iterator<Item = &Approval> {
+        self.open.iter().filter(move |open| open.terms.deadline.is_some_and(|at| at <= now.micros()))
+    }
+
+    /// The next deadline.
+    pub fn next_deadline(&self) -> Option<Stamp> {
+        self.open.iter().filter_map(|open| open.terms.deadline).min().map(Stamp::from_micros)
+    }
+
+    fn close(&mut self, approval: &str, option: Option<String>, (by, seq, at): (Option<Arc<str>>, u64, i64)) {
+        let Some(n) = self.open.iter().position(|open| open.approval == *approval) else { return };
+        let Approval { approval, seq: asked, from, terms, .. } = self.open.remove(n);
+        if self.decided.len() >= limits::DECIDED {
+            self.decided.pop_front();
+        }
+        self.decided.push_back(Decided { approval, asked, from, title: terms.title, option, by, seq, at });
+    }
+}
+
+fn named<'a, T>(reference: &str, all: impl Iterator<Item = (&'a str, u64, T)>) -> Chosen<T> {
+    let Some(reference) = Reference::parse(reference) else { return Chosen::None };
+    let fit = |(name, seq, one): (&str, u64, T)| -> Option<(Fit, T)> {
+        let (from, id) = name.split_once('/')?;
+        Some((reference.fit(from, id, Some(seq))?, one))
+    };
+    choose(all.filter_map(fit).collect())
+}

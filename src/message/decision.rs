@@ -1,0 +1,144 @@
+//! Approvals and their decisions, as records of the log have them.
+
+use super::claim::rfc3339;
+use crate::base::clock::{self, Stamp};
+use crate::base::limits;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// What a record changes about decisions. A message is named `<sender>/<id>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step {
+    /// The message asks its recipients for a decision.
+    Ask(Terms),
+    /// The sender decides the approval of this message.
+    Decide {
+        /// The message.
+        approval: String,
+        /// The chosen option.
+        option: String,
+    },
+    /// The deadline of this approval passed, and closed it.
+    Expire {
+        /// The message.
+        approval: String,
+        /// The option that the asker named for this case. `None` if the approval is denied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        option: Option<String>,
+    },
+    /// The deadline of this approval passed, and further agents can decide it.
+    Escalate {
+        /// The message.
+        approval: String,
+        /// The further agents.
+        to: Vec<Arc<str>>,
+        /// The new deadline, in microseconds since 1970. `None` if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_time")]
+        deadline: Option<i64>,
+    },
+}
+
+/// The terms of an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The question, in one line.
+    pub title: String,
+    /// The options. The first one lets the asker go on.
+    pub options: Vec<String>,
+    /// When it is decided at the latest, in microseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_time")]
+    pub deadline: Option<i64>,
+    /// What happens at the deadline.
+    pub on_deadline: OnDeadline,
+    /// Does a decision need a signature?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signed: bool,
+    /// Agents that cannot decide, but get the decision.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tell: Vec<Arc<str>>,
+}
+
+/// What happens to an approval at its deadline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnDeadline {
+    /// It is denied.
+    Deny,
+    /// Further agents can decide.
+    Escalate,
+    /// This option is chosen.
+    Option(String),
+}
+
+impl OnDeadline {
+    /// The word in a message.
+    pub fn as_str(&self) -> &str {
+        match self {
+            OnDeadline::Deny => DENY,
+            OnDeadline::Escalate => ESCALATE,
+            OnDeadline::Option(option) => option,
+        }
+    }
+}
+
+/// The value of `on_deadline` that denies.
+pub const DENY: &str = "deny";
+/// The value of `on_deadline` that lets further agents decide.
+pub const ESCALATE: &str = "escalate";
+/// The options of an approval that names none.
+pub const OPTIONS: [&str; 2] = ["yes", "no"];
+/// The status of an approval that was denied at its deadline.
+pub const DENIED: &str = "denied";
+
+/// The options that a message names, or the default.
+pub fn options(fields: &Map<String, Value>) -> Vec<String> {
+    let named = fields.get("options").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let named: Vec<String> = named.map(|option| option.trim().to_owned()).collect();
+    if named.is_empty() { OPTIONS.map(str::to_owned).to_vec() } else { named }
+}
+
+/// The option that a word means. Letter case does not matter, except between options that differ in nothing else.
+pub fn option<'o>(options: &'o [String], word: &str) -> Option<&'o String> {
+    let word = word.trim();
+    let same = |option: &&String| option.to_lowercase() == word.to_lowercase();
+    options.iter().find(|option| *option == word).or_else(|| options.iter().find(same))
+}
+
+/// What `on_deadline` means with these options. `None` if it is no valid word.
+pub fn on_deadline(options: &[String], word: Option<&str>) -> Option<OnDeadline> {
+    let Some(word) = word else { return Some(OnDeadline::Deny) };
+    match option(options, word) {
+        Some(first) if options.first() == Some(first) => None,
+        Some(option) => Some(OnDeadline::Option(option.clone())),
+        None if word == DENY => Some(OnDeadline::Deny),
+        None if word == ESCALATE => Some(OnDeadline::Escalate),
+        None => None,
+    }
+}
+
+/// The time that a `deadline` means: a time, or a duration from now. `None` if it is neither.
+pub fn deadline(text: &str, now: Stamp) -> Option<Stamp> {
+    match clock::span(text) {
+        Some(span) => (!span.is_zero() && span <= limits::DEADLINE_MOST).then(|| now.after(span)),
+        None => Stamp::parse(text),
+    }
+}
+
+/// Writes an optional time in microseconds since 1970 as RFC 3339 text, for `#[serde(with = …)]`.
+mod optional_time {
+    use super::rfc3339;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Wrapped(#[serde(with = "rfc3339")] i64);
+
+    pub(super) fn serialize<S: Serializer>(micros: &Option<i64>, to: S) -> Result<S::Ok, S::Error> {
+        micros.map(Wrapped).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+        Ok(Option::<Wrapped>::deserialize(from)?.map(|Wrapped(micros)| micros))
+    }
+}

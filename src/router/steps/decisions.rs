@@ -1,0 +1,311 @@
+//! Part of step 5: what waits for a decision. Judges approvals and decisions in their order, and closes approvals whose
+//! deadline has passed.
+
+use super::compose;
+use super::letter::{Effect, Fact, Letter, Ruling};
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Problem, Result};
+use crate::base::text::to_the_second;
+use crate::base::{limits, sanitize};
+use crate::log::state::approvals::{Approval, Approvals, Decided};
+use crate::log::state::{Source, State};
+use crate::message::decision::{self, OnDeadline, Step, Terms};
+use crate::message::record::Group;
+use crate::message::reference::Chosen;
+use crate::message::{APPROVAL, DECISION, Message, id};
+use crate::room::resolve::Via;
+use crate::room::signature;
+use crate::router::parts::Config;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The approvals of the room, with the changes of the present batch.
+pub(super) struct Decisions<'a> {
+    config: &'a Config,
+    state: &'a State,
+    approvals: Cow<'a, Approvals>,
+}
+
+/// A message and when its file was written last, by the clock of the file system.
+pub(super) struct Dropped<'m> {
+    pub(super) agent: &'m Arc<str>,
+    pub(super) message: &'m Message,
+    pub(super) at: Option<Stamp>,
+}
+
+type Judged = Result<Effect, Vec<Problem>>;
+
+impl<'a> Decisions<'a> {
+    pub(super) fn new(config: &'a Config, state: &'a State) -> Decisions<'a> {
+        Decisions { config, state, approvals: Cow::Borrowed(&state.approvals) }
+    }
+
+    /// Judges a message about approvals, whose other recipients are resolved, and adds those that follow from it. An error
+    /// is temporary.
+    pub(super) fn judge(&mut self, dropped: &Dropped<'_>, to: &mut Vec<Group>) -> Result<Judged> {
+        let Dropped { agent, message, .. } = dropped;
+        let judged = match message.kind() {
+            APPROVAL => self.ask(agent, message, to),
+            _ => self.decide(dropped, to)?,
+        };
+        let (step, outcome) = match judged {
+            Ok(judged) => judged,
+            Err(problem) => return Ok(Err(vec![problem])),
+        };
+        self.apply(agent, message.id(), &step, to);
+        Ok(Ok(Effect { fact: Fact::Decision(step), outcome }))
+    }
+
+    /// Records what the deadlines of these approvals bring.
+    pub(super) fn expire(&mut self, is_ready: impl Fn(&Approval) -> bool) -> Vec<Letter<Ruling>> {
+        let due: Vec<Approval> = self.approvals.due(Stamp::now()).filter(|one| is_ready(one)).cloned().collect();
+        due.iter().map(|one| self.close(one)).collect()
+    }
+
+    fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> std::result::Result<(Step, Value), Problem> {
+        if !to.iter().flat_map(|group| &group.agents).any(|other| other != agent) {
+            let problem = Problem::new("no_decider", "the approval reaches nobody but its sender").at("/to");
+            return Err(problem.fix("name somebody else in to, such as human"));
+        }
+        let own = self.approvals.open().iter().filter(|open| open.from == *agent).count();
+        if own >= limits::APPROVALS_OF_ASKER {
+            let what = format!("{agent} has {own} open approvals, and no more are allowed");
+            return Err(
+                Problem::new("too_many_approvals", what).fix("wait for their decisions, or give them deadlines")
+            );
+        }
+        let options = decision::options(message.fields());
+        let deadline = message.text("deadline").and_then(|text| decision::deadline(text, Stamp::now()));
+        // The check has rejected everything else.
+        let on_deadline = decision::on_deadline(&options, message.text("on_deadline")).unwrap_or(OnDeadline::Deny);
+        let signed = message.text("signature").is_some();
+        let mut outcome = json!({"status": "open", "options": options});
+        if let Some(deadline) = deadline {
+            outcome["deadline"] = deadline.to_string().into();
+            outcome["on_deadline"] = on_deadline.as_str().into();
+        }
+        let (title, deadline) = (title(message), deadline.map(Stamp::micros));
+        Ok((Step::Ask(Terms { title, options, deadline, on_deadline, signed, tell: Vec::new() }), outcome))
+    }
+
+    fn decide(
+        &self,
+        dropped: &Dropped<'_>,
+        to: &mut Vec<Group>,
+    ) -> Result<std::result::Result<(Step, Value), Problem>> {
+        let Dropped { agent, message, at } = dropped;
+        let (reference, word) =
+            (message.text("in_reply_to").unwrap_or_default(), message.text("option").unwrap_or_default());
+        let open = match self.open(reference, agent) {
+            Ok(open) => open,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        if open.from == **agent || !open.to.contains(agent) {
+            let problem = Problem::new("not_asked", format!("{agent} was not asked to decide {}", open.approval));
+            return Ok(Err(problem.at("/in_reply_to").fix(format!("only {} can decide it", names(&open.to)))));
+        }
+        let Some(option) = decision::option(&open.terms.options, word) else {
+            let what = format!("{} is not an option of {}", sanitize::quote(word, limits::OPTION), open.approval);
+            let problem = Problem::new("bad_option", what).at("/option").example(json!(open.terms.options[0]));
+            return Ok(Err(problem.fix(format!("write one of {}", open.terms.options.join(", ")))));
+        };
+        if let Some(deadline) = is_late(open, *at) {
+            let what = format!("the deadline of {} was {}", open.approval, shown(deadline));
+            let fix = format!("nothing was changed; the outcome is {}", open.terms.on_deadline.as_str());
+            return Ok(Err(Problem::new("late_decision", what).at("/in_reply_to").fix(fix)));
+        }
+        if open.terms.signed
+            && let Err(problem) = self.check_signature(open, option, message.text("signature"))?
+        {
+            return Ok(Err(problem));
+        }
+        let outcome = json!({"status": "decided", "approval": open.approval, "option": option, "by": agent});
+        let step = Step::Decide { approval: open.approval.clone(), option: option.clone() };
+        for told in parties(open).filter(|told| *told != *agent) {
+            self.add(to, told);
+        }
+        Ok(Ok((step, outcome)))
+    }
+
+    fn open(&self, reference: &str, agent: &str) -> std::result::Result<&Approval, Problem> {
+        let problem = |code: &str, what: String, fix: &str| Problem::new(code, what).at("/in_reply_to").fix(fix);
+        match self.approvals.find(reference) {
+            Chosen::One(open) => Ok(open),
+            Chosen::Several(_) => {
+                let fix = "write <sender>/<id>, or the number, in in_reply_to";
+                Err(problem("no_approval", format!("{reference} names more than one open approval"), fix))
+            }
+            Chosen::None => match self.approvals.find_decided(reference) {
+                Chosen::One(Decided { approval, option, by, at, .. }) => {
+                    let by = by
+                        .as_deref()
+                        .map_or("its deadline".into(), |by| if by == agent { "you".into() } else { Cow::Borrowed(by) });
+                    let (option, at) = (option.as_deref().unwrap_or(decision::DENIED), shown(Stamp::from_micros(*at)));
+                    let what = format!("{approval} was decided already: {option}, by {by} at {at}");
+                    Err(problem("decided_already", what, "nothing was changed; the first decision counts"))
+                }
+                _ => {
+                    let fix =
+                        "`mailbag pending` lists open approvals; without option the message is not a decision on one";
+                    Err(problem("no_approval", format!("there is no open approval {reference}"), fix))
+                }
+            },
+        }
+    }
+
+    fn check_signature(
+        &self,
+        open: &Approval,
+        option: &str,
+        given: Option<&str>,
+    ) -> Result<std::result::Result<(), Problem>> {
+        let fix = format!("run `mailbag decide {} {option}` in a terminal", open.approval);
+        let problem = |what: String| Ok(Err(Problem::new("not_signed", what).at("/signature").fix(fix.clone())));
+        let Some(given) = given else {
+            return problem(format!("a decision on {} needs the signature of the person", open.approval));
+        };
+        // Where the key cannot be read, the decision waits for a router that can read it.
+        let Some(key) = signature::Key::read()? else {
+            let what = format!("there is no key to check the signature of a decision on {}", open.approval);
+            let cure = format!("run `mailbag run` as the person who decides, or {fix}");
+            return Err(Error::Busy { what, cure });
+        };
+        let room = self.state.room.as_deref().unwrap_or_default();
+        match key.verifies(given, &signature::Signed { room, approval: &open.approval, seq: open.seq, option }) {
+            true => Ok(Ok(())),
+            false => problem(format!("the signature of the decision on {} is not valid", open.approval)),
+        }
+    }
+
+    fn close(&mut self, one: &Approval) -> Letter<Ruling> {
+        let passed = shown(Stamp::from_micros(one.terms.deadline.unwrap_or_default()));
+        let title = sanitize::quote(&one.terms.title, limits::TITLE);
+        let option = match &one.terms.on_deadline {
+            OnDeadline::Escalate => return self.escalate(one, &title, &passed),
+            OnDeadline::Deny => None,
+            OnDeadline::Option(option) => Some(option.clone()),
+        };
+        let word = option.as_deref().unwrap_or(decision::DENIED);
+        let status = if option.is_some() { "decided" } else { decision::DENIED };
+        let mut more = Map::new();
+        more.insert("in_reply_to".into(), one.approval.clone().into());
+        option.iter().for_each(|option| drop(more.insert("option".into(), option.clone().into())));
+        let about = json!({"status": status, "approval": one.approval, "option": option, "by": Value::Null});
+        more.insert("metadata".into(), json!({"approval": about}));
+        let to = self.registered(parties(one).cloned());
+        let body =
+            format!("Nobody decided {title} of {} before its deadline, {passed}. The outcome is {word}.", one.from);
+        let (subject, about) =
+            (format!("decided by the deadline: {word}"), format!("approval-expired {}", one.approval));
+        let step = Step::Expire { approval: one.approval.clone(), option };
+        self.notice((about, DECISION), to, (subject, body), more, step)
+    }
+
+    // First the supervisors of those who have not decided, and after the same time again, the human.
+    fn escalate(&mut self, one: &Approval, title: &str, passed: &str) -> Letter<Ruling> {
+        let is_new = |agent: &Arc<str>| !one.to.contains(agent) && *agent != one.from && self.is_registered(agent);
+        let registry = self.config.registry();
+        let supervisor =
+            |agent: &Arc<str>| registry.find(registry.agent(agent)?.supervisor.as_deref()?).map(|s| s.id.clone());
+        let mut to: Vec<Arc<str>> = Vec::new();
+        for agent in one.to.iter().filter_map(supervisor).filter(is_new) {
+            to.extend((!to.contains(&agent)).then_some(agent));
+        }
+        if to.is_empty() {
+            to.extend(Some(Arc::from(id::HUMAN)).filter(is_new));
+        }
+        let human_can = to.iter().chain(&one.to).any(|agent| &**agent == id::HUMAN);
+        let period = one.terms.deadline.unwrap_or_default() - one.since;
+        let again = (one.escalated + 1) as i64;
+        let deadline = (!human_can && !to.is_empty()).then(|| one.since + period * (again + 1));
+        let mut more = Map::new();
+        more.insert("in_reply_to".into(), one.approval.clone().into());
+        more.insert("priority".into(), "high".into());
+        let about = json!({"status": "escalated", "approval": one.approval, "options": one.terms.options});
+        more.insert("metadata".into(), json!({"approval": about}));
+        let body = format!(
+            "{} asks {title}, and {} did not decide before the deadline, {passed}. You can decide it: {}. \
+             `mailbag decide {} OPTION`, or a message of type decision with in_reply_to and option.",
+            one.from,
+            names(&one.to),
+            one.terms.options.join(", "),
+            one.approval
+        );
+        let told = if to.is_empty() { self.registered(one.to.iter().cloned()) } else { to.clone() };
+        let about = format!("approval-escalated {} {}", one.approval, one.escalated);
+        let step = Step::Escalate { approval: one.approval.clone(), to, deadline };
+        self.notice((about, "escalation"), told, (format!("undecided: {title}"), body), more, step)
+    }
+
+    fn notice(
+        &mut self,
+        (about, kind): (String, &str),
+        to: Vec<Arc<str>>,
+        (subject, body): (String, String),
+        more: Map<String, Value>,
+        step: Step,
+    ) -> Letter<Ruling> {
+        let message = compose::own(kind, &to, &subject, &body, more);
+        self.apply(&id::MAILBAG.into(), message.id(), &step, &[]);
+        let fact = Some(Box::new(Fact::Decision(step)));
+        let content = Ruling::Notice { about, message: Box::new(message), to, fact };
+        Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
+    }
+
+    fn apply(&mut self, from: &Arc<str>, id: &str, step: &Step, to: &[Group]) {
+        self.approvals.to_mut().apply(step, Source { seq: 0, at: Stamp::now(), from, id }, to);
+    }
+
+    fn add(&self, to: &mut Vec<Group>, agent: &Arc<str>) {
+        if to.iter().any(|group| group.agents.contains(agent)) || !self.is_registered(agent) {
+            return;
+        }
+        match to.iter_mut().find(|group| group.via == Via::Decision.as_str()) {
+            Some(group) => group.agents.push(agent.clone()),
+            None => to.push(Group { via: Via::Decision.as_str().into(), agents: vec![agent.clone()] }),
+        }
+    }
+
+    fn registered(&self, agents: impl Iterator<Item = Arc<str>>) -> Vec<Arc<str>> {
+        let mut to: Vec<Arc<str>> = Vec::new();
+        for agent in agents.filter(|agent| self.is_registered(agent)) {
+            to.extend((!to.contains(&agent)).then_some(agent));
+        }
+        to
+    }
+
+    fn is_registered(&self, agent: &str) -> bool {
+        self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired())
+    }
+}
+
+/// Everybody who gets the decision.
+fn parties(one: &Approval) -> impl Iterator<Item = &Arc<str>> {
+    std::iter::once(&one.from).chain(&one.to).chain(&one.terms.tell)
+}
+
+/// The deadline, if this decision was dropped after it. The file's own time counts if the approval was there by then, so
+/// that a decision that waited for a router is not late. An approval that escalates is never too late to decide.
+fn is_late(open: &Approval, dropped: Option<Stamp>) -> Option<Stamp> {
+    let deadline = Stamp::from_micros(open.terms.deadline?);
+    let at = dropped.filter(|at| at.micros() >= open.since).unwrap_or_else(Stamp::now);
+    (open.terms.on_deadline != OnDeadline::Escalate && at > deadline).then_some(deadline)
+}
+
+/// The question in one line: the subject, or the first line of the body.
+fn title(message: &Message) -> String {
+    let line = |field| message.text(field)?.lines().map(str::trim).find(|line| !line.is_empty());
+    sanitize::brief(line("subject").or_else(|| line("body")).unwrap_or(message.id()), limits::TITLE)
+}
+
+fn names(agents: &[Arc<str>]) -> String {
+    let mut names: Vec<String> = agents.iter().take(limits::TITLES).map(|agent| agent.to_string()).collect();
+    let more = agents.len() - names.len();
+    names.extend((more > 0).then(|| format!("{more} more")));
+    names.join(", ")
+}
+
+fn shown(at: Stamp) -> String {
+    to_the_second(&at.to_string())
+}

@@ -1,0 +1,108 @@
+//! `mailbag ask` with options, and `mailbag decide`.
+
+use super::{outcomes, steps};
+use crate::town::so_within;
+use crate::world::World;
+use serde_json::{Value, json};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// `mailbag ask` of alice, which waits.
+fn asks(world: &World, args: &[&str]) -> Child {
+    let mut command = world.bare(&[&["ask", "--as", "alice"], args].concat());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+}
+
+fn ended(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().expect("it ends");
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[track_caller]
+fn is_asked(world: &World, agent: &str) {
+    assert!(so_within(LONG, || !world.inbox(agent).is_empty()), "nobody asked {agent}");
+}
+
+#[test]
+fn the_first_option_is_success_and_another_one_is_not() {
+    // P136
+    for (option, status) in [("yes", 0), ("no", 1), ("1", 0), ("n", 1)] {
+        let world = World::with(&["alice", "bob"]);
+        let ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no"]);
+        is_asked(&world, "bob");
+        world.ok(&["decide", "--as", "bob", "#2", option]);
+        let word = if status == 0 { "yes\n" } else { "no\n" };
+        assert_eq!(ended(ask), (Some(status), word.to_owned()), "{option}");
+        assert_eq!(outcomes(&world, "alice"), [], "the command showed it, so its copy is read");
+    }
+}
+
+#[test]
+fn without_a_router_the_waiting_command_keeps_the_deadline() {
+    // P136
+    let world = World::with(&["alice", "bob"]);
+    let ask = asks(&world, &["bob", "Deploy?", "--deadline", "1s"]);
+    assert_eq!(ended(ask), (Some(1), "denied\n".to_owned()));
+    let ask = asks(&world, &["bob", "Deploy?", "--options", "a,b,c", "--deadline", "1s", "--else", "c"]);
+    assert_eq!(ended(ask), (Some(1), "c\n".to_owned()));
+}
+
+#[test]
+fn undecided_in_time_is_75_and_the_approval_stays_open() {
+    // P136
+    let world = World::with(&["alice", "bob"]);
+    let ask = ["ask", "--as", "alice", "bob", "Deploy?", "--options", "yes,no", "--timeout", "100ms"];
+    let said = world.fails(75, &ask);
+    assert!(said.contains("is undecided after 100ms; the approval stays open"), "{said}");
+    world.ok(&["decide", "--as", "bob", "2", "yes"]);
+    assert_eq!(outcomes(&world, "alice").len(), 1);
+}
+
+#[test]
+fn decide_says_what_is_wrong() {
+    // P136
+    let world = World::with(&["alice", "bob", "carol"]);
+    world.drop_file(
+        "alice",
+        "a.json",
+        json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?", "options": ["stay", "stop", "go"]})
+            .to_string(),
+    );
+    let said = world.fails(2, &["decide", "--as", "bob", "d", "st"]);
+    assert!(said.contains("\"st\" is not an option of alice/d; write one of stay, stop, go"), "{said}");
+    let said = world.fails(1, &["decide", "--as", "carol", "d", "go"]);
+    assert!(said.contains("carol was not asked to decide alice/d; only bob can decide it"), "{said}");
+    assert!(world.inbox("carol").is_empty(), "the command showed the rejection");
+    let said = world.fails(3, &["decide", "--as", "bob", "e", "go"]);
+    assert!(said.contains("there is no open approval \"e\""), "{said}");
+    assert!(world.ok(&["decide", "--as", "bob", "d", "g"]).contains("decided alice/d: go"));
+    let said = world.fails(1, &["decide", "--as", "bob", "d", "go"]);
+    assert!(said.contains("alice/d was decided already: go, by bob at"), "{said}");
+}
+
+#[test]
+fn in_json_the_outcome_is_one_object() {
+    // P136
+    let world = World::with(&["alice", "bob"]);
+    let ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no", "--json"]);
+    is_asked(&world, "bob");
+    let decided = world.json(&["decide", "--as", "bob", "2", "yes", "--note", "fine"]);
+    let (status, text) = ended(ask);
+    let asked: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((status, &asked), (Some(0), &decided));
+    assert_eq!((&asked["status"], &asked["option"], &asked["by"]), (&json!("decided"), &json!("yes"), &json!("bob")));
+}
+
+#[test]
+fn an_interrupted_ask_leaves_the_approval_open() {
+    let world = World::with(&["alice", "bob"]);
+    let mut ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no"]);
+    is_asked(&world, "bob");
+    Command::new("kill").args(["-TERM", &ask.id().to_string()]).status().expect("kill");
+    assert!(!ask.wait().expect("it ends").success());
+    assert_eq!(steps(&world), ["ask"]);
+    world.ok(&["decide", "--as", "bob", "2", "no"]);
+    assert_eq!(outcomes(&world, "alice").len(), 1);
+}

@@ -1,0 +1,140 @@
+//! What deadlines bring, and that mail in time goes first.
+
+use super::{approval, codes, decision, drop_at, outcomes, pass, say, steps};
+use crate::town::so_within;
+use crate::world::World;
+use serde_json::json;
+use std::time::{Duration, SystemTime};
+
+fn asked(more: serde_json::Value) -> World {
+    let world = World::with(&["alice", "bob", "carol"]);
+    say(&world, 0, "alice", approval("d", json!("bob"), more));
+    world
+}
+
+fn pair(option: &str, by: &str) -> (String, String) {
+    (option.to_owned(), by.to_owned())
+}
+
+#[test]
+fn at_the_deadline_the_named_option_holds_and_everybody_concerned_is_told_once() {
+    // P131
+    let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
+    assert_eq!(world.inbox("bob")[0]["delivery"]["approval"]["deadline"], "2026-11-21T10:30:00.000000Z");
+    pass(&world, 29);
+    assert_eq!(steps(&world), ["ask"]);
+    pass(&world, 30);
+    pass(&world, 31);
+    pass(&world, 60);
+    assert_eq!(steps(&world), ["ask", "expire"]);
+    for agent in ["alice", "bob"] {
+        assert_eq!(outcomes(&world, agent), [pair("no", "")], "{agent}");
+    }
+    say(&world, 61, "bob", decision("alice/d", "yes"));
+    assert_eq!((codes(&world, "bob"), steps(&world).len()), (vec!["decided_already".to_owned()], 2));
+}
+
+#[test]
+fn without_a_named_option_the_approval_is_denied() {
+    // P131
+    let world = asked(json!({"deadline": "2026-11-21T10:30:00Z"}));
+    pass(&world, 31);
+    assert_eq!(outcomes(&world, "alice"), [pair("denied", "")]);
+}
+
+#[test]
+fn a_decision_that_was_dropped_in_time_wins_although_no_router_ran() {
+    // P131, P132
+    let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
+    drop_at(&world, 20, "bob", decision("alice/d", "yes"));
+    pass(&world, 300);
+    assert_eq!(
+        (steps(&world), outcomes(&world, "alice")),
+        (vec!["ask".into(), "decide".into()], vec![pair("yes", "bob")])
+    );
+}
+
+#[test]
+fn a_decision_behind_a_thousand_other_files_of_its_sender_is_in_time_too() {
+    // P131
+    let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
+    for n in 0..1000 {
+        world.drop_file("bob", &format!("a{n:04}.json"), json!({"to": "carol", "body": "x"}).to_string());
+    }
+    drop_at(&world, 20, "bob", decision("alice/d", "yes"));
+    pass(&world, 300);
+    assert_eq!(outcomes(&world, "alice"), [pair("yes", "bob")]);
+}
+
+#[test]
+fn a_decision_that_was_dropped_too_late_changes_nothing_and_is_told() {
+    // P132
+    let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
+    drop_at(&world, 31, "bob", decision("alice/d", "yes"));
+    pass(&world, 300);
+    assert_eq!(
+        (steps(&world), codes(&world, "bob")),
+        (vec!["ask".into(), "expire".into()], vec!["late_decision".into()])
+    );
+    assert_eq!(outcomes(&world, "alice"), [pair("no", "")]);
+}
+
+#[test]
+fn a_file_older_than_the_approval_proves_nothing() {
+    // P132
+    let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
+    let early = world.drop_file("bob", "decision.json", decision("alice/d", "yes").to_string());
+    let yesterday = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_168_800);
+    let file = std::fs::File::options().append(true).open(early);
+    file.and_then(|file| file.set_modified(yesterday)).expect("the file's time");
+    pass(&world, 300);
+    assert_eq!(codes(&world, "bob"), ["late_decision"]);
+}
+
+#[test]
+fn an_escalation_reaches_the_supervisor_then_the_human_and_each_can_decide() {
+    // P133
+    let world = World::new().agent("alice", &[]).agent("lead", &[]).agent("bob", &["--supervisor", "lead"]);
+    say(&world, 0, "alice", approval("d", json!("bob"), json!({"deadline": "30m", "on_deadline": "escalate"})));
+    say(&world, 1, "lead", decision("alice/d", "yes"));
+    assert_eq!(codes(&world, "lead"), ["not_asked"]);
+    pass(&world, 30);
+    let mail = world.inbox("lead").pop().expect("the escalation");
+    assert_eq!(
+        (&mail["type"], &mail["in_reply_to"], &mail["priority"]),
+        (&json!("escalation"), &json!("alice/d"), &json!("high"))
+    );
+    assert!(mail["body"].as_str().is_some_and(|body| body.contains("yes, no")), "{mail}");
+    pass(&world, 59);
+    assert!(world.inbox("human").is_empty());
+    pass(&world, 60);
+    assert_eq!(world.inbox("human").pop().expect("the escalation")["type"], "escalation");
+    pass(&world, 600);
+    assert_eq!(steps(&world), ["ask", "escalate", "escalate"]);
+    say(&world, 601, "bob", decision("alice/d", "no"));
+    for agent in ["alice", "lead", "human"] {
+        assert_eq!(outcomes(&world, agent), [pair("no", "bob")], "{agent}");
+    }
+}
+
+#[test]
+fn a_router_that_runs_keeps_the_deadline_by_itself() {
+    // P131
+    let world = World::with(&["alice", "bob"]);
+    let router = world.router(&[]);
+    world.drop_file("alice", "a.json", approval("d", json!("bob"), json!({"deadline": "1s"})).to_string());
+    assert!(so_within(Duration::from_secs(20), || !outcomes(&world, "alice").is_empty()));
+    assert_eq!(outcomes(&world, "alice"), [pair("denied", "")]);
+    assert_eq!(router.end(), 0);
+    assert_eq!(steps(&world), ["ask", "expire"]);
+}
+
+#[test]
+fn a_decision_that_cannot_be_read_does_not_keep_an_approval_open_for_ever() {
+    // P131
+    let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
+    // A directory with the name of a message is never a message.
+    std::fs::create_dir(world.room("outbox/bob/decision.json")).expect("a directory");
+    pass(&world, 300);
+    assert_eq!(outcomes(&world, "alice"), [pair("no", "")]);
+}

@@ -1,0 +1,88 @@
+//! Approvals: what waits for a decision, by dropped files and by commands.
+
+mod commands;
+mod deadlines;
+mod human;
+mod rules;
+
+use crate::town::listing;
+use crate::world::World;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
+/// A time of the tests, in minutes after the first one.
+pub(crate) fn time(minutes: u64) -> String {
+    format!("2026-11-21T{:02}:{:02}:00Z", 10 + minutes / 60, minutes % 60)
+}
+
+/// Delivers what is there, at this time.
+#[track_caller]
+pub(crate) fn pass(world: &World, minutes: u64) {
+    run_at(world, minutes, &["run", "--once"]);
+}
+
+/// Runs the program at this time.
+#[track_caller]
+pub(crate) fn run_at(world: &World, minutes: u64, args: &[&str]) -> String {
+    let set_time = |command: &mut assert_cmd::Command| {
+        command.env("MAILBAG_TEST_NOW", time(minutes));
+    };
+    world.run_with(args, set_time).ok(args)
+}
+
+/// An agent drops a message at this time.
+pub(crate) fn drop_at(world: &World, minutes: u64, agent: &str, message: Value) {
+    let name = format!("{}.json", uuid::Uuid::now_v7());
+    let path = world.drop_file(agent, &name, message.to_string());
+    // 2026-11-21T10:00:00Z
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_255_200 + 60 * minutes);
+    File::options().append(true).open(path).and_then(|file| file.set_modified(at)).expect("the file's time");
+}
+
+/// An agent drops a message at this time, and it is delivered.
+#[track_caller]
+pub(crate) fn say(world: &World, minutes: u64, agent: &str, message: Value) {
+    drop_at(world, minutes, agent, message);
+    pass(world, minutes);
+}
+
+pub(crate) fn approval(id: &str, to: Value, more: Value) -> Value {
+    let mut message = json!({"id": id, "to": to, "type": "approval", "subject": "Deploy?"});
+    message.as_object_mut().expect("fields").extend(more.as_object().expect("fields").clone());
+    message
+}
+
+pub(crate) fn decision(approval: &str, option: &str) -> Value {
+    json!({"type": "decision", "in_reply_to": approval, "option": option})
+}
+
+/// The outcomes that an agent was told: the option or the status, and who decided.
+pub(crate) fn outcomes(world: &World, agent: &str) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let outcome = |mail: Value| {
+        let about =
+            [&mail["delivery"]["approval"], &mail["metadata"]["approval"]].into_iter().find(|a| a.is_object())?.clone();
+        let option = about["option"].as_str().or(about["status"].as_str()).unwrap_or_default().to_owned();
+        (mail["type"] == "decision").then(|| (option, text(&about["by"])))
+    };
+    world.inbox(agent).into_iter().filter_map(outcome).collect()
+}
+
+/// The codes of the rejections that an agent was told.
+pub(crate) fn codes(world: &World, agent: &str) -> Vec<String> {
+    let errors = world.inbox(agent).into_iter().filter(|mail| mail["type"] == "error");
+    errors.map(|mail| mail["metadata"]["problems"][0]["code"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// The records of the log that change an approval, as their kinds.
+pub(crate) fn steps(world: &World) -> Vec<String> {
+    let log = world.room("log");
+    let lines = listing(&log).into_iter().flat_map(|name| {
+        let text = std::fs::read_to_string(log.join(name)).expect("the log");
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    });
+    let records = lines.map(|line| serde_json::from_str::<Value>(&line).expect("a record"));
+    let kind = |record: Value| record["decision"].as_object().and_then(|step| step.keys().next().cloned());
+    records.filter_map(kind).collect()
+}

@@ -1,0 +1,110 @@
+//! Who decides, and what is a decision.
+
+use super::{approval, codes, decision, outcomes, pass, say, steps};
+use crate::world::World;
+use serde_json::json;
+
+fn room() -> World {
+    World::with(&["alice", "bob", "carol"])
+}
+
+fn pair(option: &str, by: &str) -> (String, String) {
+    (option.to_owned(), by.to_owned())
+}
+
+#[test]
+fn the_first_valid_decision_counts_and_is_told_to_the_asker_and_the_others_who_were_asked() {
+    // P128, P129, P130
+    let world = room();
+    say(&world, 0, "alice", approval("d", json!(["human", "bob"]), json!({})));
+    let copy = &world.inbox("bob")[0]["delivery"]["approval"];
+    assert_eq!(copy, &json!({"status": "open", "options": ["yes", "no"]}));
+    say(&world, 1, "bob", decision("alice/d", "YES"));
+    assert_eq!(outcomes(&world, "alice"), [pair("yes", "bob")]);
+    assert_eq!(outcomes(&world, "human"), [pair("yes", "bob")]);
+    assert_eq!(outcomes(&world, "bob"), []);
+    say(&world, 2, "human", decision("alice/d", "no"));
+    assert_eq!(codes(&world, "human"), ["decided_already"]);
+    assert_eq!(outcomes(&world, "alice"), [pair("yes", "bob")]);
+    assert_eq!(steps(&world), ["ask", "decide"]);
+}
+
+#[test]
+fn of_two_deciders_in_one_batch_one_decides_and_the_other_is_told() {
+    // P130
+    let world = room();
+    say(&world, 0, "alice", approval("d", json!(["human", "bob", "carol"]), json!({})));
+    for (agent, option) in [("bob", "yes"), ("carol", "no"), ("human", "no")] {
+        world.drop_file(agent, "decision.json", decision("alice/d", option).to_string());
+    }
+    pass(&world, 1);
+    assert_eq!(steps(&world), ["ask", "decide"]);
+    assert_eq!(outcomes(&world, "alice").len(), 1);
+    let losers: Vec<_> = ["bob", "carol", "human"].into_iter().flat_map(|agent| codes(&world, agent)).collect();
+    assert_eq!(losers, ["decided_already"; 2]);
+}
+
+#[test]
+fn a_forged_or_wrong_decision_changes_nothing_and_is_told() {
+    // P129
+    let world = room();
+    say(&world, 0, "alice", approval("d", json!("bob"), json!({"options": ["blue", "green"]})));
+    say(&world, 1, "alice", decision("alice/d", "blue"));
+    say(&world, 1, "carol", decision("alice/d", "blue"));
+    say(&world, 1, "human", decision("alice/d", "blue"));
+    say(&world, 1, "bob", decision("alice/d", "yes"));
+    say(&world, 1, "bob", decision("alice/other", "blue"));
+    say(&world, 1, "carol", json!({"from": "bob", "type": "decision", "in_reply_to": "alice/d", "option": "blue"}));
+    assert_eq!(codes(&world, "alice"), ["not_asked"]);
+    assert_eq!(codes(&world, "carol"), ["not_asked", "spoofed_sender"]);
+    assert_eq!(codes(&world, "human"), ["not_asked"]);
+    assert_eq!(codes(&world, "bob"), ["bad_option", "no_approval"]);
+    assert_eq!(steps(&world), ["ask"]);
+    say(&world, 2, "bob", decision("d", "green"));
+    assert_eq!(outcomes(&world, "alice"), [pair("green", "bob")]);
+}
+
+#[test]
+fn words_alone_open_no_gate() {
+    // P129
+    let world = room();
+    say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
+    say(&world, 1, "bob", json!({"to": "alice", "type": "decision", "in_reply_to": "alice/d", "body": "yes"}));
+    say(
+        &world,
+        1,
+        "bob",
+        json!({"to": "alice", "type": "answer", "in_reply_to": "alice/d", "body": "yes", "option": "yes"}),
+    );
+    say(&world, 1, "bob", json!({"to": "alice", "type": "decision", "option": "yes", "body": "yes"}));
+    assert_eq!((steps(&world), codes(&world, "bob")), (vec!["ask".to_owned()], Vec::new()));
+    assert_eq!(world.inbox("alice").len(), 3);
+}
+
+#[test]
+fn an_approval_has_to_reach_somebody_else_and_nobody_has_a_hundred_open_ones_more() {
+    // P128
+    let world = room();
+    say(&world, 0, "alice", approval("d", json!("alice"), json!({})));
+    assert_eq!(codes(&world, "alice"), ["no_decider"]);
+    let lines: Vec<String> =
+        (0..101).map(|n| approval(&format!("a{n}"), json!("bob"), json!({})).to_string()).collect();
+    world.drop_file("carol", "all.ndjson", lines.join("\n") + "\n");
+    pass(&world, 1);
+    assert_eq!(codes(&world, "carol"), ["too_many_approvals"]);
+    assert_eq!(steps(&world).len(), 100);
+    say(&world, 2, "bob", decision("carol/a7", "no"));
+    say(&world, 3, "carol", approval("again", json!("bob"), json!({})));
+    assert_eq!(codes(&world, "carol").len(), 1);
+}
+
+#[test]
+fn an_approval_to_a_role_is_decided_by_one_of_it() {
+    // P129
+    let world = World::new().agent("alice", &["--role", "engineer"]).agent("bob", &["--role", "reviewer"]);
+    let world = world.agent("carol", &["--role", "reviewer"]);
+    say(&world, 0, "alice", approval("d", json!("all_reviewer"), json!({})));
+    say(&world, 1, "carol", decision("#2", "no"));
+    assert_eq!(outcomes(&world, "alice"), [pair("no", "carol")]);
+    assert_eq!(outcomes(&world, "bob"), [pair("no", "carol")]);
+}
