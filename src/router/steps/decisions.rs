@@ -34,7 +34,8 @@ pub(super) struct Dropped<'m> {
     pub(super) at: Option<Stamp>,
 }
 
-type Judged = Result<Effect, Vec<Problem>>;
+/// Valid, or what is wrong.
+type Checked<T> = std::result::Result<T, Box<Problem>>;
 
 impl<'a> Decisions<'a> {
     pub(super) fn new(config: &'a Config, state: &'a State) -> Decisions<'a> {
@@ -43,7 +44,11 @@ impl<'a> Decisions<'a> {
 
     /// Judges a message about approvals, whose other recipients are resolved, and adds those that follow from it. An error
     /// is temporary.
-    pub(super) fn judge(&mut self, dropped: &Dropped<'_>, to: &mut Vec<Group>) -> Result<Judged> {
+    pub(super) fn judge(
+        &mut self,
+        dropped: &Dropped<'_>,
+        to: &mut Vec<Group>,
+    ) -> Result<std::result::Result<Effect, Vec<Problem>>> {
         let Dropped { agent, message, .. } = dropped;
         let judged = match message.kind() {
             APPROVAL => self.ask(agent, message, to),
@@ -51,7 +56,7 @@ impl<'a> Decisions<'a> {
         };
         let (step, outcome) = match judged {
             Ok(judged) => judged,
-            Err(problem) => return Ok(Err(vec![problem])),
+            Err(problem) => return Ok(Err(vec![*problem])),
         };
         self.apply(agent, message.id(), &step, to);
         Ok(Ok(Effect { fact: Fact::Decision(step), outcome }))
@@ -63,16 +68,16 @@ impl<'a> Decisions<'a> {
         due.iter().map(|one| self.close(one)).collect()
     }
 
-    fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> std::result::Result<(Step, Value), Problem> {
+    fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> Checked<(Step, Value)> {
         if !to.iter().flat_map(|group| &group.agents).any(|other| other != agent) {
             let problem = Problem::new("no_decider", "the approval reaches nobody but its sender").at("/to");
-            return Err(problem.fix("name somebody else in to, such as human"));
+            return wrong(problem.fix("name somebody else in to, such as human"));
         }
         let own = self.approvals.open().iter().filter(|open| open.from == *agent).count();
         if own >= limits::APPROVALS_OF_ASKER {
             let what = format!("{agent} has {own} open approvals, and no more are allowed");
-            return Err(
-                Problem::new("too_many_approvals", what).fix("wait for their decisions, or give them deadlines")
+            return wrong(
+                Problem::new("too_many_approvals", what).fix("wait for their decisions, or give them deadlines"),
             );
         }
         let options = decision::options(message.fields());
@@ -89,11 +94,7 @@ impl<'a> Decisions<'a> {
         Ok((Step::Ask(Terms { title, options, deadline, on_deadline, signed, tell: Vec::new() }), outcome))
     }
 
-    fn decide(
-        &self,
-        dropped: &Dropped<'_>,
-        to: &mut Vec<Group>,
-    ) -> Result<std::result::Result<(Step, Value), Problem>> {
+    fn decide(&self, dropped: &Dropped<'_>, to: &mut Vec<Group>) -> Result<Checked<(Step, Value)>> {
         let Dropped { agent, message, at } = dropped;
         let (reference, word) =
             (message.text("in_reply_to").unwrap_or_default(), message.text("option").unwrap_or_default());
@@ -103,17 +104,17 @@ impl<'a> Decisions<'a> {
         };
         if open.from == **agent || !open.to.contains(agent) {
             let problem = Problem::new("not_asked", format!("{agent} was not asked to decide {}", open.approval));
-            return Ok(Err(problem.at("/in_reply_to").fix(format!("only {} can decide it", names(&open.to)))));
+            return Ok(wrong(problem.at("/in_reply_to").fix(format!("only {} can decide it", names(&open.to)))));
         }
         let Some(option) = decision::option(&open.terms.options, word) else {
             let what = format!("{} is not an option of {}", sanitize::quote(word, limits::OPTION), open.approval);
             let problem = Problem::new("bad_option", what).at("/option").example(json!(open.terms.options[0]));
-            return Ok(Err(problem.fix(format!("write one of {}", open.terms.options.join(", ")))));
+            return Ok(wrong(problem.fix(format!("write one of {}", open.terms.options.join(", ")))));
         };
         if let Some(deadline) = is_late(open, *at) {
             let what = format!("the deadline of {} was {}", open.approval, shown(deadline));
             let fix = format!("nothing was changed; the outcome is {}", open.terms.on_deadline.as_str());
-            return Ok(Err(Problem::new("late_decision", what).at("/in_reply_to").fix(fix)));
+            return Ok(wrong(Problem::new("late_decision", what).at("/in_reply_to").fix(fix)));
         }
         if open.terms.signed
             && let Err(problem) = self.check_signature(open, option, message.text("signature"))?
@@ -128,13 +129,13 @@ impl<'a> Decisions<'a> {
         Ok(Ok((step, outcome)))
     }
 
-    fn open(&self, reference: &str, agent: &str) -> std::result::Result<&Approval, Problem> {
+    fn open(&self, reference: &str, agent: &str) -> Checked<&Approval> {
         let problem = |code: &str, what: String, fix: &str| Problem::new(code, what).at("/in_reply_to").fix(fix);
         match self.approvals.find(reference) {
             Chosen::One(open) => Ok(open),
             Chosen::Several(_) => {
                 let fix = "write <sender>/<id>, or the number, in in_reply_to";
-                Err(problem("no_approval", format!("{reference} names more than one open approval"), fix))
+                wrong(problem("no_approval", format!("{reference} names more than one open approval"), fix))
             }
             Chosen::None => match self.approvals.find_decided(reference) {
                 Chosen::One(Decided { approval, option, by, at, .. }) => {
@@ -143,25 +144,20 @@ impl<'a> Decisions<'a> {
                         .map_or("its deadline".into(), |by| if by == agent { "you".into() } else { Cow::Borrowed(by) });
                     let (option, at) = (option.as_deref().unwrap_or(decision::DENIED), shown(Stamp::from_micros(*at)));
                     let what = format!("{approval} was decided already: {option}, by {by} at {at}");
-                    Err(problem("decided_already", what, "nothing was changed; the first decision counts"))
+                    wrong(problem("decided_already", what, "nothing was changed; the first decision counts"))
                 }
                 _ => {
                     let fix =
                         "`mailbag pending` lists open approvals; without option the message is not a decision on one";
-                    Err(problem("no_approval", format!("there is no open approval {reference}"), fix))
+                    wrong(problem("no_approval", format!("there is no open approval {reference}"), fix))
                 }
             },
         }
     }
 
-    fn check_signature(
-        &self,
-        open: &Approval,
-        option: &str,
-        given: Option<&str>,
-    ) -> Result<std::result::Result<(), Problem>> {
+    fn check_signature(&self, open: &Approval, option: &str, given: Option<&str>) -> Result<Checked<()>> {
         let fix = format!("run `mailbag decide {} {option}` in a terminal", open.approval);
-        let problem = |what: String| Ok(Err(Problem::new("not_signed", what).at("/signature").fix(fix.clone())));
+        let problem = |what: String| Ok(wrong(Problem::new("not_signed", what).at("/signature").fix(fix.clone())));
         let Some(given) = given else {
             return problem(format!("a decision on {} needs the signature of the person", open.approval));
         };
@@ -278,6 +274,10 @@ impl<'a> Decisions<'a> {
     fn is_registered(&self, agent: &str) -> bool {
         self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired())
     }
+}
+
+fn wrong<T>(problem: Problem) -> Checked<T> {
+    Err(Box::new(problem))
 }
 
 /// Everybody who gets the decision.
