@@ -2,6 +2,7 @@
 //! names the test of each row; a test here holds that those tests exist.
 
 mod budgets;
+mod contexts;
 mod crowding;
 mod forging;
 mod isolation;

@@ -9,6 +9,7 @@ mod channels;
 mod charter;
 mod claims;
 mod cli;
+mod context;
 mod docs;
 mod doctor;
 mod exec;

@@ -46,6 +46,12 @@ pub fn quote(text: &str, most: usize) -> String {
     format!("“{}”", brief(text, most))
 }
 
+/// A path, a glob or a name as it is; any other text as [`quote`] shows it, because it could look like a sentence of ours.
+pub fn path(text: &str, most: usize) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() && !is_never_seen(c) || "._-/*?[]{}!,:@+~#=^".contains(c);
+    if text.chars().all(is_plain) && text.chars().count() <= most { text.to_owned() } else { quote(text, most) }
+}
+
 /// The start of a text on one line: without hidden characters, with single spaces, and with at most `most` characters.
 pub fn brief(text: &str, most: usize) -> String {
     let mut brief: Vec<char> = Vec::new();

@@ -1,5 +1,7 @@
 //! Texts that all output writes the same way: counts and times.
 
+use super::limits;
+
 /// A count with its noun: `1 copy`, `2 copies`. The noun is given in the singular.
 pub fn count(n: impl Into<u128>, noun: &str) -> String {
     let n = n.into();
@@ -17,6 +19,11 @@ pub fn count(n: impl Into<u128>, noun: &str) -> String {
 /// As [`count`], for what is counted in memory.
 pub fn count_of(n: usize, noun: &str) -> String {
     count(n as u64, noun)
+}
+
+/// How many tokens a text costs a model, at four bytes each.
+pub fn tokens(text: &str) -> usize {
+    text.len().div_ceil(limits::BYTES_PER_TOKEN)
 }
 
 /// A text for an error message: in quotes, with control characters escaped, truncated if long.

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 const TEMPLATE: &str = "\
 # Charter
 
-What this room works on, and who answers for what. Each change is recorded and
-told to the human.
+What this room works on, and who answers for what. `mailbag context` shows it to
+the agents. Each change is recorded and told to the human.
 
 ## Goals
 

@@ -11,6 +11,7 @@ pub mod charter;
 pub mod claims;
 pub mod committer;
 pub mod commits;
+pub mod context;
 pub mod explain;
 pub mod head;
 pub mod history;

@@ -92,7 +92,7 @@ fn letters(text: &str) -> Vec<(String, String)> {
 }
 
 /// A room with what mallory wrote for bob: a message for each place, and how many came.
-fn room(text: &str) -> (Town, usize) {
+pub(super) fn room(text: &str) -> (Town, usize) {
     let town = Town::of(&["mallory", "bob"]).quick();
     for (n, (_, mail)) in everywhere(text).into_iter().enumerate() {
         town.mail("mallory", &format!("{n}.json"), mail);
@@ -146,6 +146,10 @@ fn looks(name: &str) -> Vec<Vec<String>> {
         "read --as mallory",
         "read --as mallory --all",
         "follow --as bob --timeout 0s",
+        "context --as bob",
+        "context --as bob --budget 20000",
+        "context --as mallory",
+        "charter",
     ];
     let words = |look: &str| {
         look.split(' ').map(|word| if word == "NAME" { name.to_owned() } else { word.to_owned() }).collect()

@@ -49,6 +49,8 @@ fn agreeing(run: &mut Run<'_>) {
     run.world
         .write("charter.md", "## Goals\n- Ship\n## Lanes\n- web: alice (src)\n- ops\n## Settings\n- branch: main\n");
     run.code(65, "charter", &[]);
+    run.ok("context", &["--as", "alice"]);
+    run.ok("context", &["--budget", "20000", "--as", "alice"]);
 }
 
 struct Run<'a> {

@@ -4,10 +4,12 @@
 //! `const` assertion checks the pair at compile time.
 
 mod claims;
+mod context;
 mod decisions;
 mod worklog;
 
 pub use claims::*;
+pub use context::*;
 pub use decisions::*;
 pub use worklog::*;
 

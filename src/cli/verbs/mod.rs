@@ -19,6 +19,7 @@ mod check;
 mod claim;
 mod claims;
 mod completions;
+mod context;
 mod decide;
 mod decline;
 mod demo;
@@ -87,8 +88,8 @@ macro_rules! commands {
 commands! {
     "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Follow(follow), Ack(ack), List(list), Search(search),
         Trace(trace), Check(check), Rejected(rejected);
-    "Conversation": Reply(reply), Ask(ask), Decide(decide), Milestone(milestone), Thread(thread), Channel(channel), Topic(topic),
-        Watch(watch);
+    "Conversation": Reply(reply), Ask(ask), Decide(decide), Milestone(milestone), Thread(thread), Context(context),
+        Channel(channel), Topic(topic), Watch(watch);
     "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
         Done(done), Share(share), Exec(exec);
     "People": Agent(agent), Who(who), Join(join), Explain(explain);

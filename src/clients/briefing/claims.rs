@@ -1,7 +1,7 @@
 //! Tells a session at its start which work is offered to it, what it owns, and what it waits for: one line each.
 
 use crate::base::limits;
-use crate::base::sanitize::brief;
+use crate::base::sanitize::{brief, path};
 use crate::log::state::claims::{Claims, Offered, Waiting};
 use crate::message::subject::Subject;
 use crate::query::claims::{self, blocked_by};
@@ -39,8 +39,17 @@ fn wait(claims: &Claims, one: &Waiting) -> String {
 }
 
 fn list(subjects: &[&Subject]) -> String {
-    let named: Vec<&str> = subjects.iter().take(limits::TITLES).map(|subject| subject.as_str()).collect();
+    let mut left = SUBJECTS;
+    let mut named: Vec<String> = Vec::new();
+    for subject in subjects.iter().take(limits::TITLES) {
+        // Another agent may have written the subject of an offer.
+        let subject = path(subject.as_str(), SUBJECTS);
+        left = left.saturating_sub(subject.chars().count());
+        if left == 0 && !named.is_empty() {
+            break;
+        }
+        named.push(subject);
+    }
     let more = subjects.len() - named.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    brief(&named.join(", "), SUBJECTS) + &more
+    named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }

@@ -4,6 +4,7 @@
 
 mod newest;
 mod claims;
+pub mod context;
 mod snapshot;
 mod text;
 
@@ -39,7 +40,7 @@ pub enum Moment {
 /// An announcement. Its messages are already marked as announced: if it cannot be shown, call [`Briefing::undo`].
 #[derive(Debug, PartialEq)]
 pub struct Briefing {
-    /// The text: at most [`limits::BRIEFING`] characters.
+    /// The text: at most [`limits::BRIEFING`] characters, and the context with its own budget.
     pub text: String,
     /// The budget after this announcement.
     pub told: ShownLines,
@@ -59,8 +60,18 @@ impl Briefing {
 
 /// Builds the announcement for a moment; `None` if there is nothing to announce. Of several processes that announce at the
 /// same time, exactly one marks and announces each message. At its start, a session also learns which work is offered to
-/// it, and what it owns.
+/// it, and what it owns, and with the setting `brief = "context"` what it was about.
 pub fn brief(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
+    let briefing = brief_claims_and_mail(room, agent, moment, told)?;
+    let context = if moment == Moment::Start { context::at_start(room, agent) } else { None };
+    Ok(match (briefing, context) {
+        (briefing, None) => briefing,
+        (None, Some(text)) => Some(Briefing { text, told, marked: Vec::new() }),
+        (Some(mail), Some(context)) => Some(Briefing { text: format!("{}\n{context}", mail.text), ..mail }),
+    })
+}
+
+fn brief_claims_and_mail(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
     let starts = matches!(moment, Moment::Start | Moment::Resume);
     let claims = if starts { claims::text(room, agent) } else { None };
     let Some(claims) = claims else { return brief_mail(room, agent, moment, (told, limits::BRIEFING)) };

@@ -1,6 +1,6 @@
 //! The keys of `settings.toml`: purpose, parsing and display.
 
-use super::{Admission, AnswerWithin, Durability, Guard, Settings};
+use super::{Admission, AnswerWithin, Brief, Durability, Guard, Settings};
 use crate::base::{clock, limits};
 use crate::message;
 use crate::message::address::{self, is_display_name};
@@ -224,6 +224,27 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
         show: |settings| shown(&settings.worklog_path),
+    },
+    Key {
+        key: "brief",
+        doc: "what hooks tell a session at its start: `mail` (claims and mail), or `context` (the output of `mailbag context` too)",
+        read: |value, settings| {
+            settings.brief = one_of(value, &[("mail", Brief::Mail), ("context", Brief::Context)])?;
+            Ok(())
+        },
+        show: |settings| word(&settings.brief),
+    },
+    Key {
+        key: "context_budget",
+        doc: "longest context of a session, in tokens of four bytes",
+        read: |value, settings| {
+            let allowed = limits::CONTEXT_LEAST..=limits::CONTEXT_HOOK_MOST;
+            let given = integer(value).and_then(|n| usize::try_from(n).ok()).filter(|n| allowed.contains(n));
+            let wanted = || format!("a whole number of tokens from {} to {}", allowed.start(), allowed.end());
+            settings.context_budget = given.ok_or_else(wanted)?;
+            Ok(())
+        },
+        show: |settings| settings.context_budget.to_string(),
     },
 ];
 

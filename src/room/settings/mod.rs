@@ -47,6 +47,17 @@ pub enum Guard {
     Deny,
 }
 
+/// What a hook tells a session at its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Brief {
+    /// Its claims and its mail.
+    #[default]
+    Mail,
+    /// The same, and its context.
+    Context,
+}
+
 /// The time limits for answers, by priority as in [`message::PRIORITIES`]. Zero means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerWithin([Duration; 4]);
@@ -108,6 +119,10 @@ pub struct Settings {
     pub worklog: bool,
     /// The worklog, relative to the room's parent directory.
     pub worklog_path: String,
+    /// What a hook tells a session at its start.
+    pub brief: Brief,
+    /// The budget of the context, in tokens.
+    pub context_budget: usize,
     /// The keys in the file, to distinguish them from defaults in the listing.
     pub given: Vec<&'static str>,
 }
@@ -176,6 +191,8 @@ impl Default for Settings {
             guard: Guard::default(),
             worklog: false,
             worklog_path: "WORKLOG.md".into(),
+            brief: Brief::default(),
+            context_budget: limits::CONTEXT_TOKENS,
             given: Vec::new(),
         }
     }

@@ -1,0 +1,29 @@
+//! The limits of the context that an agent gets.
+
+/// The default budget, in tokens.
+pub const CONTEXT_TOKENS: usize = 1000;
+/// The smallest budget. It has room for the heading, and for what was left out.
+pub const CONTEXT_LEAST: usize = 100;
+/// The largest budget of a hook. A client takes 10,000 characters from it, and mail comes first.
+pub const CONTEXT_HOOK_MOST: usize = 2000;
+const _: () = assert!(CONTEXT_HOOK_MOST * BYTES_PER_TOKEN + super::BRIEFING < super::HOOK_SAYS as usize);
+/// The largest budget of the command.
+pub const CONTEXT_MOST: usize = 100_000;
+/// A token has about four bytes. The exact number depends on the model.
+pub const BYTES_PER_TOKEN: usize = 4;
+/// How much of the log's end is read for threads and decisions.
+pub const CONTEXT_LOG: u64 = 4 << 20;
+/// The most threads.
+pub const CONTEXT_THREADS: usize = 10;
+/// The most messages of a thread.
+pub const CONTEXT_MESSAGES: usize = 5;
+/// The most decisions.
+pub const CONTEXT_DECISIONS: usize = 10;
+/// The most shared files.
+pub const CONTEXT_FILES: usize = 50;
+/// How many names below the context are looked at.
+pub const CONTEXT_LOOKS: usize = 2000;
+/// How much of a shared file is read for its first line.
+pub const CONTEXT_HEAD: u64 = 1 << 10;
+/// The longest text of a message, of the charter or of a file, in characters.
+pub const CONTEXT_TEXT: usize = 240;

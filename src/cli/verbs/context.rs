@@ -1,0 +1,45 @@
+//! `mailbag context`: what an agent needs to continue its work, within a budget.
+
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::cli::Exit;
+use crate::cli::context::{Context, Identity};
+use crate::clients::briefing::context::fit;
+use crate::query::context::context;
+use clap::builder::RangedU64ValueParser;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag context --as alice
+  mailbag context --budget 4000
+  mailbag context --json | jq .tokens
+
+It shows your open threads, the goals of the charter, recent decisions, your claims
+and the shared files. What does not fit is counted at the end, the least valuable
+first. A token counts as four bytes. With brief = \"context\" in settings.toml, the
+hook shows it at the start of a session.";
+
+/// Show what an agent needs to continue its work
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Longest output in tokens; default: the setting context_budget
+    #[arg(long, value_name = "TOKENS", value_parser = budget())]
+    budget: Option<usize>,
+    #[command(flatten)]
+    identity: Identity,
+}
+
+fn budget() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(limits::CONTEXT_LEAST as u64..=limits::CONTEXT_MOST as u64)
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    let agent = args.identity.mailbox(cx, &room)?;
+    cx.route_waiting(&room);
+    let budget = args.budget.map_or_else(|| room.settings().map(|settings| settings.context_budget), Ok)?;
+    let fitted = fit(context(&room, &agent)?, budget);
+    cx.out.show(&fitted, |out| out.line(&fitted.text))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,117 @@
+//! What an agent needs to continue its work: its open threads, the room's goals and decisions, its claims, and an index of the
+//! shared files. Only a bounded end of the log and a bounded number of files are read, because a hook asks for it.
+
+mod files;
+mod threads;
+
+pub use files::SharedFile;
+pub use threads::{Said, Thread};
+
+use super::candidates::NoCandidates;
+use super::charter;
+use super::claims::{self, blocked_by};
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::message::subject::Subject;
+use crate::room::Room;
+use crate::room::charter::{Agreed, Charter, Lane};
+use crate::room::registry::Registry;
+use crate::room::resolve;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The context of an agent, each list with the most valuable first.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Context {
+    /// The agent.
+    pub agent: String,
+    /// Its open threads.
+    pub conversation: Vec<Thread>,
+    /// What holds for its session.
+    pub session: Session,
+    /// The shared files, newest first.
+    pub project: Project,
+}
+
+/// What holds for an agent's session.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Session {
+    /// The goals in the charter.
+    pub goals: Vec<String>,
+    /// The acceptance criteria in the charter.
+    pub criteria: Vec<String>,
+    /// The settings in the charter.
+    pub settings: Vec<Agreed>,
+    /// The lanes of the agent in the charter.
+    pub lanes: Vec<Lane>,
+    /// The newest decisions that the agent sent or received.
+    pub decisions: Vec<Said>,
+    /// What the agent owns.
+    pub claims: Vec<String>,
+    /// What the agent waits for, and who owns it.
+    pub waiting: Vec<Blocked>,
+}
+
+/// Subjects that an agent waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Blocked {
+    /// The subjects.
+    pub subjects: Vec<String>,
+    /// What is in the way, in few words.
+    pub by: String,
+}
+
+/// The shared files.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Project {
+    /// Their directory.
+    pub path: PathBuf,
+    /// The newest files.
+    pub files: Vec<SharedFile>,
+    /// The number of all files; `None` if there are too many to count.
+    pub total: Option<usize>,
+}
+
+impl Context {
+    /// Is there nothing to tell?
+    pub fn is_empty(&self) -> bool {
+        let Session { goals, criteria, settings, lanes, decisions, claims, waiting } = &self.session;
+        let charter = goals.len() + criteria.len() + settings.len() + lanes.len();
+        charter + decisions.len() + claims.len() + waiting.len() + self.conversation.len() + self.project.files.len()
+            == 0
+    }
+}
+
+/// Collects the context of an agent.
+pub fn context(room: &Room, agent: &str) -> Result<Context> {
+    let registry = room.registry()?;
+    let charter = charter::readable(room).unwrap_or_default();
+    let (conversation, decisions) = threads::of(room, agent)?;
+    let (claims, waiting) = owned(room, agent)?;
+    let lanes = lanes(&registry, &charter, agent);
+    let Charter { goals, criteria, settings, .. } = charter;
+    let session = Session { goals, criteria, settings, lanes, decisions, claims, waiting };
+    let project = files::of(room, &room.settings()?);
+    Ok(Context { agent: agent.to_owned(), conversation, session, project })
+}
+
+fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<Blocked>)> {
+    let claims = claims::owners(room)?;
+    let owned = claims.of(agent).map(|held| held.subject.to_string()).collect();
+    let waiting = claims.waiting().iter().filter(|one| *one.agent == *agent).take(limits::CONTEXT_THREADS);
+    let waiting = waiting.map(|one| Blocked {
+        subjects: one.subjects.iter().map(Subject::to_string).collect(),
+        by: blocked_by(&claims, agent, &one.subjects),
+    });
+    Ok((owned, waiting.collect()))
+}
+
+/// The lanes whose address reaches the agent.
+fn lanes(registry: &Registry, charter: &Charter, agent: &str) -> Vec<Lane> {
+    let reaches = |lane: &&Lane| {
+        let address = std::slice::from_ref(&lane.address);
+        let reached = resolve::resolve(registry, "", address, false, &mut NoCandidates).unwrap_or_default();
+        reached.iter().any(|one| &*one.agent == agent)
+    };
+    charter.lanes.iter().filter(reaches).cloned().collect()
+}

@@ -1,0 +1,150 @@
+//! What an agent gets to continue its work, and what of it fits a budget.
+
+mod starting;
+
+use crate::town::Town;
+use crate::world::World;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::symlink;
+
+const CHARTER: &str = "## Goals\n- Sign in with a passkey\n## Lanes\n- web: alice (src/web/**)\n- docs: bob\n\
+    ## Acceptance criteria\n- All tests pass\n## Settings\n- branch: main\n";
+
+/// A room with a charter, an open thread, a decision, claims and shared files.
+fn room() -> Town {
+    let town = Town::of(&["alice", "bob", "carol"]).quick();
+    town.write("charter.md", CHARTER);
+    town.write("context/research/passkeys.md", "\n# What a passkey is\nmore\n");
+    town.write("context/logo.png", b"\x89PNG\0\0");
+    for (n, (from, message)) in [
+        (
+            "bob",
+            json!({"id": "q-1", "to": "alice", "type": "question", "requires_response": true, "subject": "Which port?",
+            "body": "For the log-in.\nIt must be free."}),
+        ),
+        ("alice", json!({"id": "t-1", "to": "carol", "type": "task", "body": "Please test the form"})),
+        ("carol", json!({"id": "t-2", "to": "alice", "in_reply_to": "t-1", "body": "It loses its input"})),
+        ("bob", json!({"to": "all", "type": "announcement", "body": "Lunch"})),
+        ("bob", json!({"id": "c-1", "to": "alice", "type": "task", "body": "Rename the crate"})),
+        ("alice", json!({"type": "ack", "refs": ["c-1"], "status": "resolved"})),
+        ("carol", json!({"to": "alice", "type": "decision", "subject": "We keep tokio", "body": "For the server."})),
+        ("alice", json!({"type": "claim", "claims": ["src/web"], "subject": "The form"})),
+        ("bob", json!({"to": "carol", "type": "question", "body": "Not for alice"})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        town.mail(from, &format!("{n}.json"), message);
+        town.ok(&["run", "--once", "-q"]);
+    }
+    town
+}
+
+#[test]
+fn an_agent_gets_its_open_threads_goals_decisions_claims_and_the_files() {
+    // P174
+    let town = room();
+    let context = town.json(&["context", "--as", "alice"]);
+    let threads = context["conversation"].as_array().expect("threads");
+    let first: Vec<&Value> = threads.iter().map(|thread| &thread["messages"][0]["about"]).collect();
+    assert_eq!(first, [&json!("Which port?"), &json!("It loses its input")], "closed and announced ones are not open");
+    assert_eq!((&threads[0]["awaits_answer"], &threads[1]["total"]), (&json!(true), &json!(2)));
+    let session = &context["session"];
+    assert_eq!((&session["goals"], &session["claims"]), (&json!(["Sign in with a passkey"]), &json!(["src/web"])));
+    assert_eq!(
+        (&session["lanes"][0]["name"], &session["decisions"][0]["about"]),
+        (&json!("web"), &json!("We keep tokio"))
+    );
+    assert_eq!(session["lanes"].as_array().map(Vec::len), Some(1));
+    let files = context["project"]["files"].as_array().expect("files");
+    let of =
+        |path: &str| files.iter().find(|file| file["path"] == path).unwrap_or_else(|| panic!("no {path}: {files:?}"));
+    assert_eq!(of("research/passkeys.md")["first_line"], "# What a passkey is");
+    assert_eq!((&of("logo.png")["first_line"], &of("logo.png")["size"]), (&Value::Null, &json!(6)));
+    let text = town.ok(&["context", "--as", "alice"]);
+    for line in [
+        "- “Sign in with a passkey”",
+        "- web (src/web/**)",
+        "- src/web",
+        "“Which port?”: “For the log-in. It must be free.”",
+        "1 message, your answer is expected:",
+        "- research/passkeys.md, 26 B: “# What a passkey is”",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    assert!(!text.contains("Not for alice") && !text.contains("Rename the crate"), "{text}");
+}
+
+#[test]
+fn the_text_stays_within_its_budget_and_the_least_valuable_goes_first() {
+    // P174
+    let town = room();
+    for n in 0..60 {
+        town.write(&format!("context/notes/{n:02}.md"), format!("# Note {n} {}\n", "long ".repeat(30)));
+        town.mail(
+            "bob",
+            &format!("m{n}.json"),
+            json!({"to": "alice", "thread_id": format!("t{}", n % 7),
+            "subject": format!("Thread {}", n % 7), "body": format!("Step {n} {}", "and so on ".repeat(20))}),
+        );
+    }
+    town.ok(&["run", "--once", "-q"]);
+    let mut before = 0;
+    for budget in [100, 200, 400, 1000, 2000, 5000] {
+        let asked = budget.to_string();
+        let text = town.ok(&["context", "--budget", &asked, "--as", "alice"]);
+        let data = town.json(&["context", "--budget", &asked, "--as", "alice"]);
+        let tokens = text.trim_end_matches('\n').len().div_ceil(4);
+        assert!(tokens <= budget, "{tokens} of {budget}: {text}");
+        assert_eq!(data["tokens"], json!(tokens));
+        assert!(tokens >= before, "more budget, more text: {tokens} after {before}");
+        before = tokens;
+        if budget <= 2000 {
+            assert!(text.contains("left out: "), "{text}");
+        }
+        if budget >= 200 {
+            assert!(text.contains("Sign in with a passkey") && text.contains("- src/web"), "{budget}: {text}");
+        }
+        if budget <= 400 {
+            assert!(text.matches("# Note").count() <= 3, "files go first: {text}");
+        }
+    }
+    assert!(town.fails(2, &["context", "--budget", "99", "--as", "alice"]).contains("100"));
+}
+
+#[test]
+fn an_empty_room_an_unidentified_session_and_a_stranger() {
+    let world = World::with(&["alice"]);
+    let text = world.ok(&["context", "--as", "alice"]);
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(world.fails(2, &["context"]).contains("unidentified session"));
+    assert!(world.fails(3, &["context", "--as", "nobody"]).contains("no agent is called"));
+    World::empty().fails(3, &["context", "--as", "alice"]);
+}
+
+#[test]
+fn links_fifos_and_drafts_among_the_shared_files_are_not_followed_and_nothing_hangs() {
+    let world = World::with(&["alice"]);
+    world.write("context/a/real.md", "real");
+    world.write("context/a/.tmp-draft", "draft");
+    world.write("secret", "secret");
+    symlink(world.room("secret"), world.room("context/a/link.md")).expect("a link");
+    symlink(world.room("spool"), world.room("context/spool")).expect("a link");
+    let fifo = std::process::Command::new("mkfifo").arg(world.room("context/a/fifo.md")).status();
+    assert!(fifo.expect("mkfifo").success());
+    let context = world.json(&["context", "--as", "alice"]);
+    let files = context["project"]["files"].as_array().expect("files");
+    assert_eq!(files.iter().map(|file| &file["path"]).collect::<Vec<_>>(), ["a/real.md"]);
+    fs::remove_dir_all(world.room("context")).expect("it is there");
+    assert_eq!(world.json(&["context", "--as", "alice"])["project"]["total"], json!(0));
+}
+
+#[test]
+fn a_read_only_room_is_read() {
+    let town = room();
+    let before = town.everything();
+    let text = town.ok(&["context", "--as", "alice"]);
+    assert!(text.contains("Which port?"), "{text}");
+    assert_eq!(town.everything(), before, "a look changes nothing");
+}

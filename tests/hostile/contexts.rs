@@ -1,0 +1,35 @@
+//! What a sender, a charter or a shared file says stays in its quotation marks in the context of a session.
+
+use super::forging::room;
+use super::words::{HOSTILE, assert_tame};
+use serde_json::{Value, json};
+
+#[test]
+fn the_context_of_a_hook_keeps_every_text_in_its_quotation_marks() {
+    for (what, text) in HOSTILE {
+        let (town, _) = room(text);
+        town.write("settings.toml", "durability = \"process\"\nbrief = \"context\"\ncontext_budget = 2000\n");
+        let line = text.replace(['\n', '\r'], " ");
+        town.write(
+            "charter.md",
+            format!("## Goals\n- {line}\n## Lanes\n- x: bob ({line})\n## Settings\n- {line}: {line}\n"),
+        );
+        town.write("context/hostile.md", text);
+        let mut hook = town.program(&["hook", "claude"]);
+        let event = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"});
+        let told = hook.env("MAILBAG_AGENT", "bob").write_stdin(event.to_string()).output().expect("the program runs");
+        let told: Value = serde_json::from_slice(&told.stdout).expect("JSON");
+        let told = told["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");
+        let context = &told[told.find("mailbag: context of bob").expect("the context")..];
+        assert_tame(&format!("{what}: context"), context);
+        for line in context.lines().skip(1) {
+            // Outside quotation marks there are only mailbag's own words.
+            let mut rest = line.to_owned();
+            while let Some((before, after)) = rest.split_once('“') {
+                let (_, after) = after.split_once('”').unwrap_or_else(|| panic!("{what}: {line:?} does not close"));
+                rest = format!("{before}{after}");
+            }
+            assert!(!rest.contains('”') && !rest.contains("human"), "{what}: {line:?}");
+        }
+    }
+}
