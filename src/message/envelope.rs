@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 /// The type with which somebody asks another agent, or the human, to step in.
 const ESCALATION: &str = "escalation";
 
+/// The subject of a notice about the charter: this word, the version of the file, and the number of the change.
+pub const CHARTER: &str = "charter";
+
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
@@ -16,7 +19,7 @@ pub struct Envelope {
     pub seq: u64,
     /// The accept time of its record.
     pub at: String,
-    /// What happened: the type of a message, or `claim.` or `approval.` with a word.
+    /// What happened: the type of a message, or `claim.`, `approval.` or `charter.` with a word.
     pub kind: String,
     /// The agent that made it happen; `mailbag` for the router.
     pub actor: String,
@@ -34,7 +37,7 @@ impl Envelope {
     /// Texts of which a line of the log has one if its record is an event.
     pub fn marks() -> Vec<String> {
         let kinds = super::TYPES.iter().filter(|kind| is_told(kind)).map(|kind| format!("\"type\":\"{kind}\""));
-        kinds.chain(["\"ownership\":".to_owned()]).collect()
+        kinds.chain(["\"ownership\":".to_owned(), format!("\"about\":\"{CHARTER} ")]).collect()
     }
 
     /// The event of a record. `None` if the record is no event.
@@ -48,6 +51,7 @@ impl Envelope {
         let (kind, actor, payload) = match (&record.ownership, text("type")?) {
             (Some(change), _) => claimed(change, record.event, actor),
             (None, kind) if is_told(&kind) => (kind, actor, Map::new()),
+            (None, _) if is_about_charter(record) => (format!("{CHARTER}.changed"), actor, Map::new()),
             _ => return None,
         };
         let (subject, body) = (text("subject"), text("body"));
@@ -89,6 +93,17 @@ impl Envelope {
         matches!(self.kind.as_str(), "decision.recorded" | "approval.decided" | "approval.expired")
     }
 
+    /// Is it a milestone?
+    pub fn is_milestone(&self) -> bool {
+        self.kind == MILESTONE
+    }
+
+    /// Does somebody have to step in, or has a claim ended against its owner's will?
+    pub fn is_escalation(&self) -> bool {
+        let kinds = [ESCALATION, "escalation.requested", "approval.escalated", "claim.lapsed", "claim.overridden"];
+        kinds.contains(&self.kind.as_str())
+    }
+
     /// Does the worklog show it? Of claims it shows only the end of one against its owner's will.
     pub fn is_for_worklog(&self) -> bool {
         !self.kind.starts_with("claim.") || matches!(self.kind.as_str(), "claim.lapsed" | "claim.overridden")
@@ -98,6 +113,11 @@ impl Envelope {
 /// Is a message of this type an event?
 fn is_told(kind: &str) -> bool {
     kind == MILESTONE || kind == ESCALATION || is_session_event(kind)
+}
+
+fn is_about_charter(record: &Record) -> bool {
+    record.event == Event::Notice
+        && record.about.as_deref().is_some_and(|about| about.split(' ').next() == Some(CHARTER))
 }
 
 /// The messages in `refs`, and the one that it answers.

@@ -21,6 +21,11 @@ impl Follower {
         Ok(Follower { room: room.dir.clone(), at: log::committed(&room.dir)? })
     }
 
+    /// Starts at a position: reads only later records.
+    pub fn at(room: &Room, at: Position) -> Follower {
+        Follower { room: room.dir.clone(), at }
+    }
+
     /// Starts at the end of the log and returns the last `most` items that `pick` makes of earlier records, in log order.
     /// Reads backward from the end in growing steps until there are enough.
     pub fn last<T>(room: &Room, most: usize, pick: impl Fn(Record) -> Option<T>) -> Result<(Follower, Vec<T>)> {

@@ -12,6 +12,8 @@ pub mod claims;
 pub mod committer;
 pub mod commits;
 pub mod context;
+pub mod digest;
+pub mod events;
 pub mod explain;
 pub mod head;
 pub mod history;

@@ -258,6 +258,8 @@ fn looking(run: &mut Run<'_>) {
     run.ok("settings", &[]);
     run.lines("log", &[]);
     run.ok("log-verify", &[]);
+    run.lines("events", &[]);
+    run.ok("digest", &["--since", "1h"]);
     run.ok("log-head", &[]);
     run.ok("demo", &[]);
     plugging_in(run);

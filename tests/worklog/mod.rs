@@ -1,6 +1,8 @@
 //! Milestones, and the files that tell people what happened.
 
+mod digest;
 mod entries;
+mod events;
 mod foreign;
 mod milestones;
 mod places;

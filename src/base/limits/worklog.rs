@@ -21,5 +21,7 @@ pub const WORKLOG_DECISIONS: usize = 20;
 pub const WORKLOG_HEAD: usize = 1 << 20;
 /// The longest line of an entry, in bytes.
 pub const WORKLOG_LINE: u64 = 16 << 10;
+/// The most items in a part of the digest.
+pub const DIGEST: usize = 100;
 /// The longest `worklog_path`.
 pub const WORKLOG_PATH: usize = 1000;

@@ -126,7 +126,7 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()
 }
 
 /// Gets a message when a signal asks the command to end.
-fn listen_for_the_end() -> Result<Receiver<()>> {
+pub(super) fn listen_for_the_end() -> Result<Receiver<()>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
     let mut signals =

@@ -23,8 +23,10 @@ mod context;
 mod decide;
 mod decline;
 mod demo;
+mod digest;
 mod doctor;
 mod done;
+mod events;
 mod exec;
 mod explain;
 mod follow;
@@ -86,7 +88,7 @@ macro_rules! commands {
 }
 
 commands! {
-    "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Follow(follow), Ack(ack), List(list), Search(search),
+    "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Follow(follow), Ack(ack), List(list), Search(search), Events(events), Digest(digest),
         Trace(trace), Check(check), Rejected(rejected);
     "Conversation": Reply(reply), Ask(ask), Decide(decide), Milestone(milestone), Thread(thread), Context(context),
         Channel(channel), Topic(topic), Watch(watch);

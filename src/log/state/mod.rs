@@ -23,6 +23,7 @@ pub use timers::{Timed, Timers, Wanted};
 use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::log::Position;
+use crate::message::envelope::CHARTER;
 use crate::message::record::{Act, Event, Hash, NO_HASH, Record};
 use crate::message::status::{Receipt, Status};
 use crate::message::{Message, id};
@@ -37,9 +38,6 @@ pub const EXPIRED: &str = "expired";
 pub const OVERDUE: &str = "overdue";
 /// The subject of the last notice about an unanswered message, to the human.
 pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
-
-/// The subject of a notice about the charter: this word, the version of the file, and the number of the change.
-pub const CHARTER: &str = "charter";
 
 /// The state after the last complete batch of the log.
 #[derive(Debug, Clone)]

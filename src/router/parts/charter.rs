@@ -7,7 +7,8 @@ use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::base::text::count_of;
 use crate::disk::{Dir, Meta, ReadLease, layout, lease};
-use crate::log::state::{self, State};
+use crate::log::state::State;
+use crate::message::envelope::CHARTER;
 use crate::room::charter::{Charter, CharterFile, Lane, MISSING};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -90,7 +91,7 @@ impl CharterWatch {
             return;
         }
         self.is_told = true;
-        let about = format!("{} {version} {}", state::CHARTER, changes + 1);
+        let about = format!("{} {version} {}", CHARTER, changes + 1);
         let (subject, body) = told(file, last, &version);
         notices.tell_human(state, about, subject, body);
     }

@@ -1,0 +1,91 @@
+//! `mailbag events`: shows what happened, one event in one line.
+
+use super::channel::listen_for_the_end;
+use crate::base::error::Result;
+use crate::base::text::to_the_second;
+use crate::base::{limits, sanitize};
+use crate::cli::Exit;
+use crate::cli::context::Context;
+use crate::cli::show::output::{BOLD, DIM};
+use crate::commands::send;
+use crate::message::envelope::Envelope;
+use crate::query::events::{Events, Filter};
+use crate::query::time;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Instant;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag events --since yesterday
+  mailbag events --type claim
+  mailbag events --json --since 24h | jq -r 'select(.event_type == \"milestone\").payload.body'
+  mailbag events --follow --json
+
+Events are milestones, escalations, approvals and decisions, changes of claims and
+of the charter, and messages of the types task.claimed, task.completed,
+handoff.posted, proposal.created, proposal.amended, objection.raised,
+decision.recorded and escalation.requested.
+
+--json prints one object a line: event_id, event_type, session_id, actor, timestamp,
+subject, payload, links. An event_id never changes.";
+
+/// Show what happened
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Earliest accept time: 1h, 7d, yesterday or an instant
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Type of event, such as milestone, or the part before the dot, such as claim
+    #[arg(long = "type", value_name = "EVENT")]
+    kind: Option<String>,
+    /// New events too, until interrupted
+    #[arg(long)]
+    follow: bool,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    cx.route(&room);
+    let since = args.since.as_deref().map(time::past).transpose()?;
+    let events = Events::of(&room, Filter { since, kind: args.kind })?;
+    for event in events.each()? {
+        print(&events, event?, cx)?;
+    }
+    if !args.follow {
+        return Ok(Exit::Ok);
+    }
+    let (mut follower, ends, mut routed) = (events.follower(), listen_for_the_end()?, Instant::now());
+    loop {
+        cx.out.flush()?;
+        match ends.recv_timeout(limits::FOLLOW) {
+            Err(RecvTimeoutError::Timeout) if !cx.out.is_unread() => {}
+            _ => return Ok(Exit::Ok),
+        }
+        if routed.elapsed() >= limits::SWEEP_UNTRUSTED {
+            // The pass at the start has already reported a failure.
+            let _ = send::route(&room);
+            routed = Instant::now();
+        }
+        for event in follower.read()?.iter().filter_map(|record| events.pick(record)) {
+            print(&events, event, cx)?;
+        }
+    }
+}
+
+fn print(events: &Events, event: Envelope, cx: &mut Context) -> Result<()> {
+    if cx.out.json {
+        let json = serde_json::to_string(&events.event(event)).expect("an event has only text keys");
+        return cx.out.json_text(&json);
+    }
+    let line = line(&event, cx);
+    cx.out.line(line)
+}
+
+/// The time, the actor, the type, the number and the text of an event.
+fn line(event: &Envelope, cx: &Context) -> String {
+    let at = cx.out.paint(DIM, &to_the_second(&event.at));
+    let actor = cx.out.paint(BOLD, &sanitize::line(&event.actor));
+    let text = sanitize::brief(&event.text(), limits::WORKLOG_TEXT);
+    format!("{at}  {actor}  {}  #{}  {text}", sanitize::line(&event.kind), event.seq).trim_end().to_owned()
+}

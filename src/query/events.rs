@@ -1,0 +1,102 @@
+//! Events: what happened in a room, each in one envelope.
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::log::find::{self, Sieve};
+use crate::log::{self, Position};
+use crate::message::envelope::Envelope;
+use crate::message::record::Record;
+use crate::query::follow::Follower;
+use crate::room::Room;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// An event, as programs get it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    /// Stable and unique: the room's id and the number of the record.
+    pub event_id: String,
+    /// The type of the message, or `claim.`, `approval.` or `charter.` with a word.
+    pub event_type: String,
+    /// The session that the message names in `metadata.session_id`.
+    pub session_id: Option<String>,
+    /// The agent; `mailbag` for the router.
+    pub actor: String,
+    /// The accept time.
+    pub timestamp: String,
+    /// The subject of the message.
+    pub subject: Option<String>,
+    /// The body and the metadata of the message, and the fields of the change.
+    pub payload: Map<String, Value>,
+    /// The messages to which it refers.
+    pub links: Vec<String>,
+}
+
+/// Which events are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Accepted at this time or later.
+    pub since: Option<Stamp>,
+    /// Of this type, or of a type that begins with this word and a dot.
+    pub kind: Option<String>,
+}
+
+impl Filter {
+    fn fits(&self, event: &Envelope) -> bool {
+        self.kind.as_ref().is_none_or(|kind| {
+            event.kind.strip_prefix(kind.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+}
+
+/// The events of a room.
+pub struct Events {
+    room: Room,
+    id: String,
+    filter: Arc<Filter>,
+    from: Position,
+    end: Position,
+}
+
+impl Events {
+    /// Finds the events up to this moment.
+    pub fn of(room: &Room, filter: Filter) -> Result<Events> {
+        let end = log::committed(&room.dir)?;
+        let from = filter.since.map_or(Ok(log::START), |at| find::since(&room.dir, at))?;
+        let id = room.id()?.unwrap_or_default();
+        Ok(Events { room: room.clone(), id, filter: Arc::new(filter), from, end })
+    }
+
+    /// The events so far, in the order of the log, each with its number and its text in one line.
+    pub fn each(&self) -> Result<impl Iterator<Item = Result<Envelope>>> {
+        let sieve = Sieve::of(&Envelope::marks())?;
+        let filter = self.filter.clone();
+        let take = move |line: find::Candidate<'_>| {
+            let record: Record = serde_json::from_slice(line.bytes).ok()?;
+            Envelope::of(&record).filter(|event| filter.fits(event))
+        };
+        let blocks = find::scan(&self.room.dir, (self.from, Some(self.end)), sieve, take)?;
+        Ok(blocks.flat_map(|block| match block {
+            Ok(block) => block.found.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(e) => vec![Err(e)],
+        }))
+    }
+
+    /// A reader of the records after these events.
+    pub fn follower(&self) -> Follower {
+        Follower::at(&self.room, self.end)
+    }
+
+    /// The event of a later record, if it is one that is wanted.
+    pub fn pick(&self, record: &Record) -> Option<Envelope> {
+        Envelope::of(record).filter(|event| self.filter.fits(event))
+    }
+
+    /// The event as programs get it.
+    pub fn event(&self, envelope: Envelope) -> Event {
+        let Envelope { seq, at, kind, actor, session, subject, payload, links } = envelope;
+        let event_id = format!("{}:{seq}", self.id);
+        Event { event_id, event_type: kind, session_id: session, actor, timestamp: at, subject, payload, links }
+    }
+}
