@@ -5,7 +5,7 @@ use crate::base::error::Problem;
 use crate::message::claim::Change;
 use crate::message::decision::Step;
 use crate::message::status::Receipt;
-use crate::message::{DEFAULT_CHANNEL, ROUTER_TYPES};
+use crate::message::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -211,17 +211,13 @@ impl Record {
 
     /// As [`Record::channel`], with the message's type.
     pub fn shown(&self) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
-        #[derive(Deserialize)]
-        struct Head<'a> {
-            #[serde(borrow, default)]
-            channel: Option<Cow<'a, str>>,
-            #[serde(borrow, default, rename = "type")]
-            kind: Cow<'a, str>,
-        }
+        self.head().and_then(Head::shown)
+    }
+
+    /// The head of an accepted message. `None` for other records.
+    pub fn head(&self) -> Option<Head<'_>> {
         let message = self.message.as_ref().filter(|_| self.event == Event::Accepted)?;
-        let Head { channel, kind } = serde_json::from_str(message.get()).ok()?;
-        let shown = !ROUTER_TYPES.contains(&&*kind);
-        shown.then(|| (channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)), kind))
+        serde_json::from_str(message.get()).ok()
     }
 
     /// The line of this record, with its newline.
@@ -229,6 +225,41 @@ impl Record {
         let mut line = serde_json::to_vec(self).expect("a record has no keys or numbers that JSON lacks");
         line.push(b'\n');
         line
+    }
+}
+
+/// The fields of an accepted message that the state needs.
+#[derive(Debug, Deserialize)]
+pub struct Head<'a> {
+    #[serde(borrow, default)]
+    channel: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    requires_response: bool,
+}
+
+impl<'a> Head<'a> {
+    /// The head of this message.
+    pub fn of(message: &'a Message) -> Head<'a> {
+        let (channel, kind) = (Some(message.channel().into()), message.kind().into());
+        Head { channel, kind, requires_response: message.wants_answer() }
+    }
+
+    /// The message's type.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Does its sender want an answer?
+    pub fn wants_answer(&self) -> bool {
+        self.requires_response || self.kind == QUESTION
+    }
+
+    /// The channel and the type. `None` for a message to the router only.
+    pub fn shown(self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        let shown = !ROUTER_TYPES.contains(&&*self.kind);
+        shown.then(|| (self.channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)), self.kind))
     }
 }
 

@@ -54,6 +54,10 @@ pub const TYPES: &[&str] = &[
 pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe"];
 /// The type of a message that asks for a decision.
 pub const APPROVAL: &str = "approval";
+/// The type of a message that asks.
+pub const QUESTION: &str = "question";
+/// The type of a message that passes something on to somebody who can decide.
+pub const ESCALATION: &str = "escalation";
 /// The type of a message that decides.
 pub const DECISION: &str = "decision";
 /// Types that change the ownership of work. A `handoff` with `claims` does so, too.

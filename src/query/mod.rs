@@ -21,6 +21,7 @@ pub mod identity;
 pub mod inbox;
 pub mod list;
 pub mod outcome;
+pub mod pending;
 pub mod programs;
 pub mod records;
 pub mod search;

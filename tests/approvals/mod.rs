@@ -3,6 +3,7 @@
 mod commands;
 mod deadlines;
 mod human;
+mod pending;
 mod rules;
 
 use crate::town::listing;

@@ -36,6 +36,18 @@ fn claiming(run: &mut Run<'_>) {
     run.ok("decline", &["--as", "carol"]);
     // An approval that is decided, and one that its deadline denies.
     run.world.drop_file("alice", "gate.json", r#"{"id": "gate", "to": "bob", "type": "approval", "body": "Deploy?"}"#);
+    run.world.drop_file(
+        "bob",
+        "question.json",
+        r#"{"id": "port", "to": "bob", "type": "question", "body": "Which port?"}"#,
+    );
+    run.world.drop_file(
+        "alice",
+        "late.json",
+        r#"{"id": "late", "to": "bob", "type": "approval", "body": "Late?", "deadline": "1h"}"#,
+    );
+    run.ok("pending", &["--as", "bob"]);
+    run.ok("dismiss", &["--as", "bob", "port"]);
     run.ok("decide", &["--as", "bob", "gate", "no"]);
     run.code(1, "ask", &["--as", "alice", "bob", "Deploy?", "--deadline", "100ms"]);
     run.ok("release", &["--as", "bob"]);

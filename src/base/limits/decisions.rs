@@ -10,6 +10,10 @@ pub const OPTION: usize = 80;
 pub const APPROVALS_OF_ASKER: usize = 100;
 /// How many decided approvals the state remembers, to say who decided.
 pub const DECIDED: usize = 1000;
+/// The most open questions and rejections that one agent causes and that are listed; the oldest go.
+pub const ITEMS_OF_AGENT: usize = 100;
+/// `pending.json` is written at most once in this time.
+pub const PENDING: Duration = Duration::from_millis(200);
 /// The longest time from an approval to its deadline.
 pub const DEADLINE_MOST: Duration = Duration::from_secs(366 * 86_400);
 /// The length of the key that signs decisions.

@@ -44,12 +44,17 @@ fn states() -> PossibleValuesParser {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let who = args.identity.who(cx)?;
+    let status = Status::of_ack(&args.state).unwrap_or(Status::Acknowledged);
+    set(Ack { refs: args.ids, status, note: args.note }, &args.identity, cx)
+}
+
+/// Sends an ack.
+pub(crate) fn set(ack: Ack, identity: &Identity, cx: &mut Context) -> Result<Exit> {
+    let who = identity.who(cx)?;
     let room = cx.room()?;
     // A message that the caller was told of just now may not be in the log yet.
     cx.route(&room);
-    let status = Status::of_ack(&args.state).unwrap_or(Status::Acknowledged);
-    let sent = ack::ack(&room, &who, Ack { refs: args.ids, status, note: args.note })?.sent;
+    let sent = ack::ack(&room, &who, ack)?.sent;
     cx.out.did(sent.written(), WRITTEN);
     cx.route(&room);
     cx.out.show(&sent, |out| out.line(&sent.id))?;

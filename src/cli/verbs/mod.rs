@@ -24,6 +24,7 @@ mod decide;
 mod decline;
 mod demo;
 mod digest;
+mod dismiss;
 mod doctor;
 mod done;
 mod events;
@@ -43,6 +44,7 @@ mod log;
 mod man;
 mod mcp;
 mod milestone;
+pub(super) mod pending;
 mod read;
 mod rejected;
 mod release;
@@ -90,7 +92,7 @@ macro_rules! commands {
 commands! {
     "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Follow(follow), Ack(ack), List(list), Search(search), Events(events), Digest(digest),
         Trace(trace), Check(check), Rejected(rejected);
-    "Conversation": Reply(reply), Ask(ask), Decide(decide), Milestone(milestone), Thread(thread), Context(context),
+    "Conversation": Reply(reply), Ask(ask), Decide(decide), Pending(pending), Dismiss(dismiss), Milestone(milestone), Thread(thread), Context(context),
         Channel(channel), Topic(topic), Watch(watch);
     "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
         Done(done), Share(share), Exec(exec);

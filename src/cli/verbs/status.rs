@@ -6,6 +6,7 @@ use crate::base::text::{count, count_of, to_the_second};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
+use crate::cli::verbs::pending::age;
 use crate::query::claims::Counts;
 use crate::query::programs::Startable;
 use crate::query::status::{self, Status, Undelivered};
@@ -71,6 +72,10 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
     if *claims != Counts::default() {
         let waiting = format!("{} waiting, {}", claims.waiting, count_of(claims.offers, "open offer"));
         head("claims", format!("{} owned, {waiting}", claims.owned))?;
+    }
+    if let Some(oldest) = &status.needs_human.oldest {
+        let count = count_of(status.needs_human.items, "item");
+        head("needs human", format!("{count}, oldest {} ago; see `mailbag pending --as human`", age(oldest)))?;
     }
     let total: usize = status.unread.values().sum();
     let each: Vec<String> = status.unread.iter().map(|(agent, count)| format!("{agent} {count}")).collect();

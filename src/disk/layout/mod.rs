@@ -45,6 +45,8 @@ pub const CONVERSATION: &str = "messages.ndjson";
 pub const ROSTER: &str = "roster.json";
 /// Who owns which work.
 pub const CLAIMS: &str = "claims.json";
+/// What needs somebody.
+pub const PENDING: &str = "pending.json";
 /// The target of these links.
 pub const ROSTER_FROM_CHANNEL: &str = "../../roster.json";
 /// The directory of the log's segments.

@@ -10,6 +10,7 @@ use crate::message::claim::{self, rfc3339};
 use crate::message::decision::{Step, Terms};
 use crate::message::record::Group;
 use crate::message::reference::{Chosen, Fit, Reference, choose};
+use crate::message::status::Status;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,6 +29,9 @@ pub struct Approval {
     /// When it was asked, in microseconds since 1970.
     #[serde(with = "rfc3339")]
     pub since: i64,
+    /// Those of them who closed their copy: it no longer waits for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dismissed: Vec<Arc<str>>,
     /// How often its deadline has passed.
     pub escalated: u32,
     /// Its terms.
@@ -75,7 +79,16 @@ impl Approvals {
             Step::Ask(terms) => {
                 let to = recipients.iter().flat_map(|group| &group.agents).filter(|agent| *agent != from);
                 let (approval, from, to) = (claim::name(from, id), from.clone(), to.cloned().collect());
-                self.open.push(Approval { approval, seq, from, to, since: at, escalated: 0, terms: terms.clone() });
+                self.open.push(Approval {
+                    approval,
+                    seq,
+                    from,
+                    to,
+                    since: at,
+                    dismissed: Vec::new(),
+                    escalated: 0,
+                    terms: terms.clone(),
+                });
             }
             Step::Decide { approval, option } => {
                 self.close(approval, Some(option.clone()), (Some(from.clone()), seq, at));
@@ -123,6 +136,15 @@ impl Approvals {
     /// The next deadline.
     pub fn next_deadline(&self) -> Option<Stamp> {
         self.open.iter().filter_map(|open| open.terms.deadline).min().map(Stamp::from_micros)
+    }
+
+    /// Records in `at` a status of a copy.
+    pub(super) fn reached(&mut self, seq: u64, agent: &Arc<str>, status: Status, at: u64) {
+        let open = self.open.iter_mut().find(|open| open.seq == seq);
+        if let Some(open) = open.filter(|open| status.is_closed() && !open.dismissed.contains(agent)) {
+            open.dismissed.push(agent.clone());
+            self.changed = at;
+        }
     }
 
     fn close(&mut self, approval: &str, option: Option<String>, (by, seq, at): (Option<Arc<str>>, u64, i64)) {

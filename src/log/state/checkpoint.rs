@@ -3,8 +3,9 @@
 //! It is a cache. A checkpoint that is missing, damaged, of another version or that does not match the log is ignored,
 //! and the state is built from the whole log.
 
+use super::items::Item;
 use super::mailboxes::{Mailboxes, Sizes};
-use super::{Activity, Approvals, Claims, Counts, Ids, Open, PartialClaim, State, Timed, Timers};
+use super::{Activity, Approvals, Claims, Counts, Ids, Items, Open, PartialClaim, State, Timed, Timers};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -39,6 +40,7 @@ struct Head {
     timers: Vec<Timed>,
     claims: Claims,
     approvals: Approvals,
+    items: (Vec<Item>, u64),
     #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
     last: Position,
@@ -75,6 +77,7 @@ impl State {
             timers: self.timers.iter().cloned().collect(),
             claims: self.claims.clone(),
             approvals: self.approvals.clone(),
+            items: self.items.saved(),
             begun: self.begun.clone(),
             last: self.last,
             end: self.end,
@@ -134,6 +137,7 @@ fn read(file: &[u8]) -> Option<State> {
         timers: Timers::of(head.timers),
         claims: head.claims,
         approvals: head.approvals,
+        items: Items::of(head.items),
         begun: head.begun,
         last: head.last,
         end: head.end,

@@ -5,6 +5,7 @@ pub mod approvals;
 mod checkpoint;
 pub mod claims;
 mod ids;
+pub mod items;
 mod mailboxes;
 mod open;
 mod replay;
@@ -15,6 +16,7 @@ pub use approvals::Approvals;
 pub use checkpoint::saved;
 pub use claims::Claims;
 pub use ids::Ids;
+pub use items::Items;
 pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place};
 pub use replay::{Damage, Last, Replayed, committed, replay, replay_durable};
@@ -24,9 +26,10 @@ use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::log::Position;
 use crate::message::envelope::CHARTER;
-use crate::message::record::{Act, Event, Hash, NO_HASH, Record};
+use crate::message::record::{Act, Event, Hash, Head, NO_HASH, Record};
 use crate::message::status::{Receipt, Status};
 use crate::message::{Message, id};
+use items::Item;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -76,6 +79,8 @@ pub struct State {
     pub claims: Claims,
     /// What waits for a decision.
     pub approvals: Approvals,
+    /// Other messages that somebody has to act on.
+    pub items: Items,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialClaim>,
     /// The position of the last line.
@@ -143,6 +148,7 @@ impl Default for State {
             timers: Timers::default(),
             claims: Claims::default(),
             approvals: Approvals::default(),
+            items: Items::default(),
             begun: BTreeMap::new(),
             last: crate::log::START,
             end: crate::log::START,
@@ -179,7 +185,10 @@ impl State {
                     self.active.insert(from.clone(), stamp);
                 }
                 self.follow(&record, stamp, at);
-                self.shown(&record, message, stamp);
+                if let Some(head) = message.map(Head::of).or_else(|| record.head()) {
+                    self.items.extend(Item::of(&record, (head.kind(), head.wants_answer()), stamp));
+                    self.shown(&record, head, message, stamp);
+                }
                 self.open_up(record, stamp, at);
             }
             Event::Rejected | Event::Duplicate | Event::Notice => {
@@ -188,6 +197,7 @@ impl State {
                 // A change is not repeated, so its subject need not be remembered.
                 let about = record.about.iter().filter(|_| record.ownership.is_none() && record.decision.is_none());
                 about.for_each(|about| self.note_notice(about, stamp));
+                self.items.extend(Item::of(&record, ("", false), stamp));
                 self.open_up(record, stamp, at);
             }
         }
@@ -198,6 +208,7 @@ impl State {
         let Some(from) = &record.from else { return };
         if let Some(answered) = record.answers {
             self.timers.answered(answered, from);
+            self.items.answered(answered, from, record.seq);
         }
         if let Some(Act::Ack(receipts)) = &record.act {
             self.advance(receipts, false);
@@ -226,6 +237,8 @@ impl State {
             for &seq in seqs {
                 self.mailboxes.advance(agent, seq, *status, left);
                 self.timers.reached(seq, agent, *status);
+                self.items.reached(seq, agent, *status, self.seq);
+                self.approvals.reached(seq, agent, *status, self.seq);
             }
         }
     }
@@ -275,12 +288,8 @@ impl State {
         changes.filter_map(|(version, n)| Some((n.parse().ok()?, version))).max()
     }
 
-    fn shown(&mut self, record: &Record, message: Option<&Message>, at: Stamp) {
-        let shown = match message {
-            Some(message) => (!message.is_for_router()).then(|| (message.channel().into(), message.kind().into())),
-            None => record.shown(),
-        };
-        let Some((channel, kind)) = shown else { return };
+    fn shown(&mut self, record: &Record, head: Head<'_>, message: Option<&Message>, at: Stamp) {
+        let Some((channel, kind)) = head.shown() else { return };
         match self.channels.get_mut(&*channel) {
             Some(last) => *last = record.seq,
             None => drop(self.channels.insert(channel.into(), record.seq)),

@@ -2,8 +2,8 @@
 
 mod strays;
 
-use super::claims;
 use super::programs::{self, Startable};
+use super::{claims, pending};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -38,6 +38,8 @@ pub struct Status {
     pub counts: Counts,
     /// Numbers of claims, waiting claims and open offers.
     pub claims: claims::Counts,
+    /// What needs the human.
+    pub needs_human: pending::Count,
     /// Unread messages by agent, without agents that have none.
     pub unread: BTreeMap<String, usize>,
     /// Pending files in outboxes of registered agents.
@@ -217,6 +219,7 @@ pub fn status(room: &Room) -> Result<Status> {
         not_agreed,
         undelivered: state.as_ref().map(|state| undelivered(room, state, &again)).transpose()?.unwrap_or_default(),
         claims: state.as_ref().map(|state| claims::Counts::from(&state.claims)).unwrap_or_default(),
+        needs_human: pending::count(room, state.as_ref(), id::HUMAN),
         counts: state.map(|state| state.counts).unwrap_or_default(),
         router,
         waiting,

@@ -4,6 +4,7 @@
 
 pub mod channels;
 mod claims;
+pub mod pending;
 pub mod roster;
 mod worklog;
 
@@ -77,6 +78,7 @@ impl Projections {
         let all: Vec<Box<dyn Projection>> = vec![
             Box::new(channels::Channels::new(room.clone())),
             Box::new(claims::Written::default()),
+            Box::new(pending::Written::default()),
             Box::new(roster::Written::default()),
             Box::new(worklog::Worklog::default()),
         ];

@@ -177,7 +177,11 @@ impl Stage<'_> {
 
     // When it expires, and by when somebody has to reply: set once, by the present settings.
     fn set_times(&self, record: &mut Record, message: &Message, at: Stamp) {
-        record.answers = message.text("in_reply_to").and_then(|to| self.state.timers.meant(to, message.from()));
+        let meant = |to: &str| {
+            let (timers, items) = (&self.state.timers, &self.state.items);
+            timers.meant(to, message.from()).or_else(|| items.meant(to, message.from()))
+        };
+        record.answers = message.text("in_reply_to").and_then(meant);
         if record.to.is_empty() || message.kind() == "ack" {
             return;
         }

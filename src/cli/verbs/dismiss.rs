@@ -1,0 +1,35 @@
+//! `mailbag dismiss`: removes items from the list of what needs the caller.
+
+use crate::base::error::Result;
+use crate::cli::Exit;
+use crate::cli::context::{Context, Identity};
+use crate::cli::verbs::ack;
+use crate::commands::ack::Ack;
+use crate::message::status::Status;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag dismiss 12
+  mailbag dismiss 12 alice/question-7 --note 'settled by phone'
+
+The item leaves `mailbag pending`. This sends an ack with the status abandoned: the
+sender sees it in `mailbag trace`. An approval stays open for its other recipients,
+and for its deadline.";
+
+/// Remove items from the list of what needs you
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Items, as 12, #12, ID or SENDER/ID
+    #[arg(required = true, value_name = "ITEM")]
+    items: Vec<String>,
+    /// Reason
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    #[command(flatten)]
+    identity: Identity,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    ack::set(Ack { refs: args.items, status: Status::Abandoned, note: args.note }, &args.identity, cx)
+}

@@ -1,0 +1,87 @@
+//! `mailbag pending`: lists what needs the caller.
+
+use crate::base::clock::{Stamp, span_text};
+use crate::base::error::Result;
+use crate::base::sanitize;
+use crate::cli::Exit;
+use crate::cli::context::{Context, Identity};
+use crate::cli::show::output::{BOLD, DIM, Output, RED, YELLOW};
+use crate::query::pending::{self, Item, List};
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag pending              # what needs you, most urgent first
+  mailbag pending --as alice
+  mailbag decide 12 yes        # settle #12
+  mailbag dismiss 12           # remove #12 from the list
+
+Listed are approvals, questions, offers of claims, escalations, agents that wait for
+work that you own, your rejected messages, and for the human also failed wakes.
+Order: by deadline, then whether the sender is blocked, then by age. Below each item
+is a command that settles it. \"inactive\" means that its sender shows no activity.
+
+pending.json in the room has the same data for every agent.";
+
+/// List what needs you
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    identity: Identity,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    let agent = args.identity.mailbox(cx, &room)?;
+    cx.route(&room);
+    let list = pending::pending(&room, &agent)?;
+    cx.out.show(&list, |out| show(&list, out))?;
+    Ok(Exit::Ok)
+}
+
+fn show(list: &List, out: &mut Output) -> Result<()> {
+    if list.items.is_empty() {
+        return out.done(format!("nothing needs {}", list.agent));
+    }
+    list.items.iter().try_for_each(|item| tell(item, out))
+}
+
+fn tell(item: &Item, out: &mut Output) -> Result<()> {
+    let number = if item.seq == 0 { String::new() } else { format!("#{}", item.seq) };
+    let colour = match item.kind {
+        "approval" | "escalation" => RED,
+        _ => YELLOW,
+    };
+    let mut about = vec![format!("{} ago", age(&item.since))];
+    about.extend(item.deadline.as_deref().map(left));
+    about.extend(item.inactive.then(|| "inactive".to_owned()));
+    let options = if item.options.is_empty() { String::new() } else { format!(" [{}]", item.options.join(", ")) };
+    let line = format!(
+        "{:>6}  {} {}  {}  {}",
+        out.paint(DIM, &number),
+        out.paint(colour, &format!("{:<10}", item.kind)),
+        out.paint(BOLD, &sanitize::line(&item.from)),
+        out.paint(DIM, &about.join(", ")),
+        sanitize::line(&format!("{}{options}", item.title)),
+    );
+    out.line(line)?;
+    out.line(format!("        {}", sanitize::line(&item.command)))
+}
+
+/// How long ago a time was, in its largest unit.
+pub(crate) fn age(since: &str) -> String {
+    rough(Stamp::now().micros() - Stamp::parse(since).unwrap_or_default().micros())
+}
+
+fn left(deadline: &str) -> String {
+    let left = Stamp::parse(deadline).unwrap_or_default().micros() - Stamp::now().micros();
+    if left <= 0 { "overdue".to_owned() } else { format!("{} left", rough(left)) }
+}
+
+fn rough(micros: i64) -> String {
+    let seconds = ((micros + 500_000) / 1_000_000).max(0) as u64;
+    let units = [86_400, 3_600, 60, 1];
+    let unit = units.into_iter().find(|unit| seconds >= *unit).unwrap_or(1);
+    span_text(Duration::from_secs(seconds / unit * unit))
+}

@@ -1,0 +1,234 @@
+//! Open items: messages that somebody has to act on, until it did. Questions, escalations and rejections; approvals and offers
+//! have a state of their own.
+
+use super::{OVERDUE, OVERDUE_AT_LAST};
+use crate::base::clock::Stamp;
+use crate::base::{limits, sanitize};
+use crate::message::claim::rfc3339;
+use crate::message::record::{Event, Record};
+use crate::message::reference::{Fit, Reference};
+use crate::message::status::Status;
+use crate::message::{APPROVAL, ESCALATION, id};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Why somebody has to act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The sender expects an answer.
+    Question,
+    /// A question or a disagreement was passed on.
+    Escalation,
+    /// A message of this agent was rejected.
+    Rejection,
+}
+
+/// A message that somebody has to act on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its record.
+    pub seq: u64,
+    /// Why.
+    pub kind: Kind,
+    /// The sender.
+    pub from: Arc<str>,
+    /// Its id.
+    pub id: String,
+    /// Who has not acted yet.
+    pub of: Vec<Arc<str>>,
+    /// Its accept time, in microseconds since 1970.
+    #[serde(with = "rfc3339")]
+    pub since: i64,
+    /// What it is about, in one line.
+    pub title: String,
+    /// The record of the question that it passes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<u64>,
+}
+
+/// All open items.
+#[derive(Debug, Clone, Default)]
+pub struct Items {
+    open: BTreeMap<u64, Item>,
+    /// The items that one agent causes, which are bounded.
+    of_cause: BTreeMap<Arc<str>, BTreeSet<u64>>,
+    ids: HashMap<String, Vec<u64>>,
+    changed: u64,
+}
+
+impl Items {
+    /// Restores the items from a checkpoint.
+    pub(super) fn of((items, changed): (Vec<Item>, u64)) -> Items {
+        let mut all = Items::default();
+        items.into_iter().for_each(|item| all.add(item));
+        all.changed = changed;
+        all
+    }
+
+    /// What a checkpoint keeps.
+    pub(super) fn saved(&self) -> (Vec<Item>, u64) {
+        (self.open.values().cloned().collect(), self.changed)
+    }
+
+    /// Adds an item. Of very many that one agent causes, the oldest go.
+    pub(super) fn add(&mut self, item: Item) {
+        self.changed = self.changed.max(item.seq);
+        let own = self.of_cause.entry(cause(&item).clone()).or_default();
+        own.insert(item.seq);
+        let oldest = own.first().copied().filter(|_| own.len() > limits::ITEMS_OF_AGENT);
+        self.ids.entry(item.id.clone()).or_default().push(item.seq);
+        self.open.insert(item.seq, item);
+        oldest.into_iter().for_each(|seq| self.remove(seq));
+    }
+
+    /// Adds the item of a record, if it makes one.
+    pub(super) fn extend(&mut self, item: Option<Item>) {
+        item.into_iter().for_each(|item| self.add(item));
+    }
+
+    /// All items, in the order of the log.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Item> {
+        self.open.values()
+    }
+
+    /// The last record that changed anything; 0 for none.
+    pub fn changed_at(&self) -> u64 {
+        self.changed
+    }
+
+    /// The message that a reference names, if `agent` has to act on it.
+    pub fn meant(&self, reference: &str, agent: &str) -> Option<u64> {
+        if self.open.is_empty() {
+            return None;
+        }
+        let reference = Reference::parse(reference)?;
+        let is_meant = |item: &&Item| {
+            reference.fit(&item.from, &item.id, Some(item.seq)) == Some(Fit::Whole)
+                && item.of.iter().any(|of| **of == *agent)
+        };
+        let by_id = reference.id().and_then(|id| self.ids.get(id)).into_iter().flatten();
+        let seqs = by_id.copied().chain(reference.seq());
+        seqs.filter_map(|seq| self.open.get(&seq)).find(is_meant).map(|item| item.seq)
+    }
+
+    /// Records in `at` that an agent answered a message.
+    pub(super) fn answered(&mut self, seq: u64, agent: &str, at: u64) {
+        self.acted(seq, agent, at);
+    }
+
+    /// Records in `at` a status of a copy. A rejection was read; anything else was done or closed.
+    pub(super) fn reached(&mut self, seq: u64, agent: &str, status: Status, at: u64) {
+        let Some(item) = self.open.get(&seq) else { return };
+        let is_new = matches!(status, Status::Accepted | Status::Delivered | Status::Announced);
+        let is_done = match item.kind {
+            Kind::Rejection => !is_new,
+            Kind::Escalation => !is_new && status != Status::Seen,
+            Kind::Question => status.is_closed(),
+        };
+        if is_done {
+            self.acted(seq, agent, at);
+        }
+    }
+
+    fn acted(&mut self, seq: u64, agent: &str, at: u64) {
+        let Some(item) = self.open.get_mut(&seq) else { return };
+        let before = item.of.len();
+        item.of.retain(|of| **of != *agent);
+        if item.of.len() == before {
+            return;
+        }
+        self.changed = at;
+        if item.of.is_empty() {
+            self.remove(seq);
+            let passed_on = self.open.values().filter(|item| item.about == Some(seq)).map(|item| item.seq);
+            passed_on.collect::<Vec<_>>().into_iter().for_each(|seq| self.remove(seq));
+        }
+    }
+
+    fn remove(&mut self, seq: u64) {
+        let Some(item) = self.open.remove(&seq) else { return };
+        if let Some(own) = self.of_cause.get_mut(cause(&item)) {
+            own.remove(&seq);
+            if own.is_empty() {
+                self.of_cause.remove(cause(&item));
+            }
+        }
+        if let Some(seqs) = self.ids.get_mut(&item.id) {
+            seqs.retain(|other| *other != seq);
+            if seqs.is_empty() {
+                self.ids.remove(&item.id);
+            }
+        }
+    }
+}
+
+impl PartialEq for Items {
+    fn eq(&self, other: &Items) -> bool {
+        self.open == other.open
+    }
+}
+
+impl Item {
+    /// The item that a record makes, if somebody has to act on it. The head of an accepted message is its type, and whether
+    /// its sender wants an answer.
+    pub(super) fn of(record: &Record, (kind, wants_answer): (&str, bool), at: Stamp) -> Option<Item> {
+        let about = record.about.as_deref().and_then(escalated);
+        let kind = match record.event {
+            Event::Rejected => Kind::Rejection,
+            // An approval is in a list of its own.
+            _ if kind == APPROVAL || record.decision.is_some() => return None,
+            _ if kind == ESCALATION || about.is_some() => Kind::Escalation,
+            _ if wants_answer => Kind::Question,
+            _ => return None,
+        };
+        let of: Vec<Arc<str>> = record.recipients().map(|(agent, _)| agent.clone()).collect();
+        if of.is_empty() {
+            return None;
+        }
+        let title = match kind {
+            Kind::Rejection => record.problems.first().map(|problem| problem.what.clone()).unwrap_or_default(),
+            _ => record.message.as_ref().map(|message| title(message.get())).unwrap_or_default(),
+        };
+        let from = record.from.clone().unwrap_or_else(|| id::MAILBAG.into());
+        let (seq, id, since) = (record.seq, record.id.clone().unwrap_or_default(), at.micros());
+        Some(Item { seq, kind, from, id, of, since, title: sanitize::brief(&title, limits::TITLE), about })
+    }
+
+    /// Since when it is open.
+    pub fn since(&self) -> Stamp {
+        Stamp::from_micros(self.since)
+    }
+}
+
+// The question that an escalation of the router passes on.
+fn escalated(about: &str) -> Option<u64> {
+    let (what, seq) = about.split_once(' ')?;
+    [OVERDUE, OVERDUE_AT_LAST].contains(&what).then(|| seq.parse().ok())?
+}
+
+// The subject of a message, or the first line of its body.
+fn title(message: &str) -> String {
+    #[derive(Deserialize)]
+    struct Text<'a> {
+        #[serde(borrow, default)]
+        subject: Cow<'a, str>,
+        #[serde(borrow, default)]
+        body: Cow<'a, str>,
+    }
+    let Ok(Text { subject, body }) = serde_json::from_str(message) else { return String::new() };
+    let line = [subject, body]
+        .iter()
+        .find_map(|text| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned));
+    line.unwrap_or_default()
+}
+
+/// The agent that causes an item: for a rejection, the one whose message was rejected.
+fn cause(item: &Item) -> &Arc<str> {
+    match item.kind {
+        Kind::Rejection => item.of.first().unwrap_or(&item.from),
+        _ => &item.from,
+    }
+}
