@@ -233,7 +233,7 @@ impl Asked {
                 return Err(Error::NotGranted(record.problems));
             }
             let outcome = match &record.decision {
-                Some(Step::Decide { approval, option }) if *approval == self.approval => {
+                Some(Step::Decide { approval, option, .. }) if *approval == self.approval => {
                     Outcome::new(approval, Some(option), record.from.as_deref(), &record)
                 }
                 Some(Step::Expire { approval, option }) if *approval == self.approval => {

@@ -19,6 +19,9 @@ pub enum Step {
         approval: String,
         /// The chosen option.
         option: String,
+        /// The question, in one line, so that the record alone says what was decided.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        title: String,
     },
     /// The deadline of this approval passed, and closed it.
     Expire {

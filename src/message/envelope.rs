@@ -1,6 +1,7 @@
 //! Events: what a record of the log tells people about the work, in one form for all kinds.
 
 use super::claim::Change;
+use super::decision::Step;
 use super::id;
 use super::record::{Event, Record};
 use super::types::{MILESTONE, is_session_event};
@@ -37,7 +38,8 @@ impl Envelope {
     /// Texts of which a line of the log has one if its record is an event.
     pub fn marks() -> Vec<String> {
         let kinds = super::TYPES.iter().filter(|kind| is_told(kind)).map(|kind| format!("\"type\":\"{kind}\""));
-        kinds.chain(["\"ownership\":".to_owned(), format!("\"about\":\"{CHARTER} ")]).collect()
+        let others = ["\"ownership\":", "\"decision\":{"].map(str::to_owned);
+        kinds.chain(others).chain([format!("\"about\":\"{CHARTER} ")]).collect()
     }
 
     /// The event of a record. `None` if the record is no event.
@@ -48,10 +50,11 @@ impl Envelope {
         let mut fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
         let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
         let actor = record.from.as_deref().unwrap_or(id::MAILBAG).to_owned();
-        let (kind, actor, payload) = match (&record.ownership, text("type")?) {
-            (Some(change), _) => claimed(change, record.event, actor),
-            (None, kind) if is_told(&kind) => (kind, actor, Map::new()),
-            (None, _) if is_about_charter(record) => (format!("{CHARTER}.changed"), actor, Map::new()),
+        let (kind, payload) = match (&record.ownership, &record.decision, text("type")?) {
+            (Some(change), ..) => claimed(change, record.event, &actor),
+            (_, Some(step), _) => decided(step),
+            (_, _, kind) if is_told(&kind) => (kind, Map::new()),
+            _ if is_about_charter(record) => (format!("{CHARTER}.changed"), Map::new()),
             _ => return None,
         };
         let (subject, body) = (text("subject"), text("body"));
@@ -70,9 +73,11 @@ impl Envelope {
 
     /// What it says, for a line: subject and body, else the fields of the payload.
     pub fn text(&self) -> String {
-        let body = self.payload.get("body").and_then(Value::as_str);
-        let said: Vec<&str> =
-            [self.subject.as_deref(), body].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+        let field = |name: &str| self.payload.get(name).and_then(Value::as_str);
+        let is_decided = self.kind == "approval.decided";
+        let decided = [field("title"), field("option")].map(|text| text.filter(|_| is_decided));
+        let said = decided.into_iter().chain([self.subject.as_deref(), field("body")]).flatten();
+        let said: Vec<&str> = said.filter(|text| !text.is_empty()).collect();
         if !said.is_empty() {
             return said.join(": ");
         }
@@ -104,9 +109,11 @@ impl Envelope {
         kinds.contains(&self.kind.as_str())
     }
 
-    /// Does the worklog show it? Of claims it shows only the end of one against its owner's will.
+    /// Does the worklog show it? Of claims it shows only the end of one against its owner's will, and of approvals the
+    /// outcome.
     pub fn is_for_worklog(&self) -> bool {
-        !self.kind.starts_with("claim.") || matches!(self.kind.as_str(), "claim.lapsed" | "claim.overridden")
+        let is_change = self.kind.starts_with("claim.") || self.kind == "approval.asked";
+        !is_change || matches!(self.kind.as_str(), "claim.lapsed" | "claim.overridden")
     }
 }
 
@@ -133,8 +140,29 @@ fn links(fields: &Map<String, Value>) -> Vec<String> {
     links
 }
 
-/// The kind of a change of ownership, its actor, and its fields.
-fn claimed(change: &Change, event: Event, actor: String) -> (String, String, Map<String, Value>) {
+/// The kind of a step of an approval, and its fields.
+fn decided(step: &Step) -> (String, Map<String, Value>) {
+    let (word, fields) = match step {
+        Step::Ask(terms) => ("asked", json!({"title": terms.title, "options": terms.options})),
+        Step::Decide { approval, option, title } => {
+            ("decided", json!({"approval": approval, "option": option, "title": title}))
+        }
+        Step::Expire { approval, option } => ("expired", json!({"approval": approval, "option": option})),
+        Step::Escalate { approval, to, .. } => ("escalated", json!({"approval": approval, "to": to})),
+    };
+    (format!("approval.{word}"), given(fields))
+}
+
+/// The fields that have a value.
+fn given(fields: Value) -> Map<String, Value> {
+    match fields {
+        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        _ => Map::new(),
+    }
+}
+
+/// The kind of a change of ownership, and its fields.
+fn claimed(change: &Change, event: Event, actor: &str) -> (String, Map<String, Value>) {
     let (word, fields) = match change {
         Change::Grant(terms) => ("granted", json!({"claims": terms.claims, "why": terms.why})),
         Change::Queue(terms) => ("queued", json!({"claims": terms.claims, "why": terms.why})),
@@ -148,9 +176,5 @@ fn claimed(change: &Change, event: Event, actor: String) -> (String, String, Map
         Change::Decline { offer } => ("declined", json!({"offer": offer})),
         Change::Cut { of, .. } => ("session_ended", json!({"of": of})),
     };
-    let fields = match fields {
-        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-        _ => Map::new(),
-    };
-    (format!("claim.{word}"), actor, fields)
+    (format!("claim.{word}"), given(fields))
 }

@@ -6,6 +6,7 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::log::find;
 use crate::log::lookup::LoggedMessage;
+use crate::log::state::approvals::Approval;
 use crate::log::state::{self, State, Timed};
 use crate::log::{self, Line};
 use crate::message::envelope::Envelope;
@@ -160,6 +161,9 @@ pub fn digest(room: &Room, since: Stamp) -> Result<Digest> {
             questions.insert(timed.seq, question);
         }
     }
+    for open in state.approvals.open() {
+        questions.insert(open.seq, approval(open));
+    }
     let mut open = Part::default();
     questions.into_values().for_each(|question| open.push(question));
     let mut agents: Vec<Counts> = found.counts.into_values().collect();
@@ -267,6 +271,12 @@ fn question(room: &Room, timed: &Timed) -> Result<Option<Question>> {
     let of = wanted.of.iter().map(ToString::to_string).collect();
     let line = log::read_one(&room.dir, timed.place)?;
     Ok(line.and_then(|line| LoggedMessage::read(&line.bytes)).map(|asked| asked_of(asked, of)))
+}
+
+fn approval(open: &Approval) -> Question {
+    let of = open.to.iter().map(ToString::to_string).collect();
+    let (at, from) = (Stamp::from_micros(open.since).to_string(), open.from.to_string());
+    Question { seq: open.seq, at, from, of, name: open.approval.clone(), text: open.terms.title.clone() }
 }
 
 fn asked_of(asked: LoggedMessage, of: Vec<String>) -> Question {

@@ -81,6 +81,43 @@ fn claims_that_end_against_the_owner_s_will_are_entries_and_others_are_not() {
 }
 
 #[test]
+fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what_its_asker_waits_for() {
+    // P161, P163, P167
+    let world = room(&["alice", "bob"]);
+    let says = |agent: &str, message: &str| {
+        echo(&world, agent, message);
+        pass(&world);
+    };
+    says("alice", r#"{"id":"q1","type":"approval","to":"human","body":"Deploy?"}"#);
+    says("alice", r#"{"id":"q2","type":"approval","to":"bob","body":"Merge?","deadline":"5m","on_deadline":"no"}"#);
+    let waits = worklog(&world);
+    assert!(waits.contains("| human: Deploy?; bob: Merge? |"), "{waits}");
+    assert!(world.ok(&["digest"]).contains("alice asks human: Deploy?"));
+    says("human", r#"{"type":"decision","in_reply_to":"alice/q1","option":"yes","body":"Go on"}"#);
+    says("human", r#"{"to":"alice","type":"decision","body":"prose is no entry"}"#);
+    world
+        .run_with(&["run", "--once"], |command| {
+            command.env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z");
+        })
+        .ok(&[]);
+    let said = said(&world);
+    assert_eq!(said.len(), 2, "{said:#?}");
+    assert_eq!(said[0], "human · approval.decided · Deploy?: yes: Go on");
+    assert!(said[1].starts_with("mailbag · approval.expired · decided by the deadline: no: "), "{said:#?}");
+    let worklog = worklog(&world);
+    let index = worklog.split_once("## Decisions").expect("it").1.split_once("<!--").expect("it").0;
+    assert!(index.contains("Deploy?: yes") && index.contains("the deadline: no") && !worklog.contains("| alice |"));
+    let events = world.ok(&["events", "--type", "approval", "--json"]);
+    let kinds: Vec<String> = events
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["event_type"].to_string())
+        .collect();
+    let wanted = ["approval.asked", "approval.asked", "approval.decided", "approval.expired"];
+    assert_eq!(kinds, wanted.map(|kind| format!("{kind:?}")));
+    assert!(events.contains(r#""approval":"alice/q1","option":"yes","title":"Deploy?""#), "{events}");
+}
+
+#[test]
 fn hostile_text_forges_no_entry_no_heading_and_no_markup() {
     // P162
     let world = room(&["alice"]);

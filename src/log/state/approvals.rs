@@ -90,7 +90,7 @@ impl Approvals {
                     terms: terms.clone(),
                 });
             }
-            Step::Decide { approval, option } => {
+            Step::Decide { approval, option, .. } => {
                 self.close(approval, Some(option.clone()), (Some(from.clone()), seq, at));
             }
             Step::Expire { approval, option } => self.close(approval, option.clone(), (None, seq, at)),

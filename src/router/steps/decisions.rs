@@ -122,7 +122,8 @@ impl<'a> Decisions<'a> {
             return Ok(Err(problem));
         }
         let outcome = json!({"status": "decided", "approval": open.approval, "option": option, "by": agent});
-        let step = Step::Decide { approval: open.approval.clone(), option: option.clone() };
+        let (approval, title) = (open.approval.clone(), open.terms.title.clone());
+        let step = Step::Decide { approval, option: option.clone(), title };
         for told in parties(open).filter(|told| *told != *agent) {
             self.add(to, told);
         }

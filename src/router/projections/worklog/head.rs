@@ -81,6 +81,11 @@ fn status(text: &mut String, registry: &Registry, state: &State) {
     claims.held().iter().for_each(|held| work.entry(&held.owner).or_default().owns.push(held.subject.to_string()));
     let waiting = claims.waiting().iter().enumerate();
     waiting.for_each(|(place, one)| work.entry(&one.agent).or_default().waits.push(blocker(claims, place, one)));
+    for open in state.approvals.open() {
+        let who: Vec<&str> = open.to.iter().map(|agent| &**agent).collect();
+        let asked = format!("{}: {}", who.join(", "), open.terms.title);
+        work.entry(&open.from).or_default().waits.push(asked);
+    }
     let agents = || registry.agents().iter().filter(|agent| !agent.is_retired());
     let row = |agent: &Agent| row(agent, state.activity.doing(&agent.id), work.remove(&*agent.id).unwrap_or_default());
     let rows: Vec<[String; 4]> = agents().filter_map(row).take(limits::WORKLOG_AGENTS).collect();
