@@ -148,3 +148,28 @@ fn a_read_only_room_is_read() {
     assert!(text.contains("Which port?"), "{text}");
     assert_eq!(town.everything(), before, "a look changes nothing");
 }
+
+#[test]
+fn an_open_approval_awaits_its_decider_and_a_decided_one_is_a_decision() {
+    let town = Town::of(&["alice", "bob"]).quick();
+    let said = |from: &str, message: Value| {
+        town.mail(from, "x.json", message);
+        town.ok(&["run", "--once", "-q"]);
+        town.json(&["context", "--as", "alice"])
+    };
+    let context = said(
+        "bob",
+        json!({"id": "deploy", "to": "alice", "type": "approval", "subject": "Deploy?", "body": "It is ready."}),
+    );
+    let thread = &context["conversation"][0];
+    assert_eq!((&thread["awaits_answer"], &thread["messages"][0]["about"]), (&json!(true), &json!("Deploy?")));
+    assert_eq!(context["session"]["decisions"], json!([]));
+    let context = said("alice", json!({"type": "decision", "in_reply_to": "deploy", "option": "no"}));
+    assert_eq!(context["conversation"], json!([]));
+    let decision = &context["session"]["decisions"][0];
+    assert_eq!(
+        (&decision["about"], &decision["text"], &decision["from"]),
+        (&json!("Deploy?"), &json!("no"), &json!("alice"))
+    );
+    assert!(town.ok(&["context", "--as", "bob"]).contains("decision from alice, “Deploy?”: “no”"));
+}

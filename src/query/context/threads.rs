@@ -2,7 +2,10 @@
 
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::text::to_the_second;
 use crate::log::{self, lookup::LoggedMessage};
+use crate::message::claim;
+use crate::message::decision::{DENIED, Step};
 use crate::message::id;
 use crate::message::record::{Act, Record};
 use crate::message::reference::bare;
@@ -65,6 +68,7 @@ struct Collected {
 pub(super) fn of(room: &Room, agent: &str) -> Result<(Vec<Thread>, Vec<Said>)> {
     let mut threads: Vec<Collected> = Vec::new();
     let (mut places, mut closed, mut decisions) = (HashMap::new(), HashSet::new(), Vec::new());
+    let mut asked = HashMap::new();
     let name = format!("\"{agent}\"");
     let mentions = memmem::Finder::new(name.as_bytes());
     let from = log::before_end(&room.dir, limits::CONTEXT_LOG)?;
@@ -78,10 +82,15 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<(Vec<Thread>, Vec<Said>)> {
             let closing = receipts.iter().filter(|receipt| receipt.status.is_closed());
             closed.extend(closing.flat_map(|receipt| receipt.seqs.iter().copied()));
         }
+        if let Some(decided) = decided(&record, &mut asked) {
+            closed.extend(asked.get(&decided.approval).map(|(seq, _)| *seq));
+            decisions.push(decided.said);
+        }
+        let is_formal = record.decision.is_some();
         let is_addressed =
             record.to.iter().any(|group| Via::parse(&group.via).is_none_or(|via| !GROUPS.contains(&via)));
         let Some(past) = LoggedMessage::of(record).filter(|past| is_said(past, agent)) else { continue };
-        if past.kind == "decision" {
+        if past.kind == "decision" && !is_formal {
             decisions.push(said(&past));
         }
         let at = place(&past, &mut threads, &mut places);
@@ -99,6 +108,36 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<(Vec<Thread>, Vec<Said>)> {
     decisions.reverse();
     decisions.truncate(limits::CONTEXT_DECISIONS);
     Ok((threads.into_iter().map(|thread| thread.shown(agent)).collect(), decisions))
+}
+
+/// A closed approval.
+struct Decision {
+    approval: String,
+    said: Said,
+}
+
+/// The decision in a record. `asked` has the record and the question of each approval so far.
+fn decided(record: &Record, asked: &mut HashMap<String, (u64, String)>) -> Option<Decision> {
+    let from = record.from.as_deref().unwrap_or(id::MAILBAG);
+    let (approval, option) = match record.decision.as_ref()? {
+        Step::Ask(terms) => {
+            asked.insert(claim::name(from, record.id.as_deref()?), (record.seq, terms.title.clone()));
+            return None;
+        }
+        Step::Escalate { .. } => return None,
+        Step::Decide { approval, option } => (approval, option.as_str()),
+        Step::Expire { approval, option } => (approval, option.as_deref().unwrap_or(DENIED)),
+    };
+    let about = asked.get(approval).map_or(approval.as_str(), |(_, title)| title);
+    let said = Said {
+        seq: record.seq,
+        at: to_the_second(&record.at),
+        from: from.to_owned(),
+        kind: "decision".to_owned(),
+        about: start(about),
+        text: Some(start(option)),
+    };
+    Some(Decision { approval: approval.clone(), said })
 }
 
 fn is_said(past: &LoggedMessage, agent: &str) -> bool {
@@ -123,7 +162,7 @@ impl Collected {
     /// Was an answer asked of the agent that it has not given since?
     fn awaits(&self, agent: &str) -> bool {
         let since = self.messages.iter().rev().take_while(|past| &*past.from != agent);
-        since.into_iter().any(|past| past.requires_response)
+        since.into_iter().any(|past| past.requires_response || past.kind == "approval")
     }
 
     fn shown(self, agent: &str) -> Thread {
