@@ -268,8 +268,36 @@ impl Asked {
         }
     }
 
-    /// Withdraws the claim: what of it waits or is not decided yet.
+    /// Withdraws the claim: what of it waits or is not decided yet. The error says that the claim may still wait.
     pub fn withdraw(&self, who: &Who, subjects: &[Subject]) -> Result<()> {
+        let names = subjects.iter().map(Subject::as_str).collect::<Vec<_>>().join(" ");
+        let still_waits = |why: String| Error::Done {
+            what: format!("the claim of {names} still waits, as {}", self.name()),
+            why,
+            cure: format!("withdraw it with `mailbag release {names}`"),
+        };
+        let (notify, notified) = channel();
+        let _watch = LogWatch::new(&self.room.dir, move || {
+            let _ = notify.send(());
+        });
+        self.send_release(who, subjects).map_err(|e| still_waits(e.to_string()))?;
+        let deadline = Instant::now() + limits::CLAIM_WITHDRAWN;
+        while owners(&self.room.dir)?.waiting().iter().any(|one| self.names.contains(&one.claim)) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(still_waits("the router has not withdrawn it yet".into()));
+            }
+            let _ = notified.recv_timeout(left.min(limits::FOLLOW));
+        }
+        Ok(())
+    }
+
+    /// The message under which the claim waits, as `<sender>/<id>`.
+    pub fn name(&self) -> &str {
+        self.names.first().map_or("", String::as_str)
+    }
+
+    fn send_release(&self, who: &Who, subjects: &[Subject]) -> Result<()> {
         let now = owners(&self.room.dir)?;
         let is_mine = |subject: &Subject| now.of(&self.agent).any(|held| held.subject == *subject);
         let subjects: Vec<Subject> = subjects.iter().filter(|subject| !is_mine(subject)).cloned().collect();

@@ -255,10 +255,14 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
     let world = office();
     world.ok(&["claim", "src", "--as", "alice"]);
     world.ok(&["claim", "docs", "--as", "bob"]);
-    let mut first = waiting(&world, &["claim", "docs", "src", "--wait", "--as", "bob"]);
+    let first = waiting(&world, &["claim", "docs", "src", "--wait", "--as", "bob"]);
     wait("bob waits", || queue(&world) == ["bob"]);
+    let id = world.read("claims.json")["waiting"][0]["claim"].as_str().expect("a message").to_owned();
     kill_process(Pid::from_child(&first), Signal::INT).expect("a signal");
-    assert!(!first.wait().expect("it ends").success());
+    let ran = first.wait_with_output().expect("it ends");
+    assert!(!ran.status.success());
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains(&format!("withdrawn: docs, src ({id})")), "{said}");
     wait("the claim is withdrawn", || queue(&world).is_empty());
     assert_eq!(owner(&world, "docs"), "bob", "what it owned before stays its own");
     let mut second = waiting(&world, &["claim", "src", "--wait", "--as", "carol"]);
@@ -268,6 +272,22 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
     world.ok(&["release", "--as", "alice"]);
     assert_eq!(owner(&world, "src"), "carol");
     assert_eq!(super::notices(&world, "carol"), ["granted: src"], "the killed command has not told it");
+}
+
+#[test]
+fn ctrl_c_names_the_message_that_still_waits_if_it_cannot_be_withdrawn() {
+    let world = office();
+    world.ok(&["claim", "src", "--as", "alice"]);
+    let first = waiting(&world, &["claim", "src", "--wait", "--as", "bob"]);
+    wait("bob waits", || queue(&world) == ["bob"]);
+    let id = world.read("claims.json")["waiting"][0]["claim"].as_str().expect("a message").to_owned();
+    // Nothing can be written into this outbox any more.
+    std::fs::rename(world.room("outbox/bob"), world.room("outbox-of-bob")).expect("it is there");
+    std::fs::write(world.room("outbox/bob"), "").expect("the room");
+    kill_process(Pid::from_child(&first), Signal::INT).expect("a signal");
+    let ran = first.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(!ran.status.success() && said.contains(&id) && said.contains("mailbag release src"), "{said}");
 }
 
 #[test]

@@ -231,6 +231,47 @@ fn a_tool_server_whose_client_is_gone_ends_the_session() {
 }
 
 #[test]
+fn the_claims_of_a_command_that_ran_as_an_agent_are_free_fifteen_minutes_after_its_end() {
+    // P126
+    let world = World::with(&["alice", "bob"]);
+    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    world.ok(&["exec", "--id", "alice", "--", &program, "claim", "src"]);
+    assert_eq!(owner(&world, "src"), "alice");
+    pass_in(&world, 1);
+    let told = notices(&world, "alice");
+    assert!(told.len() == 1 && told[0].starts_with("your claims lapse at"), "{told:?}");
+    pass_in(&world, 14);
+    assert_eq!(owner(&world, "src"), "alice");
+    pass_in(&world, 17);
+    assert_eq!(owned(&world), []);
+}
+
+#[test]
+fn the_end_of_a_killed_command_that_ran_as_an_agent_is_known_too() {
+    // P126
+    let world = World::with(&["alice", "bob"]);
+    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let script = format!("{program} claim src && read line");
+    let mut exec = world.bare(&["exec", "--id", "alice", "--", "sh", "-c", &script]);
+    let mut exec = exec.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    world.wait("the claim is granted", || world.room("claims.json").exists());
+    exec.kill().expect("it runs");
+    exec.wait().expect("it was started here");
+    // What it read is recorded first, since a receipt is a sign of life at the time of its record.
+    pass_in(&world, 0);
+    pass_in(&world, 1);
+    pass_in(&world, 17);
+    assert_eq!(owned(&world), []);
+}
+
+#[test]
+fn a_command_without_claims_leaves_nothing_behind() {
+    let world = World::with(&["alice"]);
+    world.ok(&["exec", "--id", "alice", "--", "true"]);
+    assert_eq!((holds(&world).len(), world.names("sessions")), (0, Vec::<String>::new()));
+}
+
+#[test]
 fn a_room_that_is_removed_ends_the_watch() {
     let world = office();
     let Some(mut client) = Client::start(&world, &[]) else { return };

@@ -43,6 +43,26 @@ fn every_list_says_what_is_claimed_and_what_became_of_it() {
     assert!(world.ok(&["inbox", "--as", "bob"]).contains("src/auth/** · offered"));
 }
 
+#[test]
+fn every_list_has_the_same_field_for_it_in_json() {
+    let world = office();
+    for (args, claim) in [
+        (&["inbox", "--as", "alice"][..], "src/auth/** · granted"),
+        (&["list", "--as", "alice"], "src/auth/** · granted"),
+        (&["thread", "c1", "--as", "alice"], "src/auth/** · granted"),
+        (&["search", "Passkeys", "--as", "alice"], "src/auth/** · granted"),
+        (&["inbox", "--as", "bob"], "src · waiting"),
+        (&["list", "--type", "handoff"], "src/auth/** · offered"),
+    ] {
+        let listed = world.json(args);
+        let claims: Vec<&Value> = listed.as_array().expect("a list").iter().map(|one| &one["claim"]).collect();
+        assert!(claims.contains(&&json!(claim)), "{args:?}: {listed}");
+    }
+    world.send("alice", "bob", "hello");
+    let plain = world.json(&["list", "--type", "message"]);
+    assert!(plain[0].get("claim").is_none(), "{plain}");
+}
+
 /// What `watch` shows in a pipe, as soon as it shows the last message.
 fn watched(world: &World) -> String {
     let path = world.path().join("watched");

@@ -25,12 +25,14 @@ pub(super) fn run_everything(judged: &mut Judged) {
 
 fn claiming(run: &mut Run<'_>) {
     run.ok("milestone", &["Half of it works", "--as", "alice"]);
-    run.ok("claim", &["src", "docs", "task:login", "--note", "Passkeys", "--as", "alice"]);
+    let claim = run.ok("claim", &["src", "docs", "task:login", "--note", "Passkeys", "--as", "alice"]);
+    run.ok("thread", &[claim["id"].as_str().expect("an id")]);
     run.error(1, &["claim", "src/x.rs", "--as", "bob"]);
     run.error(75, &["claim", "src/x.rs", "--wait", "--timeout", "10ms", "--as", "bob"]);
     run.ok("handoff", &["carol", "docs", "--as", "alice"]);
     run.ok("claims", &[]);
     run.code(1, "claims", &["src/x.rs", "--as", "bob"]);
+    run.ok("search", &["Passkeys"]);
     run.ok("accept", &["--as", "carol"]);
     run.ok("handoff", &["carol", "task:login", "--as", "alice"]);
     run.ok("decline", &["--as", "carol"]);

@@ -33,6 +33,8 @@ pub const CLAIM_CHECK: Duration = Duration::from_secs(30);
 pub const CLAIM_WARNING: u64 = 80;
 /// How long a command about claims waits for the router to decide.
 pub const CLAIM_DECIDED: Duration = Duration::from_secs(10);
+/// How long an interrupted command waits until its claim is withdrawn.
+pub const CLAIM_WITHDRAWN: Duration = Duration::from_secs(2);
 /// How often the process that watches a session checks whether its client still runs, where the system does not tell.
 pub const WATCH_CLIENT: Duration = Duration::from_millis(500);
 /// How often it checks whether there is still something to watch it for.

@@ -132,7 +132,7 @@ fn interrupted(
         _ => {}
     }
     asked.withdraw(who, subjects)?;
-    cx.out.note(&format!("withdrawn: {}", list(subjects)));
+    cx.out.note(&format!("withdrawn: {} ({})", list(subjects), asked.name()));
     waiting::end_by(signal, waiter)
 }
 

@@ -3,6 +3,7 @@
 use super::environment::{self, Environment};
 use super::lines::ParsedLine;
 use super::{Report, Request};
+use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::commands::agent::{self, Fields};
@@ -12,6 +13,7 @@ use crate::commands::{files, permitted};
 use crate::disk::machine;
 use crate::message::address::quoted;
 use crate::message::id;
+use crate::query::claims;
 use crate::query::identity::{self, Who};
 use crate::room::Room;
 use crate::room::registry::{Agent, Registry, Status};
@@ -59,7 +61,7 @@ impl Session {
         send::sender_id(&room.registry()?, &settings, &who)?;
         let caller = caller();
         let lease = sessions::bind(room, &id, &caller, Takeover::Free, "exec")?;
-        let hold = Hold::take(room, &id, &Named::from(&caller))?;
+        let hold = Hold::take_lasting(room, &id, &Named::from(&caller))?;
         if !lease.is_of(&caller) {
             let what = format!("cannot run as {id}: the surrounding session {} has that agent", lease.holder());
             return Err(Error::Busy { what, cure: "use another agent name".into() });
@@ -85,11 +87,18 @@ impl Session {
         &self.place.agent
     }
 
-    /// Marks the agent offline, unless another session has taken it over, and releases the lease.
+    /// Marks the agent offline, unless another session has taken it over, and releases the lease. The lease of an agent that
+    /// owns claims stays as an ended one, so that the claims lapse soon.
     pub(super) fn end(&self) -> Result<()> {
         let held = sessions::of(&self.room, self.id())?.is_none_or(|lease| lease.is_of(&self.caller));
         let marked = if held { agent::mark(&self.room, self.id(), Status::Offline) } else { Ok(()) };
-        sessions::release(&self.room, &self.caller).and(marked)
+        if !held || !claims::may_own(&self.room.dir, self.id()) {
+            return sessions::release(&self.room, &self.caller).and(marked);
+        }
+        // The last call shows that the claims are of this session.
+        let called = sessions::bind(&self.room, self.id(), &self.caller, Takeover::Free, "end");
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner).leave(Stamp::now());
+        called.and_then(|_| sessions::end(&self.room, &self.caller)).and(marked)
     }
 
     /// Renews the lease when due, and returns the next due time. After a takeover it warns once; the command continues as the

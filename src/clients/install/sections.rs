@@ -16,6 +16,7 @@ If there is a `.mailbag` directory, agents write to each other with `mailbag`. N
 - Read the oldest unread message: `mailbag read`; list unread mail: `mailbag inbox`
 - Answer: `mailbag reply ID 'text'`; after you have done the work: `mailbag ack ID --state actioned`
 - Ask and wait for the answer: `mailbag ask NAME 'question'`
+- Claim files before you edit them: `mailbag claim PATH`; afterwards: `mailbag release PATH`
 ";
 
 /// The content of a section.

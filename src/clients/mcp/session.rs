@@ -61,7 +61,7 @@ impl Session {
     /// The client has closed the connection: the holds stay as a sign that its sessions ended.
     pub(super) fn ended(&self) {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        holds.drain(..).for_each(|(.., hold)| hold.leave(Stamp::now()));
+        holds.drain(..).for_each(|(.., mut hold)| hold.leave(Stamp::now()));
     }
 
     /// Takes again the holds whose files were removed.

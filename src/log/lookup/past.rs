@@ -38,7 +38,7 @@ pub struct LoggedMessage {
     /// Does its sender want an answer?
     pub requires_response: bool,
     /// What it changes about claims, in few words.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
     /// Every field as it was sent.
     #[serde(skip)]

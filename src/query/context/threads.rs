@@ -125,7 +125,7 @@ fn decided(record: &Record, asked: &mut HashMap<String, (u64, String)>) -> Optio
             return None;
         }
         Step::Escalate { .. } => return None,
-        Step::Decide { approval, option } => (approval, option.as_str()),
+        Step::Decide { approval, option, .. } => (approval, option.as_str()),
         Step::Expire { approval, option } => (approval, option.as_deref().unwrap_or(DENIED)),
     };
     let about = asked.get(approval).map_or(approval.as_str(), |(_, title)| title);

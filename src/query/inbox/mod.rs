@@ -36,7 +36,7 @@ pub struct Mail {
     /// First line of the body.
     pub preview: Option<String>,
     /// What it changed about claims, in few words.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
     /// Thread.
     pub thread_id: Option<String>,

@@ -53,6 +53,8 @@ pub struct Hold {
     agent: String,
     session: Named,
     lasting: bool,
+    /// Does the file stay when the lock is given up?
+    is_left: bool,
     lock: File,
 }
 
@@ -83,7 +85,7 @@ impl Hold {
     fn new(room: &Room, agent: &str, session: &Named, lasting: bool) -> Result<Hold> {
         let name = layout::hold(agent, &id::mint());
         let (dir, lock) = Hold::lock(room, &name, agent, (session, lasting))?;
-        Ok(Hold { dir, name, agent: agent.to_owned(), session: session.clone(), lasting, lock })
+        Ok(Hold { dir, name, agent: agent.to_owned(), session: session.clone(), lasting, is_left: false, lock })
     }
 
     fn lock(room: &Room, name: &str, agent: &str, (session, lasting): (&Named, bool)) -> Result<(Dir, File)> {
@@ -124,14 +126,14 @@ impl Hold {
         Hold::of_this_session(room).or_else(take)
     }
 
-    /// Gives the lock up, and leaves the file as a sign that the session ended at this time. A failure is ignored.
-    pub fn leave(self, at: Stamp) {
+    /// Records that the session ended at this time. The file stays as a sign of it when the lock is given up. A failure is
+    /// ignored.
+    pub fn leave(&mut self, at: Stamp) {
         let content = Content { session: self.session.clone(), lasting: true, ended: Some(at.to_string()) };
         let text = serde_json::to_vec(&content).expect("it is plain data");
         let left = self.lock.write_all_at(&text, 0).and_then(|()| self.lock.set_len(text.len() as u64));
         left.unwrap_or_else(|e| tracing::debug!("{e}"));
-        // The drop would remove the file; the system closes it, and so unlocks it, when the process ends.
-        std::mem::forget(self);
+        self.is_left = true;
     }
 
     /// Its unique name.
@@ -142,7 +144,9 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let _ = self.dir.remove(&self.name);
+        if !self.is_left {
+            let _ = self.dir.remove(&self.name);
+        }
     }
 }
 

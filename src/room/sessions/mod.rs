@@ -237,7 +237,7 @@ impl Calls {
         let left = || holds::was_left(&self.room, &lease);
         match lease.ended {
             _ if !is_last => Run::Unknown,
-            true => Run::Ended(None),
+            true => Run::Ended(left().flatten()),
             false => left().map_or(Run::Unknown, Run::Ended),
         }
     }
