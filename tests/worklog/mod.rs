@@ -7,6 +7,7 @@ mod foreign;
 mod milestones;
 mod places;
 mod rebuilt;
+mod recipes;
 mod status;
 
 use crate::world::World;

@@ -1,0 +1,153 @@
+//! The recipes of `docs/recipes.md`, run as they are written: the human is told by a program, and gets the digest by cron.
+
+use super::{echo, pass};
+use crate::town::Town;
+use crate::world::{World, skip, wait};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+
+/// The line of the recipes with this text.
+fn line(text: &str) -> String {
+    let recipes = fs::read_to_string("docs/recipes.md").expect("the recipes");
+    recipes.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("no line with {text}")).to_owned()
+}
+
+/// The `PATH` with the program, and with stand-ins that write down their arguments and their input.
+fn path(world: &World, stand_ins: &[&str]) -> String {
+    let place = world.path().join("bin");
+    fs::create_dir_all(&place).expect("a directory");
+    for name in stand_ins {
+        let note = world.path().join(format!("{name}.note"));
+        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >> {0}\n[ -t 0 ] || cat >> {0}\n", note.display());
+        fs::write(place.join(name), script).expect("a script");
+        fs::set_permissions(place.join(name), fs::Permissions::from_mode(0o755)).expect("it can be run");
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_mailbag")).parent().expect("a directory");
+    format!("{}:{}:/usr/bin:/bin", place.display(), program.display())
+}
+
+/// Runs a line in a shell with this `PATH`, as the human.
+#[track_caller]
+fn run(world: &World, path: &str, line: &str) {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(world.path()).env_clear();
+    command.env("PATH", path).env("HOME", world.path()).env("USER", "me").env("MAILBAG_TRUST_DIR", world.trust());
+    let output = command.output().expect("a shell");
+    assert!(output.status.success(), "{line}: {output:?}");
+}
+
+/// A room whose human is woken by this line, and its router.
+fn woken(stand_ins: &[&str], line: &str) -> Town {
+    let mut town = Town::of(&["alice"]);
+    let path = path(&town, stand_ins);
+    run(&town, &path, line);
+    let mut router = town.bare(&["run"]);
+    router.env("PATH", path);
+    town.start_by(router);
+    town
+}
+
+/// A server that takes what is posted, as ntfy does: the first line and the headers, and the body.
+fn server() -> (u16, Receiver<(String, String)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("it is bound").port();
+    let (tell, heard) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream);
+            let (mut head, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
+                    break;
+                }
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap_or(0);
+                }
+                head += &line;
+            }
+            let mut body = vec![0; length];
+            let _ = reader.read_exact(&mut body);
+            let _ = reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            let _ = tell.send((head, String::from_utf8_lossy(&body).into_owned()));
+        }
+    });
+    (port, heard)
+}
+
+#[test]
+fn the_desktop_shows_mail_for_the_human() {
+    let town = woken(&["notify-send"], &line("\"notify-send\", \"--app-name"));
+    echo(&town, "alice", r#"{"to":"human","type":"approval","body":"Deploy $(touch hacked) `id`?"}"#);
+    let note = town.path().join("notify-send.note");
+    town.wait("the notification", || fs::read_to_string(&note).is_ok_and(|note| note.contains("Deploy")));
+    let note = fs::read_to_string(&note).expect("it was written");
+    assert!(note.starts_with("--app-name=mailbag\nhuman: 1 new\nmailbag: 1 unread: approval from alice, "), "{note}");
+    assert!(note.contains("$(touch hacked)") && !town.path().join("hacked").exists(), "no shell reads the text");
+    let off = line("--wake nobody");
+    run(&town, &path(&town, &[]), &off);
+    assert!(town.ok(&["agent", "show", "human"]).contains("nobody"));
+}
+
+#[test]
+fn a_phone_gets_mail_for_the_human_by_a_server_of_one_s_own() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        return skip("no curl");
+    }
+    let (port, heard) = server();
+    let town = woken(&[], &line("\"Title: {agent}").replace("8080", &port.to_string()));
+    echo(&town, "alice", r#"{"to":"human","body":"@/etc/passwd is not read"}"#);
+    let (head, body) = heard.recv_timeout(crate::town::PATIENCE).expect("it was posted");
+    assert!(head.starts_with("POST /my-topic HTTP/") && head.contains("Title: human: 1 new\r\n"), "{head}");
+    assert!(
+        body.starts_with("mailbag: 1 unread: message from alice, ") && body.contains("@/etc/passwd is not"),
+        "{body}"
+    );
+}
+
+#[test]
+fn a_server_that_is_down_is_in_the_router_s_log_and_stops_nothing() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        return skip("no curl");
+    }
+    let town = woken(&[], &line("\"Title: {agent}").replace("8080", "9"));
+    echo(&town, "alice", r#"{"to":"human","body":"hi"}"#);
+    town.wait("the failure", || town.words().contains("cannot wake human"));
+    assert_eq!(town.inbox("human").len(), 1);
+}
+
+#[test]
+fn the_lines_for_cron_send_the_digest() {
+    let world = World::with(&["alice"]);
+    echo(&world, "alice", r#"{"type":"milestone","body":"Half of it"}"#);
+    pass(&world);
+    std::os::unix::fs::symlink(world.path(), world.path().join("project")).expect("a link");
+    let (port, heard) = server();
+    let path = path(&world, &["mail"]);
+    let command = |text: &str| {
+        let line = line(text);
+        let (times, command) = line.split_at(line.match_indices(' ').nth(4).expect("five fields").0);
+        assert_eq!(times, "0 18 * * 1-5");
+        assert!(!command.contains('%'), "cron would end the line there");
+        command.trim().to_owned()
+    };
+    run(&world, &path, &command("| mail -s"));
+    let note = || fs::read_to_string(world.path().join("mail.note")).unwrap_or_default();
+    wait("it was mailed", || note().contains("## Messages"));
+    assert!(
+        note().starts_with("-s\nDigest\nme\n# Digest of ") && note().contains("milestone · Half of it"),
+        "{}",
+        note()
+    );
+    if Command::new("curl").arg("--version").output().is_err() {
+        return skip("no curl");
+    }
+    run(&world, &path, &command("--data-binary @-").replace("8080", &port.to_string()));
+    let (_, body) = heard.recv_timeout(crate::town::PATIENCE).expect("it was posted");
+    assert!(body.starts_with("# Digest of ") && body.contains("milestone · Half of it"), "{body}");
+}
