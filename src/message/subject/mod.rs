@@ -112,6 +112,24 @@ impl Subject {
         self.kind.get_or_init(read).as_ref()
     }
 
+    /// The end of each part of a beginning.
+    pub const AFTER_NAME: char = '/';
+
+    /// What identifies the things that it can cover, as far as it has no wildcard: one text for each of its alternatives, in
+    /// which each part ends with [`Subject::AFTER_NAME`]. Two subjects can conflict only if a beginning of one is the first
+    /// part of a beginning of the other.
+    pub fn beginnings(&self) -> Vec<String> {
+        match self.kind() {
+            Some(Kind::Task(name)) => vec![format!("task/{name}/")],
+            Some(Kind::Lane(name)) => vec![format!("lane/{name}/")],
+            Some(Kind::Path { repository, patterns }) => {
+                let repository = repository.as_deref().unwrap_or_default();
+                patterns.iter().map(|pattern| format!("path/{repository}/{}", pattern.beginning())).collect()
+            }
+            None => vec![format!("unknown/{}/", self.text)],
+        }
+    }
+
     /// Could one thing be covered by both?
     pub fn conflicts(&self, other: &Subject) -> bool {
         match (self.kind(), other.kind()) {

@@ -34,6 +34,17 @@ enum Token {
     },
 }
 
+impl Pattern {
+    /// The names before the first wildcard, each with a slash behind it.
+    pub(super) fn beginning(&self) -> String {
+        let names = self.0.iter().map_while(|component| match component {
+            Component::Name(name) => Some(format!("{name}/")),
+            Component::Any | Component::One(_) => None,
+        });
+        names.collect()
+    }
+}
+
 /// The components of a path, in the form in which paths are compared.
 pub(super) struct Parts(Vec<Component>);
 

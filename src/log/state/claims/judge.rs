@@ -102,7 +102,7 @@ impl Claims {
         (lease, why, wait): (u64, Option<String>, bool),
     ) -> Judged {
         // What the agent owns already is only renewed, although others may wait for it.
-        let is_new = |subject: &&Subject| !self.of(agent).any(|held| held.subject == **subject);
+        let is_new = |subject: &&Subject| self.owned_by(agent, subject).is_none();
         let new: Vec<Subject> = subjects.iter().filter(is_new).cloned().collect();
         if self.of(agent).count() + new.len() > limits::CLAIMS_OF_AGENT {
             let what = format!("{agent} would own more than {} subjects", limits::CLAIMS_OF_AGENT);
@@ -181,7 +181,7 @@ impl Claims {
         before: usize,
     ) -> impl Iterator<Item = InTheWay<'a>> {
         let meets = move |other: &Subject| subjects.iter().any(|own| own.conflicts(other));
-        let held = self.held.iter().filter(move |held| &*held.owner != agent && meets(&held.subject));
+        let held = self.near(subjects).filter(move |held| &*held.owner != agent && meets(&held.subject));
         let held = held.map(|Held { owner, subject, since, why, .. }| InTheWay {
             agent: owner,
             subject,
@@ -243,7 +243,7 @@ impl Claims {
     ) -> Result<Vec<String>, Vec<Problem>> {
         let (mut owned, mut problems) = (Vec::new(), Vec::new());
         for (n, subject) in subjects.iter().enumerate() {
-            if let Some(held) = self.of(agent).find(|held| held.subject == *subject) {
+            if let Some(held) = self.owned_by(agent, subject) {
                 owned.push(held.subject.to_string());
             } else if !elsewhere(subject) {
                 let fix = match self.of(agent).find(|held| held.subject.conflicts(subject)) {
@@ -259,7 +259,8 @@ impl Claims {
 
     // If these subjects went to another agent, one that the owner keeps would overlap them, and have two owners.
     fn kept_in_part(&self, owner: &str, subjects: &[Subject]) -> Option<Problem> {
-        let mut kept = self.of(owner).filter(|held| !subjects.contains(&held.subject));
+        let of_owner = self.near(subjects).filter(|held| &*held.owner == owner);
+        let mut kept = of_owner.filter(|held| !subjects.contains(&held.subject));
         let held = kept.find(|held| subjects.iter().any(|subject| subject.conflicts(&held.subject)))?;
         let what = format!("{owner} would keep {}, which overlaps what is offered", held.subject);
         Some(Problem::new("overlap_kept", what).at("/claims").fix("offer both, or release one of them first"))

@@ -3,6 +3,7 @@
 //! The records of the log decide: [`Claims::apply`] applies them in their order and rejects nothing. Before the router
 //! writes a record, it asks [`Claims::judge`] for the change that a message makes.
 
+mod index;
 mod judge;
 #[cfg(test)]
 mod tests;
@@ -12,8 +13,9 @@ pub use judge::{Ask, InTheWay};
 use super::Source;
 use crate::message::claim::{self, Change, Terms, rfc3339};
 use crate::message::subject::{Subject, Target};
+use index::Index;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A subject with its owner.
@@ -99,6 +101,8 @@ pub struct Claims {
     #[serde(rename = "ended")]
     cuts: BTreeMap<Arc<str>, Cut>,
     changed: u64,
+    #[serde(skip)]
+    index: Index,
 }
 
 impl Claims {
@@ -203,26 +207,42 @@ impl Claims {
 
     /// What other agents own that conflicts with a subject.
     pub fn conflicting<'a>(&'a self, subject: &'a Subject) -> impl Iterator<Item = &'a Held> {
-        self.held.iter().filter(move |held| held.subject.conflicts(subject))
+        self.near([subject]).filter(move |held| held.subject.conflicts(subject))
+    }
+
+    /// The owned subjects that can conflict with one of these, in the order of the grants.
+    fn near<'a>(&'a self, subjects: impl IntoIterator<Item = &'a Subject>) -> impl Iterator<Item = &'a Held> {
+        self.index.near(&self.held, subjects).into_iter().map(|at| &self.held[at])
+    }
+
+    /// The claim by which an agent owns exactly this subject.
+    fn owned_by(&self, agent: &str, subject: &Subject) -> Option<&Held> {
+        self.index.find(&self.held, agent, subject).map(|at| &self.held[at])
     }
 
     fn own(&mut self, new: Held) {
-        match self.held.iter_mut().find(|held| held.owner == new.owner && held.subject == new.subject) {
-            Some(held) => {
+        match self.index.find(&self.held, &new.owner, &new.subject) {
+            Some(at) => {
+                let held = &mut self.held[at];
                 (held.renewed, held.lease) = (new.renewed, new.lease);
                 held.why = new.why.or(held.why.take());
             }
-            None => self.held.push(new),
+            None => {
+                self.held.push(new);
+                self.index.added(&self.held);
+            }
         }
     }
 
     fn free(&mut self, owner: &str, subjects: &[Subject]) -> Vec<Held> {
-        let is_freed = |held: &mut Held| &*held.owner == owner && subjects.contains(&held.subject);
-        let freed = self.held.extract_if(.., is_freed).collect();
+        let places = subjects.iter().filter_map(|subject| self.index.find(&self.held, owner, subject));
+        let places: BTreeSet<usize> = places.collect();
+        let mut at = 0..self.held.len();
+        let freed = self.held.extract_if(.., |_| at.next().is_some_and(|at| places.contains(&at))).collect();
+        self.index.removed();
         // An offer of a subject that its sender no longer owns is void.
-        let held = &self.held;
-        let owns =
-            |from: &str, subject: &Subject| held.iter().any(|one| &*one.owner == from && one.subject == *subject);
+        let (held, index) = (&self.held, &self.index);
+        let owns = |from: &str, subject: &Subject| index.find(held, from, subject).is_some();
         self.offered.retain(|offer| offer.subjects.iter().all(|subject| owns(&offer.from, subject)));
         if !self.held.iter().any(|held| &*held.owner == owner) {
             self.cuts.remove(owner);

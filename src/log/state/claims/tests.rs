@@ -1,8 +1,8 @@
 //! The rules of ownership, and a model test over random requests.
 
-use super::{Ask, Claims, Source};
+use super::{Ask, Claims, Held, Source};
 use crate::base::clock::Stamp;
-use crate::message::claim::{self, Change};
+use crate::message::claim::{self, Change, Terms};
 use crate::message::subject::Subject;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -165,4 +165,59 @@ proptest! {
             prop_assert!(!room.0.has_circle());
         }
     }
+}
+
+/// Paths, globs, alternatives, other repositories, tasks and lanes over few names, so that many of them conflict.
+fn any_subject() -> impl Strategy<Value = Subject> {
+    let path = "([ab]|[ab]\\*|\\*\\*|\\{a,b\\}|A|\u{e9})(/([ab]|[ab]\\*|\\*\\*|\\{a/b,b\\})){0,3}";
+    let text =
+        prop_oneof![8 => path, 1 => "w:[ab]/[ab]", 1 => "task:[ab]", 1 => "lane:[ab]", 1 => Just(".".to_owned())];
+    text.prop_filter_map("no subject", |text| Subject::parse(&text).ok())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn the_index_finds_what_a_look_at_all_claims_finds(
+        claims in proptest::collection::vec((0..4usize, any_subject()), 0..40),
+        released in proptest::collection::vec(any::<prop::sample::Index>(), 0..10),
+        asked in any_subject(),
+    ) {
+        let mut room = Room::default();
+        let agent = |n: &usize| name(["alice", "bob", "carol", "dave"][*n]);
+        let grant = |subject: &Subject| {
+            Change::Grant(Terms { claims: vec![subject.to_string()], lease: 60, why: None })
+        };
+        for (n, subject) in &claims {
+            room.record(&agent(n), &grant(subject));
+            let found: Vec<&Held> = room.0.conflicting(&asked).collect();
+            let all: Vec<&Held> = room.0.held().iter().filter(|held| held.subject.conflicts(&asked)).collect();
+            prop_assert_eq!(found, all);
+        }
+        for at in released.iter().filter(|_| !claims.is_empty()) {
+            let (n, subject) = at.get(&claims);
+            let change = Change::Release { of: agent(n), claims: vec![subject.to_string()], waiting: Vec::new() };
+            room.record(&agent(n), &change);
+            prop_assert!(!room.0.held().iter().any(|held| held.owner == agent(n) && held.subject == *subject));
+        }
+        let all: Vec<&Held> = room.0.held().iter().filter(|held| held.subject.conflicts(&asked)).collect();
+        prop_assert_eq!(room.0.conflicting(&asked).collect::<Vec<_>>(), all);
+        let again: Claims = serde_json::from_value(serde_json::to_value(&room.0).expect("JSON")).expect("claims");
+        prop_assert_eq!(&again, &room.0);
+        prop_assert_eq!(again.conflicting(&asked).count(), room.0.conflicting(&asked).count());
+    }
+}
+
+#[test]
+fn of_ten_thousand_claims_only_those_near_a_subject_are_compared_with_it() {
+    let mut room = Room::default();
+    for n in 0..100 {
+        let claims = (0..100).map(|m| format!("src/part{n}/file{m}.rs")).collect();
+        room.record(&name(&format!("agent{}", n % 10)), &Change::Grant(Terms { claims, lease: 60, why: None }));
+    }
+    room.record(&name("agent0"), &Change::Grant(Terms { claims: vec!["**/Cargo.toml".into()], lease: 60, why: None }));
+    assert_eq!(room.0.held().len(), 10_001);
+    let near = |text: &str| room.0.near(&subjects(&[text])).count();
+    assert_eq!((near("src/part7/file7.rs"), near("src/part7"), near("docs"), near("src/part7/*.rs")), (2, 101, 1, 101));
+    assert_eq!((near("."), near("task:x"), near("web:src")), (10_001, 0, 0));
 }

@@ -1,0 +1,71 @@
+//! Finds owned subjects that can conflict with others, without a look at all of them.
+//!
+//! Two path subjects can conflict only if the names before the first wildcard of one are the first names of the other. So the
+//! subjects are sorted by these names, and those that can conflict with one are on its way up and below it.
+
+use super::Held;
+use crate::message::subject::Subject;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+/// The positions of owned subjects by their beginnings. Made when it is first needed: a hook reads thousands of subjects and
+/// asks about one path.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Index(OnceLock<BTreeMap<String, Vec<usize>>>);
+
+/// It follows from the subjects, so it never differs.
+impl PartialEq for Index {
+    fn eq(&self, _: &Index) -> bool {
+        true
+    }
+}
+
+impl Eq for Index {}
+
+impl Index {
+    /// A subject was added at the end.
+    pub(super) fn added(&mut self, held: &[Held]) {
+        if let (Some(places), Some(last)) = (self.0.get_mut(), held.last()) {
+            put(places, last, held.len() - 1);
+        }
+    }
+
+    /// Subjects were removed.
+    pub(super) fn removed(&mut self) {
+        self.0.take();
+    }
+
+    /// The position of this subject of an owner.
+    pub(super) fn find(&self, held: &[Held], owner: &str, subject: &Subject) -> Option<usize> {
+        let key = subject.beginnings().into_iter().next()?;
+        let there = self.places(held).get(&key)?;
+        there.iter().copied().find(|at| *held[*at].owner == *owner && held[*at].subject == *subject)
+    }
+
+    /// The positions of the subjects that can conflict with one of these, in their order.
+    pub(super) fn near<'s>(&self, held: &[Held], subjects: impl IntoIterator<Item = &'s Subject>) -> BTreeSet<usize> {
+        let places = self.places(held);
+        let mut near = BTreeSet::new();
+        for key in subjects.into_iter().flat_map(Subject::beginnings) {
+            let above = key.match_indices(Subject::AFTER_NAME).map(|(at, _)| &key[..=at]).filter(|above| *above != key);
+            near.extend(above.filter_map(|above| places.get(above)).flatten());
+            let below = places.range(key.clone()..).take_while(|(other, _)| other.starts_with(&key));
+            near.extend(below.flat_map(|(_, there)| there));
+        }
+        near
+    }
+
+    fn places(&self, held: &[Held]) -> &BTreeMap<String, Vec<usize>> {
+        self.0.get_or_init(|| {
+            let mut places = BTreeMap::new();
+            held.iter().enumerate().for_each(|(at, held)| put(&mut places, held, at));
+            places
+        })
+    }
+}
+
+fn put(places: &mut BTreeMap<String, Vec<usize>>, held: &Held, at: usize) {
+    for key in held.subject.beginnings() {
+        places.entry(key).or_default().push(at);
+    }
+}
