@@ -41,6 +41,33 @@ pub enum Step {
         #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_time")]
         deadline: Option<i64>,
     },
+    /// The sender proposes something in this thread.
+    Propose {
+        /// The thread.
+        thread: String,
+        /// The proposal, in one line.
+        title: String,
+    },
+    /// The sender objects to what was said in this thread.
+    Object {
+        /// The thread.
+        thread: String,
+        /// The objection, in one line.
+        title: String,
+    },
+    /// The sender decides on the proposals of this thread.
+    Settle {
+        /// The thread.
+        thread: String,
+    },
+    /// The supervisor is asked to decide on the proposals of this thread.
+    Dispute {
+        /// The thread.
+        thread: String,
+        /// When the human is asked, in microseconds since 1970.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_time")]
+        due: Option<i64>,
+    },
 }
 
 /// The terms of an approval.
@@ -61,6 +88,9 @@ pub struct Terms {
     /// Agents that cannot decide, but get the decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tell: Vec<Arc<str>>,
+    /// The thread on whose proposals it decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
 }
 
 /// What happens to an approval at its deadline.

@@ -2,6 +2,7 @@
 
 mod commands;
 mod deadlines;
+mod disagreements;
 mod human;
 mod pending;
 mod rules;

@@ -93,6 +93,7 @@ fn urgent_mail_wants_an_ack_and_the_settings_say_how_soon() {
     let told = from_mailbag(&town, "human", "escalation");
     assert_eq!(told.iter().map(|mail| mail["in_reply_to"].clone()).collect::<Vec<_>>(), ["alice/u-1"]);
     assert_eq!(told[0]["subject"], "unacknowledged: “fire”");
+    assert_eq!(told[0]["priority"], "urgent", "what is passed on is as urgent");
 }
 
 #[test]

@@ -1,49 +1,27 @@
 //! A pass that releases, grants, hands over and lets lapse, killed at every step: in the end each of that has happened once.
 
 use super::ledger::Figures;
-use super::scenario::PROGRAM;
+use super::one_pass::{came_once, done, drop_file, new_room, pass};
 use super::sweeps::{Done, Points, green};
 use super::tracer::{End, Outcome, Plan, Tracer};
 use crate::claims::ledger::Ledger;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::fs;
+use serde_json::json;
 use std::io;
 use std::path::Path;
-use std::process::Command;
 use tempfile::TempDir;
 
 const AGENTS: [&str; 6] = ["alice", "bob", "carol", "dave", "erin", "frank"];
+/// What each has in its inbox in the end, besides its bounces.
+const COPIES: [&str; 12] = [
+        "alice: a1", "bob: b1", "bob: granted: src/b", "carol: c1", "carol: d2", "dave: c1", "dave: d1", "erin: e1",
+        "erin: lapsed: lane:web", "frank: f1", "frank: refused: claimed", "human: lapsed: lane:web",
+    ];
 /// The time of the first pass, and of the one that is killed.
 const TIMES: [&str; 2] = ["2026-11-21T10:00:00Z", "2026-11-21T10:05:00Z"];
 
-fn pass(room: &Path, time: &str) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(["run", "--once", "--quiet", "--room"]).arg(room).env("MAILBAG_TEST_NOW", time);
-    command
-}
-
-fn done(mut command: Command) -> io::Result<()> {
-    let output = command.output()?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
-    }
-}
-
-fn drop_file(room: &Path, agent: &str, id: &str, mut message: Value) -> io::Result<()> {
-    message["id"] = json!(id);
-    fs::write(room.join(format!("outbox/{agent}/{id}.json")), message.to_string())
-}
-
 /// A room in which alice owns src, for which bob waits; carol has an offer of dave; and the lease of erin is over.
 fn room(room: &Path) -> io::Result<()> {
-    let mut init = Command::new(PROGRAM);
-    init.args(["init", "--quiet"]).arg(room);
-    done(init)?;
-    let mut add = Command::new(PROGRAM);
-    add.args(["agent", "add", "--quiet", "--room"]).arg(room).args(AGENTS);
-    done(add)?;
+    new_room(room, &AGENTS)?;
     drop_file(room, "alice", "a1", json!({"type": "claim", "claims": ["src"]}))?;
     drop_file(room, "dave", "d1", json!({"type": "claim", "claims": ["docs", "task:x"]}))?;
     drop_file(room, "erin", "e1", json!({"type": "claim", "claims": ["lane:web"], "lease": "1m"}))?;
@@ -76,36 +54,8 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
     if owned != wanted.map(|(subject, owner)| (subject.to_owned(), owner.to_owned())) {
         figures.damaged(format!("{owned:?}"));
     }
-    count(&place, &mut figures)?;
+    came_once(&place, &AGENTS, &COPIES, &mut figures)?;
     Ok((figures, outcome))
-}
-
-/// Every copy has come once.
-fn count(room: &Path, figures: &mut Figures) -> io::Result<()> {
-    let mut came: BTreeMap<String, usize> = BTreeMap::new();
-    for agent in AGENTS.iter().chain(&["human"]) {
-        for entry in fs::read_dir(room.join(format!("inbox/{agent}")))?.flatten() {
-            let Ok(mail) = serde_json::from_slice::<Value>(&fs::read(entry.path()).unwrap_or_default()) else { continue };
-            let what = match mail["from"].as_str() {
-                Some("mailbag") => mail["subject"].as_str().unwrap_or_default(),
-                _ => mail["id"].as_str().unwrap_or_default(),
-            };
-            *came.entry(format!("{agent}: {what}")).or_default() += 1;
-        }
-    }
-    let wanted = [
-        "alice: a1", "bob: b1", "bob: granted: src/b", "carol: c1", "carol: d2", "dave: c1", "dave: d1", "erin: e1",
-        "erin: lapsed: lane:web", "frank: f1", "frank: refused: claimed", "human: lapsed: lane:web",
-    ];
-    for copy in wanted {
-        match came.remove(copy).unwrap_or_default() {
-            0 => figures.lost(copy.to_owned()),
-            1 => {}
-            n => figures.duplicated(format!("{copy} came {n} times")),
-        }
-    }
-    came.keys().for_each(|copy| figures.damaged(format!("{copy} was not expected")));
-    Ok(())
 }
 
 #[test]

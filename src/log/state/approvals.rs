@@ -100,6 +100,9 @@ impl Approvals {
                 open.to.extend(new);
                 (open.terms.deadline, open.escalated) = (*deadline, open.escalated + 1);
             }
+            // The question about its proposals has no object any more.
+            Step::Settle { thread } => self.open.retain(|open| open.terms.thread.as_ref() != Some(thread)),
+            Step::Propose { .. } | Step::Object { .. } | Step::Dispute { .. } => {}
         }
     }
 

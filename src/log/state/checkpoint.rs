@@ -5,7 +5,7 @@
 
 use super::items::Item;
 use super::mailboxes::{Mailboxes, Sizes};
-use super::{Activity, Approvals, Claims, Counts, Ids, Items, Open, PartialClaim, State, Timed, Timers};
+use super::{Activity, Approvals, Claims, Counts, Disputes, Ids, Items, Open, PartialClaim, State, Timed, Timers};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -40,6 +40,7 @@ struct Head {
     timers: Vec<Timed>,
     claims: Claims,
     approvals: Approvals,
+    disputes: Disputes,
     items: (Vec<Item>, u64),
     #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
@@ -77,6 +78,7 @@ impl State {
             timers: self.timers.iter().cloned().collect(),
             claims: self.claims.clone(),
             approvals: self.approvals.clone(),
+            disputes: self.disputes.clone(),
             items: self.items.saved(),
             begun: self.begun.clone(),
             last: self.last,
@@ -137,6 +139,7 @@ fn read(file: &[u8]) -> Option<State> {
         timers: Timers::of(head.timers),
         claims: head.claims,
         approvals: head.approvals,
+        disputes: head.disputes,
         items: Items::of(head.items),
         begun: head.begun,
         last: head.last,

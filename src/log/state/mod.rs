@@ -4,6 +4,7 @@ mod activity;
 pub mod approvals;
 mod checkpoint;
 pub mod claims;
+pub mod disputes;
 mod ids;
 pub mod items;
 mod mailboxes;
@@ -15,6 +16,7 @@ pub use activity::{Activity, Commit, DOING, Doing};
 pub use approvals::Approvals;
 pub use checkpoint::saved;
 pub use claims::Claims;
+pub use disputes::Disputes;
 pub use ids::Ids;
 pub use items::Items;
 pub use mailboxes::Mailboxes;
@@ -79,6 +81,8 @@ pub struct State {
     pub claims: Claims,
     /// What waits for a decision.
     pub approvals: Approvals,
+    /// Threads with proposals without a decision.
+    pub disputes: Disputes,
     /// Other messages that somebody has to act on.
     pub items: Items,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
@@ -148,6 +152,7 @@ impl Default for State {
             timers: Timers::default(),
             claims: Claims::default(),
             approvals: Approvals::default(),
+            disputes: Disputes::default(),
             items: Items::default(),
             begun: BTreeMap::new(),
             last: crate::log::START,
@@ -252,7 +257,10 @@ impl State {
         let (from, id) = (record.from.as_ref().unwrap_or(&router), record.id.as_deref().unwrap_or_default());
         let source = Source { seq: record.seq, at, from, id };
         record.ownership.iter().for_each(|change| self.claims.apply(change, source));
-        record.decision.iter().for_each(|step| self.approvals.apply(step, source, &record.to));
+        if let Some(step) = &record.decision {
+            self.approvals.apply(step, source, &record.to);
+            self.disputes.apply(step, source, &record.to);
+        }
     }
 
     // Notes the subject of a notice, and updates the deadline of the message concerned.

@@ -1,5 +1,7 @@
 //! The keys of `settings.toml`: purpose, parsing and display.
 
+use super::escalation::{self, Escalation};
+use super::values::{integer, shown};
 use super::{Admission, AnswerWithin, Brief, Durability, Guard, Settings};
 use crate::base::{clock, limits};
 use crate::message;
@@ -226,6 +228,16 @@ pub(super) const KEYS: &[Key] = &[
         show: |settings| shown(&settings.worklog_path),
     },
     Key {
+        key: "escalation",
+        doc: "what happens to proposals that meet objections: after `attempts` rounds in a thread without a decision, the \
+              `supervisor` is asked, and `within` this time the human; a table, also as `[escalation]`",
+        read: |value, settings| {
+            settings.escalation = Some(Escalation::read(value).ok_or(escalation::WANTED)?);
+            Ok(())
+        },
+        show: |settings| settings.escalation.as_ref().map(Escalation::show).unwrap_or_default(),
+    },
+    Key {
         key: "brief",
         doc: "what hooks tell a session at its start: `mail` (claims and mail), or `context` (the output of `mailbag context` too)",
         read: |value, settings| {
@@ -277,11 +289,6 @@ fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String
     found.map(|(_, t)| *t).ok_or_else(wanted)
 }
 
-fn integer(value: &DeValue<'_>) -> Option<u64> {
-    let integer = value.as_integer()?;
-    u64::from_str_radix(integer.as_str(), integer.radix()).ok()
-}
-
 fn budget(value: &DeValue<'_>) -> Result<u32, String> {
     let given = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST);
     given.ok_or_else(|| format!("a whole number from 0 (no limit) to {}", limits::BUDGET_MOST))
@@ -310,11 +317,6 @@ fn pool(value: &DeValue<'_>) -> Option<Vec<String>> {
         names.push(name.to_owned());
     }
     Some(names)
-}
-
-fn shown(text: &str) -> String {
-    // A JSON string is also a TOML string.
-    serde_json::to_string(text).unwrap_or_default()
 }
 
 fn word(value: &impl Serialize) -> String {

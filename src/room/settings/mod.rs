@@ -3,7 +3,11 @@
 //! One table, `KEYS`, defines each key: name, purpose, parsing and display. So parsing, listing and docs always agree.
 //! [`Settings::default`] contains the defaults.
 
+mod escalation;
 mod keys;
+mod values;
+
+pub use escalation::Escalation;
 
 use crate::base::error::{Problem, nearest};
 use crate::base::limits;
@@ -119,6 +123,8 @@ pub struct Settings {
     pub worklog: bool,
     /// The worklog, relative to the room's parent directory.
     pub worklog_path: String,
+    /// What happens to proposals that meet objections. `None` for nothing.
+    pub escalation: Option<Escalation>,
     /// What a hook tells a session at its start.
     pub brief: Brief,
     /// The budget of the context, in tokens.
@@ -191,6 +197,7 @@ impl Default for Settings {
             guard: Guard::default(),
             worklog: false,
             worklog_path: "WORKLOG.md".into(),
+            escalation: None,
             brief: Brief::default(),
             context_budget: limits::CONTEXT_TOKENS,
             given: Vec::new(),

@@ -1,14 +1,14 @@
-//! When the deadlines of approvals take effect: only after the mail of those who can decide.
+//! When the deadlines of approvals and disagreements take effect: only after the mail of those who can decide.
 
 use super::{Intake, Pending};
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::log::state::State;
-use crate::log::state::approvals::Approval;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Approvals whose deadline has passed, until the log says what it brought.
+/// Deadlines that have passed, until the log says what they brought.
 #[derive(Default)]
 pub(crate) struct Gates {
     due: BTreeMap<u64, Due>,
@@ -21,51 +21,57 @@ struct Due {
     next: Instant,
 }
 
+/// An approval, or a disagreement with a supervisor.
+struct Gate<'a> {
+    seq: u64,
+    deadline: Stamp,
+    /// Who can decide until then.
+    to: &'a [Arc<str>],
+}
+
 impl Gates {
-    /// Has an approval to be closed now?
+    /// Has a deadline to take effect now?
     pub(crate) fn is_due(&self, state: &State) -> bool {
         let now = Instant::now();
-        let is_due = |one: &Approval| self.due.get(&one.seq).is_some_and(|due| due.next <= now);
-        !self.due.is_empty() && state.approvals.open().iter().any(is_due)
+        let is_due = |gate: Gate<'_>| self.due.get(&gate.seq).is_some_and(|due| due.next <= now);
+        !self.due.is_empty() && gates(state).any(is_due)
     }
 
     /// How long until there is something to do.
     pub(crate) fn until_next(&self, state: &State) -> Option<Duration> {
         let now = Stamp::now();
-        let left = |one: &Approval| match self.due.get(&one.seq) {
+        let left = |gate: Gate<'_>| match self.due.get(&gate.seq) {
             Some(due) => due.next.saturating_duration_since(Instant::now()),
-            None => {
-                let left = one.terms.deadline.unwrap_or(i64::MAX).saturating_sub(now.micros());
-                Duration::from_micros(left.max(0) as u64)
-            }
+            None => Duration::from_micros(gate.deadline.micros().saturating_sub(now.micros()).max(0) as u64),
         };
-        let with_deadline = state.approvals.open().iter().filter(|one| one.terms.deadline.is_some());
-        with_deadline.map(left).min()
+        gates(state).map(left).min()
     }
 
-    /// Queues the outboxes of those who can decide an approval that is due.
+    /// Queues the outboxes of those who can decide what is due.
     pub(crate) fn keep(&mut self, state: &State, intake: &mut Intake) {
-        if self.due.is_empty() && state.approvals.next_deadline().is_none_or(|next| next > Stamp::now()) {
-            return;
-        }
-        let now = Instant::now();
-        let due: Vec<&Approval> = state.approvals.due(Stamp::now()).collect();
-        self.due.retain(|seq, _| due.iter().any(|one| one.seq == *seq));
-        for one in due {
-            self.due.entry(one.seq).or_insert_with(|| {
-                one.to.iter().for_each(|agent| intake.outboxes().scan(agent));
-                Due { since: now, next: now }
+        let now = Stamp::now();
+        let due: Vec<Gate<'_>> = gates(state).filter(|gate| gate.deadline <= now).collect();
+        self.due.retain(|seq, _| due.iter().any(|gate| gate.seq == *seq));
+        for gate in due {
+            self.due.entry(gate.seq).or_insert_with(|| {
+                gate.to.iter().for_each(|agent| intake.outboxes().scan(agent));
+                Due { since: Instant::now(), next: Instant::now() }
             });
         }
     }
 
-    /// Can this approval be closed? Mail of those who can decide goes first, for a bounded time: none of them can keep an
-    /// approval open.
-    pub(crate) fn is_ready(&self, one: &Approval, intake: &Intake, pending: &Pending) -> bool {
-        let Some(due) = self.due.get(&one.seq).filter(|due| due.next <= Instant::now()) else { return false };
-        let has_failed = one.to.iter().any(|agent| pending.has_mail_of(agent));
-        let grace = one.terms.deadline.map(|at| Stamp::from_micros(at).after(limits::DEADLINE_GRACE));
-        let is_read = due.since.elapsed() >= limits::DEADLINE_GRACE || !intake.has_mail_of(&one.to);
+    /// Can this deadline take effect? Mail of those who can decide goes first, for a bounded time: none of them can keep it
+    /// from taking effect.
+    pub(crate) fn is_ready(
+        &self,
+        (seq, deadline, to): (u64, Option<i64>, &[Arc<str>]),
+        intake: &Intake,
+        pending: &Pending,
+    ) -> bool {
+        let Some(due) = self.due.get(&seq).filter(|due| due.next <= Instant::now()) else { return false };
+        let has_failed = to.iter().any(|agent| pending.has_mail_of(agent));
+        let grace = deadline.map(|at| Stamp::from_micros(at).after(limits::DEADLINE_GRACE));
+        let is_read = due.since.elapsed() >= limits::DEADLINE_GRACE || !intake.has_mail_of(to);
         is_read && (!has_failed || grace.is_some_and(|grace| grace <= Stamp::now()))
     }
 
@@ -76,4 +82,16 @@ impl Gates {
             self.due.values_mut().for_each(|due| due.next = due.next.max(next));
         }
     }
+}
+
+fn gates(state: &State) -> impl Iterator<Item = Gate<'_>> {
+    let approvals =
+        state.approvals.open().iter().filter_map(|one| {
+            Some(Gate { seq: one.seq, deadline: Stamp::from_micros(one.terms.deadline?), to: &one.to })
+        });
+    let disputes = state
+        .disputes
+        .iter()
+        .filter_map(|one| Some(Gate { seq: one.seq, deadline: Stamp::from_micros(one.due?), to: &one.asked }));
+    approvals.chain(disputes)
 }

@@ -91,7 +91,10 @@ impl<'a> Decisions<'a> {
             outcome["on_deadline"] = on_deadline.as_str().into();
         }
         let (title, deadline) = (title(message), deadline.map(Stamp::micros));
-        Ok((Step::Ask(Terms { title, options, deadline, on_deadline, signed, tell: Vec::new() }), outcome))
+        Ok((
+            Step::Ask(Terms { title, options, deadline, on_deadline, signed, tell: Vec::new(), thread: None }),
+            outcome,
+        ))
     }
 
     fn decide(&self, dropped: &Dropped<'_>, to: &mut Vec<Group>) -> Result<Checked<(Step, Value)>> {

@@ -7,6 +7,7 @@ pub(super) mod commit;
 mod compose;
 mod decisions;
 pub(super) mod deliver;
+mod disputes;
 pub(super) mod effects;
 mod ids;
 mod letter;

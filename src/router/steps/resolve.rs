@@ -2,6 +2,7 @@
 
 use super::check::Checked;
 use super::decisions::{Decisions, Dropped};
+use super::disputes::Disagreements;
 use super::ids::{self, Ids, Met};
 use super::letter::{Letter, Rejection, Ruling, Verdict};
 use super::owners::Owners;
@@ -41,8 +42,8 @@ pub(in crate::router) fn resolve(
 ) -> Result<Addressed> {
     let letters = checked.into_inner();
     let crowd = Crowd { config, state, taken: HashMap::new(), owners: Owners::new(config, state) };
-    let decisions = Decisions::new(config, state);
-    let mut judge = Judge { config, state, crowd, decisions, acks: HashMap::new() };
+    let (decisions, disputes) = (Decisions::new(config, state), Disagreements::new(config, state));
+    let mut judge = Judge { config, state, crowd, decisions, disputes, acks: HashMap::new() };
     let mut ruled = judge.review(leases, &letters);
     let (mut failed, mut ids, mut granted) = (Vec::new(), Ids::default(), Vec::new());
     for letter in letters {
@@ -57,6 +58,7 @@ pub(in crate::router) fn resolve(
                 ruled.push(letter.with(ruling));
                 if changes_facts {
                     granted.extend(judge.crowd.owners.grant());
+                    granted.extend(judge.disputes.pass_on(&mut judge.crowd));
                 }
             }
             // The same id twice in one batch: the second is looked up once the first is in the log.
@@ -75,7 +77,9 @@ pub(in crate::router) fn resolve(
         leases.reviewed(Some(Stamp::now()));
     }
     if gates.is_due(state) {
-        ruled.extend(judge.decisions.expire(|one| gates.is_ready(one, intake, pending)));
+        let is_ready = |gate: (u64, Option<i64>, &[Arc<str>])| gates.is_ready(gate, intake, pending);
+        ruled.extend(judge.decisions.expire(|one| is_ready((one.seq, one.terms.deadline, &one.to))));
+        ruled.extend(judge.disputes.ask_human(|one| is_ready((one.seq, one.due, &one.asked))));
         gates.looked(intake);
     }
     ruled.extend(notices.take().into_iter().map(rule_notice));
@@ -123,6 +127,7 @@ struct Judge<'a> {
     state: &'a State,
     crowd: Crowd<'a>,
     decisions: Decisions<'a>,
+    disputes: Disagreements<'a>,
     /// The statuses that acks of this batch have set.
     acks: ack::Claimed,
 }
@@ -221,7 +226,7 @@ impl Judge<'_> {
             let at = self.dropped_at(letter.claim.as_deref());
             Some(self.decisions.judge(&Dropped { agent, message: &message, at }, &mut to)?)
         } else {
-            None
+            self.disputes.judge(agent, &message, &mut to).map(Ok)
         };
         match effect.transpose() {
             Ok(effect) => Ok(Ruling::Accept { message, digest, to, act, effect: effect.map(Box::new) }),

@@ -152,6 +152,7 @@ impl Stage<'_> {
                 self.set_times(record, &message, at);
                 compose::put(record, &message, digest);
                 let outcome = effect.as_ref().map(|effect| (effect.fact.name(), &effect.outcome));
+                let outcome = outcome.filter(|(_, outcome)| !outcome.is_null());
                 let addressed_to = compose::addressed_to(&message);
                 let copies = Copies::new(&message, &addressed_to, (seq, &record.at), outcome);
                 put_fact(record, effect.map(|effect| effect.fact));

@@ -6,8 +6,8 @@ use crate::base::{limits, sanitize};
 use crate::disk::layout;
 use crate::log;
 use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, State, Timed, Wanted};
-use crate::message::id;
 use crate::message::record::Record;
+use crate::message::{ESCALATION, id};
 use crate::router::parts::{Config, Journal, Notice, Notices, Pending, Progress, Receipts, Storage};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -100,7 +100,7 @@ impl Keep<'_> {
         let body =
             format!("{}/{} was not read in its time by {who}. It is in their `expired/` now.", timed.from, timed.id);
         let subject = format!("expired unread: {}", title(timed, record));
-        self.tell(timed, (EXPIRED, &timed.from, "notification"), subject, body, &unread);
+        self.tell(timed, (EXPIRED, &timed.from, "notification"), (subject, body), &unread, None);
         Ok(())
     }
 
@@ -122,7 +122,8 @@ impl Keep<'_> {
         }
         let (missing, verb) =
             if wanted.answer { ("unanswered", "answered") } else { ("unacknowledged", "acknowledged") };
-        let title = title(timed, self.record_of(timed)?);
+        let record = self.record_of(timed)?;
+        let (priority, title) = (priority(record.as_ref()), title(timed, record));
         for (to, of) in supervisors {
             let body = format!(
                 "{} asked in {}/{} at {}, and {} not {verb}. `mailbag trace {}/{}` shows how it stands.",
@@ -134,7 +135,8 @@ impl Keep<'_> {
                 timed.from,
                 timed.id
             );
-            self.tell(timed, (about, &to, "escalation"), format!("{missing}: {title}"), body, &of);
+            let said = (format!("{missing}: {title}"), body);
+            self.tell(timed, (about, &to, ESCALATION), said, &of, priority.clone());
         }
         Ok(())
     }
@@ -143,11 +145,12 @@ impl Keep<'_> {
         &mut self,
         timed: &Timed,
         (about, to, kind): (&str, &Arc<str>, &'static str),
-        subject: String,
-        body: String,
+        (subject, body): (String, String),
         of: &[Arc<str>],
+        priority: Option<String>,
     ) {
         let mut more = Map::new();
+        priority.into_iter().for_each(|priority| drop(more.insert("priority".into(), priority.into())));
         more.insert("in_reply_to".into(), format!("{}/{}", timed.from, timed.id).into());
         more.insert("metadata".into(), json!({"seq": timed.seq, "agents": of}));
         let about = format!("{about} {}", timed.seq);
@@ -158,6 +161,12 @@ impl Keep<'_> {
         let line = log::read_one(self.config.dir(), timed.place)?;
         Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
     }
+}
+
+// The priority that the sender gave: what is passed on is as urgent.
+fn priority(record: Option<&Record>) -> Option<String> {
+    let fields: Map<String, Value> = serde_json::from_str(record?.message.as_ref()?.get()).ok()?;
+    fields.get("priority").and_then(Value::as_str).map(str::to_owned)
 }
 
 // A few words of the sender, in quotation marks because this is mail in the router's name.

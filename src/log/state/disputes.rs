@@ -1,0 +1,178 @@
+//! Disagreements: threads with proposals and objections, until a decision.
+//!
+//! The records of the log decide: [`Disputes::apply`] applies them in their order and rejects nothing.
+
+use super::Source;
+use crate::base::clock::Stamp;
+use crate::base::limits;
+use crate::message::claim::{self, rfc3339};
+use crate::message::decision::Step;
+use crate::message::record::Group;
+use crate::message::reference::{Fit, Reference};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A thread with proposals that nobody has decided on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dispute {
+    /// The thread.
+    pub thread: String,
+    /// The record of its first proposal.
+    pub seq: u64,
+    /// When it began, in microseconds since 1970, like all times here.
+    #[serde(with = "rfc3339")]
+    pub since: i64,
+    /// What each agent said last, in the order of the log.
+    pub positions: Vec<Position>,
+    /// How many rounds it had: a round ends with an objection to what another agent said since the last one.
+    pub rounds: u32,
+    /// When the human is asked. `None` before the escalation, and after the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<i64>,
+    /// Was it passed on?
+    pub escalated: bool,
+    /// To whom.
+    pub asked: Vec<Arc<str>>,
+    /// Its messages, as `<sender>/<id>`.
+    names: Vec<String>,
+    /// Who proposed or objected since the last round.
+    since_round: Vec<Arc<str>>,
+}
+
+/// A proposal or an objection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Position {
+    /// Its sender.
+    pub from: Arc<str>,
+    /// Its message, as `<sender>/<id>`.
+    pub message: String,
+    /// Is it a proposal? Otherwise it is an objection.
+    pub proposes: bool,
+    /// What it says, in one line.
+    pub title: String,
+}
+
+/// All disagreements of a room.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disputes(Vec<Dispute>);
+
+impl Disputes {
+    /// Applies what a record with these recipients changes.
+    pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group]) {
+        let message = claim::name(record.from, record.id);
+        match step {
+            Step::Propose { thread, title } => {
+                if !self.0.iter().any(|one| one.thread == *thread) {
+                    self.begin(thread, record);
+                }
+                self.said(
+                    thread,
+                    Position { from: record.from.clone(), message, proposes: true, title: title.clone() },
+                );
+            }
+            Step::Object { thread, title } => {
+                self.said(
+                    thread,
+                    Position { from: record.from.clone(), message, proposes: false, title: title.clone() },
+                );
+            }
+            Step::Settle { thread } => self.0.retain(|one| one.thread != *thread),
+            Step::Dispute { thread, due } => {
+                if let Some(one) = self.0.iter_mut().find(|one| one.thread == *thread) {
+                    (one.escalated, one.due) = (true, *due);
+                    one.asked = recipients.iter().flat_map(|group| &group.agents).cloned().collect();
+                    one.names.push(message);
+                }
+            }
+            Step::Ask(terms) => {
+                let thread = terms.thread.as_deref();
+                if let Some(one) = self.0.iter_mut().find(|one| Some(one.thread.as_str()) == thread) {
+                    (one.escalated, one.due) = (true, None);
+                    one.names.push(message);
+                }
+            }
+            Step::Decide { approval, .. } | Step::Expire { approval, .. } => {
+                self.0.retain(|one| !(one.escalated && one.names.contains(approval)));
+            }
+            Step::Escalate { .. } => {}
+        }
+    }
+
+    /// The disagreement of a message with this thread and this reference.
+    pub fn of(&self, thread: Option<&str>, in_reply_to: Option<&str>) -> Option<&Dispute> {
+        let by_thread = || self.0.iter().find(|one| thread == Some(&*one.thread));
+        let reference = in_reply_to.and_then(Reference::parse);
+        let is_named = |one: &&Dispute| {
+            let fits = |name: &String| {
+                let (from, id) = name.split_once('/').unwrap_or_default();
+                reference.as_ref().is_some_and(|reference| reference.fit(from, id, None) == Some(Fit::Whole))
+            };
+            one.names.iter().any(fits)
+        };
+        by_thread().or_else(|| self.0.iter().find(is_named))
+    }
+
+    /// The disagreement of this thread.
+    pub fn get(&self, thread: &str) -> Option<&Dispute> {
+        self.0.iter().find(|one| one.thread == thread)
+    }
+
+    /// The disagreements of which the human has to be asked.
+    pub fn due(&self, now: Stamp) -> impl Iterator<Item = &Dispute> {
+        self.0.iter().filter(move |one| one.due.is_some_and(|due| due <= now.micros()))
+    }
+
+    /// All disagreements, in the order of the log.
+    pub fn iter(&self) -> impl Iterator<Item = &Dispute> {
+        self.0.iter()
+    }
+
+    fn begin(&mut self, thread: &str, record: Source<'_>) {
+        if self.0.len() >= limits::DISPUTES {
+            self.0.remove(0);
+        }
+        self.0.push(Dispute {
+            thread: thread.to_owned(),
+            seq: record.seq,
+            since: record.at.micros(),
+            positions: Vec::new(),
+            rounds: 0,
+            due: None,
+            escalated: false,
+            asked: Vec::new(),
+            names: Vec::new(),
+            since_round: Vec::new(),
+        });
+    }
+
+    fn said(&mut self, thread: &str, position: Position) {
+        let Some(one) = self.0.iter_mut().find(|one| one.thread == thread) else { return };
+        let from = position.from.clone();
+        let ends_round = !position.proposes && one.since_round.iter().any(|other| *other != from);
+        if ends_round {
+            one.rounds += 1;
+            one.since_round.clear();
+        } else if !one.since_round.contains(&from) {
+            one.since_round.push(from);
+        }
+        if one.names.len() < limits::POSITIONS {
+            one.names.push(position.message.clone());
+        }
+        let same = |other: &Position| other.from == position.from && other.proposes == position.proposes;
+        one.positions.retain(|other| !same(other));
+        if one.positions.len() < limits::POSITIONS {
+            one.positions.push(position);
+        }
+    }
+}
+
+impl Dispute {
+    /// Who proposed or objected, in the order of their last word.
+    pub fn parties(&self) -> Vec<Arc<str>> {
+        let mut parties: Vec<Arc<str>> = Vec::new();
+        for position in &self.positions {
+            parties.extend((!parties.contains(&position.from)).then(|| position.from.clone()));
+        }
+        parties
+    }
+}

@@ -1,0 +1,66 @@
+//! A room in which a single pass at a fixed time is killed, and what has come of it in the end.
+
+use super::ledger::Figures;
+use super::scenario::PROGRAM;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// A new room with these agents.
+pub(super) fn new_room(room: &Path, agents: &[&str]) -> io::Result<()> {
+    let mut init = Command::new(PROGRAM);
+    init.args(["init", "--quiet"]).arg(room);
+    done(init)?;
+    let mut add = Command::new(PROGRAM);
+    add.args(["agent", "add", "--quiet", "--room"]).arg(room).args(agents);
+    done(add)
+}
+
+/// A pass at this time.
+pub(super) fn pass(room: &Path, time: &str) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "--once", "--quiet", "--room"]).arg(room).env("MAILBAG_TEST_NOW", time);
+    command
+}
+
+/// Runs a command that has to succeed.
+pub(super) fn done(mut command: Command) -> io::Result<()> {
+    let output = command.output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+    }
+}
+
+/// Drops a message.
+pub(super) fn drop_file(room: &Path, agent: &str, id: &str, mut message: Value) -> io::Result<()> {
+    message["id"] = json!(id);
+    fs::write(room.join(format!("outbox/{agent}/{id}.json")), message.to_string())
+}
+
+/// Every one of these copies has come once, and no other one.
+pub(super) fn came_once(room: &Path, agents: &[&str], wanted: &[&str], figures: &mut Figures) -> io::Result<()> {
+    let mut came: BTreeMap<String, usize> = BTreeMap::new();
+    for agent in agents.iter().chain(&["human"]) {
+        for entry in fs::read_dir(room.join(format!("inbox/{agent}")))?.flatten() {
+            let Ok(mail) = serde_json::from_slice::<Value>(&fs::read(entry.path()).unwrap_or_default()) else { continue };
+            let what = match mail["from"].as_str() {
+                Some("mailbag") => mail["subject"].as_str().unwrap_or_default(),
+                _ => mail["id"].as_str().unwrap_or_default(),
+            };
+            *came.entry(format!("{agent}: {what}")).or_default() += 1;
+        }
+    }
+    for copy in wanted {
+        match came.remove(*copy).unwrap_or_default() {
+            0 => figures.lost((*copy).to_owned()),
+            1 => {}
+            n => figures.duplicated(format!("{copy} came {n} times")),
+        }
+    }
+    came.keys().for_each(|copy| figures.damaged(format!("{copy} was not expected")));
+    Ok(())
+}
