@@ -52,7 +52,7 @@ impl Envelope {
         let actor = record.from.as_deref().unwrap_or(id::MAILBAG).to_owned();
         let (kind, payload) = match (&record.ownership, &record.decision, text("type")?) {
             (Some(change), ..) => claimed(change, record.event, &actor),
-            (_, Some(step), _) => decided(step),
+            (_, Some(step), kind) => decided(step, kind),
             (_, _, kind) if is_told(&kind) => (kind, Map::new()),
             _ if is_about_charter(record) => (format!("{CHARTER}.changed"), Map::new()),
             _ => return None,
@@ -140,8 +140,13 @@ fn links(fields: &Map<String, Value>) -> Vec<String> {
     links
 }
 
-/// The kind of a step of an approval, and its fields.
-fn decided(step: &Step) -> (String, Map<String, Value>) {
+/// The kind of a step of an approval or of a disagreement, and its fields. Of a disagreement it is the session event that
+/// the message is, or amounts to.
+fn decided(step: &Step, kind: String) -> (String, Map<String, Value>) {
+    let of_thread = |event: &str, thread: &str| {
+        let kind = if is_session_event(&kind) { kind.clone() } else { event.to_owned() };
+        (kind, given(json!({"thread": thread})))
+    };
     let (word, fields) = match step {
         Step::Ask(terms) => ("asked", json!({"title": terms.title, "options": terms.options})),
         Step::Decide { approval, option, title } => {
@@ -149,6 +154,10 @@ fn decided(step: &Step) -> (String, Map<String, Value>) {
         }
         Step::Expire { approval, option } => ("expired", json!({"approval": approval, "option": option})),
         Step::Escalate { approval, to, .. } => ("escalated", json!({"approval": approval, "to": to})),
+        Step::Propose { thread, .. } => return of_thread("proposal.created", thread),
+        Step::Object { thread, .. } => return of_thread("objection.raised", thread),
+        Step::Settle { thread } => return of_thread("decision.recorded", thread),
+        Step::Dispute { thread, .. } => return of_thread("escalation.requested", thread),
     };
     (format!("approval.{word}"), given(fields))
 }
