@@ -22,12 +22,18 @@ pairs' ratios.
   --help             print this, and end
 ";
 const MESSAGES: usize = 20_000;
-/// Messages in one dropped file.
+/// Messages in one dropped file, where a file has several.
 const LINES: usize = 200;
 const SENDERS: usize = 10;
 
-/// Of so many messages one is an event, and one changes the status of its sender; 0 for none.
-const CASES: [(&str, usize); 4] = [("plain mail", 0), ("1 of 100", 100), ("1 of 10", 10), ("every second one", 2)];
+/// Of so many messages one is an event, and one changes the status of its sender; 0 for none. And the messages in a file.
+const CASES: [(&str, usize, usize); 5] = [
+    ("none", 0, 1),
+    ("1 of 100", 100, 1),
+    ("1 of 10", 10, 1),
+    ("none, many in a file", 0, LINES),
+    ("1 of 10, many in a file", 10, LINES),
+];
 
 /// Measures it.
 pub(crate) fn main(args: &[String]) -> Result<()> {
@@ -55,14 +61,14 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let programs =
         Programs { mailbag, floor_options: Vec::new(), own: std::env::current_exe()?, said: work.join("said") };
     println!("load {}", fs::read_to_string("/proc/loadavg")?.trim());
-    println!("{:<18} {:>12} {:>12} {:>8}   median ratio", "events", "off us/msg", "on us/msg", "ratio");
-    for (name, every) in CASES {
+    println!("{:<24} {:>12} {:>12} {:>8}   median ratio", "events", "off us/msg", "on us/msg", "ratio");
+    for (name, every, lines) in CASES {
         let mut took: Vec<[f64; 2]> = Vec::new();
         for pair in 0..=pairs {
             let order = if pair % 2 == 0 { [false, true] } else { [true, false] };
             let mut of_pair = [0.0; 2];
             for on in order {
-                of_pair[usize::from(on)] = one(&programs, &work, every, on)?;
+                of_pair[usize::from(on)] = one(&programs, &work, (every, lines), on)?;
             }
             // The first pair warms up.
             took.extend((pair > 0).then_some(of_pair));
@@ -72,13 +78,13 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         let (middle, low, high) = (ratios[ratios.len() / 2], ratios[0], ratios[ratios.len() - 1]);
         let lowest = |n: usize| took.iter().map(|one| one[n]).fold(f64::INFINITY, f64::min);
         let (off, on) = (lowest(0), lowest(1));
-        println!("{name:<18} {off:>12.1} {on:>12.1} {:>8.3}   {middle:.3} ({low:.3}-{high:.3})", on / off);
+        println!("{name:<24} {off:>12.1} {on:>12.1} {:>8.3}   {middle:.3} ({low:.3}-{high:.3})", on / off);
     }
     Ok(())
 }
 
 /// The processor time of one run, in microseconds a message.
-fn one(programs: &Programs, work: &Path, every: usize, on: bool) -> Result<f64> {
+fn one(programs: &Programs, work: &Path, (every, in_file): (usize, usize), on: bool) -> Result<f64> {
     let home = tempfile::tempdir_in(work)?;
     let room = home.path().join("room");
     fs::create_dir_all(&room)?;
@@ -88,22 +94,22 @@ fn one(programs: &Programs, work: &Path, every: usize, on: bool) -> Result<f64> 
     fs::write(room.join("settings.toml"), format!("{settings}worklog = {on}\n"))?;
     programs.start(programs.mailbag(&["init", "--quiet", &room.display().to_string()]))?.wait()?;
     let body = "The build of the parser fails on the second input, since a comment may now end a line. ".repeat(6);
-    for file in 0..MESSAGES / LINES {
+    for file in 0..MESSAGES / in_file {
         let sender = file % SENDERS;
         let mut lines = String::new();
-        for n in 0..LINES {
-            let (kind, text) = match n.checked_rem(every) {
+        for n in (0..in_file).map(|n| file * in_file + n) {
+            let (kind, text) = match (n / SENDERS).checked_rem(every) {
                 Some(0) => ("task.completed", &body[..80]),
                 Some(1) => ("status", &body[..80]),
                 _ => ("request", body.as_str()),
             };
-            let message =
-                json!({"to": format!("a{SENDERS}"), "type": kind, "subject": format!("{file} {n}"), "body": text});
+            let message = json!({"to": format!("a{SENDERS}"), "type": kind, "subject": format!("{n}"), "body": text});
             writeln!(lines, "{message}")?;
         }
         let outbox = room.join(format!("outbox/a{sender}"));
         fs::create_dir_all(&outbox)?;
-        fs::write(outbox.join(format!("{file:04}.ndjson")), lines)?;
+        let name = if in_file == 1 { format!("{file:05}.json") } else { format!("{file:05}.ndjson") };
+        fs::write(outbox.join(name), lines)?;
     }
     rustix::fs::sync();
     let command = programs.mailbag(&["run", "--once", "--quiet", "--room", &room.display().to_string()]);

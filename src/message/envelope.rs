@@ -4,14 +4,27 @@ use super::claim::Change;
 use super::decision::Step;
 use super::id;
 use super::record::{Event, Record};
-use super::types::{MILESTONE, is_session_event};
+use super::types::{MILESTONE, TYPES, is_session_event};
+use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
 
 /// The type with which somebody asks another agent, or the human, to step in.
 const ESCALATION: &str = "escalation";
 
 /// The subject of a notice about the charter: this word, the version of the file, and the number of the change.
 pub const CHARTER: &str = "charter";
+
+/// The types of messages that are events, as a line of the log has them.
+static TOLD: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let kinds = TYPES.iter().filter(|kind| is_told(kind));
+    kinds.map(|kind| format!("\"type\":\"{kind}\"")).collect()
+});
+/// Every event has one of these: the type of its message, a change of claims or approvals, or the charter as its subject.
+static MARKS: LazyLock<[Finder<'static>; 4]> = LazyLock::new(|| {
+    let charter = format!("\"about\":\"{CHARTER} ");
+    ["\"type\":\"", "\"ownership\":", "\"decision\":{", &charter].map(|mark| Finder::new(mark).into_owned())
+});
 
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,11 +48,16 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// Texts of which a line of the log has one if its record is an event.
-    pub fn marks() -> Vec<String> {
-        let kinds = super::TYPES.iter().filter(|kind| is_told(kind)).map(|kind| format!("\"type\":\"{kind}\""));
-        let others = ["\"ownership\":", "\"decision\":{"].map(str::to_owned);
-        kinds.chain(others).chain([format!("\"about\":\"{CHARTER} ")]).collect()
+    /// Can this line of the log be an event? A quick look, which most lines do not pass.
+    pub fn may_be(line: &[u8]) -> bool {
+        let [kind, others @ ..] = &*MARKS;
+        let is_kind = |at: usize| TOLD.iter().any(|told| line[at..].starts_with(told.as_bytes()));
+        kind.find_iter(line).any(is_kind) || others.iter().any(|mark| mark.find(line).is_some())
+    }
+
+    /// Is a message of this type an event?
+    pub fn is_told(kind: &str) -> bool {
+        is_told(kind)
     }
 
     /// The event of a record. `None` if the record is no event.

@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::log::find::{self, Sieve};
+use crate::log::find;
 use crate::log::{self, Position};
 use crate::message::envelope::Envelope;
 use crate::message::record::Record;
@@ -70,13 +70,13 @@ impl Events {
 
     /// The events so far, in the order of the log, each with its number and its text in one line.
     pub fn each(&self) -> Result<impl Iterator<Item = Result<Envelope>>> {
-        let sieve = Sieve::of(&Envelope::marks())?;
         let filter = self.filter.clone();
         let take = move |line: find::Candidate<'_>| {
-            let record: Record = serde_json::from_slice(line.bytes).ok()?;
+            let record: Record =
+                serde_json::from_slice(Some(line.bytes).filter(|line| Envelope::may_be(line))?).ok()?;
             Envelope::of(&record).filter(|event| filter.fits(event))
         };
-        let blocks = find::scan(&self.room.dir, (self.from, Some(self.end)), sieve, take)?;
+        let blocks = find::scan(&self.room.dir, (self.from, Some(self.end)), None, take)?;
         Ok(blocks.flat_map(|block| match block {
             Ok(block) => block.found.into_iter().map(Ok).collect::<Vec<_>>(),
             Err(e) => vec![Err(e)],

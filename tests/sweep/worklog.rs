@@ -49,7 +49,7 @@ fn room(room: &Path, before: Before) -> io::Result<()> {
     let mut add = Command::new(PROGRAM);
     add.args(["agent", "add", "--quiet", "--room"]).arg(room).args(["alice", "bob"]);
     done(add)?;
-    fs::write(room.join("settings.toml"), "worklog = true\n")?;
+    fs::write(room.join("settings.toml"), "worklog = true\nmailbox = true\nqueue = true\n")?;
     drop_file(room, "one", "milestone")?;
     drop_file(room, "two", "decision.recorded")?;
     done(pass(room))?;
@@ -85,10 +85,14 @@ fn play(plan: Plan, before: Before) -> io::Result<(Figures, Outcome)> {
     if entries.lines().count() != 4 || !text.contains("status: five") {
         figures.damaged(text.clone());
     }
-    fs::remove_file(&worklog)?;
+    let files = [worklog, place.join("MAILBOX.md"), place.join("queue/to-bob.md")];
+    let texts = files.iter().map(fs::read_to_string).collect::<io::Result<Vec<_>>>()?;
+    files.iter().try_for_each(fs::remove_file)?;
     done(pass(&place))?;
-    if fs::read_to_string(&worklog)? != text {
-        figures.damaged("the file is another one when it is made again".into());
+    for (file, text) in files.iter().zip(texts) {
+        if fs::read_to_string(file)? != text {
+            figures.damaged(format!("{} is another one when it is made again", file.display()));
+        }
     }
     count_kept(home.path(), before, &mut figures)?;
     Ok((figures, outcome))

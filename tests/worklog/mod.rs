@@ -4,6 +4,7 @@ mod digest;
 mod entries;
 mod events;
 mod foreign;
+mod mailbox;
 mod milestones;
 mod places;
 mod rebuilt;

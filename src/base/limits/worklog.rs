@@ -23,5 +23,9 @@ pub const WORKLOG_HEAD: usize = 1 << 20;
 pub const WORKLOG_LINE: u64 = 16 << 10;
 /// The most items in a part of the digest.
 pub const DIGEST: usize = 100;
+/// The most messages in `MAILBOX.md` and in each file of `queue/`.
+pub const LISTED: usize = 200;
+/// How many older messages the router looks up for these files at once.
+pub const LOOKUPS: usize = 1000;
 /// The longest `worklog_path`.
 pub const WORKLOG_PATH: usize = 1000;

@@ -78,6 +78,8 @@ pub const COMMITTED: &str = "spool/committed";
 pub const ROOM_ID: &str = "spool/room";
 /// Exists from a failed sync until the conversations are checked for missing data.
 pub const SUSPECT: &str = "spool/suspect";
+/// The newest mail of the room, for people.
+pub const MAILBOX: &str = "MAILBOX.md";
 /// What the path of a file beside the room begins with.
 pub const OUTSIDE: &str = "../";
 /// What the router last wrote to the worklog. In [`SPOOL`].
@@ -114,6 +116,11 @@ pub fn fired(client: &str, event: &str) -> String {
 /// An agent's outbox.
 pub fn outbox(agent: &str) -> PathBuf {
     Path::new(OUTBOXES).join(agent)
+}
+
+/// The file that lists an agent's unread mail, for people.
+pub fn queue(agent: &str) -> std::ffi::OsString {
+    format!("queue/to-{agent}.md").into()
 }
 
 /// An agent's inbox, with its unread mail.

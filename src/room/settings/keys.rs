@@ -209,6 +209,24 @@ pub(super) const KEYS: &[Key] = &[
         show: |settings| word(&settings.guard),
     },
     Key {
+        key: "mailbox",
+        doc: "`MAILBOX.md` in the room, with the newest mail and its status, which the router writes: true or false",
+        read: |value, settings| {
+            settings.mailbox = value.as_bool().ok_or("true or false")?;
+            Ok(())
+        },
+        show: |settings| settings.mailbox.to_string(),
+    },
+    Key {
+        key: "queue",
+        doc: "`queue/to-<agent>.md` in the room, with the unread mail of each agent, which the router writes: true or false",
+        read: |value, settings| {
+            settings.queue = value.as_bool().ok_or("true or false")?;
+            Ok(())
+        },
+        show: |settings| settings.queue.to_string(),
+    },
+    Key {
         key: "worklog",
         doc: "a Markdown file with milestones, decisions and session events, which the router writes: true or false",
         read: |value, settings| {
@@ -301,7 +319,8 @@ fn window(value: &DeValue<'_>) -> Result<Duration, String> {
 }
 
 fn is_context(path: &str) -> bool {
-    const OWN: [&str; 9] = ["inbox", "outbox", "sent", "rejected", "channels", "log", "archive", "sessions", "spool"];
+    const OWN: [&str; 10] =
+        ["inbox", "outbox", "sent", "rejected", "channels", "log", "archive", "sessions", "spool", "queue"];
     let first = path.trim_start_matches("./").split('/').next().unwrap_or_default();
     !path.is_empty() && !path.contains('\0') && !matches!(path, "." | "./") && !OWN.contains(&first)
 }

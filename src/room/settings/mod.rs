@@ -119,6 +119,10 @@ pub struct Settings {
     pub announce_window: Duration,
     /// What happens to edits and commits of files that another agent owns.
     pub guard: Guard,
+    /// Does the router write `MAILBOX.md`?
+    pub mailbox: bool,
+    /// Does the router write `queue/to-<agent>.md`?
+    pub queue: bool,
     /// Does the router write a worklog?
     pub worklog: bool,
     /// The worklog, relative to the room's parent directory.
@@ -195,6 +199,8 @@ impl Default for Settings {
             announce_budget: limits::ANNOUNCE_BUDGET,
             announce_window: limits::ANNOUNCE_WINDOW,
             guard: Guard::default(),
+            mailbox: false,
+            queue: false,
             worklog: false,
             worklog_path: "WORKLOG.md".into(),
             escalation: None,

@@ -4,6 +4,7 @@
 
 pub mod channels;
 mod claims;
+pub mod mailbox;
 pub mod pending;
 pub mod roster;
 mod worklog;
@@ -81,6 +82,7 @@ impl Projections {
             Box::new(pending::Written::default()),
             Box::new(roster::Written::default()),
             Box::new(worklog::Worklog::default()),
+            Box::new(mailbox::Mailbox::default()),
         ];
         Projections { all, places: BTreeSet::new() }
     }

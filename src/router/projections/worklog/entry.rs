@@ -6,7 +6,7 @@ use crate::base::{limits, markdown};
 use crate::disk::Dir;
 use crate::log;
 use crate::log::Position;
-use crate::log::find::{self, Sieve};
+use crate::log::find;
 use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 
@@ -26,14 +26,16 @@ pub(super) fn entries(
     if from == to {
         return Ok(());
     }
-    let sieve = Sieve::of(&Envelope::marks())?;
-    for block in find::scan(room, (from, Some(to)), sieve, |line| entry(line.bytes))? {
+    for block in find::scan(room, (from, Some(to)), None, |line| entry(line.bytes))? {
         block?.found.into_iter().try_for_each(&mut each)?;
     }
     Ok(())
 }
 
 fn entry(line: &[u8]) -> Option<Entry> {
+    if !Envelope::may_be(line) {
+        return None;
+    }
     let record: Record = serde_json::from_slice(line).ok()?;
     let event = Envelope::of(&record).filter(Envelope::is_for_worklog)?;
     let Envelope { seq, at, kind, actor, .. } = &event;

@@ -1,0 +1,275 @@
+//! `MAILBOX.md` and `queue/to-<agent>.md`: the newest mail of the room, and the unread mail of each agent, for people who look
+//! with an editor. Both are bounded, so each is written as a whole, at most once a second.
+
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::text::{count, count_of, to_the_second};
+use crate::base::{limits, markdown};
+use crate::disk::{Dir, Meta, layout};
+use crate::log::lookup::LoggedMessage;
+use crate::log::state::State;
+use crate::log::{self, Position, find};
+use crate::room::registry::Registry;
+use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The files as they were written.
+#[derive(Default)]
+pub(in crate::router) struct Mailbox {
+    /// The messages that are shown, by their numbers.
+    known: BTreeMap<u64, Shown>,
+    /// Where the log ended when the newest messages were read.
+    upto: Option<Position>,
+    /// Each file as it was left, with its text.
+    written: HashMap<OsString, (Vec<u8>, Option<Meta>)>,
+    /// The last record, the registry and the settings that the files were made from.
+    made_from: Option<(u64, Arc<Registry>, [bool; 2])>,
+    due: Option<Instant>,
+    next: Option<Instant>,
+}
+
+/// A message as it is shown.
+struct Shown {
+    at: String,
+    from: Arc<str>,
+    to: Vec<Arc<str>>,
+    /// Its type, its priority if that is not normal, and its text.
+    text: String,
+}
+
+impl Projection for Mailbox {
+    fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+        let on = on(view);
+        let is_due = self.due.is_some_and(|due| due <= Instant::now());
+        let is_current = self.made_from.as_ref().is_some_and(|(seq, registry, then)| {
+            *seq == view.state.seq && Arc::ptr_eq(registry, view.config.registry()) && *then == on
+        });
+        if on == [false; 2] || is_current && !is_due {
+            return;
+        }
+        match self.next.filter(|next| *next > Instant::now()) {
+            Some(next) => self.due = Some(next),
+            None => self.show(view, report),
+        }
+    }
+
+    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
+        if on(view) == [false; 2] || cause == Cause::Recovery {
+            return Ok(());
+        }
+        let room = view.config.dir();
+        let is_left = |name: &OsString, left: &Option<Meta>| left.is_some() && stat(room, name) == *left;
+        let before = self.written.len();
+        self.written.retain(|name, (_, left)| is_left(name, left));
+        if cause == Cause::End || self.written.len() < before {
+            self.show(view, report);
+        }
+        Ok(())
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+/// Is each of the two on?
+fn on(view: &View<'_>) -> [bool; 2] {
+    let settings = view.config.settings();
+    [settings.mailbox, settings.queue]
+}
+
+fn stat(room: &Dir, name: &OsString) -> Option<Meta> {
+    room.stat(Path::new(name)).ok().flatten()
+}
+
+impl Mailbox {
+    fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
+        let begun = Instant::now();
+        (self.due, self.made_from) = (None, Some((view.state.seq, view.config.registry().clone(), on(view))));
+        match self.write(view) {
+            Ok(is_whole) => {
+                report.written(layout::MAILBOX);
+                self.due = (!is_whole).then(|| Instant::now() + limits::WORKLOG);
+            }
+            Err(e) => report.failed(layout::MAILBOX.to_owned(), &e),
+        }
+        let pause: Duration = begun.elapsed() * limits::WORKLOG_PAUSE;
+        self.next = Some(Instant::now() + limits::WORKLOG.max(pause));
+    }
+
+    /// Writes the files that would change. `false` if messages are missing that are looked up later.
+    fn write(&mut self, view: &View<'_>) -> Result<bool> {
+        let (room, state, [mailbox, queue]) = (view.config.dir(), view.state, on(view));
+        self.read_newest(room, state)?;
+        let mut is_whole = true;
+        if mailbox {
+            let text = self.mailbox(view.config.registry(), state);
+            self.put(room, layout::MAILBOX.into(), text)?;
+        }
+        let mut wanted: Vec<u64> = self.known.keys().rev().take(limits::LISTED).copied().collect();
+        if queue {
+            let (mut lookups, agents) = (limits::LOOKUPS, view.config.registry().agents().iter());
+            for agent in agents.filter(|agent| !agent.is_retired()) {
+                let newest = state.mailboxes.unread(&agent.id).rev().take(limits::LISTED);
+                let seqs: Vec<u64> = newest.map(|(_, seq)| seq).collect();
+                for seq in &seqs {
+                    if !self.known.contains_key(seq) {
+                        is_whole &= lookups > 0;
+                        if lookups == 0 {
+                            break;
+                        }
+                        lookups -= 1;
+                        self.look_up(room, *seq)?;
+                    }
+                }
+                let text = self.queue(&agent.id, state, &seqs);
+                let name = layout::queue(&agent.id);
+                if seqs.is_empty() && !self.written.contains_key(name.as_os_str()) && stat(room, &name).is_none() {
+                    continue;
+                }
+                wanted.extend(seqs);
+                self.put(room, name, text)?;
+            }
+        }
+        wanted.sort_unstable();
+        self.known.retain(|seq, _| wanted.binary_search(seq).is_ok());
+        Ok(is_whole)
+    }
+
+    /// Reads the messages since the last time; at first the newest ones of the log.
+    fn read_newest(&mut self, room: &Dir, state: &State) -> Result<()> {
+        let mut back = limits::TAIL_LOOK;
+        loop {
+            let from = match self.upto {
+                Some(upto) => upto,
+                None => log::before_end(room, back)?,
+            };
+            for line in log::read(room, from)? {
+                let line = line?;
+                if line.at >= state.end {
+                    break;
+                }
+                self.known.extend(Shown::read(&line.bytes));
+            }
+            if self.upto.is_some() || self.known.len() >= limits::LISTED || from == log::START {
+                self.upto = Some(state.end);
+                return Ok(());
+            }
+            back = back.saturating_mul(8);
+        }
+    }
+
+    fn look_up(&mut self, room: &Dir, seq: u64) -> Result<()> {
+        let line = find::by_seq(room, seq)?;
+        self.known.extend(line.and_then(|line| Shown::read(&line.bytes)));
+        Ok(())
+    }
+
+    fn put(&mut self, room: &Dir, name: OsString, text: String) -> Result<()> {
+        let text = text.into_bytes();
+        if self.written.get(&name).is_some_and(|(before, _)| *before == text) {
+            return Ok(());
+        }
+        let path = Path::new(&name);
+        match (path.parent().filter(|parent| !parent.as_os_str().is_empty()), path.file_name()) {
+            (Some(parent), Some(file)) => room.make_loose(parent)?.show(file, &text)?,
+            _ => room.show(&name, &text)?,
+        }
+        let left = stat(room, &name);
+        self.written.insert(name, (text, left));
+        Ok(())
+    }
+
+    fn mailbox(&self, registry: &Registry, state: &State) -> String {
+        let mut text = String::from("# Mailbox\n\nmailbag writes this file; changes are lost.\n\n");
+        let at = to_the_second(&state.at.to_string());
+        let _ = writeln!(text, "- As of #{}, {at}: {}", state.seq, count(state.counts.accepted, "message"));
+        let unread = registry.agents().iter().map(|agent| (&agent.id, state.mailboxes.count(&agent.id)));
+        let mut unread: Vec<_> = unread.filter(|(_, count)| *count > 0).collect();
+        unread.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let shown = unread.iter().take(limits::WORKLOG_DECISIONS).map(|(agent, n)| format!("{} {n}", escaped(agent)));
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        let more = unread.len().saturating_sub(limits::WORKLOG_DECISIONS);
+        let more = if more > 0 { format!(", and {}", count_of(more, "more agent")) } else { String::new() };
+        let _ = writeln!(text, "- Unread: {}{more}", if shown.is_empty() { "none" } else { &shown });
+        let (claims, open) = (state.claims.held().len(), state.approvals.open().len());
+        let _ = writeln!(text, "- {}, {}\n", count_of(claims, "claim"), count_of(open, "open approval"));
+        for (seq, shown) in self.known.iter().rev().take(limits::LISTED) {
+            let to = named(shown.to.iter().map(|agent| &**agent));
+            let _ = writeln!(text, "- #{seq} {} {} → {to} · {}", shown.at, escaped(&shown.from), shown.text);
+            let _ = writeln!(text, "  - {}", statuses(state, *seq, &shown.to));
+        }
+        if self.known.len() >= limits::LISTED {
+            let _ = writeln!(text, "\nOlder messages: `mailbag list`.");
+        }
+        text
+    }
+
+    fn queue(&self, agent: &str, state: &State, newest: &[u64]) -> String {
+        let mut text = format!("# To {}\n\nmailbag writes this file; changes are lost.\n\n", escaped(agent));
+        let unread = state.mailboxes.count(agent);
+        let oldest = state.mailboxes.unread(agent).next().map(|(at, _)| second(at));
+        let oldest = oldest.map(|oldest| format!(", the oldest of {oldest}")).unwrap_or_default();
+        let _ = writeln!(text, "- {}{oldest}\n", count_of(unread, "unread message"));
+        for (seq, shown) in newest.iter().filter_map(|seq| Some((seq, self.known.get(seq)?))) {
+            let status = state.mailboxes.status(agent, *seq).map(|status| format!(" ({})", status.as_str()));
+            let (from, status) = (escaped(&shown.from), status.unwrap_or_default());
+            let _ = writeln!(text, "- #{seq} {} {from} · {}{status}", shown.at, shown.text);
+        }
+        if unread > newest.len() {
+            let _ = writeln!(text, "\n{} more: `mailbag inbox --as {}`.", unread - newest.len(), agent);
+        }
+        text
+    }
+}
+
+impl Shown {
+    /// The message of a line of the log, if it is mail.
+    fn read(line: &[u8]) -> Option<(u64, Shown)> {
+        let message = LoggedMessage::read(line)?;
+        let about = [message.subject, message.preview].into_iter().flatten().collect::<Vec<_>>().join(": ");
+        let about = markdown::brief(&about, limits::WORKLOG_TEXT);
+        let kind = escaped(&message.kind);
+        let urgent = if message.priority == crate::message::DEFAULT_PRIORITY { "" } else { &message.priority };
+        let text =
+            if urgent.is_empty() { format!("{kind} · {about}") } else { format!("{kind}, {urgent} · {about}") };
+        let shown = Shown { at: to_the_second(&message.accepted_at), from: message.from, to: message.recipients, text };
+        (!shown.to.is_empty()).then_some((message.seq, shown))
+    }
+}
+
+/// The status of each copy, or how many are unread.
+fn statuses(state: &State, seq: u64, to: &[Arc<str>]) -> String {
+    let status = |agent: &Arc<str>| match state.mailboxes.status(agent, seq) {
+        Some(status) => status.as_str(),
+        None if state.mailboxes.is_unread(agent, seq) => "unread",
+        None => "seen",
+    };
+    if to.len() <= limits::TITLES {
+        return to.iter().map(|agent| format!("{} {}", escaped(agent), status(agent))).collect::<Vec<_>>().join(", ");
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    to.iter().for_each(|agent| *counts.entry(status(agent)).or_default() += 1);
+    counts.into_iter().map(|(status, n)| format!("{n} {status}")).collect::<Vec<_>>().join(", ")
+}
+
+fn named<'a>(agents: impl Iterator<Item = &'a str>) -> String {
+    let all: Vec<String> = agents.map(escaped).collect();
+    match all.len().saturating_sub(limits::TITLES) {
+        0 => all.join(", "),
+        more => format!("{} and {more} more", all[..limits::TITLES].join(", ")),
+    }
+}
+
+fn escaped(name: &str) -> String {
+    markdown::brief(name, limits::WORKLOG_TEXT)
+}
+
+fn second(at: Stamp) -> String {
+    to_the_second(&at.to_string())
+}
