@@ -2,6 +2,7 @@
 
 mod changes;
 mod lanes;
+mod trials;
 
 use crate::world::World;
 use serde_json::json;
