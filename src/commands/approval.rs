@@ -1,5 +1,6 @@
 //! Asks for a decision, and decides: writes the message to the outbox, and follows the log until the router has the outcome.
 
+use super::ack::{self, Ack};
 use super::recorded;
 use super::send::{self, Draft, Sent};
 use crate::base::clock::Stamp;
@@ -11,6 +12,7 @@ use crate::log::{self, Position, state};
 use crate::message::decision::{self, Step};
 use crate::message::record::{Event, Record};
 use crate::message::reference::Chosen;
+use crate::message::status::Status;
 use crate::message::{APPROVAL, DECISION, claim, id};
 use crate::query::identity::Who;
 use crate::room::Room;
@@ -80,6 +82,25 @@ pub struct Asked {
     room: Room,
     agent: String,
     since: Position,
+    /// The subject and the body that were sent.
+    text: (Option<String>, Option<String>),
+    /// The record of the message.
+    seq: Option<u64>,
+    /// The message in that record.
+    recorded: Value,
+    /// The message that decided.
+    decision: Value,
+}
+
+/// A decision that the person signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proved {
+    /// The option.
+    pub option: String,
+    /// The reason.
+    pub note: Option<String>,
+    /// The record of the decision.
+    pub seq: u64,
 }
 
 /// Asks for a decision. The message is durable when this returns; [`Asked::look`] finds the decision.
@@ -128,9 +149,11 @@ pub fn decide(room: &Room, who: &Who, choice: Choice) -> Result<Outcome> {
 fn write(room: &Room, who: &Who, draft: Draft, options: Vec<String>, approval: Option<String>) -> Result<Asked> {
     let since = log::committed(&room.dir)?;
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
+    let text = (draft.subject.clone(), draft.body.clone());
     let sent = send::send(room, who, draft)?;
     let approval = approval.unwrap_or_else(|| claim::name(&agent, &sent.id));
-    Ok(Asked { sent, options, approval, room: room.clone(), agent, since })
+    let (room, recorded, decision) = (room.clone(), Value::Null, Value::Null);
+    Ok(Asked { sent, options, approval, room, agent, since, text, seq: None, recorded, decision })
 }
 
 fn open(room: &Room, reference: &str) -> Result<Approval> {
@@ -142,10 +165,10 @@ fn open(room: &Room, reference: &str) -> Result<Approval> {
             cure: "write SENDER/ID, or the number".into(),
         }),
         Chosen::None => match approvals.find_decided(reference) {
-            Chosen::One(Decided { approval, option, by, at, .. }) => {
-                let by = by.as_deref().unwrap_or("its deadline");
-                let option = option.as_deref().unwrap_or(decision::DENIED);
-                let what = format!("{approval} was decided already: {option}, by {by} at {}", Stamp::from_micros(*at));
+            Chosen::One(decided) => {
+                let Decided { approval, by, at, .. } = decided;
+                let (by, at) = (by.as_deref().unwrap_or("its deadline"), Stamp::from_micros(*at));
+                let what = format!("{approval} was decided already: {}, by {by} at {at}", decided.word());
                 Err(Error::NotGranted(vec![Problem::new("decided_already", what).fix("the first decision counts")]))
             }
             _ => Err(Error::NotFound {
@@ -221,6 +244,26 @@ impl Asked {
         format!("asked {names}{more}: {}", self.sent.id)
     }
 
+    /// The decision, if the person signed it, and if the question in the log is the one that was sent. A log that somebody
+    /// else wrote does not prove a decision.
+    pub fn proved(&self, outcome: &Outcome) -> Result<Option<Proved>> {
+        let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
+        let is_as_sent = (text(&self.recorded, "subject"), text(&self.recorded, "body")) == self.text;
+        let (Some(seq), Some(option), Some(key)) = (self.seq, &outcome.option, Key::read()?) else { return Ok(None) };
+        let room = self.room.id()?.unwrap_or_default();
+        let what = Signed { room: &room, approval: &self.approval, seq, option };
+        let signature = text(&self.decision, "signature").unwrap_or_default();
+        let is_proved = is_as_sent && outcome.by.as_deref() == Some(id::HUMAN) && key.verifies(&signature, &what);
+        let proved = || Proved { option: option.clone(), note: text(&self.decision, "body"), seq: outcome.seq };
+        Ok(is_proved.then(proved))
+    }
+
+    /// Withdraws the question.
+    pub fn withdraw(&self, who: &Who) -> Result<()> {
+        let refs = vec![self.approval.clone()];
+        ack::ack(&self.room, who, Ack { refs, status: Status::Withdrawn, note: None }).map(drop)
+    }
+
     /// Reads what the log says meanwhile: the outcome, if there is one. If the router rejected the message, that is an error.
     pub fn look(&mut self) -> Result<Option<Outcome>> {
         let lines = log::lines(&self.room.dir, self.since)?;
@@ -232,6 +275,9 @@ impl Asked {
                 recorded::mark_copy_seen(&self.room, &self.agent, &record);
                 return Err(Error::NotGranted(record.problems));
             }
+            if record.event == Event::Accepted && recorded::is_of(&record, &self.agent, &self.sent) {
+                (self.seq, self.recorded) = (Some(record.seq), content(&record));
+            }
             let outcome = match &record.decision {
                 Some(Step::Decide { approval, option, .. }) if *approval == self.approval => {
                     Outcome::new(approval, Some(option), record.from.as_deref(), &record)
@@ -242,8 +288,14 @@ impl Asked {
                 _ => continue,
             };
             recorded::mark_copy_seen(&self.room, &self.agent, &record);
-            found = found.or(Some(outcome));
+            if found.is_none() {
+                (self.decision, found) = (content(&record), Some(outcome));
+            }
         }
         Ok(found)
     }
+}
+
+fn content(record: &Record) -> Value {
+    record.message.as_ref().and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default()
 }

@@ -16,6 +16,10 @@ use std::time::{Duration, Instant};
 
 /// Write permission for the group or for everybody.
 const BY_OTHERS: u32 = 0o022;
+/// Read permission for the group or for everybody.
+const READ_BY_OTHERS: u32 = 0o044;
+/// The right of the group or of everybody to open the files of a directory by name.
+const SEARCH_BY_OTHERS: u32 = 0o011;
 
 /// An opened directory of this kind.
 pub struct UserDirectory {
@@ -85,6 +89,12 @@ impl UserDirectory {
         let mut bytes = Vec::new();
         file.take(most).read_to_end(&mut bytes).doing("read", self.dir.at(name))?;
         Ok(Some(bytes))
+    }
+
+    /// Can other users read this file? Without the right to search the directory they cannot.
+    pub fn is_readable_by_others(&self, name: &str) -> Result<bool> {
+        let searched_by = (self.dir.meta()?.mode & SEARCH_BY_OTHERS) << 2;
+        Ok(self.dir.stat(name)?.is_some_and(|meta| meta.mode & READ_BY_OTHERS & searched_by != 0))
     }
 
     /// Replaces the content of a file in one step, readable by its owner only. Survives a kill, and after it returns, a

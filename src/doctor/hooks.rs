@@ -4,6 +4,7 @@ use super::{Examined, Finding, Request, Severity, quoted};
 use crate::clients::install::{self, Hooks, Scope, Status, Trust};
 use crate::clients::kind::Client;
 use crate::room::sessions::{self, Fired};
+use crate::room::signature::{self, Key};
 
 pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) {
     let fired = sessions::fired(examined.room).unwrap_or_default();
@@ -14,6 +15,7 @@ pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mu
         ours.iter().for_each(|fired| errors(client, fired, findings));
         let installed = installed(client, request);
         installed.iter().for_each(|status| can_run(status, findings));
+        installed.iter().filter(|status| status.approvals).take(1).for_each(|status| key(status, findings));
         last_run(client, &installed, &ours, findings);
     }
 }
@@ -67,6 +69,33 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
             client => client.as_str(),
         };
         findings.push(Finding::new("hooks_not_trusted", Severity::Warning, what, cure));
+    }
+}
+
+/// The key that signs decisions on permission requests: without it, or if others can read it, no decision is the person's.
+fn key(status: &Status, findings: &mut Vec<Finding>) {
+    let name = status.client.name();
+    let Ok(path) = signature::path() else { return };
+    let shown = path.display();
+    let mut add = |code, what: String, cure: String| findings.push(Finding::new(code, Severity::Problem, what, cure));
+    match Key::read() {
+        Ok(None) => {
+            let what =
+                format!("permission requests of {name} cannot be answered by mail, because there is no key {shown}");
+            add("key_missing", what, format!("{} --approvals", install_again(status)));
+        }
+        Err(e) => add("key_missing", format!("permission requests of {name} cannot be answered by mail: {e}"), {
+            format!("{} --approvals", install_again(status))
+        }),
+        Ok(Some(_)) => {}
+    }
+    if signature::is_readable_by_others().unwrap_or_default() {
+        let what = format!("other users can read the key {shown}, and sign decisions of the person");
+        add(
+            "key_readable",
+            what,
+            format!("rm {}, and then {} --approvals", quoted(&shown.to_string()), install_again(status)),
+        );
     }
 }
 

@@ -124,6 +124,8 @@ pub const ESCALATE: &str = "escalate";
 pub const OPTIONS: [&str; 2] = ["yes", "no"];
 /// The status of an approval that was denied at its deadline.
 pub const DENIED: &str = "denied";
+/// The outcome of an approval that its asker withdrew.
+pub const WITHDRAWN: &str = "withdrawn";
 
 /// The options that a message names, or the default.
 pub fn options(fields: &Map<String, Value>) -> Vec<String> {

@@ -87,6 +87,11 @@ pub fn path() -> Result<PathBuf> {
     Ok(layout::key_file(&directory()?))
 }
 
+/// Can other users read the key?
+pub fn is_readable_by_others() -> Result<bool> {
+    UserDirectory::open(&directory()?)?.map_or(Ok(false), |own| own.is_readable_by_others(layout::KEY))
+}
+
 fn directory() -> Result<PathBuf> {
     layout::trust_directory().ok_or_else(|| Error::Usage {
         what: "there is no directory for the key of the person".into(),

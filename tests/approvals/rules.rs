@@ -1,6 +1,6 @@
 //! Who decides, and what is a decision.
 
-use super::{approval, codes, decision, outcomes, pass, say, steps};
+use super::{approval, codes, decision, drop_at, outcomes, pass, say, steps};
 use crate::world::World;
 use serde_json::json;
 
@@ -107,4 +107,28 @@ fn an_approval_to_a_role_is_decided_by_one_of_it() {
     say(&world, 1, "carol", decision("#2", "no"));
     assert_eq!(outcomes(&world, "alice"), [pair("no", "carol")]);
     assert_eq!(outcomes(&world, "bob"), [pair("no", "carol")]);
+}
+
+#[test]
+fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
+    // P180
+    let world = World::with(&["alice", "bob"]);
+    say(&world, 0, "alice", approval("d", json!(["human", "bob"]), json!({"deadline": "30m"})));
+    let ack = |id: &str| json!({"id": id, "type": "ack", "refs": ["alice/d"], "status": "withdrawn"});
+    say(&world, 1, "bob", ack("b"));
+    say(&world, 2, "alice", ack("a"));
+    say(&world, 3, "human", decision("alice/d", "yes"));
+    pass(&world, 40);
+    assert_eq!(steps(&world), ["ask"], "neither decided nor expired");
+    assert_eq!(codes(&world, "human"), ["decided_already"]);
+    let told = world.inbox("human").into_iter().find(|mail| mail["type"] == "error").expect("a bounce");
+    let what = told["metadata"]["problems"][0]["what"].as_str().unwrap_or_default().to_owned();
+    assert!(what.contains("alice/d was decided already: withdrawn, by alice at"), "{told}");
+    // In one batch, too.
+    drop_at(&world, 50, "alice", approval("e", json!("human"), json!({})));
+    pass(&world, 50);
+    drop_at(&world, 51, "alice", json!({"type": "ack", "refs": ["alice/e"], "status": "withdrawn"}));
+    drop_at(&world, 51, "human", decision("alice/e", "yes"));
+    pass(&world, 51);
+    assert_eq!((steps(&world).len(), outcomes(&world, "alice").len()), (2, 0));
 }

@@ -4,6 +4,7 @@ mod budget;
 mod claims;
 mod clients;
 mod identity;
+mod permissions;
 mod rewake;
 mod telling;
 

@@ -1,6 +1,7 @@
 //! `mailbag install` and `uninstall` on a person's own settings: what goes in, that nothing else changes, that it goes
 //! out again to the byte, and that it was tried.
 
+mod approvals;
 mod git;
 mod merging;
 mod meanwhile;
@@ -109,6 +110,11 @@ impl Desk {
     #[track_caller]
     fn fails(&self, code: i32, args: &[&str]) -> String {
         self.run(args).fails(code, args)
+    }
+
+    /// The key that signs decisions of the person.
+    fn key(&self) -> PathBuf {
+        self.world.trust().join("decision.key")
     }
 
     /// All files but those of the room and what the stand-in heard.

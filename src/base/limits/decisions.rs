@@ -1,5 +1,6 @@
 //! The limits of approvals and of what waits for somebody.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// The most options of an approval.
@@ -28,5 +29,21 @@ pub const ESCALATION: Duration = Duration::from_secs(30 * 60);
 pub const DEADLINE_MOST: Duration = Duration::from_secs(366 * 86_400);
 /// The length of the key that signs decisions.
 pub const KEY: usize = 32;
+/// The time for the human's decision on a permission request, unless `settings.toml` says otherwise.
+pub const PERMISSION: Duration = Duration::from_secs(5 * 60);
+/// The allowed values of that time.
+pub const PERMISSION_WITHIN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(10 * 60);
+/// The timeout of the hook for permission requests in a client's settings, in seconds.
+pub const PERMISSION_HOOK_SECONDS: u64 = 11 * 60;
+/// How long that hook waits for the record of the deadline.
+pub const PERMISSION_GRACE: Duration = Duration::from_secs(5);
+/// How often that hook checks whether the client still needs an answer.
+pub const PERMISSION_CHECK: Duration = Duration::from_millis(500);
+/// The longest text about a tool's arguments, in bytes. The human could not read more before the deadline.
+pub const PERMISSION_TEXT: usize = 16 << 10;
+/// The longest subject of a permission request, in characters.
+pub const PERMISSION_SUBJECT: usize = 200;
+/// The longest note of the human that the model reads, in characters.
+pub const PERMISSION_NOTE: usize = 400;
 /// How long the outcome of a deadline waits for mail of the deciders that cannot be read.
 pub const DEADLINE_GRACE: Duration = Duration::from_secs(10);

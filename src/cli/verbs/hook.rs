@@ -6,7 +6,7 @@ use crate::base::limits;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
 use crate::clients::git_hooks;
-use crate::clients::hook_events::{self, Event};
+use crate::clients::hook_events::{self, Event, Verdict};
 use crate::clients::install::DRY_RUN;
 use crate::clients::kind::Client;
 use crate::clients::session_watch;
@@ -24,7 +24,8 @@ Examples:
 `mailbag install` adds this command to the client's settings. It reads the event
 from standard input and answers in the format of the client: the unread messages
 that the agent has not been told of, in at most 1,500 characters. No message is
-marked as read. The exit status is always 0, so that the client continues;
+marked as read. A permission request becomes an approval to the human, and the
+answer is the decision. The exit status is always 0, so that the client continues;
 `mailbag doctor` shows when each hook last ran and its last error.
 
 `mailbag install git` adds `mailbag hook git` to the hooks of a repository. Its exit
@@ -86,17 +87,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
     let event = read(client)?;
-    let Some(room) = room(cx, &event) else { return print(client, &event, None, false, cx) };
+    let Some(room) = room(cx, &event) else { return print(client, &event, None, Verdict::None, cx) };
     let named = identity::named(args.identity.given());
     if std::env::var_os(DRY_RUN).is_some() {
         let text = hook_events::dry_run(&room, named.as_ref())?;
-        return print(client, &event, Some(&text), false, cx);
+        return print(client, &event, Some(&text), Verdict::None, cx);
     }
     let reply = hook_events::handle(&room, client.as_str(), &event, named.as_ref());
     if let Some(trouble) = &reply.trouble {
         cx.out.warn(trouble);
     }
-    print(client, &event, reply.text.as_deref(), reply.stops, cx).inspect_err(|_| reply.not_shown(&room))?;
+    print(client, &event, reply.text.as_deref(), reply.verdict, cx).inspect_err(|_| reply.not_shown(&room))?;
     reply.shown(&room, client.as_str(), &event)
 }
 
@@ -116,7 +117,7 @@ pub(crate) fn room(cx: &Context, event: &Event) -> Option<Room> {
     Room::open(&room::find(cx.asked().as_deref(), &from).ok()?).ok()
 }
 
-fn print(client: Client, event: &Event, text: Option<&str>, stops: bool, cx: &mut Context) -> Result<()> {
-    cx.out.bytes(client.answer(event, text, stops).as_bytes())?;
+fn print(client: Client, event: &Event, text: Option<&str>, verdict: Verdict, cx: &mut Context) -> Result<()> {
+    cx.out.bytes(client.answer(event, text, verdict).as_bytes())?;
     cx.out.flush()
 }

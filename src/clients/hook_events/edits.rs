@@ -1,7 +1,7 @@
 //! The guard at an edit: whether an agent may change the files that its client is about to change, and whether another agent
 //! changes them at the same time.
 
-use super::{Event, Reply, agent, bind, deliver};
+use super::{Event, Reply, Verdict, agent, bind, deliver};
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::commands::send::{self, Draft};
@@ -63,7 +63,7 @@ fn reply(room: &Room, caller: &Caller, owned: &[Owned], stops: bool) -> Reply {
     let (lines, ask) = (guard::lines(owned).join("; "), guard::ask_for(owned));
     if stops {
         let text = format!("mailbag: {lines}. Do not change it; {ask}.");
-        return Reply { text: Some(text), stops, ..Reply::default() };
+        return Reply { text: Some(text), verdict: Verdict::Stop, ..Reply::default() };
     }
     // A warning at each edit would fill the context.
     let claims: Vec<&str> = owned.iter().map(|one| one.claim.as_str()).collect();

@@ -1,6 +1,8 @@
-//! Handles a hook event: renews the session's lease, announces new mail, delivers pending mail, and judges edits.
+//! Handles a hook event: renews the session's lease, announces new mail, delivers pending mail, judges edits, and asks the
+//! human for permission.
 
 mod edits;
+mod permission;
 
 use super::briefing::{self, Briefing, Moment};
 use super::session_watch;
@@ -11,6 +13,7 @@ use crate::query::identity::{self, Who};
 use crate::query::{claims, status};
 use crate::room::Room;
 use crate::room::sessions::{self, Caller, Lease, Loss, Takeover};
+use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -30,6 +33,31 @@ pub struct Event {
     pub follows: bool,
     /// The files that a tool is about to change.
     pub files: Vec<PathBuf>,
+    /// The tool that needs permission.
+    pub tool: Option<Tool>,
+}
+
+/// A call of a tool that needs permission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tool {
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub input: Value,
+    /// The kind of the sub-agent that calls it. `None` for the session itself.
+    pub helper: Option<String>,
+}
+
+/// What happens to the tool of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verdict {
+    /// What the client does without a hook.
+    #[default]
+    None,
+    /// It runs.
+    Allow,
+    /// It does not run.
+    Stop,
 }
 
 /// How an event is handled.
@@ -41,6 +69,8 @@ pub enum Kind {
     Renew,
     /// A tool is about to change files: judge it.
     Edit,
+    /// The client asks for permission: ask the human.
+    Permission,
     /// The session ends.
     End,
     /// Ignore it: an event of a sub-agent.
@@ -56,8 +86,8 @@ pub struct Reply {
     pub text: Option<String>,
     /// Why the session gets no mail.
     pub trouble: Option<String>,
-    /// Does the tool stop?
-    pub stops: bool,
+    /// What happens to the tool.
+    pub verdict: Verdict,
     briefing: Option<Briefing>,
     /// The agent that the session has lost to another session.
     lost: Option<(String, Caller)>,
@@ -87,6 +117,7 @@ fn answer(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Resu
     match event.kind {
         Kind::Ignore => Ok(Reply::default()),
         Kind::Edit => Ok(edits::judge(room, &caller, event, named)),
+        Kind::Permission => permission::ask(room, &caller, event, named),
         Kind::Renew => {
             let lease = bind(room, &caller, event, named)?;
             lease.iter().for_each(|lease| keep(room, client, lease));

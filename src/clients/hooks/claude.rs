@@ -15,8 +15,17 @@ pub(super) fn kind(input: &Input) -> Kind {
         // The client drops the output of this hook.
         "StopFailure" => Kind::Renew,
         "PreToolUse" => Kind::Edit,
+        "PermissionRequest" => permission(input),
         "SessionEnd" => end(input),
         _ => Kind::Ignore,
+    }
+}
+
+/// A request that only the client's own dialog can answer is not asked elsewhere: the person chooses among the tool's answers.
+fn permission(input: &Input) -> Kind {
+    match input.tool_name.as_deref() {
+        Some("AskUserQuestion" | "ExitPlanMode") => Kind::Ignore,
+        _ => Kind::Permission,
     }
 }
 

@@ -13,6 +13,7 @@ pub(super) fn kind(input: &Input) -> Kind {
         "PostToolUse" => Kind::Announce(Moment::Tool),
         "Stop" => stop(input),
         "PreToolUse" => Kind::Edit,
+        "PermissionRequest" => Kind::Permission,
         "SessionEnd" => end(input),
         _ => Kind::Ignore,
     }

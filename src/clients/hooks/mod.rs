@@ -6,7 +6,7 @@ mod gemini;
 mod patch;
 
 use crate::clients::briefing::Moment;
-use crate::clients::hook_events::{Event, Kind};
+use crate::clients::hook_events::{Event, Kind, Tool, Verdict};
 use crate::clients::kind::Client;
 use crate::disk::layout;
 use serde::Deserialize;
@@ -33,6 +33,9 @@ struct Input {
     /// Id of a sub-agent.
     #[serde(default)]
     agent_id: Option<Value>,
+    /// Kind of the sub-agent.
+    #[serde(default)]
+    agent_type: Option<String>,
     /// The tool, if the event is about one.
     #[serde(default)]
     tool_name: Option<String>,
@@ -57,9 +60,9 @@ impl Client {
             Client::Codex => codex::kind(&input),
             Client::Gemini => gemini::kind(&input),
         };
-        // A sub-agent edits for its session.
-        let is_main = matches!(input.agent_id, None | Some(Value::Null)) || kind == Kind::Edit;
-        let kind = if is_main { kind } else { Kind::Ignore };
+        // A sub-agent uses tools for its session.
+        let is_main = matches!(input.agent_id, None | Some(Value::Null));
+        let kind = if is_main || matches!(kind, Kind::Edit | Kind::Permission) { kind } else { Kind::Ignore };
         let files = match (kind, self) {
             (Kind::Edit, Client::Claude) => claude::files(&input),
             (Kind::Edit, Client::Codex) => codex::files(&input),
@@ -69,12 +72,18 @@ impl Client {
         let below = |file: PathBuf| input.cwd.as_ref().map_or(file.clone(), |cwd| layout::below(cwd, file.as_os_str()));
         let files = files.into_iter().map(below).collect();
         let follows = input.source.as_deref() == Some(CLEAR);
-        Ok(Event { name: input.hook_event_name, kind, session: input.session_id, directory: input.cwd, follows, files })
+        let helper = (!is_main).then(|| input.agent_type.unwrap_or_default());
+        let tool = input.tool_name.filter(|_| kind == Kind::Permission);
+        let tool = tool.map(|name| Tool { name, input: input.tool_input, helper });
+        let (name, session, directory) = (input.hook_event_name, input.session_id, input.cwd);
+        Ok(Event { name, kind, session, directory, follows, files, tool })
     }
 
-    /// The output that gives the agent this text: one line, or nothing. `stops` stops the tool.
-    pub fn answer(self, event: &Event, text: Option<&str>, stops: bool) -> String {
+    /// The output that gives the agent this text: one line, or nothing. The verdict is about the tool of the event.
+    pub fn answer(self, event: &Event, text: Option<&str>, verdict: Verdict) -> String {
+        let stops = verdict == Verdict::Stop;
         let answer = match self {
+            _ if event.kind == Kind::Permission && verdict != Verdict::None => Some(permission(event, text, stops)),
             Client::Claude | Client::Codex if stops => text.map(|text| denial(event, text)),
             Client::Gemini if stops => text.map(|text| json!({"decision": "deny", "reason": text})),
             Client::Claude => claude::answer(event, text),
@@ -109,6 +118,15 @@ fn denial(event: &Event, reason: &str) -> Value {
         "hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": reason
     });
     json!({"hookSpecificOutput": decision})
+}
+
+/// The answer to a request for permission, in Claude Code and Codex.
+fn permission(event: &Event, reason: Option<&str>, denies: bool) -> Value {
+    let mut decision = json!({"behavior": if denies { "deny" } else { "allow" }});
+    if let Some(reason) = reason.filter(|_| denies) {
+        decision["message"] = reason.into();
+    }
+    json!({"hookSpecificOutput": {"hookEventName": event.name, "decision": decision}})
 }
 
 /// The answer that adds text to the agent's context, in all clients.

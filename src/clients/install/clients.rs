@@ -1,6 +1,7 @@
 //! Facts about each client: its files, its events, and the format of a hook in its settings.
 
 use super::json::{Dialect, End};
+use crate::base::limits;
 use crate::clients::kind::Client;
 use crate::disk::layout::{self, AGENTS};
 use serde::Serialize;
@@ -9,6 +10,9 @@ use std::path::{Path, PathBuf};
 
 /// Timeout of the background hook that wakes an idle session of Claude Code, in seconds: a day.
 const WAKE_SECONDS: u64 = 86_400;
+
+/// The event at which Claude Code and Codex ask for permission.
+const APPROVAL_EVENT: &str = "PermissionRequest";
 
 /// Follows `command -v PROGRAM`: a hook does nothing on a machine without the program.
 pub(super) const SILENT: &str = " >/dev/null 2>&1 || exit 0; ";
@@ -73,14 +77,28 @@ pub(super) enum Job {
     Wake,
 }
 
-/// The program to call, and the fixed agent, if any.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The program to call, the fixed agent, if any, and whether permission requests go to the human.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) program: String,
     pub(super) agent: Option<String>,
+    pub(super) approvals: bool,
 }
 
 impl Client {
+    /// The event at which the client asks for permission, if a hook can answer it.
+    pub fn approval_event(self) -> Option<&'static str> {
+        match self {
+            Client::Claude | Client::Codex => Some(APPROVAL_EVENT),
+            Client::Gemini => None,
+        }
+    }
+
+    /// Every event that can have a hook.
+    pub(super) fn all_events(self) -> impl DoubleEndedIterator<Item = &'static str> {
+        self.approval_event().into_iter().chain(self.events().iter().copied())
+    }
+
     /// The events with a hook.
     pub fn events(self) -> &'static [&'static str] {
         match self {
@@ -204,6 +222,9 @@ impl Client {
     pub(super) fn handler(self, job: Job, event: &str, wanted: &Wanted) -> Value {
         let line = self.line(job, wanted);
         match (self, job) {
+            (Client::Claude | Client::Codex, Job::Tell) if event == APPROVAL_EVENT => {
+                json!({"type": "command", "command": line, "timeout": limits::PERMISSION_HOOK_SECONDS})
+            }
             (Client::Claude, Job::Tell) => {
                 json!({"type": "command", "command": line, "timeout": 5})
             }

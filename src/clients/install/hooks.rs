@@ -34,21 +34,27 @@ pub(super) struct Found {
     pub(super) missing: Vec<&'static str>,
     /// Their program and agent.
     pub(super) wanted: Option<Wanted>,
+    /// Do permission requests go to the human?
+    pub(super) approvals: bool,
 }
 
 /// Adds missing hooks, and updates hooks with another agent or program path. A hook that the user has extended by hand
 /// stays unchanged.
 pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
+    // Without the option, a hook that is there stays.
+    let asks = |event: &str| wanted.approvals || !ours(json, client, event).is_empty();
+    let more = client.approval_event().filter(|event| asks(event));
+    let events: Vec<&'static str> = more.into_iter().chain(client.events().iter().copied()).collect();
     match json.value().get(HOOKS) {
         None => {
-            let events = client.events().iter().map(|event| (event.to_string(), json!([group(client, event, wanted)])));
+            let events = events.iter().map(|event| (event.to_string(), json!([group(client, event, wanted)])));
             return json.put(&[], HOOKS, &Value::Object(events.collect()));
         }
         Some(Value::Object(_)) => {}
         Some(other) => return Err(wrong_kind("hooks", other, "an object {…}")),
     }
     // Each event is inserted at the top, so start with the last.
-    client.events().iter().rev().try_for_each(|event| put_event(json, client, event, wanted))
+    events.iter().rev().try_for_each(|event| put_event(json, client, event, wanted))
 }
 
 fn put_event(json: &mut Json, client: Client, event: &'static str, wanted: &Wanted) -> Result<(), Wrong> {
@@ -82,7 +88,7 @@ fn put_event(json: &mut Json, client: Client, event: &'static str, wanted: &Want
 
 /// Removes our hooks, and containers that become empty.
 pub(super) fn take_out(json: &mut Json, client: Client) -> Result<(), Wrong> {
-    for &event in client.events() {
+    for event in client.all_events() {
         // The last first, so that earlier indexes stay valid.
         for one in ours(json, client, event).into_iter().rev() {
             let whole: [Step; 5] = [HOOKS.into(), event.into(), one.group.into(), HOOKS.into(), one.hook.into()];
@@ -112,6 +118,11 @@ pub(super) fn find(json: &Json, client: Client) -> Found {
         }
         found.wanted = found.wanted.or_else(|| ours.into_iter().find_map(|one| one.wanted));
     }
+    let asks = client.approval_event().map(|event| ours(json, client, event)).unwrap_or_default();
+    found.approvals = !asks.is_empty();
+    found.any |= found.approvals;
+    found.wanted = found.wanted.or_else(|| asks.into_iter().find_map(|one| one.wanted));
+    found.wanted.iter_mut().for_each(|wanted| wanted.approvals = found.approvals);
     found
 }
 
@@ -149,7 +160,7 @@ pub(super) fn server(json: &Json) -> Option<Wanted> {
     let value = json.value();
     let server = value.get(SERVERS)?.get(NAME).filter(|server| is_our_server(server))?;
     let agent = server.pointer("/env/MAILBAG_AGENT").and_then(Value::as_str).map(str::to_owned);
-    Some(Wanted { program: server["command"].as_str()?.to_owned(), agent })
+    Some(Wanted { program: server["command"].as_str()?.to_owned(), agent, ..Wanted::default() })
 }
 
 /// The error for another MCP server with our name.
@@ -213,7 +224,7 @@ fn read(handler: &Value, client: Client, job: Job) -> Option<Option<Wanted>> {
         return None;
     }
     let command = handler["command"].as_str()?;
-    let verbs: Vec<String> = client.words(job, &Wanted { program: String::new(), agent: None });
+    let verbs: Vec<String> = client.words(job, &Wanted::default());
     if let Some(arguments) = handler["args"].as_array() {
         let words: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
         let is_ours =
@@ -236,16 +247,16 @@ fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<W
         Some(arguments) => arguments.iter().filter_map(Value::as_str).next_back()?,
         None => call.split_whitespace().next_back()?,
     };
-    let verb = client.words(job, &Wanted { program: String::new(), agent: None }).pop()?;
+    let verb = client.words(job, &Wanted::default()).pop()?;
     let agent = (last != verb).then(|| last.to_owned());
     let program = match arguments {
         Some(_) => command.to_owned(),
         None => {
-            let tail = client.call(job, &Wanted { program: "x".into(), agent: agent.clone() });
+            let tail = client.call(job, &Wanted { program: "x".into(), agent: agent.clone(), ..Wanted::default() });
             unquoted(call.strip_suffix(&tail[1..])?)
         }
     };
-    let wanted = Wanted { program, agent };
+    let wanted = Wanted { program, agent, ..Wanted::default() };
     let forms = [client.handler(job, "", &wanted), client.earlier(job, &wanted)];
     let is_as = |form: &Value| [COMMAND, ARGUMENTS].iter().all(|key| form.get(key) == handler.get(key));
     forms.iter().any(is_as).then_some(wanted)

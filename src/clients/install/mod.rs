@@ -30,6 +30,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{UserFile, layout};
 use crate::query::identity;
+use crate::room::signature::Key;
 use crate::room::{self, Room};
 use clients::{Format, Part, Target, Wanted};
 use json::{Json, Wrong};
@@ -46,6 +47,8 @@ pub struct Request<'a> {
     pub scope: Scope,
     /// The agent of the client's sessions; without it, each session joins.
     pub agent: Option<&'a str>,
+    /// Do permission requests of the client go to the human?
+    pub approvals: bool,
     /// The program to call; by default this one.
     pub program: Option<&'a Path>,
     /// The room that `--room` or `MAILBAG_ROOM` names.
@@ -119,6 +122,9 @@ pub struct Plan {
     pub notes: Vec<String>,
     #[serde(skip)]
     pub(super) test: HookCall,
+    /// Does the installation need the key of the person?
+    #[serde(skip)]
+    pub(super) needs_key: bool,
 }
 
 /// Lines for a file that `install` does not change.
@@ -134,10 +140,11 @@ pub struct ByHand {
 
 /// Plans an installation.
 pub fn install(asked: &Request<'_>) -> Result<Plan> {
+    check_approvals(asked)?;
     let homes = homes(asked.from)?;
     let room = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
     let agent = asked.agent.map(|name| registered(asked, name)).transpose()?;
-    let wanted = Wanted { program: program(asked.program)?, agent };
+    let wanted = Wanted { program: program(asked.program)?, agent, approvals: asked.approvals };
     let mut notes = notes::on_install(asked, &homes, &wanted, room.as_ref());
     let before = Preexisting::of(asked, &homes);
     let mut files = Vec::new();
@@ -161,13 +168,16 @@ pub fn uninstall(asked: &Request<'_>) -> Result<Plan> {
             None => files.extend(take_out(&target, asked.client, before.project, &mut notes)?),
         }
     }
-    let wanted = Wanted { program: String::new(), agent: None };
+    let wanted = Wanted::default();
     Ok(plan(asked, homes, files, notes, wanted))
 }
 
 impl Plan {
     /// Writes the changes.
     pub fn apply(&self) -> Result<()> {
+        if self.needs_key {
+            Key::make()?;
+        }
         self.files.iter().try_for_each(Changing::apply)
     }
 
@@ -201,6 +211,16 @@ impl Changing {
     }
 }
 
+fn check_approvals(asked: &Request<'_>) -> Result<()> {
+    match asked.approvals && asked.client.approval_event().is_none() {
+        false => Ok(()),
+        true => Err(Error::Usage {
+            what: format!("{} has no hook that can answer a permission request", asked.client.name()),
+            cure: "install without --approvals; the client asks in its own dialog".into(),
+        }),
+    }
+}
+
 /// The project and home directories for a working directory.
 pub fn homes(from: &Path) -> Result<Homes> {
     let home = std::env::home_dir()
@@ -219,7 +239,17 @@ fn plan(asked: &Request<'_>, homes: Homes, files: Vec<Changing>, notes: Vec<Stri
     };
     let (client, name) = (asked.client.as_str(), asked.client.name());
     let test = HookCall::of_client(asked.client, &wanted, &homes.project);
-    Plan { client, name, scope: asked.scope, directory, files, by_hand: Vec::new(), notes, test }
+    Plan {
+        client,
+        name,
+        scope: asked.scope,
+        directory,
+        files,
+        by_hand: Vec::new(),
+        notes,
+        test,
+        needs_key: wanted.approvals,
+    }
 }
 
 /// The files for a client. No include line is needed if the client's instruction file is a link to AGENTS.md, or if the

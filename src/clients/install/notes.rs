@@ -4,7 +4,7 @@ use super::clients::{Homes, Scope, Wanted};
 use super::{Hooks, Request, status};
 use crate::base::error::Error;
 use crate::clients::kind::Client;
-use crate::room::{self, Room};
+use crate::room::{self, Room, signature};
 use similar::TextDiff;
 use std::path::Path;
 
@@ -72,6 +72,9 @@ pub(super) fn on_install(
             asked.client.as_str()
         ));
     }
+    if asked.approvals {
+        approvals(asked.client, &mut notes);
+    }
     match asked.client {
         Client::Claude => claude(asked.scope, &mut notes),
         Client::Codex => {
@@ -84,6 +87,25 @@ pub(super) fn on_install(
         Client::Gemini => gemini(asked.scope, &mut notes),
     }
     notes
+}
+
+fn approvals(client: Client, notes: &mut Vec<String>) {
+    let Ok(key) = signature::path() else { return };
+    let directory = key.parent().unwrap_or(&key).display().to_string();
+    let rule = match client {
+        Client::Claude => format!(
+            "add \"Read(/{directory}/**)\" and \"Edit(/{directory}/**)\" to permissions.deny in ~/.claude/settings.json"
+        ),
+        _ => format!(
+            "do not add {directory} to the directories that its sandbox can write, and approve no command that reads it"
+        ),
+    };
+    notes.push(format!(
+        "permission requests of {} become approvals to the human: answer them with `mailbag decide` in a terminal. A program that \
+         reads {} can answer them, too: {rule}",
+        client.name(),
+        key.display()
+    ));
 }
 
 fn claude(scope: Scope, notes: &mut Vec<String>) {

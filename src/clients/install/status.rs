@@ -34,6 +34,8 @@ pub struct Status {
     pub hooks: Hooks,
     /// Events without a hook, if other events have one.
     pub missing: Vec<&'static str>,
+    /// Do permission requests of the client go to the human?
+    pub approvals: bool,
     /// Whether our MCP server is installed.
     pub mcp: bool,
     /// Whether the instructions are installed.
@@ -66,6 +68,7 @@ pub fn status(client: Client, scope: Scope, homes: &Homes) -> Status {
         scope,
         hooks: Hooks::Absent,
         missing: Vec::new(),
+        approvals: false,
         mcp: false,
         section: true,
         agent: None,
@@ -91,7 +94,7 @@ pub fn status(client: Client, scope: Scope, homes: &Homes) -> Status {
 
 /// The program and agent of our entries in a file.
 pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Wanted> {
-    let anybody = || Some(Wanted { program: String::new(), agent: None });
+    let anybody = || Some(Wanted::default());
     match target.format {
         Format::Json(dialect) => {
             let json = Json::read(text, dialect).ok()?;
@@ -150,6 +153,7 @@ impl Status {
                         (true, true) => Hooks::Installed,
                         (true, false) => Hooks::Partly,
                     };
+                    self.approvals = found.approvals;
                     self.missing = if found.any { found.missing } else { Vec::new() };
                     self.called_for(found.wanted);
                 }

@@ -84,7 +84,11 @@ fn server_of(server: &Item) -> Option<Wanted> {
     let program = server.get("command")?.as_str()?;
     let arguments: Vec<&str> = server.get("args")?.as_array()?.iter().filter_map(Value::as_str).collect();
     let agent = server.get("env").and_then(|env| env.get("MAILBAG_AGENT")).and_then(Item::as_str);
-    is_ours(program, &arguments).then(|| Wanted { program: program.to_owned(), agent: agent.map(str::to_owned) })
+    is_ours(program, &arguments).then(|| Wanted {
+        program: program.to_owned(),
+        agent: agent.map(str::to_owned),
+        ..Wanted::default()
+    })
 }
 
 fn change(document: &mut DocumentMut, wanted: &Wanted) {

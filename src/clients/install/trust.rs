@@ -72,7 +72,7 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
     let config = read(&layout::of_client(&Client::Codex.directory(homes), "config.toml")).unwrap_or_default();
     let names: Vec<PathBuf> = [Some(file.clone()), file.canonicalize().ok()].into_iter().flatten().collect();
     let mut all = Vec::new();
-    for event in Client::Codex.events() {
+    for event in Client::Codex.all_events() {
         for one in hooks::ours(&json, Client::Codex, event) {
             let key = |name: &PathBuf| format!("{}:{}:{}:{}", name.display(), snake(event), one.group, one.hook);
             let noted =
@@ -81,7 +81,7 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
             all.push(match (trusted, one.wanted) {
                 (None, _) => Trust::No,
                 (Some(trusted), Some(_))
-                    if trusted == digest(event, &json.value()["hooks"][*event][one.group], one.hook) =>
+                    if trusted == digest(event, &json.value()["hooks"][event][one.group], one.hook) =>
                 {
                     Trust::Yes
                 }

@@ -7,10 +7,10 @@ use super::Source;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
-use crate::message::decision::{Step, Terms};
+use crate::message::decision::{self, Step, Terms};
 use crate::message::record::Group;
 use crate::message::reference::{Chosen, Fit, Reference, choose};
-use crate::message::status::Status;
+use crate::message::status::{Receipt, Status};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,15 +50,23 @@ pub struct Decided {
     pub from: Arc<str>,
     /// The question, in one line.
     pub title: String,
-    /// The chosen option. `None` if it was denied at its deadline.
+    /// The chosen option. `None` if it was denied at its deadline, or withdrawn.
     pub option: Option<String>,
-    /// Who decided. `None` for the deadline.
+    /// Who decided, or the asker who withdrew it. `None` for the deadline.
     pub by: Option<Arc<str>>,
     /// The record that closed it.
     pub seq: u64,
     /// When it was closed, in microseconds since 1970.
     #[serde(with = "rfc3339")]
     pub at: i64,
+}
+
+impl Decided {
+    /// The outcome, as a word.
+    pub fn word(&self) -> &str {
+        let is_withdrawn = self.by.as_ref() == Some(&self.from);
+        self.option.as_deref().unwrap_or(if is_withdrawn { decision::WITHDRAWN } else { decision::DENIED })
+    }
 }
 
 /// All approvals of a room.
@@ -104,6 +112,22 @@ impl Approvals {
             Step::Settle { thread } => self.open.retain(|open| open.terms.thread.as_ref() != Some(thread)),
             Step::Propose { .. } | Step::Object { .. } | Step::Dispute { .. } => {}
         }
+    }
+
+    /// Closes the approvals whose messages their asker withdraws with an ack.
+    pub fn withdraw(&mut self, receipts: &[Receipt], record: Source<'_>) {
+        for name in self.withdrawn(receipts, record.from) {
+            self.changed = record.seq;
+            self.close(&name, None, (Some(record.from.clone()), record.seq, record.at.micros()));
+        }
+    }
+
+    /// The open approvals of an asker that these receipts withdraw.
+    pub fn withdrawn(&self, receipts: &[Receipt], from: &str) -> Vec<String> {
+        let withdrawn = receipts.iter().filter(|receipt| receipt.status == Status::Withdrawn);
+        let seqs: Vec<u64> = withdrawn.flat_map(|receipt| receipt.seqs.iter().copied()).collect();
+        let is_named = |open: &&Approval| *open.from == *from && seqs.contains(&open.seq);
+        self.open.iter().filter(is_named).map(|open| open.approval.clone()).collect()
     }
 
     /// The last record that changed anything; 0 for none.

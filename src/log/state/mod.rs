@@ -217,6 +217,8 @@ impl State {
         }
         if let Some(Act::Ack(receipts)) = &record.act {
             self.advance(receipts, false);
+            let id = record.id.as_deref().unwrap_or_default();
+            self.approvals.withdraw(receipts, Source { seq: record.seq, at: stamp, from, id });
         }
         let micros = |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
         let (answer, ack) = (micros(&record.answer_by), micros(&record.ack_by));

@@ -172,6 +172,16 @@ pub(super) const KEYS: &[Key] = &[
         show: |settings| shown(&clock::span_text(settings.session_lease)),
     },
     Key {
+        key: "permission_within",
+        doc: "time for the human's decision on a permission request of a client, from 1s to 10m; then the client asks by itself",
+        read: |value, settings| {
+            let given = value.as_str().and_then(clock::span).filter(|span| limits::PERMISSION_WITHIN.contains(span));
+            settings.permission_within = given.ok_or("a duration from \"1s\" to \"10m\"")?;
+            Ok(())
+        },
+        show: |settings| shown(&clock::span_text(settings.permission_within)),
+    },
+    Key {
         key: "announce_budget",
         doc: "lines about new mail that hooks show per agent and `announce_window`; the rest becomes a digest",
         read: |value, settings| {

@@ -113,6 +113,8 @@ pub struct Settings {
     pub session_lease: Duration,
     /// The default lease of a claim after the owner's last activity.
     pub claim_lease: Duration,
+    /// The time for the human's decision on a permission request of a client.
+    pub permission_within: Duration,
     /// The limit of lines that hooks show per agent and `announce_window`. The rest becomes a digest.
     pub announce_budget: u32,
     /// The window of `announce_budget`.
@@ -196,6 +198,7 @@ impl Default for Settings {
             budget_window: limits::BUDGET_WINDOW,
             session_lease: limits::SESSION_LEASE,
             claim_lease: limits::CLAIM_LEASE,
+            permission_within: limits::PERMISSION,
             announce_budget: limits::ANNOUNCE_BUDGET,
             announce_window: limits::ANNOUNCE_WINDOW,
             guard: Guard::default(),

@@ -12,6 +12,7 @@ use crate::log::state::{Source, State};
 use crate::message::decision::{self, OnDeadline, Step, Terms};
 use crate::message::record::Group;
 use crate::message::reference::Chosen;
+use crate::message::status::Receipt;
 use crate::message::{APPROVAL, DECISION, Message, id};
 use crate::room::resolve::Via;
 use crate::room::signature;
@@ -60,6 +61,13 @@ impl<'a> Decisions<'a> {
         };
         self.apply(agent, message.id(), &step, to);
         Ok(Ok(Effect { fact: Fact::Decision(step), outcome }))
+    }
+
+    /// Closes the approvals that an accepted ack of their asker withdraws.
+    pub(super) fn withdraw(&mut self, from: &Arc<str>, id: &str, receipts: &[Receipt]) {
+        if !self.approvals.withdrawn(receipts, from).is_empty() {
+            self.approvals.to_mut().withdraw(receipts, Source { seq: 0, at: Stamp::now(), from, id });
+        }
     }
 
     /// Records what the deadlines of these approvals bring.
@@ -142,12 +150,13 @@ impl<'a> Decisions<'a> {
                 wrong(problem("no_approval", format!("{reference} names more than one open approval"), fix))
             }
             Chosen::None => match self.approvals.find_decided(reference) {
-                Chosen::One(Decided { approval, option, by, at, .. }) => {
+                Chosen::One(decided) => {
+                    let Decided { approval, by, at, .. } = decided;
                     let by = by
                         .as_deref()
                         .map_or("its deadline".into(), |by| if by == agent { "you".into() } else { Cow::Borrowed(by) });
-                    let (option, at) = (option.as_deref().unwrap_or(decision::DENIED), shown(Stamp::from_micros(*at)));
-                    let what = format!("{approval} was decided already: {option}, by {by} at {at}");
+                    let (outcome, at) = (decided.word(), shown(Stamp::from_micros(*at)));
+                    let what = format!("{approval} was decided already: {outcome}, by {by} at {at}");
                     wrong(problem("decided_already", what, "nothing was changed; the first decision counts"))
                 }
                 _ => {

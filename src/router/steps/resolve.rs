@@ -215,7 +215,10 @@ impl Judge<'_> {
             true => {
                 let room = self.config.dir();
                 match ack::judge(room, self.state, agent, &message, &mut self.acks, intake.searches())? {
-                    Ok(receipts) => Some(Act::Ack(receipts)),
+                    Ok(receipts) => {
+                        self.decisions.withdraw(agent, message.id(), &receipts);
+                        Some(Act::Ack(receipts))
+                    }
                     Err(problems) => return Ok(reject(problems)),
                 }
             }

@@ -17,6 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag install claude                   # for everybody in this project
   mailbag install claude --agent planner   # sessions here are the agent planner
+  mailbag install claude --approvals       # you answer permission requests by mail
   mailbag install codex --user             # for you, in all projects
   mailbag install gemini --dry-run         # show the change only
   mailbag install git                      # the hooks of this repository
@@ -27,6 +28,10 @@ new messages; the MCP server, with which it reads and sends; and a section in
 AGENTS.md. The rest of these files stays unchanged, to the byte. The command shows
 the change, keeps a copy of each file beside it, and runs the hook once as a test.
 A second run changes nothing. `mailbag uninstall` removes everything again.
+
+`--approvals` adds a hook for permission requests of Claude Code or Codex: each
+becomes an approval to the human, who answers it with `mailbag decide` in a
+terminal. After permission_within (settings.toml) the client asks by itself.
 
 `git` adds a pre-commit hook, which stops a commit of files that another agent has
 claimed, and a post-commit hook, which records the commit. Hooks that belong to
@@ -58,6 +63,9 @@ pub(crate) struct Args {
     /// Agent of all sessions of the client; default: each session joins as an agent
     #[arg(long, value_name = "ID", conflicts_with = "status")]
     agent: Option<String>,
+    /// Permission requests of the client become approvals to the human
+    #[arg(long, conflicts_with = "status")]
+    approvals: bool,
     /// Preview of the change, without writing
     #[arg(long, conflicts_with = "status")]
     dry_run: bool,
@@ -133,12 +141,19 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             client,
             scope: args.place.scope(),
             agent: args.agent.as_deref(),
+            approvals: args.approvals,
             program: args.command.as_deref(),
             room: room.as_deref(),
             from: &from,
         })?,
         None => {
             args.place.check_git()?;
+            if args.approvals {
+                return Err(Error::Usage {
+                    what: "git asks for no permission".into(),
+                    cure: "install --approvals into claude or codex".into(),
+                });
+            }
             if args.agent.is_some() {
                 return Err(Error::Usage {
                     what: "the hooks of git have no fixed agent".into(),

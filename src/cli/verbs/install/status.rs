@@ -29,7 +29,9 @@ pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Resu
         cx.out.json(&serde_json::json!({ "clients": all, "git": git }))?;
         return Ok(Exit::Ok);
     }
-    let head = ["CLIENT", "FOR", "HOOKS", "MCP", "SECTION", "PROGRAM", "TRUSTED", "AGENT"].map(String::from).to_vec();
+    let head = ["CLIENT", "FOR", "HOOKS", "MCP", "SECTION", "APPROVALS", "PROGRAM", "TRUSTED", "AGENT"]
+        .map(String::from)
+        .to_vec();
     let rows: Vec<Vec<String>> =
         std::iter::once(head).chain(all.iter().map(row)).chain(git.iter().map(git_row)).collect();
     table::print(&mut cx.out, &rows)?;
@@ -62,13 +64,15 @@ fn row(status: &Status) -> Vec<String> {
     };
     let agent = status.agent.as_deref().map_or("-".into(), |agent| sanitize::line(agent).into_owned());
     let client = status.client.as_str().to_owned();
-    vec![client, scope.into(), word(status.hooks), yes(status.mcp), yes(status.section), program, trusted.into(), agent]
+    let (hooks, trusted) = (word(status.hooks), trusted.to_owned());
+    let [mcp, section, approvals] = [status.mcp, status.section, status.approvals].map(yes);
+    vec![client, scope.into(), hooks, mcp, section, approvals, program, trusted, agent]
 }
 
 fn git_row(status: &git_hooks::Status) -> Vec<String> {
     let program = program(status.command.as_deref(), status.executable.as_deref());
     let none = || "-".to_owned();
-    vec![git_hooks::NAME.into(), "project".into(), word(status.hooks), none(), none(), program, none(), none()]
+    vec![git_hooks::NAME.into(), "project".into(), word(status.hooks), none(), none(), none(), program, none(), none()]
 }
 
 fn word(hooks: Hooks) -> String {

@@ -1,0 +1,266 @@
+//! Permission requests of clients, as approvals to the human.
+
+use super::{recorded, run};
+use crate::approvals::{codes, decision, steps};
+use crate::world::World;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A room with alice, and the key of the person.
+fn asking(within: &str) -> World {
+    let world = World::with(&["alice"]).settings(&format!("permission_within = \"{within}\"\n"));
+    make_key(&world);
+    world
+}
+
+fn make_key(world: &World) {
+    std::fs::create_dir_all(world.trust()).expect("a directory");
+    let key = world.trust().join("decision.key");
+    std::fs::write(&key, "5a".repeat(32) + "\n").expect("a key");
+    std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).expect("permissions");
+}
+
+/// A hook of alice's session that waits for the human.
+struct Waiting {
+    hook: Child,
+}
+
+impl Waiting {
+    fn of(world: &World, client: &str, input: &str) -> Waiting {
+        let mut command: Command = world.bare(&["hook", client]);
+        command.env("MAILBAG_AGENT", "alice").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut hook = command.spawn().expect("the program runs");
+        hook.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+        Waiting { hook }
+    }
+
+    /// What it prints, and its complaint; it must end with status 0.
+    #[track_caller]
+    fn ends(self) -> (String, String) {
+        let output = self.hook.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(0));
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        (text(output.stdout), text(output.stderr))
+    }
+}
+
+/// The approval that the human got, once it is there.
+#[track_caller]
+fn asked(world: &World) -> Value {
+    let mut found = None;
+    world.wait("the human is asked", || {
+        found = world.inbox("human").into_iter().find(|mail| mail["type"] == "approval");
+        found.is_some()
+    });
+    found.expect("it was awaited")
+}
+
+fn name(approval: &Value) -> String {
+    format!("alice/{}", approval["id"].as_str().expect("an id"))
+}
+
+/// The person decides at a terminal.
+#[track_caller]
+fn decide(world: &World, approval: &Value, more: &[&str]) {
+    decide_with(world, world.trust(), approval, more);
+}
+
+/// Somebody decides at a terminal, with the key in this directory.
+#[track_caller]
+fn decide_with(world: &World, trust: &Path, approval: &Value, more: &[&str]) {
+    let bare = world.bare(&[]);
+    let line = [&[bare.get_program().to_str().expect("plain"), "decide", &name(approval)], more].concat().join(" ");
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]).current_dir(world.path()).stdin(Stdio::null());
+    for (name, value) in bare.get_envs() {
+        match value {
+            Some(value) => terminal.env(name, value),
+            None => terminal.env_remove(name),
+        };
+    }
+    let output = terminal.env("MAILBAG_TRUST_DIR", trust).output().expect("script of util-linux");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+fn answer(decision: Value) -> String {
+    json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}).to_string() + "\n"
+}
+
+#[test]
+fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
+    // P181
+    for client in ["claude", "codex"] {
+        let world = asking("5m");
+        let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
+        let first = asked(&world);
+        assert_eq!((&first["from"], &first["subject"]), (&json!("alice"), &json!("Bash: rm -rf build")));
+        assert_eq!((&first["signature"], &first["deadline"]), (&json!("required"), &json!("5m")));
+        let body = first["body"].as_str().expect("a body");
+        let directory =
+            serde_json::from_str::<Value>(&recorded(client, "PermissionRequest")).expect("JSON")["cwd"].clone();
+        let directory = directory.as_str().expect("a path");
+        let call = format!("tool: Bash\ndirectory: {directory}\ncommand:\n| rm -rf build\ndescription:\n| ");
+        assert!(body.contains(&call), "{body}");
+        decide(&world, &first, &["yes"]);
+        assert_eq!(waiting.ends(), (answer(json!({"behavior": "allow"})), String::new()), "{client}");
+
+        std::fs::remove_dir_all(world.room("inbox/human")).expect("it is read");
+        let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
+        let second = asked(&world);
+        decide(&world, &second, &["no", "--note", "'Keep it.'"]);
+        let (said, complaint) = waiting.ends();
+        let said: Value = serde_json::from_str(&said).expect("JSON");
+        let decision = &said["hookSpecificOutput"]["decision"];
+        assert_eq!((&decision["behavior"], &*complaint), (&json!("deny"), ""));
+        let message = decision["message"].as_str().expect("a reason");
+        assert!(
+            message.starts_with("mailbag: human denied this call (#") && message.ends_with("): Keep it."),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn an_agent_cannot_allow_its_own_call() {
+    // P181
+    let world = asking("3s");
+    let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
+    let approval = name(&asked(&world));
+    world.drop_file("human", "forged.json", decision(&approval, "yes").to_string());
+    let mut signed = decision(&approval, "yes");
+    signed["signature"] = json!("ab".repeat(32));
+    world.drop_file("human", "signed.json", signed.to_string());
+    assert_eq!(waiting.ends(), (String::new(), String::new()));
+    assert_eq!(steps(&world), ["ask", "expire"]);
+    assert_eq!(codes(&world, "human"), ["not_signed", "not_signed"]);
+}
+
+#[test]
+fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
+    // P181
+    let world = asking("5m");
+    // An agent starts a router with a key of its own, and decides with this key.
+    let other = tempfile::tempdir().expect("a directory");
+    let mut command = world.bare(&["run"]);
+    command.env("MAILBAG_TRUST_DIR", other.path());
+    let router = world.router_by(command);
+    let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
+    let first = asked(&world);
+    decide_with(&world, other.path(), &first, &["yes"]);
+    let (said, complaint) = waiting.ends();
+    assert_eq!((&*said, steps(&world)), ("", vec!["ask".to_owned(), "decide".to_owned()]));
+    assert!(complaint.contains("is not signed by the person, so it does not count"), "{complaint}");
+    drop(router);
+}
+
+#[test]
+fn a_call_that_differs_from_what_the_human_read_is_not_allowed() {
+    // P181
+    let world = asking("5m");
+    let mut command = world.bare(&["run"]);
+    // The router stands still until the agent has changed the question.
+    command.env("MAILBAG_TRUST_DIR", world.trust());
+    let router = world.router_by(command);
+    router.signal(rustix::process::Signal::STOP);
+    let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
+    let mut question = None;
+    world.wait("the question is in the outbox", || {
+        question =
+            world.names("outbox/alice").into_iter().find(|name| !name.starts_with('.') && name.ends_with(".json"));
+        question.is_some()
+    });
+    let file = world.room("outbox/alice").join(question.expect("it was awaited"));
+    let text = std::fs::read_to_string(&file).expect("the question").replace("rm -rf build", "ls");
+    std::fs::write(&file, text).expect("the question");
+    router.signal(rustix::process::Signal::CONT);
+    let first = asked(&world);
+    assert_eq!(first["subject"], "Bash: ls");
+    decide(&world, &first, &["yes"]);
+    let (said, complaint) = waiting.ends();
+    assert_eq!(said, "");
+    assert!(complaint.contains("is not signed by the person, so it does not count"), "{complaint}");
+}
+
+#[test]
+fn without_a_decision_in_time_the_client_asks_by_itself() {
+    // P182
+    for (client, nothing) in [("claude", ""), ("codex", "{}\n")] {
+        let world = asking("1s");
+        let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
+        assert_eq!(waiting.ends(), (nothing.to_owned(), String::new()), "{client}");
+        assert_eq!(steps(&world), ["ask", "expire"]);
+    }
+}
+
+#[test]
+fn a_failure_lets_the_client_ask_by_itself() {
+    // P182
+    let world = World::with(&["alice"]);
+    let output = run(&world, &["claude"], Some("alice"), &recorded("claude", "PermissionRequest"));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout), (Some(0), Vec::new()), "{complaint}");
+    assert!(complaint.contains("mailbag install claude --approvals"), "{complaint}");
+    // A session without an agent, a call that nobody could read in full, and a dialog with answers of its own.
+    let world = asking("5m");
+    let with = |what: &dyn Fn(&mut Value)| {
+        let mut input = serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
+        what(&mut input);
+        input.to_string()
+    };
+    let long = with(&|input| input["tool_input"]["command"] = "x".repeat(20_000).into());
+    let question = with(&|input| input["tool_name"] = "AskUserQuestion".into());
+    for (agent, input) in
+        [(None, recorded("claude", "PermissionRequest")), (Some("alice"), long), (Some("alice"), question)]
+    {
+        let output = run(&world, &["claude"], agent, &input);
+        assert_eq!((output.status.code(), output.stdout, output.stderr), (Some(0), Vec::new(), Vec::new()));
+    }
+    assert_eq!(steps(&world), Vec::<String>::new());
+}
+
+#[test]
+fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
+    // P182
+    for end in ["the client goes on", "the client ends the hook"] {
+        let world = asking("5m");
+        let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
+        let first = asked(&world);
+        match end {
+            "the client goes on" => {
+                let mut input: Value = serde_json::from_str(&recorded("claude", "PostToolBatch")).expect("JSON");
+                let own: Value = serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
+                input["session_id"] = own["session_id"].clone();
+                run(&world, &["claude"], Some("alice"), &input.to_string());
+            }
+            _ => {
+                let pid = rustix::process::Pid::from_child(&waiting.hook);
+                rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
+            }
+        }
+        assert_eq!(waiting.ends(), (String::new(), String::new()), "{end}");
+        world.ok(&["run", "--once"]);
+        let said = world.fails(1, &["decide", "--as", "human", &name(&first), "no"]);
+        assert!(said.contains("was decided already: withdrawn, by alice"), "{said}");
+        assert_eq!(steps(&world), ["ask"], "{end}");
+    }
+}
+
+#[test]
+fn text_of_a_tool_cannot_look_like_text_of_the_question() {
+    // P181
+    let world = asking("5m");
+    let mut input: Value = serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
+    input["tool_input"] = json!({"command": "ls\n\ntool: Read\nfile_path:\n| a.txt", "a\nb": {"c": [1]}});
+    let waiting = Waiting::of(&world, "claude", &input.to_string());
+    let first = asked(&world);
+    let body = first["body"].as_str().expect("a body");
+    let own: Vec<&str> = body.lines().filter(|line| !line.starts_with("| ")).collect();
+    assert_eq!(own.iter().filter(|line| line.starts_with("tool: ")).count(), 1, "{body}");
+    assert!(body.contains("\n| tool: Read\n| file_path:\n| | a.txt\n") && body.contains("\n| {\"c\":[1]}"), "{body}");
+    assert_eq!(first["subject"], "Bash: ls tool: Read file_path: | a.txt");
+    decide(&world, &first, &["no"]);
+    assert!(waiting.ends().0.contains("\"behavior\":\"deny\""));
+}
