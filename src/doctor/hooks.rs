@@ -94,7 +94,7 @@ fn key(status: &Status, findings: &mut Vec<Finding>) {
         add(
             "key_readable",
             what,
-            format!("rm {}, and then {} --approvals", quoted(&shown.to_string()), install_again(status)),
+            format!("rm {}, and then {} --approvals", quoted(shown.to_string()), install_again(status)),
         );
     }
 }

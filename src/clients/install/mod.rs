@@ -5,6 +5,7 @@
 //! before any file is changed.
 
 mod preexisting;
+mod changing;
 mod clients;
 mod hooks;
 mod json;
@@ -17,6 +18,8 @@ mod notes;
 mod program;
 
 use crate::clients::kind::Client;
+pub use changing::{Change, Changing};
+pub(super) use changing::{Keep, changing};
 pub(super) use clients::shell_word;
 pub use clients::{Homes, Scope};
 pub(super) use hook_test::HookCall;
@@ -55,50 +58,6 @@ pub struct Request<'a> {
     pub room: Option<&'a Path>,
     /// The working directory.
     pub from: &'a Path,
-}
-
-/// The kind of a file's change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Change {
-    /// A new file.
-    Made,
-    /// A changed file.
-    Changed,
-    /// A removed file, which contained only our entries.
-    Removed,
-    /// No change: the file already had a mailbag entry of the user's own. A backup records that.
-    Kept,
-}
-
-/// A file's change.
-#[derive(Debug, Serialize)]
-pub struct Changing {
-    /// Its path.
-    pub path: PathBuf,
-    /// The kind of change.
-    pub change: Change,
-    /// The backup of the original file.
-    pub backup: Option<PathBuf>,
-    /// The change, as a unified diff.
-    pub diff: String,
-    #[serde(skip)]
-    pub(super) original: UserFile,
-    #[serde(skip)]
-    pub(super) after: Option<String>,
-    #[serde(skip)]
-    pub(super) keep: Keep,
-}
-
-/// What to do with the backup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// Create it.
-    Make,
-    /// Leave it.
-    Leave,
-    /// Remove it: the file has its original content.
-    Drop,
 }
 
 /// All changes of an installation.
@@ -184,30 +143,6 @@ impl Plan {
     /// Runs the hook once, as the client does at the start of a session. The run binds no session and announces nothing.
     pub fn test_hook(&self) -> HookTest {
         hook_test::run(&self.test)
-    }
-}
-
-impl Changing {
-    fn apply(&self) -> Result<()> {
-        let backup = layout::backup(&self.path);
-        if self.keep == Keep::Make {
-            self.original.keep(&backup)?;
-        }
-        match &self.after {
-            Some(_) if self.change == Change::Kept => {}
-            Some(text) => self.original.write(text.as_bytes())?,
-            None => {
-                self.original.remove()?;
-                let own = self.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-                if own.is_some_and(|name| [".claude", ".codex", ".gemini"].contains(&name)) {
-                    self.original.remove_empty_directory()?;
-                }
-            }
-        }
-        match self.keep {
-            Keep::Drop => UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?.remove(),
-            Keep::Make | Keep::Leave => Ok(()),
-        }
     }
 }
 
@@ -333,29 +268,6 @@ fn take_out(
         None => (Some(rest), Keep::Leave),
     };
     changing(&target.path, &original, after, keep).map(Some)
-}
-
-/// The change of a file.
-pub(super) fn changing(path: &Path, original: &UserFile, after: Option<String>, keep: Keep) -> Result<Changing> {
-    let before = text(original)?;
-    let change = match (before, &after) {
-        (None, _) => Change::Made,
-        (_, None) => Change::Removed,
-        (Some(before), Some(after)) if before == after => Change::Kept,
-        _ => Change::Changed,
-    };
-    let backup = layout::backup(path);
-    let is_kept = keep == Keep::Make
-        || keep == Keep::Leave && UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?.bytes().is_some();
-    Ok(Changing {
-        path: path.to_path_buf(),
-        change,
-        backup: is_kept.then_some(backup),
-        diff: notes::diff(path, before, after.as_deref()),
-        original: original.clone(),
-        after,
-        keep,
-    })
 }
 
 /// A file's text with our entries.

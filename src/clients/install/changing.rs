@@ -1,0 +1,104 @@
+//! The change of one file, with a backup of the original.
+
+use super::{notes, text};
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{UserFile, layout};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// The kind of a file's change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// A new file.
+    Made,
+    /// A changed file.
+    Changed,
+    /// A removed file, which contained only our entries.
+    Removed,
+    /// No change: the file already had a mailbag entry of the user's own. A backup records that.
+    Kept,
+}
+
+/// A file's change.
+#[derive(Debug, Serialize)]
+pub struct Changing {
+    /// Its path.
+    pub path: PathBuf,
+    /// The kind of change.
+    pub change: Change,
+    /// The backup of the original file.
+    pub backup: Option<PathBuf>,
+    /// The change, as a unified diff.
+    pub diff: String,
+    #[serde(skip)]
+    pub(in crate::clients) original: UserFile,
+    #[serde(skip)]
+    pub(in crate::clients) after: Option<String>,
+    #[serde(skip)]
+    pub(in crate::clients) keep: Keep,
+}
+
+/// What to do with the backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::clients) enum Keep {
+    /// Create it.
+    Make,
+    /// Leave it.
+    Leave,
+    /// Remove it: the file has its original content.
+    Drop,
+}
+
+impl Changing {
+    pub(super) fn apply(&self) -> Result<()> {
+        let backup = layout::backup(&self.path);
+        if self.keep == Keep::Make {
+            self.original.keep(&backup)?;
+        }
+        match &self.after {
+            Some(_) if self.change == Change::Kept => {}
+            Some(text) => self.original.write(text.as_bytes())?,
+            None => {
+                self.original.remove()?;
+                let own = self.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+                if own.is_some_and(|name| [".claude", ".codex", ".gemini"].contains(&name)) {
+                    self.original.remove_empty_directory()?;
+                }
+            }
+        }
+        match self.keep {
+            Keep::Drop => UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?.remove(),
+            Keep::Make | Keep::Leave => Ok(()),
+        }
+    }
+}
+
+/// The change of a file.
+pub(in crate::clients) fn changing(
+    path: &Path,
+    original: &UserFile,
+    after: Option<String>,
+    keep: Keep,
+) -> Result<Changing> {
+    let before = text(original)?;
+    let change = match (before, &after) {
+        (None, _) => Change::Made,
+        (_, None) => Change::Removed,
+        (Some(before), Some(after)) if before == after => Change::Kept,
+        _ => Change::Changed,
+    };
+    let backup = layout::backup(path);
+    let is_kept = keep == Keep::Make
+        || keep == Keep::Leave && UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?.bytes().is_some();
+    Ok(Changing {
+        path: path.to_path_buf(),
+        change,
+        backup: is_kept.then_some(backup),
+        diff: notes::diff(path, before, after.as_deref()),
+        original: original.clone(),
+        after,
+        keep,
+    })
+}
