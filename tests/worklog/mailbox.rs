@@ -26,7 +26,7 @@ fn both_are_off_by_default() {
 fn the_mailbox_has_a_snapshot_and_all_mail_newest_first_with_its_status() {
     // P168
     let world = room(&["alice", "bob", "carol"]);
-    echo(&world, "alice", r#"{"id":"m1","to":"bob","subject":"Port","body":"8080\nis free"}"#);
+    echo(&world, "alice", r#"{"id":"m1","to":"bob","subject":"Port","body":"8080"}"#);
     pass(&world);
     echo(&world, "bob", r#"{"to":["alice","carol"],"type":"question","priority":"urgent","body":"Sure?"}"#);
     pass(&world);
