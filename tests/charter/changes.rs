@@ -5,6 +5,7 @@ use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
@@ -101,6 +102,25 @@ fn a_file_that_is_still_written_does_not_count_yet() {
     let about = recorded(&town);
     assert_eq!(about.last(), Some(&format!("charter {} {}", version(&written), about.len())));
     assert!(about.len() < 20, "{about:?}");
+}
+
+#[test]
+fn the_lanes_of_a_file_that_a_program_still_writes_do_not_count_yet() {
+    // P173
+    let town = Town::of(&["alice", "bob", "carol"]).run();
+    edit(&town, TEXT);
+    town.wait_for_mail("human", 1);
+    let mut file = fs::File::create(town.room("charter.md")).expect("the room");
+    file.write_all(b"## Lanes\n- web: ca").expect("the room");
+    town.wait_for_reason("may still be written");
+    town.mail("carol", "x.json", json!({"to": "lane:web", "body": "to the old lane"}));
+    town.wait_for_bodies("bob", &["to the old lane"]);
+    file.write_all(b"rol\n").expect("the room");
+    drop(file);
+    town.wait_for_mail("human", 2);
+    town.mail("alice", "y.json", json!({"to": "lane:web", "body": "to the new lane"}));
+    town.wait_for_bodies("carol", &["to the new lane"]);
+    assert_eq!(recorded(&town).len(), 2);
 }
 
 #[test]
