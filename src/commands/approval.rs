@@ -180,14 +180,18 @@ fn open(room: &Room, reference: &str) -> Result<Approval> {
 }
 
 /// The option that a word means: itself, its number from 1, or the only one that begins so.
-fn option<'a>(open: &'a Approval, word: &str) -> Result<&'a str> {
-    let options = &open.terms.options;
-    let numbered = || options.get(word.parse::<usize>().ok()?.checked_sub(1)?);
+pub fn chosen<'o>(options: &'o [String], word: &str) -> Option<&'o str> {
+    let numbered = || options.get(word.trim().parse::<usize>().ok()?.checked_sub(1)?);
     let beginning = word.trim().to_lowercase();
     let mut begun =
         options.iter().filter(|option| !beginning.is_empty() && option.to_lowercase().starts_with(&beginning));
     let only = || begun.next().filter(|_| begun.next().is_none());
-    decision::option(options, word).or_else(numbered).or_else(only).map(String::as_str).ok_or_else(|| Error::Usage {
+    decision::option(options, word).or_else(numbered).or_else(only).map(String::as_str)
+}
+
+fn option<'a>(open: &'a Approval, word: &str) -> Result<&'a str> {
+    let options = &open.terms.options;
+    chosen(options, word).ok_or_else(|| Error::Usage {
         what: format!("{} is not an option of {}", quoted(word), open.approval),
         cure: format!("write one of {}", options.join(", ")),
     })

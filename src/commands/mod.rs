@@ -13,6 +13,7 @@ pub mod ack;
 pub mod agent;
 pub mod approval;
 pub mod announce;
+pub mod answer;
 pub mod archive;
 pub mod ask;
 pub mod attach;

@@ -1,14 +1,16 @@
 //! What needs an agent or the human: decisions, answers, offers, and what failed.
 
-use crate::base::clock::Stamp;
+use crate::base::clock::{Stamp, span_text};
 use crate::base::error::Result;
 use crate::log::state::{self, State};
+use crate::log::{self, Position};
 use crate::message::id;
 use crate::room::Room;
 use crate::room::sessions::{self, Calls};
 use crate::router::projections::pending;
 pub use crate::router::projections::pending::Item;
 use serde::Serialize;
+use std::time::Duration;
 
 /// What needs an agent.
 #[derive(Debug, Serialize)]
@@ -55,6 +57,49 @@ pub fn of_state(room: &Room, state: &State, agent: &str) -> Result<List> {
         items.extend(failed_wakes(room)?);
     }
     Ok(List { agent: agent.to_owned(), at: Stamp::now().to_string(), items })
+}
+
+/// Follows what needs an agent. Reads the state of the room again only when the log has grown.
+pub struct Tracker {
+    room: Room,
+    agent: String,
+    read: Option<(Position, State)>,
+}
+
+impl Tracker {
+    /// Has read nothing yet.
+    pub fn new(room: Room, agent: String) -> Tracker {
+        Tracker { room, agent, read: None }
+    }
+
+    /// What needs the agent now.
+    pub fn look(&mut self) -> Result<List> {
+        let end = log::committed(&self.room.dir)?;
+        let state = match self.read.take() {
+            Some((upto, state)) if upto == end => state,
+            _ => state::committed(&self.room.dir)?,
+        };
+        let (_, state) = self.read.insert((end, state));
+        of_state(&self.room, state, &self.agent)
+    }
+}
+
+/// How long ago a time was, in its largest unit.
+pub fn age(since: &str) -> String {
+    rough(Stamp::now().micros() - Stamp::parse(since).unwrap_or_default().micros())
+}
+
+/// How long it is until a deadline, in its largest unit.
+pub fn left(deadline: &str) -> String {
+    let left = Stamp::parse(deadline).unwrap_or_default().micros() - Stamp::now().micros();
+    if left <= 0 { "overdue".to_owned() } else { format!("{} left", rough(left)) }
+}
+
+fn rough(micros: i64) -> String {
+    let seconds = ((micros + 500_000) / 1_000_000).max(1) as u64;
+    let units = [86_400, 3_600, 60, 1];
+    let unit = units.into_iter().find(|unit| seconds >= *unit).unwrap_or(1);
+    span_text(Duration::from_secs(seconds / unit * unit))
 }
 
 fn failed_wakes(room: &Room) -> Result<Vec<Item>> {

@@ -1,5 +1,6 @@
 //! `mailbag watch`: the timeline for a pipe, and on a real terminal.
 
+mod answers;
 mod plain;
 mod rows;
 mod screen;

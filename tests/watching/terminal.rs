@@ -19,8 +19,12 @@ impl Terminal<'_> {
     }
 
     /// The same with a command that shows something and ends.
-    pub(super) fn open<'w>(world: &'w World, (columns, rows): (u16, u16), args: &[&str]) -> Option<Terminal<'w>> {
-        let program = world.bare(args);
+    pub(super) fn open<'w>(world: &'w World, size: (u16, u16), args: &[&str]) -> Option<Terminal<'w>> {
+        Terminal::of(world, size, world.bare(args))
+    }
+
+    /// The same with a command whose environment the test has set.
+    pub(super) fn of(world: &World, (columns, rows): (u16, u16), program: Command) -> Option<Terminal<'_>> {
         let words = std::iter::once(program.get_program()).chain(program.get_args());
         let words: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
         let after = r#"echo "ended $?"; stty -a | grep -oE -- '-?(icanon|echo|isig)\b' | xargs; cat"#;
@@ -55,6 +59,11 @@ impl Terminal<'_> {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
     }
 
+    /// What stands on the screen, with the escapes for its colours.
+    pub(super) fn coloured(&self) -> String {
+        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p", "-e"]).stdout).into_owned()
+    }
+
     /// The lines of the screen with any text on them.
     pub(super) fn lines(&self) -> Vec<String> {
         self.screen().lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
@@ -74,6 +83,11 @@ impl Terminal<'_> {
     /// Presses keys, by the names that tmux has for them.
     pub(super) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    /// Types these bytes, each in two hexadecimal digits.
+    pub(super) fn bytes(&self, bytes: &[&str]) {
+        self.tmux(&[&["send-keys", "-H"], bytes].concat());
     }
 
     /// Pastes text as terminals do, between brackets.

@@ -53,7 +53,7 @@ pub(crate) fn local(at: &str) -> String {
 }
 
 /// The beginning of a text that is no wider than this, cut between graphemes.
-pub(super) fn cut(text: &str, width: usize) -> String {
+pub(in crate::cli) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

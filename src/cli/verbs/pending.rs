@@ -1,13 +1,11 @@
 //! `mailbag pending`: lists what needs the caller.
 
-use crate::base::clock::{Stamp, span_text};
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::output::{BOLD, DIM, Output, RED, YELLOW};
-use crate::query::pending::{self, Item, List};
-use std::time::Duration;
+use crate::query::pending::{self, Item, List, age, left};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -67,21 +65,4 @@ fn tell(item: &Item, out: &mut Output) -> Result<()> {
     );
     out.line(line)?;
     out.line(format!("        {}", sanitize::line(&item.command)))
-}
-
-/// How long ago a time was, in its largest unit.
-pub(crate) fn age(since: &str) -> String {
-    rough(Stamp::now().micros() - Stamp::parse(since).unwrap_or_default().micros())
-}
-
-fn left(deadline: &str) -> String {
-    let left = Stamp::parse(deadline).unwrap_or_default().micros() - Stamp::now().micros();
-    if left <= 0 { "overdue".to_owned() } else { format!("{} left", rough(left)) }
-}
-
-fn rough(micros: i64) -> String {
-    let seconds = ((micros + 500_000) / 1_000_000).max(0) as u64;
-    let units = [86_400, 3_600, 60, 1];
-    let unit = units.into_iter().find(|unit| seconds >= *unit).unwrap_or(1);
-    span_text(Duration::from_secs(seconds / unit * unit))
 }

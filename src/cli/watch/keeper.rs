@@ -4,6 +4,7 @@ use super::Wake;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::commands::wait::Routing;
+use crate::query::pending::{List, Tracker};
 use crate::query::status::{self, Glance};
 use crate::room::Room;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,6 +13,14 @@ use std::time::{Duration, Instant};
 
 /// Minimum time between two looks.
 const BREATH: Duration = Duration::from_millis(100);
+
+/// What a look shows.
+pub(super) struct Looked {
+    /// The numbers of the room.
+    pub(super) glance: Glance,
+    /// What needs the reader.
+    pub(super) pending: List,
+}
 
 /// A thread of its own, so that a slow look does not delay the view.
 pub(super) struct Keeper {
@@ -44,10 +53,10 @@ pub(super) enum Poke {
 }
 
 fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>) {
-    let mut routing = Routing::new(room);
+    let (mut routing, mut tracker) = (Routing::new(room), Tracker::new(room.clone(), reader.to_owned()));
     loop {
         let begun = Instant::now();
-        let looked = look(room, reader, &mut routing);
+        let looked = look(room, reader, &mut routing, &mut tracker).map(Box::new);
         if wakes.send(Wake::Looked(looked.map_err(|e| e.to_string()))).is_err() {
             return;
         }
@@ -68,10 +77,10 @@ fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>)
     }
 }
 
-/// The numbers of the room. Before that, this process starts or stops to deliver, as commands that wait do.
-fn look(room: &Room, reader: &str, routing: &mut Routing) -> Result<Glance> {
+/// The numbers of the room, and what needs the reader. Before that, this process starts or stops to deliver, as commands that wait do.
+fn look(room: &Room, reader: &str, routing: &mut Routing, tracker: &mut Tracker) -> Result<Looked> {
     routing.tend()?;
-    status::glance(room, reader)
+    Ok(Looked { glance: status::glance(room, reader)?, pending: tracker.look()? })
 }
 
 impl Drop for Keeper {

@@ -1,19 +1,22 @@
 //! `mailbag watch`: shows all messages live and sends what a person writes.
 
+mod board;
+mod completion;
+mod help;
 mod keeper;
 mod lines;
+mod meaning;
 mod prompt;
 mod screen;
 mod view;
 
-use self::keeper::{Keeper, Poke};
+use self::keeper::{Keeper, Looked, Poke};
 use super::Exit;
 use super::context::{Context, Identity};
 use crate::base::error::{Error, Result};
 use crate::commands::wait;
 use crate::disk::machine;
 use crate::message::id;
-use crate::query::status::Glance;
 use crate::query::timeline::{Channels, Entry, Timeline};
 use crate::room::Room;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -28,9 +31,19 @@ Examples:
   mailbag watch --plain | grep -w planner
   mailbag watch --json --last 0   # one JSON object per line, new messages only
 
-At a terminal, write a message at the bottom: `@planner please review` goes to
-planner, `@all ...` to all agents. Up and down: sent messages. Page up and page down:
-scroll. Ctrl-u: clear the line. Ctrl-c: quit.
+At a terminal, write at the bottom. Above the line are the items that need you, each
+with a number, most urgent first:
+  1 yes                  decide item 1: an option, its beginning, or its number
+  #12 use port 8080      reply to the question #12
+  1 accept, 1 decline    answer an offer
+  #12 send again         send a rejected message again
+  #12 dismiss            remove an item from the list
+  @planner yes           the answer, if planner has one open question to you,
+                         otherwise a message; `@all ...` reaches all agents
+`1y` and Enter is enough. A line that begins with a blank is always a message.
+
+Tab: complete. `?` on an empty line: help. Up and down: sent messages. Page up and
+page down: scroll. Ctrl-u: clear the line. Ctrl-c: quit.
 
 The channel main also shows rejected files and notices. Your messages stay unread
 until you read them. If no router runs, this command delivers messages. Times are
@@ -58,7 +71,9 @@ enum Wake {
     /// The log may have grown.
     Grown,
     /// The numbers of the room, or why they cannot be read or mail cannot be delivered.
-    Looked(Result<Glance, String>),
+    Looked(Result<Box<Looked>, String>),
+    /// The result of an answer to an item.
+    Answered(Result<String>),
     /// A key, pasted text, or another size of the terminal.
     Typed(ratatui::crossterm::event::Event),
     /// End cleanly.

@@ -27,6 +27,8 @@ pub(super) enum Edit {
     KillAfter,
     /// The word before it goes.
     KillWord,
+    /// The text from this byte to the place is replaced.
+    Complete(usize, String),
     /// What was sent before.
     Older,
     Newer,
@@ -47,6 +49,11 @@ pub(super) struct Prompt {
 impl Prompt {
     pub(super) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The text before the place.
+    pub(super) fn before_place(&self) -> &str {
+        &self.text[..self.at]
     }
 
     /// The line was sent: it is remembered, and a new one begins.
@@ -77,6 +84,10 @@ impl Prompt {
             Edit::KillBefore => self.cut(0, self.at),
             Edit::KillAfter => self.cut(self.at, self.text.len()),
             Edit::KillWord => self.cut(self.word_before(), self.at),
+            Edit::Complete(from, text) => {
+                self.cut(from.min(self.at), self.at);
+                self.insert(&text);
+            }
             Edit::Older => self.older(),
             Edit::Newer => self.newer(),
         }

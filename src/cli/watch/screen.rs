@@ -2,9 +2,10 @@
 
 use super::Wake;
 use super::keeper::{Keeper, Poke};
-use super::view::{Done, View};
+use super::view::{Answering, Done, View};
 use crate::base::error::{Doing, Result};
 use crate::cli::show::output::canvas;
+use crate::commands::answer;
 use crate::query::timeline::Timeline;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -26,7 +27,8 @@ pub(super) fn show(
     woken: &Receiver<Wake>,
 ) -> Result<()> {
     let mut screen = Screen::take()?;
-    std::thread::spawn(move || listen(&wakes));
+    let typed = wakes.clone();
+    std::thread::spawn(move || listen(&typed));
     loop {
         screen.terminal.draw(|frame| view.draw(frame)).doing("draw on", TERMINAL)?;
         // What has come meanwhile is drawn together.
@@ -36,9 +38,14 @@ pub(super) fn show(
                 Wake::End => return Ok(()),
                 Wake::Grown => keeper.poke(Poke::Grown),
                 Wake::Looked(looked) => view.looked(looked),
+                Wake::Answered(answered) => {
+                    view.answered(answered);
+                    keeper.poke(Poke::Sent);
+                }
                 Wake::Typed(typed) => match view.typed(typed) {
                     Done::Shown => {}
                     Done::Sent => keeper.poke(Poke::Sent),
+                    Done::Answers(answering) => answer(answering, wakes.clone()),
                     Done::Quit => return Ok(()),
                 },
             }
@@ -48,6 +55,15 @@ pub(super) fn show(
             Err(e) => view.troubled(&e),
         }
     }
+}
+
+// The router can take long to record an answer, and the view goes on meanwhile.
+fn answer(answering: Box<Answering>, wakes: Sender<Wake>) {
+    std::thread::spawn(move || {
+        let Answering { room, who, item, action } = *answering;
+        // The receiver is gone only when the program ends.
+        let _ = wakes.send(Wake::Answered(answer::answer(&room, &who, &item, action)));
+    });
 }
 
 fn listen(wakes: &Sender<Wake>) {

@@ -1,42 +1,53 @@
 //! What the screen shows, and what keys do to it; knows no terminal.
 
-use super::lines::{self, DIM, Palette};
-use super::prompt::{Edit, Prompt};
-use crate::base::error::Error;
+mod drawing;
+
+use crate::base::error::{Error, Result};
 use crate::base::sanitize;
+use crate::cli::watch::board::Board;
+use crate::cli::watch::completion;
+use crate::cli::watch::keeper::Looked;
+use crate::cli::watch::lines::{self, DIM, Palette};
+use crate::cli::watch::meaning::{Meaning, forms, meaning};
+use crate::cli::watch::prompt::{Edit, Prompt};
+use crate::commands::answer::Action;
 use crate::commands::{chat_input, send};
 use crate::disk::layout;
 use crate::query::identity::Who;
+use crate::query::pending::Item;
 use crate::query::status::Glance;
 use crate::query::timeline::{Channels, Entry};
 use crate::room::Room;
-use ratatui::Frame;
 use ratatui::crossterm::event::{Event as Typed, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
 use std::collections::VecDeque;
-use unicode_width::UnicodeWidthStr;
 
 /// How many entries are kept to turn back to.
 const KEPT: usize = 2000;
-/// How many lines an answer to what was typed may take.
-const NOTE_LINES: usize = 5;
 
 /// What came of a key.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Done {
+pub(in crate::cli::watch) enum Done {
     /// Nothing outside the view.
     Shown,
     /// A message was written.
     Sent,
+    /// An answer to an item has to be given.
+    Answers(Box<Answering>),
     /// The person wants to go.
     Quit,
 }
 
+/// An answer to an item, as the person gave it.
+pub(in crate::cli::watch) struct Answering {
+    pub(in crate::cli::watch) room: Room,
+    pub(in crate::cli::watch) who: Who,
+    pub(in crate::cli::watch) item: Item,
+    pub(in crate::cli::watch) action: Action,
+}
+
 /// The timeline, the numbers, and the line that is being written.
-pub(super) struct View {
+pub(in crate::cli::watch) struct View {
     room: Room,
     /// The directory whose room it is, as a person calls it.
     place: String,
@@ -56,10 +67,15 @@ pub(super) struct View {
     note: Option<(String, Style)>,
     glance: Option<Glance>,
     trouble: Option<String>,
+    board: Board,
+    /// The line whose answer is being given.
+    answering: Option<String>,
+    /// Is the help shown?
+    helps: bool,
 }
 
 impl View {
-    pub(super) fn new(room: Room, who: Who, channels: Channels, palette: Palette) -> View {
+    pub(in crate::cli::watch) fn new(room: Room, who: Who, channels: Channels, palette: Palette) -> View {
         let path = room.dir.path().canonicalize().unwrap_or_else(|_| room.dir.path().to_path_buf());
         let is_named = path.file_name().is_some_and(|name| name == layout::ROOM);
         let place = path.parent().filter(|_| is_named).unwrap_or(&path).display().to_string();
@@ -79,11 +95,14 @@ impl View {
             note: None,
             glance: None,
             trouble: None,
+            board: Board::default(),
+            answering: None,
+            helps: false,
         }
     }
 
     /// Adds entries. A person who has scrolled back keeps the position.
-    pub(super) fn add(&mut self, entries: Vec<Entry>) {
+    pub(in crate::cli::watch) fn add(&mut self, entries: Vec<Entry>) {
         let before = self.lines.len();
         for entry in entries {
             self.fold(&entry);
@@ -100,16 +119,20 @@ impl View {
         }
     }
 
-    /// The numbers are these now.
-    pub(super) fn looked(&mut self, looked: Result<Glance, String>) {
+    /// The numbers and the items are these now.
+    pub(in crate::cli::watch) fn looked(&mut self, looked: Result<Box<Looked>, String>) {
         match looked {
-            Ok(glance) => (self.glance, self.trouble) = (Some(glance), None),
+            Ok(looked) => {
+                let Looked { glance, pending } = *looked;
+                (self.glance, self.trouble) = (Some(glance), None);
+                self.board.update(pending, !self.prompt.text().is_empty());
+            }
             Err(trouble) => self.trouble = Some(trouble),
         }
     }
 
     /// The log can't be read.
-    pub(super) fn troubled(&mut self, e: &Error) {
+    pub(in crate::cli::watch) fn troubled(&mut self, e: &Error) {
         self.trouble = Some(e.to_string());
     }
 
@@ -134,7 +157,7 @@ impl View {
     }
 
     /// A key or pasted text.
-    pub(super) fn typed(&mut self, typed: Typed) -> Done {
+    pub(in crate::cli::watch) fn typed(&mut self, typed: Typed) -> Done {
         match typed {
             Typed::Key(key) if key.kind != KeyEventKind::Release => self.key(key),
             Typed::Paste(text) => self.edit(Edit::Paste(text)),
@@ -151,8 +174,13 @@ impl View {
             (_, KeyCode::Enter) => Edit::Insert('\n'),
             (_, KeyCode::PageUp) => return self.turn(self.below + self.page),
             (_, KeyCode::PageDown) => return self.turn(self.below.saturating_sub(self.page)),
+            (_, KeyCode::Tab) => return self.complete(),
+            (KeyModifiers::NONE | KeyModifiers::SHIFT, KeyCode::Char('?')) if self.prompt.text().is_empty() => {
+                self.helps = !self.helps;
+                return Done::Shown;
+            }
             (KeyModifiers::NONE, KeyCode::Esc) => {
-                self.note = None;
+                (self.note, self.helps) = (None, false);
                 return self.turn(0);
             }
             (KeyModifiers::CONTROL, KeyCode::Char('u')) => Edit::KillBefore,
@@ -178,7 +206,7 @@ impl View {
     }
 
     fn edit(&mut self, edit: Edit) -> Done {
-        self.note = None;
+        (self.note, self.helps) = (None, false);
         self.prompt.apply(edit);
         Done::Shown
     }
@@ -191,118 +219,89 @@ impl View {
         Done::Shown
     }
 
+    fn complete(&mut self) -> Done {
+        let registry = match self.room.registry() {
+            Ok(registry) => registry,
+            Err(e) => return self.failed(&e),
+        };
+        let Some(found) = completion::complete(self.prompt.before_place(), &self.board, &registry) else {
+            return Done::Shown;
+        };
+        let done = self.edit(Edit::Complete(found.from, found.text));
+        let choices: Vec<String> = found.choices.iter().map(|choice| sanitize::line(choice).into_owned()).collect();
+        self.note = (!choices.is_empty()).then(|| (choices.join("  "), DIM));
+        done
+    }
+
+    fn meaning(&self) -> Result<Meaning<'_>> {
+        let id_of = |name: &str| Some(self.room.registry().ok()?.find(name)?.id.to_string());
+        meaning(self.prompt.text(), &self.board, &self.channels, id_of)
+    }
+
     /// What can't be sent stays in the line, with the reason below it.
     fn send(&mut self) -> Done {
+        if self.answering.is_some() {
+            return Done::Shown;
+        }
+        let answering = match self.meaning() {
+            Err(e) => return self.failed(&e),
+            Ok(Meaning::Message) => return self.send_message(),
+            Ok(Meaning::Item(slot)) => {
+                let cure = forms(slot);
+                return self.failed(&Error::Usage { what: "the line has a number and no answer".into(), cure });
+            }
+            Ok(Meaning::Answer(slot, action)) => {
+                let (room, who, item) = (self.room.clone(), self.who.clone(), slot.item.clone());
+                Box::new(Answering { room, who, item, action })
+            }
+        };
+        self.note = Some(("answering …".into(), DIM));
+        self.answering = Some(self.prompt.text().to_owned());
+        Done::Answers(answering)
+    }
+
+    /// The answer was given, or can't be: then the line stays.
+    pub(in crate::cli::watch) fn answered(&mut self, answered: Result<String>) {
+        let line = self.answering.take();
+        match answered {
+            Ok(sentence) => {
+                if line.as_deref() == Some(self.prompt.text()) {
+                    self.prompt.sent();
+                }
+                self.note = Some((sentence, DIM));
+                self.turn(0);
+            }
+            Err(e) => {
+                self.failed(&e);
+            }
+        }
+    }
+
+    fn send_message(&mut self) -> Done {
         let drafted = chat_input::draft(self.prompt.text(), &self.channels);
         match drafted.and_then(|draft| send::send(&self.room, &self.who, draft)) {
             Ok(sent) => {
                 let to: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
+                let open =
+                    self.board.open().find(|slot| slot.item.kind == "approval" && to == [slot.item.from.as_str()]);
+                let open = open.map(|slot| format!("; the {} is still open: {}", slot.name(), forms(slot)));
                 let to = match to.len() {
                     0 => self.channels.only().map_or("no agent".to_owned(), |channel| format!("the channel {channel}")),
                     1..=3 => to.join(", "),
                     many => format!("{many} agents"),
                 };
-                self.note = Some((format!("sent to {to}"), DIM));
+                self.note = Some((format!("sent to {to}{}", open.unwrap_or_default()), DIM));
                 self.prompt.sent();
                 self.turn(0);
                 Done::Sent
             }
-            Err(e @ Error::Usage { .. }) => {
-                self.note = Some((e.to_string(), self.palette.hint()));
-                Done::Shown
-            }
-            Err(e) => {
-                self.note = Some((e.to_string(), self.palette.trouble()));
-                Done::Shown
-            }
+            Err(e) => self.failed(&e),
         }
     }
 
-    /// Draws everything: the timeline, the numbers, an answer if there is one, and the line.
-    pub(super) fn draw(&mut self, frame: &mut Frame<'_>) {
-        let area = frame.area();
-        let width = usize::from(area.width);
-        if width != self.width {
-            self.width = width;
-            self.fold_all();
-        }
-        let note = self.note(width);
-        let [timeline, status, answer, line] = Layout::vertical([
-            Constraint::Min(0),
-            Constraint::Length(1),
-            Constraint::Length(note.len() as u16),
-            Constraint::Length(1),
-        ])
-        .areas(area);
-        self.draw_timeline(frame, timeline);
-        let reversed = Style::new().add_modifier(Modifier::REVERSED);
-        frame.render_widget(Paragraph::new(format!("{:<width$}", self.status(width))).style(reversed), status);
-        frame.render_widget(Paragraph::new(note), answer);
-        self.draw_prompt(frame, line);
-    }
-
-    fn draw_timeline(&mut self, frame: &mut Frame<'_>, area: Rect) {
-        self.page = usize::from(area.height).max(1);
-        self.turn(self.below);
-        let end = self.lines.len() - self.below;
-        let shown = self.lines[end.saturating_sub(self.page)..end].to_vec();
-        if shown.is_empty() {
-            let hint = "  No messages yet. Messages sent in this room appear here.";
-            frame.render_widget(Paragraph::new(Span::styled(hint, DIM)), area);
-        }
-        frame.render_widget(Paragraph::new(shown), area);
-    }
-
-    fn draw_prompt(&self, frame: &mut Frame<'_>, area: Rect) {
-        let name = sanitize::line(&self.who.name);
-        let ask = format!("{}> ", if name.width() > 20 { "" } else { &name });
-        let width = usize::from(area.width).saturating_sub(ask.width());
-        let (text, column) = self.prompt.view(width);
-        let text = if self.prompt.text().is_empty() {
-            let hint = match self.channels.only() {
-                Some(channel) => format!("@name for an agent, otherwise to the channel {channel}"),
-                None => "@name and a message".to_owned(),
-            };
-            Span::styled(hint, DIM)
-        } else {
-            Span::raw(text)
-        };
-        let column = (ask.width() + column) as u16;
-        frame.render_widget(Paragraph::new(Line::from(vec![Span::raw(ask), text])), area);
-        if area.height > 0 && column < area.width {
-            frame.set_cursor_position((area.x + column, area.y));
-        }
-    }
-
-    fn note(&self, width: usize) -> Vec<Line<'static>> {
-        let trouble = self.trouble.as_ref().map(|trouble| (trouble, self.palette.trouble()));
-        let note = self.note.as_ref().map(|(note, style)| (note, *style));
-        let Some((text, style)) = note.or(trouble) else { return Vec::new() };
-        let lines = lines::fold(text, width).into_iter().take(NOTE_LINES);
-        lines.map(|line| Line::from(Span::styled(line, style))).collect()
-    }
-
-    /// The numbers in one line; the room's name takes what is left.
-    fn status(&self, width: usize) -> String {
-        let Some(glance) = &self.glance else { return " loading …".into() };
-        let mut parts = vec![match glance.router {
-            Some(pid) if pid != std::process::id() => format!("router {pid}"),
-            _ => "delivering here".into(),
-        }];
-        parts.push(format!("unread {} {}, all {}", sanitize::line(&self.who.name), glance.own_unread, glance.unread));
-        parts.push(format!("rejected {}", glance.rejected));
-        parts.push(format!("pending {}", glance.waiting + glance.blocked));
-        if self.below > 0 {
-            parts.insert(0, format!("↓ {} new", self.news));
-        }
-        let numbers = parts.join(" | ");
-        let path = sanitize::line(&self.place).into_owned();
-        let left = width.saturating_sub(numbers.width() + " … | ".width());
-        let mut name = path.as_str();
-        while name.width() > left {
-            name = name.char_indices().nth(1).map_or("", |(at, _)| &name[at..]);
-        }
-        let cut = if name.len() < path.len() { "…" } else { "" };
-        if left < 8 { format!(" {numbers}") } else { format!(" {cut}{name} | {numbers}") }
+    fn failed(&mut self, e: &Error) -> Done {
+        let style = if matches!(e, Error::Usage { .. }) { self.palette.hint() } else { self.palette.trouble() };
+        self.note = Some((e.to_string(), style));
+        Done::Shown
     }
 }

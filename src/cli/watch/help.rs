@@ -1,0 +1,37 @@
+//! The help of the view: what can be typed, and the keys.
+
+use super::lines::{DIM, fold};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+const FORMS: [(&str, &str); 13] = [
+    ("1 yes, 1y", "decide item 1"),
+    ("#12 yes", "the same by record number"),
+    ("#12 use 8080", "reply to a question"),
+    ("1 accept", "or decline: answer an offer"),
+    ("#12 send again", "send a rejected message again"),
+    ("#12 dismiss", "remove an item from the list"),
+    ("@bob hello", "message to bob, or the answer to bob's open question"),
+    ("@all hello", "message to all agents"),
+    (" 1 yes", "with a blank in front: a message"),
+    ("Tab", "complete names, numbers and answers"),
+    ("Up, Down", "earlier lines"),
+    ("PgUp, PgDn", "scroll"),
+    ("Ctrl-u, Ctrl-c", "clear the line, quit"),
+];
+
+/// The help in lines of this width.
+pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
+    let first = FORMS.iter().map(|(form, _)| form.width()).max().unwrap_or_default() + 2;
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let mut lines = Vec::new();
+    for (form, what) in FORMS {
+        for (at, part) in fold(what, width.saturating_sub(first)).into_iter().enumerate() {
+            let form = if at == 0 { form } else { "" };
+            lines.push(Line::from(vec![Span::styled(format!("{form:<first$}"), bold), Span::raw(part)]));
+        }
+    }
+    lines.push(Line::from(Span::styled("? closes this help", DIM)));
+    lines
+}

@@ -1,0 +1,117 @@
+//! Draws the view: the timeline or the help, the items, the numbers, an answer, and the line.
+
+use super::View;
+use crate::base::sanitize;
+use crate::cli::watch::help;
+use crate::cli::watch::lines::{self, DIM};
+use crate::cli::watch::meaning::preview;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use unicode_width::UnicodeWidthStr;
+
+/// How many lines an answer to what was typed may take.
+const NOTE_LINES: usize = 5;
+
+impl View {
+    /// Draws everything: the timeline, the numbers, an answer if there is one, and the line.
+    pub(in crate::cli::watch) fn draw(&mut self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let width = usize::from(area.width);
+        if width != self.width {
+            self.width = width;
+            self.fold_all();
+        }
+        let note = self.note(width);
+        let panel = self.board.panel((width, usize::from(area.height)), self.palette);
+        let [timeline, items, status, answer, line] = Layout::vertical([
+            Constraint::Min(0),
+            Constraint::Length(panel.len() as u16),
+            Constraint::Length(1),
+            Constraint::Length(note.len() as u16),
+            Constraint::Length(1),
+        ])
+        .areas(area);
+        self.draw_timeline(frame, timeline);
+        frame.render_widget(Paragraph::new(panel), items);
+        let reversed = Style::new().add_modifier(Modifier::REVERSED);
+        frame.render_widget(Paragraph::new(format!("{:<width$}", self.status(width))).style(reversed), status);
+        frame.render_widget(Paragraph::new(note), answer);
+        self.draw_prompt(frame, line);
+    }
+
+    fn draw_timeline(&mut self, frame: &mut Frame<'_>, area: Rect) {
+        if self.helps {
+            return frame.render_widget(Paragraph::new(help::lines(usize::from(area.width))), area);
+        }
+        self.page = usize::from(area.height).max(1);
+        self.turn(self.below);
+        let end = self.lines.len() - self.below;
+        let shown = self.lines[end.saturating_sub(self.page)..end].to_vec();
+        if shown.is_empty() {
+            let hint = "  No messages yet. Messages sent in this room appear here.";
+            frame.render_widget(Paragraph::new(Span::styled(hint, DIM)), area);
+        }
+        frame.render_widget(Paragraph::new(shown), area);
+    }
+
+    fn draw_prompt(&self, frame: &mut Frame<'_>, area: Rect) {
+        let name = sanitize::line(&self.who.name);
+        let ask = format!("{}> ", if name.width() > 20 { "" } else { &name });
+        let width = usize::from(area.width).saturating_sub(ask.width());
+        let (text, column) = self.prompt.view(width);
+        let text = if self.prompt.text().is_empty() {
+            let hint = match self.channels.only() {
+                Some(channel) => format!("@name for an agent, otherwise to the channel {channel}; ? for help"),
+                None => "@name and a message; ? for help".to_owned(),
+            };
+            Span::styled(hint, DIM)
+        } else {
+            Span::raw(text)
+        };
+        let column = (ask.width() + column) as u16;
+        frame.render_widget(Paragraph::new(Line::from(vec![Span::raw(ask), text])), area);
+        if area.height > 0 && column < area.width {
+            frame.set_cursor_position((area.x + column, area.y));
+        }
+    }
+
+    fn note(&self, width: usize) -> Vec<Line<'static>> {
+        let trouble = self.trouble.as_ref().map(|trouble| (trouble, self.palette.trouble()));
+        let note = self.note.as_ref().map(|(note, style)| (note, *style));
+        let preview = self.meaning().ok().and_then(|meaning| preview(&meaning));
+        let preview = preview.as_ref().map(|preview| (preview, self.palette.hint()));
+        let Some((text, style)) = note.or(preview).or(trouble) else { return Vec::new() };
+        let lines = lines::fold(text, width).into_iter().take(NOTE_LINES);
+        lines.map(|line| Line::from(Span::styled(line, style))).collect()
+    }
+
+    /// The numbers in one line; the room's name takes what is left.
+    fn status(&self, width: usize) -> String {
+        let Some(glance) = &self.glance else { return " loading …".into() };
+        let mut parts = vec![match glance.router {
+            Some(pid) if pid != std::process::id() => format!("router {pid}"),
+            _ => "delivering here".into(),
+        }];
+        parts.push(format!("unread {} {}, all {}", sanitize::line(&self.who.name), glance.own_unread, glance.unread));
+        parts.push(format!("rejected {}", glance.rejected));
+        parts.push(format!("pending {}", glance.waiting + glance.blocked));
+        if self.below > 0 {
+            parts.insert(0, format!("↓ {} new", self.news));
+        }
+        if let Some(summary) = self.board.summary() {
+            parts.insert(0, summary);
+        }
+        let numbers = parts.join(" | ");
+        let path = sanitize::line(&self.place).into_owned();
+        let left = width.saturating_sub(numbers.width() + " … | ".width());
+        let mut name = path.as_str();
+        while name.width() > left {
+            name = name.char_indices().nth(1).map_or("", |(at, _)| &name[at..]);
+        }
+        let cut = if name.len() < path.len() { "…" } else { "" };
+        if left < 8 { format!(" {numbers}") } else { format!(" {cut}{name} | {numbers}") }
+    }
+}

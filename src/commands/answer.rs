@@ -1,0 +1,92 @@
+//! Answers an item of `pending` in the way that its kind needs.
+
+use super::ack::{self, Ack};
+use super::approval::{self, Choice};
+use super::claim::{self, Ask};
+use super::rejected::{self, Which};
+use super::reply::{Reply, reply};
+use super::send::{self, Draft};
+use crate::base::error::{Error, Result};
+use crate::message::record::Event;
+use crate::message::status::Status;
+use crate::query::identity::Who;
+use crate::query::pending::{self, Item};
+use crate::room::Room;
+
+/// What settles an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Decide an approval by this option.
+    Decide(String),
+    /// Reply with this text.
+    Reply(String),
+    /// Accept an offer of claims.
+    Accept,
+    /// Decline an offer of claims.
+    Decline,
+    /// Send a rejected message again.
+    SendAgain,
+    /// Remove the item from the list.
+    Dismiss,
+}
+
+/// Answers an item as a person at a terminal, and returns a sentence about it. If somebody has settled the item meanwhile,
+/// nothing is sent.
+pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<String> {
+    let number = format!("#{}", item.seq);
+    // The router judges a decision, and its error names the outcome.
+    if !matches!(action, Action::Decide(_)) {
+        is_open(room, who, item)?;
+    }
+    match action {
+        Action::Decide(option) => {
+            let choice = Choice { approval: number.clone(), option, note: None, at_terminal: true };
+            let outcome = approval::decide(room, who, choice)?;
+            Ok(format!("decided {number} of {}: {}", item.from, outcome.word()))
+        }
+        Action::Reply(text) => {
+            let Reply { draft, .. } = reply(room, who, &number, false, Draft { body: Some(text), ..Draft::default() })?;
+            send::send(room, who, draft)?;
+            Ok(format!("replied to {number} of {}", item.from))
+        }
+        Action::Accept => Ok(claim::ask(room, who, Ask::Accept(Some(number)), None)?.decided()?.sentence()),
+        Action::Decline => Ok(claim::ask(room, who, Ask::Decline(Some(number)), None)?.decided()?.sentence()),
+        Action::SendAgain => send_again(room, who, number),
+        Action::Dismiss => {
+            dismiss(room, who, &number)?;
+            Ok(format!("dismissed {number}"))
+        }
+    }
+}
+
+fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
+    let agent = who.in_registry(&room.registry()?)?.id.to_string();
+    let open = pending::pending(room, &agent)?.items;
+    if open.iter().any(|one| (one.kind, one.seq, &one.message) == (item.kind, item.seq, &item.message)) {
+        return Ok(());
+    }
+    Err(Error::NotFound {
+        what: format!("the {} #{} of {} is not open any more", item.kind, item.seq, item.from),
+        cure: "nothing was sent".into(),
+    })
+}
+
+fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
+    let retried = rejected::retry(room, &Which::Named(vec![number.clone()]), None)?;
+    // The item is the notice of the rejection, which has been acted on.
+    let acted = dismiss(room, who, &number);
+    if let Some(again) = retried.iter().find(|one| one.became == Some(Event::Rejected)) {
+        return Err(Error::NotGranted(again.problems.clone()));
+    }
+    acted?;
+    let accepted: Vec<String> = retried.iter().filter_map(|one| one.record).map(|seq| format!("#{seq}")).collect();
+    Ok(match accepted.is_empty() {
+        true => format!("{number} is in the outbox again"),
+        false => format!("sent {number} again as {}", accepted.join(", ")),
+    })
+}
+
+fn dismiss(room: &Room, who: &Who, number: &str) -> Result<()> {
+    let refs = vec![number.to_owned()];
+    ack::ack(room, who, Ack { refs, status: Status::Abandoned, note: None }).map(drop)
+}
