@@ -29,7 +29,8 @@ fn every_test_that_the_table_of_security_names_exists() {
     for row in rows {
         for word in row.split('`').filter(|word| word.starts_with("::")) {
             let (path, name) = word.trim_start_matches(':').rsplit_once("::").expect("a file and a test");
-            let file = root.join("tests").join(path.replace("::", "/") + ".rs");
+            let module = root.join("tests").join(path.replace("::", "/"));
+            let file = Some(module.join("mod.rs")).filter(|file| file.is_file()).unwrap_or(module.with_extension("rs"));
             let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
             assert!(text.contains(&format!("fn {name}(")), "there is no test {word}");
             named += 1;

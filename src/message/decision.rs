@@ -93,6 +93,28 @@ pub struct Terms {
     pub thread: Option<String>,
 }
 
+impl Step {
+    /// The outcome that it brings, in few words: `alice/deploy-1 · yes`. `None` if it brings none.
+    pub fn summary(&self) -> Option<String> {
+        match self {
+            Step::Decide { approval, option, .. } => Some(outcome(approval, option)),
+            Step::Expire { approval, option } => Some(outcome(approval, option.as_deref().unwrap_or(DENIED))),
+            _ => None,
+        }
+    }
+}
+
+/// As [`Step::summary`], from a copy, whose `delivery.approval` has the outcome.
+pub fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
+    let about = copy.get("delivery")?.get("approval")?;
+    let text = |field: &str| about.get(field).and_then(Value::as_str);
+    Some(outcome(text("approval")?, text("option")?))
+}
+
+fn outcome(approval: &str, option: &str) -> String {
+    format!("{approval} · {option}")
+}
+
 /// What happens to an approval at its deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -46,9 +46,9 @@ pub struct Entry {
     /// Body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// What it changes about claims, in few words.
+    /// What it changes about claims or approvals, in few words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim: Option<String>,
+    pub change: Option<String>,
     /// Thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
@@ -146,7 +146,7 @@ fn entry(record: Record, channels: &Channels) -> Option<Entry> {
             priority: past.priority,
             channel: past.channel,
             subject: past.subject,
-            claim: past.claim,
+            change: past.change,
             thread_id: past.thread_id,
             in_reply_to: past.in_reply_to,
             ..Entry::new(past.seq, past.accepted_at, event)
@@ -179,7 +179,7 @@ impl Entry {
             channel: DEFAULT_CHANNEL.into(),
             subject: None,
             body: None,
-            claim: None,
+            change: None,
             thread_id: None,
             in_reply_to: None,
             file: None,

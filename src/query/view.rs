@@ -36,8 +36,8 @@ pub struct View<'a> {
     pub preview: Option<&'a str>,
     /// Body.
     pub body: Option<&'a str>,
-    /// What it changes about claims, in few words.
-    pub claim: Option<Cow<'a, str>>,
+    /// What it changes about claims or approvals, in few words.
+    pub change: Option<Cow<'a, str>>,
     /// Does the sender expect a response?
     pub requires_response: bool,
     /// Agents with a copy. `None` for a copy in an inbox, which does not know the others.
@@ -98,7 +98,7 @@ impl<'a> From<&'a Mail> for View<'a> {
             subject: mail.subject.as_deref(),
             preview: mail.preview.as_deref(),
             body: text(fields, "body"),
-            claim: mail.claim.as_deref().map(Cow::Borrowed),
+            change: mail.change.as_deref().map(Cow::Borrowed),
             requires_response: mail.requires_response,
             copies: None,
             addressed: words(fields.and_then(|fields| fields.get("addressed_to").or_else(|| fields.get("to")))),
@@ -122,7 +122,7 @@ impl<'a> From<&'a LoggedMessage> for View<'a> {
             subject: past.subject.as_deref(),
             preview: past.preview.as_deref(),
             body: text(fields, "body"),
-            claim: past.claim.as_deref().map(Cow::Borrowed),
+            change: past.change.as_deref().map(Cow::Borrowed),
             requires_response: past.requires_response,
             copies: Some(&past.recipients),
             addressed: words(past.message.get("to")),
@@ -145,7 +145,7 @@ impl<'a> From<&'a Entry> for View<'a> {
             subject: entry.subject.as_deref(),
             preview: None,
             body: entry.body.as_deref(),
-            claim: entry.claim.as_deref().map(Cow::Borrowed),
+            change: entry.change.as_deref().map(Cow::Borrowed),
             requires_response: false,
             copies: Some(&entry.to),
             addressed: entry.addressed_to.iter().map(String::as_str).collect(),
@@ -176,15 +176,15 @@ impl<'a> View<'a> {
         to_the_second(self.accepted_at)
     }
 
-    /// What it changes about claims, and the subject, or else the first line of the body. For a file that is not a message: its name and the reason.
+    /// What it changes about claims or approvals, and the subject, or else the first line of the body. For a file that is not a message: its name and the reason.
     pub fn about(&self) -> Cow<'a, str> {
         match &self.invalid {
             Some(Invalid { file, problem, .. }) => format!("{}: {problem}", file.display()).into(),
             None => {
                 let about = self.subject.or(self.preview);
-                match (&self.claim, about) {
-                    (Some(claim), Some(about)) => format!("{claim}: {about}").into(),
-                    (Some(claim), None) => claim.clone(),
+                match (&self.change, about) {
+                    (Some(change), Some(about)) => format!("{change}: {about}").into(),
+                    (Some(change), None) => change.clone(),
                     (None, about) => about.unwrap_or_default().into(),
                 }
             }

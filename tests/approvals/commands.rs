@@ -106,3 +106,28 @@ fn an_interrupted_ask_leaves_the_approval_open() {
     world.ok(&["decide", "--as", "bob", "2", "no"]);
     assert_eq!(outcomes(&world, "alice").len(), 1);
 }
+
+#[test]
+fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_decides_nothing() {
+    let world = World::with(&["alice", "bob"]);
+    world.drop_file(
+        "alice",
+        "a.json",
+        json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?"}).to_string(),
+    );
+    let reply = ["reply", "d", "fine with me", "--as", "bob"];
+    assert!(world.run(&reply).err.contains("a reply decides nothing; to decide, run `mailbag decide 2 OPTION`"));
+    world.drop_file("bob", "b.json", json!({"type": "decision", "in_reply_to": "d", "option": "NO"}).to_string());
+    for list in [
+        &["inbox", "--as", "alice"][..],
+        &["list"],
+        &["thread", "d"],
+        &["search", "decision"],
+        &["read", "--all", "--as", "alice"],
+    ] {
+        let shown = world.ok(list);
+        assert!(shown.contains("alice/d · no") || list[0] == "search", "{list:?}: {shown}");
+    }
+    let listed = world.json(&["list"]);
+    assert!(listed.to_string().contains("\"change\":\"alice/d · no\""), "{listed}");
+}

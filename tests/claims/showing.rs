@@ -55,7 +55,7 @@ fn every_list_has_the_same_field_for_it_in_json() {
         (&["list", "--type", "handoff"], "src/auth/** · offered"),
     ] {
         let listed = world.json(args);
-        let claims: Vec<&Value> = listed.as_array().expect("a list").iter().map(|one| &one["claim"]).collect();
+        let claims: Vec<&Value> = listed.as_array().expect("a list").iter().map(|one| &one["change"]).collect();
         assert!(claims.contains(&&json!(claim)), "{args:?}: {listed}");
     }
     world.send("alice", "bob", "hello");

@@ -89,9 +89,9 @@ fn as_line(view: &View<'_>) -> String {
         (Some(subject), false) => folded(&format!("{subject} | {body}")),
         (None, _) => folded(body),
     };
-    let about = match (&view.claim, about.is_empty()) {
-        (Some(claim), false) => format!("{claim} | {about}"),
-        (Some(claim), true) => claim.to_string(),
+    let about = match (&view.change, about.is_empty()) {
+        (Some(change), false) => format!("{change} | {about}"),
+        (Some(change), true) => change.to_string(),
         (None, _) => about,
     };
     let cells = [&*view.time(), &view.number(), view.from, view.kind, view.priority, &about];

@@ -7,6 +7,7 @@ use crate::cli::context::{Context, Identity};
 use crate::cli::show::frame;
 use crate::cli::show::output::DIM;
 use crate::commands::read::{self, Wanted};
+use crate::message::DECISION;
 use crate::query::inbox::Mail;
 use crate::query::view::{Attachment, Invalid, View, plain};
 
@@ -109,7 +110,9 @@ fn facts(view: &View<'_>) -> Vec<(&'static str, String)> {
         ("id", format!("{}{seq}", view.id)),
         ("type", view.kind.to_owned()),
     ];
-    facts.extend(view.claim.as_ref().map(|claim| ("claim", claim.to_string())));
+    facts.extend(
+        view.change.as_ref().map(|change| (if view.kind == DECISION { DECISION } else { "claim" }, change.to_string())),
+    );
     facts.extend(view.subject.map(|subject| ("subject", subject.to_owned())));
     let names = || view.attachments().map(Attachment::name).collect::<Vec<_>>().join(", ");
     facts.extend(view.facts().into_iter().map(|(name, value)| match name {

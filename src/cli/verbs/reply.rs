@@ -5,6 +5,7 @@ use crate::base::error::Result;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::commands::reply::{Reply, reply};
+use crate::message::APPROVAL;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,7 +44,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let draft = args.fields.draft(args.body, "write the body after the id, or pipe it to standard input")?;
     cx.route_waiting(&room);
-    let Reply { draft, left_out, .. } = reply(&room, &who, &args.id, args.all, draft)?;
+    let Reply { draft, left_out, answered } = reply(&room, &who, &args.id, args.all, draft)?;
+    if answered.kind == APPROVAL {
+        cx.out.warn(&format!("a reply decides nothing; to decide, run `mailbag decide {} OPTION`", answered.seq));
+    }
     if !left_out.is_empty() {
         cx.out.warn(&format!("not sent to {}: retired or no longer registered", left_out.join(", ")));
     }

@@ -82,8 +82,8 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut Output) -> Result
         }
     }
     frame::dim(out, &facts, INDENT)?;
-    if let Some(claim) = &view.claim {
-        frame::text(out, &sanitize::line(claim), INDENT)?;
+    if let Some(change) = &view.change {
+        frame::text(out, &sanitize::line(change), INDENT)?;
     }
     if let Some(subject) = view.subject {
         frame::text(out, &sanitize::line(subject), INDENT)?;

@@ -100,7 +100,7 @@ fn text(entry: &Entry) -> Vec<(String, Style)> {
         texts.extend(entry.problems.iter().take(3).map(|problem| (problem.to_string(), Style::new())));
         texts.push((format!("mailbag rejected show {}", entry.seq), DIM));
     }
-    texts.extend(entry.claim.clone().map(|claim| (claim, Style::new())));
+    texts.extend(entry.change.clone().map(|change| (change, Style::new())));
     texts.extend(entry.subject.clone().map(|subject| (subject, Style::new().add_modifier(Modifier::BOLD))));
     texts.extend(entry.body.clone().map(|body| (body, Style::new())));
     texts
@@ -184,7 +184,7 @@ pub(super) fn plain(entry: &Entry) -> String {
                 DEFAULT_CHANNEL => String::new(),
                 channel => format!("  [{channel}]"),
             };
-            let text: Vec<&str> = view.claim.as_deref().into_iter().chain(view.subject).chain(view.body).collect();
+            let text: Vec<&str> = view.change.as_deref().into_iter().chain(view.subject).chain(view.body).collect();
             let (to, kind, priority) = (view.to(NAMES), view.kind, view.priority);
             format!("{} → {to}{channel}  {kind}  {priority}  {}", view.from, text.join(": "))
         }

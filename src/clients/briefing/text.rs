@@ -121,7 +121,7 @@ fn reference(mail: &Mail) -> String {
 
 /// The subject, or the beginning of the body, or what it changed about claims.
 fn about(mail: &Mail) -> Option<String> {
-    let about = mail.subject.as_deref().or(mail.preview.as_deref()).or(mail.claim.as_deref())?;
+    let about = mail.subject.as_deref().or(mail.preview.as_deref()).or(mail.change.as_deref())?;
     Some(brief(about, limits::BRIEFING_SUBJECT)).filter(|about| !about.is_empty())
 }
 

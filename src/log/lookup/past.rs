@@ -37,9 +37,9 @@ pub struct LoggedMessage {
     pub in_reply_to: Option<String>,
     /// Does its sender want an answer?
     pub requires_response: bool,
-    /// What it changes about claims, in few words.
+    /// What it changes about claims or approvals, in few words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim: Option<String>,
+    pub change: Option<String>,
     /// Every field as it was sent.
     #[serde(skip)]
     pub message: Map<String, Value>,
@@ -60,7 +60,7 @@ impl LoggedMessage {
         let text = |field: &str| message.get(field).and_then(Value::as_str).map(str::to_owned);
         let first_line = |body: String| body.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
         Some(LoggedMessage {
-            claim: record.ownership.as_ref().and_then(Change::summary),
+            change: record.ownership.as_ref().and_then(Change::summary).or_else(|| record.decision.as_ref()?.summary()),
             seq: record.seq,
             recipients: record.recipients().map(|(agent, _)| agent.clone()).collect(),
             accepted_at: record.at,

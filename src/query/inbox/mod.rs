@@ -7,7 +7,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::LoggedMessage;
-use crate::message::claim;
+use crate::message::{claim, decision};
 use crate::room::{Room, inbox};
 use rustix::fs::FileType;
 use serde::Serialize;
@@ -35,9 +35,9 @@ pub struct Mail {
     pub subject: Option<String>,
     /// First line of the body.
     pub preview: Option<String>,
-    /// What it changed about claims, in few words.
+    /// What it changed about claims or approvals, in few words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim: Option<String>,
+    pub change: Option<String>,
     /// Thread.
     pub thread_id: Option<String>,
     /// Whether the sender expects an answer.
@@ -77,7 +77,7 @@ impl Mail {
             priority: past.priority,
             subject: past.subject,
             preview: past.preview,
-            claim: past.claim,
+            change: past.change,
             thread_id: past.thread_id,
             requires_response: past.requires_response,
             file: layout::below(&layout::seen(agent), name.as_ref()),
@@ -244,7 +244,9 @@ impl Mail {
             priority: text("priority").unwrap_or_else(|| crate::message::DEFAULT_PRIORITY.into()),
             subject: text("subject"),
             preview: text("body").and_then(first_line),
-            claim: content.as_object().and_then(claim::summary_of_copy),
+            change: content
+                .as_object()
+                .and_then(|c| claim::summary_of_copy(c).or_else(|| decision::summary_of_copy(c))),
             thread_id: text("thread_id"),
             requires_response: content.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
             file: directory.join(name),
