@@ -253,12 +253,15 @@ fn text_of_a_tool_cannot_look_like_text_of_the_question() {
     // P181
     let world = asking("5m");
     let mut input: Value = serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
+    // A sub-agent asks for its session.
+    (input["agent_id"], input["agent_type"]) = (json!("a1"), json!("general\npurpose"));
     input["tool_input"] = json!({"command": "ls\n\ntool: Read\nfile_path:\n| a.txt", "a\nb": {"c": [1]}});
     let waiting = Waiting::of(&world, "claude", &input.to_string());
     let first = asked(&world);
     let body = first["body"].as_str().expect("a body");
     let own: Vec<&str> = body.lines().filter(|line| !line.starts_with("| ")).collect();
     assert_eq!(own.iter().filter(|line| line.starts_with("tool: ")).count(), 1, "{body}");
+    assert_eq!(own[0], "alice needs permission to use a tool in Claude Code, in a sub-agent (general\\npurpose).");
     assert!(body.contains("\n| tool: Read\n| file_path:\n| | a.txt\n") && body.contains("\n| {\"c\":[1]}"), "{body}");
     assert_eq!(first["subject"], "Bash: ls tool: Read file_path: | a.txt");
     decide(&world, &first, &["no"]);
