@@ -376,7 +376,7 @@ fn tab_completes_names_numbers_and_answers_and_a_question_mark_shows_the_keys() 
     terminal.wait("the timeline is shown", |screen| !screen.contains("decide item 1"));
     terminal.resize(40, 24);
     terminal.keys(&["?"]);
-    terminal.wait("the help fits", |screen| screen.contains("1 yes, 1y") && screen.contains("Ctrl-u, Ctrl-c"));
+    terminal.wait("the help fits", |screen| screen.contains("1 yes, 1y") && screen.contains("? closes this help"));
     assert_eq!(written(&world), Vec::<String>::new());
 }
 

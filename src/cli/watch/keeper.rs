@@ -18,8 +18,8 @@ const BREATH: Duration = Duration::from_millis(100);
 pub(super) struct Looked {
     /// The numbers of the room.
     pub(super) glance: Glance,
-    /// What needs the reader.
-    pub(super) pending: List,
+    /// What needs the reader, if the view shows it.
+    pub(super) pending: Option<List>,
 }
 
 /// A thread of its own, so that a slow look does not delay the view.
@@ -29,10 +29,10 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts to look, and sends each result to `wakes`.
-    pub(super) fn start(room: Room, reader: String, wakes: Sender<Wake>) -> Keeper {
+    /// Starts to look, and sends each result to `wakes`. `tracker` reads what needs the reader.
+    pub(super) fn start(room: Room, reader: String, tracker: Option<Tracker>, wakes: Sender<Wake>) -> Keeper {
         let (pokes, poked) = channel();
-        let thread = std::thread::spawn(move || keep(&room, &reader, &wakes, &poked));
+        let thread = std::thread::spawn(move || keep(&room, &reader, tracker, &wakes, &poked));
         Keeper { pokes: Some(pokes), thread: Some(thread) }
     }
 
@@ -52,11 +52,11 @@ pub(super) enum Poke {
     Sent,
 }
 
-fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>) {
-    let (mut routing, mut tracker) = (Routing::new(room), Tracker::new(room.clone(), reader.to_owned()));
+fn keep(room: &Room, reader: &str, mut tracker: Option<Tracker>, wakes: &Sender<Wake>, poked: &Receiver<Poke>) {
+    let mut routing = Routing::new(room);
     loop {
         let begun = Instant::now();
-        let looked = look(room, reader, &mut routing, &mut tracker).map(Box::new);
+        let looked = look(room, reader, &mut routing, tracker.as_mut()).map(Box::new);
         if wakes.send(Wake::Looked(looked.map_err(|e| e.to_string()))).is_err() {
             return;
         }
@@ -78,9 +78,9 @@ fn keep(room: &Room, reader: &str, wakes: &Sender<Wake>, poked: &Receiver<Poke>)
 }
 
 /// The numbers of the room, and what needs the reader. Before that, this process starts or stops to deliver, as commands that wait do.
-fn look(room: &Room, reader: &str, routing: &mut Routing, tracker: &mut Tracker) -> Result<Looked> {
+fn look(room: &Room, reader: &str, routing: &mut Routing, tracker: Option<&mut Tracker>) -> Result<Looked> {
     routing.tend()?;
-    Ok(Looked { glance: status::glance(room, reader)?, pending: tracker.look()? })
+    Ok(Looked { glance: status::glance(room, reader)?, pending: tracker.map(Tracker::look).transpose()? })
 }
 
 impl Drop for Keeper {

@@ -17,6 +17,7 @@ use crate::base::error::{Error, Result};
 use crate::commands::wait;
 use crate::disk::machine;
 use crate::message::id;
+use crate::query::pending::Tracker;
 use crate::query::timeline::{Channels, Entry, Timeline};
 use crate::room::Room;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -90,7 +91,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         // A pipe has no reader with an identity, except the session that runs this command.
         let viewer = if cx.out.is_terminal() { args.identity.looker(cx, &room)? } else { None };
         let _hold = wait::hold(&room, viewer.as_deref());
-        let keeper = keep_awake(&room, id::HUMAN, &wakes, cx)?;
+        let keeper = keep_awake(&room, id::HUMAN, None, &wakes, cx)?;
         let timeline = Timeline::open(&room, channels, args.last)?;
         return follow(timeline, &woken, &keeper, cx);
     }
@@ -98,7 +99,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let reader = who.in_registry(&room.registry()?)?.id.to_string();
     // An agent that watches is online, also without other signs of life.
     let _hold = wait::hold(&room, Some(&reader));
-    let keeper = keep_awake(&room, &reader, &wakes, cx)?;
+    let keeper = keep_awake(&room, &reader, Some(Tracker::new(room.clone(), reader.clone())), &wakes, cx)?;
     let (timeline, entries) = Timeline::open(&room, channels.clone(), args.last)?;
     let palette = lines::Palette { colour: cx.out.has_colour() };
     let mut view = view::View::new(room, who, channels, palette);
@@ -108,8 +109,14 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Sends all events to `wakes`.
-fn keep_awake(room: &Room, reader: &str, wakes: &Sender<Wake>, cx: &Context) -> Result<Keeper> {
-    let keeper = Keeper::start(room.clone(), reader.to_owned(), wakes.clone());
+fn keep_awake(
+    room: &Room,
+    reader: &str,
+    tracker: Option<Tracker>,
+    wakes: &Sender<Wake>,
+    cx: &Context,
+) -> Result<Keeper> {
+    let keeper = Keeper::start(room.clone(), reader.to_owned(), tracker, wakes.clone());
     let grown = wakes.clone();
     let watch = Timeline::notify(room, move || {
         // The receiver is gone only when the program ends.

@@ -125,7 +125,9 @@ impl View {
             Ok(looked) => {
                 let Looked { glance, pending } = *looked;
                 (self.glance, self.trouble) = (Some(glance), None);
-                self.board.update(pending, !self.prompt.text().is_empty());
+                if let Some(list) = pending {
+                    self.board.update(list, !self.prompt.text().is_empty());
+                }
             }
             Err(trouble) => self.trouble = Some(trouble),
         }
