@@ -90,16 +90,16 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if plain {
         // A pipe has no reader with an identity, except the session that runs this command.
         let viewer = if cx.out.is_terminal() { args.identity.looker(cx, &room)? } else { None };
-        let _hold = wait::hold(&room, viewer.as_deref());
         let keeper = keep_awake(&room, id::HUMAN, None, &wakes, cx)?;
+        let _hold = wait::hold(&room, viewer.as_deref());
         let timeline = Timeline::open(&room, channels, args.last)?;
         return follow(timeline, &woken, &keeper, cx);
     }
     let who = args.identity.who(cx)?;
     let reader = who.in_registry(&room.registry()?)?.id.to_string();
-    // An agent that watches is online, also without other signs of life.
-    let _hold = wait::hold(&room, Some(&reader));
     let keeper = keep_awake(&room, &reader, Some(Tracker::new(room.clone(), reader.clone())), &wakes, cx)?;
+    // An agent that watches is online, also without other signs of life. It is shown so only when a signal ends it cleanly.
+    let _hold = wait::hold(&room, Some(&reader));
     let (timeline, entries) = Timeline::open(&room, channels.clone(), args.last)?;
     let palette = lines::Palette { colour: cx.out.has_colour() };
     let mut view = view::View::new(room, who, channels, palette);
