@@ -8,6 +8,7 @@ use crate::log::Position;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved, Viewer};
 use crate::log::state::{self, Claims, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
 use crate::message::claim::{self, Change};
+use crate::message::decision;
 use crate::message::record::{Act, Event, Record};
 use crate::message::reference::{Fit, Reference};
 use crate::message::status::{Receipt, Status};
@@ -126,6 +127,9 @@ pub struct Answer {
     pub from: String,
     /// When it was accepted.
     pub at: String,
+    /// The option that it chose, if it decided an approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
 }
 
 /// A notice to an agent.
@@ -220,7 +224,11 @@ impl<'a> Tracing<'a> {
                 } else if self.is_answered_by(&record) {
                     let from = record.from.as_deref().unwrap_or_default().to_owned();
                     let id = record.id.clone().unwrap_or_default();
-                    self.answers.push(Answer { seq: record.seq, id, from, at: record.at });
+                    let option = match record.decision {
+                        Some(decision::Step::Decide { option, .. }) => Some(option),
+                        _ => None,
+                    };
+                    self.answers.push(Answer { seq: record.seq, id, from, at: record.at, option });
                 }
             }
             Event::Notice => self.add_notice(&record),

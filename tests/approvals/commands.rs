@@ -128,6 +128,8 @@ fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_de
         let shown = world.ok(list);
         assert!(shown.contains("alice/d · no") || list[0] == "search", "{list:?}: {shown}");
     }
+    let traced = world.ok(&["trace", "d"]);
+    assert!(traced.contains("decided: no, by bob/") && !traced.contains("fine"), "{traced}");
     let listed = world.json(&["list"]);
     assert!(listed.to_string().contains("\"change\":\"alice/d · no\""), "{listed}");
 }

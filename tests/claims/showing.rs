@@ -60,7 +60,7 @@ fn every_list_has_the_same_field_for_it_in_json() {
     }
     world.send("alice", "bob", "hello");
     let plain = world.json(&["list", "--type", "message"]);
-    assert!(plain[0].get("claim").is_none(), "{plain}");
+    assert!(plain[0].get("change").is_none(), "{plain}");
 }
 
 /// What `watch` shows in a pipe, as soon as it shows the last message.

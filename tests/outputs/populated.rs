@@ -51,6 +51,7 @@ fn claiming(run: &mut Run<'_>) {
     run.ok("pending", &["--as", "bob"]);
     run.ok("dismiss", &["--as", "bob", "port"]);
     run.ok("decide", &["--as", "bob", "gate", "no"]);
+    run.ok("trace", &["gate"]);
     run.code(1, "ask", &["--as", "alice", "bob", "Deploy?", "--deadline", "100ms"]);
     run.ok("release", &["--as", "bob"]);
     run.ok("release", &["task:login", "--of", "alice", "--as", "human"]);

@@ -61,7 +61,8 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
         show_recipient(recipient, out)?;
     }
     for answer in &trace.answers {
-        let text = format!("answered by {}/{}  #{}", answer.from, answer.id, answer.seq);
+        let what = answer.option.as_ref().map_or("answered".to_owned(), |option| format!("decided: {option},"));
+        let text = format!("{what} by {}/{}  #{}", answer.from, answer.id, answer.seq);
         out.line(format!("{}  {}", to_the_second(&answer.at), sanitize::line(&text)))?;
     }
     for told in &trace.told {

@@ -90,7 +90,7 @@ fn approvals<'a>(state: &'a State, agent: &'a str) -> impl Iterator<Item = Item>
         deadline: open.terms.deadline.map(|at| Stamp::from_micros(at).to_string()),
         options: open.terms.options.clone(),
         blocked: true,
-        command: format!("mailbag decide {} {}", open.seq, open.terms.options.join("|")),
+        command: format!("mailbag decide {} OPTION", open.seq),
         ..Item::new("approval", open.seq, open.approval.clone(), &open.from, open.since)
     })
 }
