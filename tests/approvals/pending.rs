@@ -115,6 +115,8 @@ fn one_flooding_agent_hides_nobody_else_s_items() {
     pass(&world, 1);
     let seen = pending(&world, 2, "bob");
     assert_eq!((seen.len(), &seen[0].1, &seen[1].1), (101, &"Of carol".to_owned(), &"Of alice 50".to_owned()));
+    let file: Value = world.read("pending.json");
+    assert_eq!((file["pending"]["bob"].as_array().map(Vec::len), &file["more"]), (Some(50), &json!({"bob": 51})));
 }
 
 #[test]
@@ -147,4 +149,22 @@ fn a_changed_or_deleted_pending_json_is_written_again() {
     std::fs::remove_file(world.room("pending.json")).expect("the file");
     say(&world, 1, "alice", json!({"to": "carol", "body": "x"}));
     assert_eq!(world.read("pending.json")["pending"], right["pending"]);
+}
+
+#[test]
+fn a_flood_of_questions_to_everybody_is_bounded() {
+    // P138
+    let names: Vec<String> = (0..1100).map(|n| format!("a{n:04}")).collect();
+    let world = World::with(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let question =
+        |n: usize| json!({"to": ["all", "human"], "type": "question", "body": format!("Number {n}")}).to_string();
+    world.drop_file("a0000", "all.ndjson", (0..4).map(question).collect::<Vec<_>>().join("\n") + "\n");
+    pass(&world, 0);
+    let file: Value = world.read("pending.json");
+    let listed: usize =
+        file["pending"].as_object().expect("agents").values().filter_map(Value::as_array).map(Vec::len).sum();
+    let more: u64 = file["more"].as_object().expect("agents").values().filter_map(Value::as_u64).sum();
+    assert_eq!((listed, more), (2000, 2000));
+    assert_eq!(pending(&world, 1, "a1000").len(), 4);
+    assert!(pending(&world, 1, "a1099").is_empty(), "beyond the first thousand");
 }

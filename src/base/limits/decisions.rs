@@ -13,6 +13,12 @@ pub const APPROVALS_OF_ASKER: usize = 100;
 pub const DECIDED: usize = 1000;
 /// The most open questions and rejections that one agent causes and that are listed; the oldest go.
 pub const ITEMS_OF_AGENT: usize = 100;
+/// A message is listed for at most this many recipients.
+pub const ITEM_RECIPIENTS: usize = 1000;
+/// The most items of an agent in `pending.json`.
+pub const PENDING_OF_AGENT: usize = 50;
+/// The most items in `pending.json`.
+pub const PENDING_ITEMS: usize = 2000;
 /// `pending.json` is written at most once in this time.
 pub const PENDING: Duration = Duration::from_millis(200);
 /// The most threads with proposals that the state keeps; the oldest go.

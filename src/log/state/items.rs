@@ -184,7 +184,8 @@ impl Item {
             _ if wants_answer => Kind::Question,
             _ => return None,
         };
-        let of: Vec<Arc<str>> = record.recipients().map(|(agent, _)| agent.clone()).collect();
+        let all = record.recipients().map(|(agent, _)| agent.clone());
+        let of: Vec<Arc<str>> = all.take(limits::ITEM_RECIPIENTS).collect();
         if of.is_empty() {
             return None;
         }

@@ -13,7 +13,9 @@ use crate::message::{claim, id};
 use crate::room::sessions::Calls;
 use crate::router::projections::{Accepted, Cause, Projection, Report, View};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -48,15 +50,23 @@ pub struct Item {
 
 /// What needs this agent, most urgent first: by deadline, then whether somebody is blocked, then by age.
 pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
+    let mine = everything(state).filter(|(of, _)| of.iter().any(|one| &**one == agent));
+    let mut items: Vec<Item> = mine.map(|(_, item)| item).collect();
     let now = Stamp::now();
-    let is_inactive =
-        |from: &str| from != id::HUMAN && from != id::MAILBAG && !roster::is_there(from, (state, calls), now);
-    let mut items: Vec<Item> = approvals(state, agent).chain(messages(state, agent)).collect();
-    items.extend(state.claims.offered().iter().filter(|one| *one.to == *agent).map(offer));
-    items.extend(state.claims.waiting().iter().filter_map(|one| waiting(&state.claims, one, agent)));
-    items.iter_mut().for_each(|item| item.inactive = is_inactive(&item.from));
+    items.iter_mut().for_each(|item| item.inactive = is_inactive(&item.from, (state, calls), now));
     items.sort_by(|a, b| a.order().cmp(&b.order()));
     items
+}
+
+/// Everything that needs somebody, each with those whom it needs.
+fn everything(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+    let offers = state.claims.offered().iter().map(|one| (Cow::Owned(vec![one.to.clone()]), offer(one)));
+    let waiting = state.claims.waiting().iter().flat_map(|one| waiting(&state.claims, one));
+    approvals(state).chain(messages(state)).chain(offers).chain(waiting)
+}
+
+fn is_inactive(from: &str, signs: (&State, &Calls), now: Stamp) -> bool {
+    from != id::HUMAN && from != id::MAILBAG && !roster::is_there(from, signs, now)
 }
 
 impl Item {
@@ -82,30 +92,35 @@ impl Item {
     }
 }
 
-fn approvals<'a>(state: &'a State, agent: &'a str) -> impl Iterator<Item = Item> + 'a {
-    let has = |all: &[Arc<str>]| all.iter().any(|one| **one == *agent);
-    let mine = state.approvals.open().iter().filter(move |open| has(&open.to) && !has(&open.dismissed));
-    mine.map(|open| Item {
-        title: open.terms.title.clone(),
-        deadline: open.terms.deadline.map(|at| Stamp::from_micros(at).to_string()),
-        options: open.terms.options.clone(),
-        blocked: true,
-        command: format!("mailbag decide {} OPTION", open.seq),
-        ..Item::new("approval", open.seq, open.approval.clone(), &open.from, open.since)
+fn approvals(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+    state.approvals.open().iter().map(|open| {
+        let of = match open.dismissed.is_empty() {
+            true => Cow::Borrowed(&open.to[..]),
+            false => open.to.iter().filter(|one| !open.dismissed.contains(one)).cloned().collect(),
+        };
+        let item = Item {
+            title: open.terms.title.clone(),
+            deadline: open.terms.deadline.map(|at| Stamp::from_micros(at).to_string()),
+            options: open.terms.options.clone(),
+            blocked: true,
+            command: format!("mailbag decide {} OPTION", open.seq),
+            ..Item::new("approval", open.seq, open.approval.clone(), &open.from, open.since)
+        };
+        (of, item)
     })
 }
 
-fn messages<'a>(state: &'a State, agent: &'a str) -> impl Iterator<Item = Item> + 'a {
-    let mine = state.items.iter().filter(move |item| item.of.iter().any(|of| **of == *agent));
-    mine.map(|item| {
+fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+    state.items.iter().map(|item| {
         let items::Item { seq, kind, from, id, since, title, .. } = item;
         let (word, command) = match kind {
             Kind::Question => ("question", format!("mailbag reply {seq}")),
             Kind::Escalation => ("escalation", format!("mailbag read {seq}")),
             Kind::Rejection => ("rejection", format!("mailbag rejected show {seq}")),
         };
-        let blocked = *kind == Kind::Question;
-        Item { title: title.clone(), blocked, command, ..Item::new(word, *seq, claim::name(from, id), from, *since) }
+        let (title, blocked) = (title.clone(), *kind == Kind::Question);
+        let message = claim::name(from, id);
+        (Cow::Borrowed(&item.of[..]), Item { title, blocked, command, ..Item::new(word, *seq, message, from, *since) })
     })
 }
 
@@ -115,21 +130,28 @@ fn offer(one: &Offered) -> Item {
     Item { title: list(subjects), command, ..Item::new("offer", *seq, offer.clone(), from, *since) }
 }
 
-// An agent waits for what this one owns. The human can release everything.
-fn waiting(claims: &Claims, one: &Waiting, agent: &str) -> Option<Item> {
+// An agent waits for what another one owns, who can release it. The human can release everything.
+fn waiting<'a>(claims: &'a Claims, one: &'a Waiting) -> Vec<(Cow<'a, [Arc<str>]>, Item)> {
     let Waiting { claim, agent: from, subjects, seq, since, .. } = one;
-    let blocker = |subject: &Subject| {
-        claims
-            .conflicting(subject)
-            .find(|held| held.owner != *from)
-            .map(|held| (held.owner.clone(), held.subject.clone()))
+    let mut owned: Vec<(&Arc<str>, &Subject)> = Vec::new();
+    for held in subjects.iter().flat_map(|subject| claims.conflicting(subject)).filter(|held| held.owner != *from) {
+        if !owned.iter().any(|(owner, _)| **owner == held.owner) {
+            owned.push((&held.owner, &held.subject));
+        }
+    }
+    let item = |owner: &str, command: String| {
+        let title = format!("waits for {}, owned by {owner}", list(subjects));
+        Item { title, command, blocked: true, ..Item::new("claim", *seq, claim.clone(), from, *since) }
     };
-    let (owner, held) =
-        subjects.iter().filter_map(blocker).find(|(owner, _)| agent == id::HUMAN || **owner == *agent)?;
-    let of = if *owner == *agent { String::new() } else { format!(" --of {owner}") };
-    let command = format!("mailbag release {held}{of}");
-    let title = format!("waits for {}, owned by {owner}", list(subjects));
-    Some(Item { title, command, blocked: true, ..Item::new("claim", *seq, claim.clone(), from, *since) })
+    let owners = owned
+        .iter()
+        .map(|(owner, held)| (Cow::Owned(vec![(*owner).clone()]), item(owner, format!("mailbag release {held}"))));
+    let human =
+        owned.first().filter(|_| !owned.iter().any(|(owner, _)| &***owner == id::HUMAN)).map(|(owner, held)| {
+            let command = format!("mailbag release {held} --of {owner}");
+            (Cow::Owned(vec![Arc::from(id::HUMAN)]), item(owner, command))
+        });
+    owners.chain(human).collect()
 }
 
 fn list(subjects: &[Subject]) -> String {
@@ -145,8 +167,11 @@ struct Content {
     seq: u64,
     /// Its accept time.
     at: String,
-    /// The items of each agent that has some.
-    pending: BTreeMap<Arc<str>, Vec<Item>>,
+    /// The most urgent items of each agent that has some.
+    pending: BTreeMap<Arc<str>, Vec<Rc<Item>>>,
+    /// How many more there are.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    more: BTreeMap<Arc<str>, usize>,
 }
 
 /// The file as it was written.
@@ -242,28 +267,38 @@ fn written(view: &View<'_>) -> Option<u64> {
 }
 
 fn text(view: &View<'_>) -> Vec<u8> {
-    let (state, calls) = (view.state, Calls::of(view.config.dir()));
-    let mut pending: BTreeMap<Arc<str>, Vec<Item>> = BTreeMap::new();
-    for agent in agents(state) {
-        let items = items(state, &calls, &agent);
-        if !items.is_empty() {
-            pending.insert(agent, items);
-        }
+    let (state, calls, now) = (view.state, Calls::of(view.config.dir()), Stamp::now());
+    let mut pending: BTreeMap<Arc<str>, Vec<Rc<Item>>> = BTreeMap::new();
+    for (of, mut item) in everything(state) {
+        item.inactive = is_inactive(&item.from, (state, &calls), now);
+        let item = Rc::new(item);
+        of.iter().for_each(|agent| pending.entry(agent.clone()).or_default().push(item.clone()));
     }
-    let content = Content { seq: state.seq, at: state.at.to_string(), pending };
+    let more = shorten(&mut pending);
+    let content = Content { seq: state.seq, at: state.at.to_string(), pending, more };
     let mut text = serde_json::to_vec_pretty(&content).expect("it has only text keys");
     text.push(b'\n');
     text
 }
 
-/// Every agent that something may need.
-fn agents(state: &State) -> BTreeSet<Arc<str>> {
-    let approvals = state.approvals.open().iter().flat_map(|open| &open.to);
-    let messages = state.items.iter().flat_map(|item| &item.of);
-    let offers = state.claims.offered().iter().map(|one| &one.to);
-    let owners = state.claims.held().iter().map(|held| &held.owner);
-    let has_waiting = !state.claims.waiting().is_empty();
-    let human = has_waiting.then(|| Arc::from(id::HUMAN));
-    let all = approvals.chain(messages).chain(offers).chain(owners.filter(|_| has_waiting)).cloned();
-    all.chain(human).collect()
+/// Leaves the most urgent items of each agent, and gives how many were left out. The file stays small, however many agents
+/// are asked how much: the human comes first.
+fn shorten(pending: &mut BTreeMap<Arc<str>, Vec<Rc<Item>>>) -> BTreeMap<Arc<str>, usize> {
+    let (mut more, mut left) = (BTreeMap::new(), limits::PENDING_ITEMS);
+    let mut agents: Vec<Arc<str>> = pending.keys().cloned().collect();
+    agents.sort_by_key(|agent| &**agent != id::HUMAN);
+    for agent in agents {
+        let Some(items) = pending.get_mut(&agent) else { continue };
+        items.sort_by(|a, b| a.order().cmp(&b.order()));
+        let kept = items.len().min(limits::PENDING_OF_AGENT).min(left);
+        left -= kept;
+        if kept < items.len() {
+            more.insert(agent.clone(), items.len() - kept);
+            items.truncate(kept);
+        }
+        if kept == 0 {
+            pending.remove(&agent);
+        }
+    }
+    more
 }
