@@ -129,10 +129,14 @@ fn letter(n: usize, random: &mut Random, late: bool) -> Letter {
     if claims {
         (message["type"], message["claims"], message["wait"]) = (json!("claim"), json!([LANE]), json!(true));
     }
+    let reached: Vec<_> = addresses(&to).flat_map(|to| reached(sender, to)).collect();
+    // Some ask for a decision, for which the time is not over in a sweep.
+    if n % 10 == 3 && sender != WRITER_OF_LINES && reached.iter().any(|agent| *agent != sender) {
+        (message["type"], message["deadline"]) = (json!("approval"), json!("30d"));
+    }
     let bytes = if n.is_multiple_of(2) { serde_json::to_vec_pretty(&message) } else { serde_json::to_vec(&message) };
     let file = if n % 9 == 4 { "next.json".to_owned() } else { format!("note-{n:03}.json") };
-    let reached = addresses(&to).flat_map(|to| reached(sender, to));
-    let recipients = reached.chain(claims.then_some(sender)).collect();
+    let recipients = reached.into_iter().chain(claims.then_some(sender)).collect();
     let bytes = bytes.expect("plain JSON");
     Letter { token, sender, file, bytes, recipients, wave, rides: false, message }
 }
