@@ -21,6 +21,8 @@ pub const PENDING_OF_AGENT: usize = 50;
 pub const PENDING_ITEMS: usize = 2000;
 /// `pending.json` is written at most once in this time.
 pub const PENDING: Duration = Duration::from_millis(200);
+/// And at most in this part of the router's time: one of so many.
+pub const PENDING_SHARE: u32 = 40;
 /// The most threads with proposals that the state keeps; the oldest go.
 pub const DISPUTES: usize = 1000;
 /// The most messages and parties of a disagreement.

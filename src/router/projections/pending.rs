@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Something that needs an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -186,6 +186,8 @@ pub(in crate::router) struct Written {
     /// When a change has to be written.
     due: Option<Instant>,
     written: Option<Instant>,
+    /// How long the file is left as it is after it was written.
+    pause: Duration,
 }
 
 impl Projection for Written {
@@ -195,7 +197,7 @@ impl Projection for Written {
         }
         // Of many changes in a row, the last one is written.
         let now = Instant::now();
-        let next = self.written.map_or(now, |written| written + limits::PENDING);
+        let next = self.written.map_or(now, |written| written + self.pause);
         if next > now {
             self.due = Some(next);
             return;
@@ -241,7 +243,7 @@ impl Written {
 
     fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
         let room = view.config.dir();
-        (self.due, self.written) = (None, Some(Instant::now()));
+        let begun = Instant::now();
         match room.show(layout::PENDING, &text(view)) {
             Ok(()) => {
                 report.written(layout::PENDING);
@@ -250,6 +252,9 @@ impl Written {
             }
             Err(e) => report.failed(layout::PENDING.to_owned(), &e),
         }
+        // A long list takes its time: it must not take the router's.
+        self.pause = limits::PENDING.max(begun.elapsed() * limits::PENDING_SHARE);
+        (self.due, self.written) = (None, Some(Instant::now()));
     }
 }
 
