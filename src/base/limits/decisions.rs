@@ -1,4 +1,4 @@
-//! The limits of approvals and of what waits for somebody.
+//! The limits of approvals and open items.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -3,6 +3,7 @@
 
 use super::compose;
 use super::letter::{Effect, Fact, Letter, Ruling};
+use super::parties;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::text::to_the_second;
@@ -98,7 +99,7 @@ impl<'a> Decisions<'a> {
             outcome["deadline"] = deadline.to_string().into();
             outcome["on_deadline"] = on_deadline.as_str().into();
         }
-        let (title, deadline) = (title(message), deadline.map(Stamp::micros));
+        let (title, deadline) = (parties::title(message), deadline.map(Stamp::micros));
         Ok((
             Step::Ask(Terms { title, options, deadline, on_deadline, signed, tell: Vec::new(), thread: None }),
             outcome,
@@ -135,8 +136,8 @@ impl<'a> Decisions<'a> {
         let outcome = json!({"status": "decided", "approval": open.approval, "option": option, "by": agent});
         let (approval, title) = (open.approval.clone(), open.terms.title.clone());
         let step = Step::Decide { approval, option: option.clone(), title };
-        for told in parties(open).filter(|told| *told != *agent) {
-            self.add(to, told);
+        for told in everybody(open).filter(|told| *told != *agent) {
+            parties::add(self.config, to, Via::Decision, told);
         }
         Ok(Ok((step, outcome)))
     }
@@ -202,7 +203,7 @@ impl<'a> Decisions<'a> {
         option.iter().for_each(|option| drop(more.insert("option".into(), option.clone().into())));
         let about = json!({"status": status, "approval": one.approval, "option": option, "by": Value::Null});
         more.insert("metadata".into(), json!({"approval": about}));
-        let to = self.registered(parties(one).cloned());
+        let to = parties::registered(self.config, everybody(one).cloned());
         let body =
             format!("Nobody decided {title} of {} before its deadline, {passed}. The outcome is {word}.", one.from);
         let (subject, about) =
@@ -213,7 +214,9 @@ impl<'a> Decisions<'a> {
 
     // First the supervisors of those who have not decided, and after the same time again, the human.
     fn escalate(&mut self, one: &Approval, title: &str, passed: &str) -> Letter<Ruling> {
-        let is_new = |agent: &Arc<str>| !one.to.contains(agent) && *agent != one.from && self.is_registered(agent);
+        let is_new = |agent: &Arc<str>| {
+            !one.to.contains(agent) && *agent != one.from && parties::is_registered(self.config, agent)
+        };
         let registry = self.config.registry();
         let supervisor =
             |agent: &Arc<str>| registry.find(registry.agent(agent)?.supervisor.as_deref()?).map(|s| s.id.clone());
@@ -241,7 +244,7 @@ impl<'a> Decisions<'a> {
             one.terms.options.join(", "),
             one.approval
         );
-        let told = if to.is_empty() { self.registered(one.to.iter().cloned()) } else { to.clone() };
+        let told = if to.is_empty() { parties::registered(self.config, one.to.iter().cloned()) } else { to.clone() };
         let about = format!("approval-escalated {} {}", one.approval, one.escalated);
         let step = Step::Escalate { approval: one.approval.clone(), to, deadline };
         self.notice((about, "escalation"), told, (format!("undecided: {title}"), body), more, step)
@@ -265,28 +268,6 @@ impl<'a> Decisions<'a> {
     fn apply(&mut self, from: &Arc<str>, id: &str, step: &Step, to: &[Group]) {
         self.approvals.to_mut().apply(step, Source { seq: 0, at: Stamp::now(), from, id }, to);
     }
-
-    fn add(&self, to: &mut Vec<Group>, agent: &Arc<str>) {
-        if to.iter().any(|group| group.agents.contains(agent)) || !self.is_registered(agent) {
-            return;
-        }
-        match to.iter_mut().find(|group| group.via == Via::Decision.as_str()) {
-            Some(group) => group.agents.push(agent.clone()),
-            None => to.push(Group { via: Via::Decision.as_str().into(), agents: vec![agent.clone()] }),
-        }
-    }
-
-    fn registered(&self, agents: impl Iterator<Item = Arc<str>>) -> Vec<Arc<str>> {
-        let mut to: Vec<Arc<str>> = Vec::new();
-        for agent in agents.filter(|agent| self.is_registered(agent)) {
-            to.extend((!to.contains(&agent)).then_some(agent));
-        }
-        to
-    }
-
-    fn is_registered(&self, agent: &str) -> bool {
-        self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired())
-    }
 }
 
 fn wrong<T>(problem: Problem) -> Checked<T> {
@@ -294,7 +275,7 @@ fn wrong<T>(problem: Problem) -> Checked<T> {
 }
 
 /// Everybody who gets the decision.
-fn parties(one: &Approval) -> impl Iterator<Item = &Arc<str>> {
+fn everybody(one: &Approval) -> impl Iterator<Item = &Arc<str>> {
     std::iter::once(&one.from).chain(&one.to).chain(&one.terms.tell)
 }
 
@@ -304,12 +285,6 @@ fn is_late(open: &Approval, dropped: Option<Stamp>) -> Option<Stamp> {
     let deadline = Stamp::from_micros(open.terms.deadline?);
     let at = dropped.filter(|at| at.micros() >= open.since).unwrap_or_else(Stamp::now);
     (open.terms.on_deadline != OnDeadline::Escalate && at > deadline).then_some(deadline)
-}
-
-/// The question in one line: the subject, or the first line of the body.
-fn title(message: &Message) -> String {
-    let line = |field| message.text(field)?.lines().map(str::trim).find(|line| !line.is_empty());
-    sanitize::brief(line("subject").or_else(|| line("body")).unwrap_or(message.id()), limits::TITLE)
 }
 
 fn names(agents: &[Arc<str>]) -> String {

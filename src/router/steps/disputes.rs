@@ -3,6 +3,7 @@
 
 use super::compose;
 use super::letter::{Effect, Fact, Letter, Ruling};
+use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::{limits, sanitize};
 use crate::log::state::disputes::{Dispute, Disputes};
@@ -36,7 +37,7 @@ impl<'a> Disagreements<'a> {
         self.config.settings().escalation.as_ref()?;
         let (thread, reply) = (message.text("thread_id"), message.text("in_reply_to"));
         let known = self.disputes.of(thread, reply);
-        let title = || title(message);
+        let title = || parties::title(message);
         let step = match message.kind() {
             "proposal" | "proposal.created" | "proposal.amended" => {
                 let own = || thread.map_or_else(|| claim::name(agent, message.id()), str::to_owned);
@@ -45,7 +46,10 @@ impl<'a> Disagreements<'a> {
             "objection" | "objection.raised" => Step::Object { thread: known?.thread.clone(), title: title() },
             "decision" | "decision.recorded" => {
                 let one = known?;
-                one.parties().iter().filter(|party| *party != agent).for_each(|party| self.add(to, party));
+                one.parties()
+                    .iter()
+                    .filter(|party| *party != agent)
+                    .for_each(|party| parties::add(self.config, to, Via::Decision, party));
                 Step::Settle { thread: one.thread.clone() }
             }
             _ => return None,
@@ -109,9 +113,9 @@ impl<'a> Disagreements<'a> {
 
     fn supervisors(&self, one: &Dispute, address: &str, crowd: &mut dyn Availability) -> Vec<Arc<str>> {
         let found = resolve::resolve(self.config.registry(), id::MAILBAG, &[address.to_owned()], false, crowd);
-        let parties = one.parties();
+        let those = one.parties();
         let agents = found.unwrap_or_default().into_iter().map(|recipient| recipient.agent);
-        agents.filter(|agent| !parties.contains(agent)).collect()
+        agents.filter(|agent| !those.contains(agent)).collect()
     }
 
     fn notice(
@@ -141,17 +145,6 @@ impl<'a> Disagreements<'a> {
     fn apply(&mut self, from: &Arc<str>, id: &str, step: &Step, to: &[Group]) {
         self.disputes.to_mut().apply(step, Source { seq: 0, at: Stamp::now(), from, id }, to);
     }
-
-    fn add(&self, to: &mut Vec<Group>, agent: &Arc<str>) {
-        let is_known = self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired());
-        if !is_known || to.iter().any(|group| group.agents.contains(agent)) {
-            return;
-        }
-        match to.iter_mut().find(|group| group.via == Via::Decision.as_str()) {
-            Some(group) => group.agents.push(agent.clone()),
-            None => to.push(Group { via: Via::Decision.as_str().into(), agents: vec![agent.clone()] }),
-        }
-    }
 }
 
 /// What each side said last, one line each, in quotation marks because this is mail in the router's name.
@@ -171,11 +164,6 @@ fn positions(one: &Dispute) -> String {
 fn subject(one: &Dispute) -> String {
     let first = one.positions.iter().find(|position| position.proposes).or(one.positions.first());
     first.map_or_else(|| one.thread.clone(), |position| sanitize::quote(&position.title, limits::TITLE))
-}
-
-fn title(message: &Message) -> String {
-    let line = |field| message.text(field)?.lines().map(str::trim).find(|line| !line.is_empty());
-    sanitize::brief(line("subject").or_else(|| line("body")).unwrap_or(message.id()), limits::TITLE)
 }
 
 fn names(agents: &[Arc<str>]) -> String {

@@ -12,6 +12,7 @@ pub(super) mod effects;
 mod ids;
 mod letter;
 mod owners;
+mod parties;
 pub(super) mod pickup;
 mod print;
 pub(super) mod read;

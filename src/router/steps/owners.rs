@@ -3,6 +3,7 @@
 
 use super::compose;
 use super::letter::{Effect, Fact, Letter, Ruling};
+use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::to_the_second;
@@ -178,12 +179,12 @@ impl<'a> Owners<'a> {
     fn outcome(&self, agent: &Arc<str>, change: &Change, to: &mut Vec<Group>) -> Value {
         match change {
             Change::Grant(terms) => {
-                self.add(to, agent.clone());
+                parties::add(self.config, to, Via::Claim, agent);
                 let lease = clock::span_text(Duration::from_secs(terms.lease));
                 json!({"status": "granted", "claims": terms.claims, "lease": lease})
             }
             Change::Queue(terms) => {
-                self.add(to, agent.clone());
+                parties::add(self.config, to, Via::Claim, agent);
                 let subjects: Vec<Subject> = terms.claims.iter().filter_map(|text| Subject::parse(text).ok()).collect();
                 let before = self.claims.waiting().len();
                 let behind: Vec<_> = self.claims.in_the_way(agent, &subjects, before).take(limits::PROBLEMS).collect();
@@ -191,9 +192,9 @@ impl<'a> Owners<'a> {
             }
             Change::Release { of, claims, .. } => {
                 if of != agent {
-                    self.add(to, of.clone());
+                    parties::add(self.config, to, Via::Claim, of);
                     if &**agent != id::HUMAN {
-                        self.add(to, id::HUMAN.into());
+                        parties::add(self.config, to, Via::Claim, &id::HUMAN.into());
                     }
                 }
                 json!({"status": "released", "of": of, "claims": claims})
@@ -205,24 +206,14 @@ impl<'a> Owners<'a> {
                 };
                 let is_accepted = matches!(change, Change::Accept { .. });
                 let other = if one.from == *agent { &one.to } else { &one.from };
-                self.add(to, other.clone());
+                parties::add(self.config, to, Via::Claim, other);
                 if is_accepted {
-                    self.add(to, agent.clone());
+                    parties::add(self.config, to, Via::Claim, agent);
                 }
                 let status = if is_accepted { "granted" } else { "declined" };
                 json!({"status": status, "claims": one.subjects, "offer": offer})
             }
             Change::Dequeue { .. } | Change::Skip { .. } | Change::Cut { .. } => Value::Null,
-        }
-    }
-
-    fn add(&self, to: &mut Vec<Group>, agent: Arc<str>) {
-        if to.iter().any(|group| group.agents.contains(&agent)) || !self.is_registered(&agent) {
-            return;
-        }
-        match to.iter_mut().find(|group| group.via == Via::Claim.as_str()) {
-            Some(group) => group.agents.push(agent),
-            None => to.push(Group { via: Via::Claim.as_str().into(), agents: vec![agent] }),
         }
     }
 
@@ -242,7 +233,7 @@ impl<'a> Owners<'a> {
         let mut more = Map::new();
         more.insert("metadata".into(), json!({"claim": {"status": "lapsed", "of": owner, "claims": subjects}}));
         let about = format!("claims-lapsed {owner} {}", held.first()?.seq);
-        let letter = notice(about, self.registered(to), format!("lapsed: {what}"), body, more);
+        let letter = notice(about, parties::registered(self.config, to), format!("lapsed: {what}"), body, more);
         let claims = subjects.iter().map(Subject::to_string).collect();
         self.with(letter, Change::Release { of: owner, claims, waiting: Vec::new() })
     }
@@ -255,7 +246,7 @@ impl<'a> Owners<'a> {
             clock::span_text(limits::CLAIM_WAITER)
         );
         let more = more(&claim, json!({"status": "skipped", "claims": subjects}));
-        let to = self.registered(vec![agent]);
+        let to = parties::registered(self.config, vec![agent]);
         let letter = notice(format!("claim-skipped {claim}"), to, format!("no longer waiting: {what}"), body, more);
         self.with(letter, Change::Skip { claim })
     }
@@ -264,7 +255,7 @@ impl<'a> Owners<'a> {
         let what = list(&subjects);
         let body = format!("Your offer of {what} is void: {to} is retired, or no longer registered. You still own it.");
         let more = more(&offer, json!({"status": "declined", "claims": subjects}));
-        let recipients = self.registered(vec![from]);
+        let recipients = parties::registered(self.config, vec![from]);
         let letter = notice(format!("offer-void {offer}"), recipients, format!("not handed over: {what}"), body, more);
         self.with(letter, Change::Decline { offer })
     }
@@ -277,7 +268,7 @@ impl<'a> Owners<'a> {
         let mut more = Map::new();
         let until_text = until.to_string();
         more.insert("metadata".into(), json!({"claim": {"status": "ending", "claims": subjects, "until": until_text}}));
-        let to = self.registered(vec![owner.clone()]);
+        let to = parties::registered(self.config, vec![owner.clone()]);
         let about = format!("claims-ending {owner} {until}");
         let letter = notice(about, to, format!("your claims lapse at {end}"), body, more);
         self.with(letter, Change::Cut { of: owner, until: until.micros() })
@@ -309,20 +300,6 @@ impl<'a> Owners<'a> {
 
     fn apply(&mut self, from: &Arc<str>, id: &str, change: &Change) {
         self.claims.to_mut().apply(change, Source { seq: 0, at: Stamp::now(), from, id });
-    }
-
-    fn registered(&self, agents: Vec<Arc<str>>) -> Vec<Arc<str>> {
-        let mut to: Vec<Arc<str>> = Vec::new();
-        for agent in agents {
-            if !to.contains(&agent) && self.is_registered(&agent) {
-                to.push(agent);
-            }
-        }
-        to
-    }
-
-    fn is_registered(&self, agent: &str) -> bool {
-        self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired())
     }
 }
 
