@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+mod clients;
 mod tiers;
 mod words;
 

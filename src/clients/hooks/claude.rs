@@ -1,12 +1,14 @@
 //! Claude Code: <https://code.claude.com/docs/en/hooks>. `docs/hooks.md` describes the observed behaviour.
 
-use super::{Input, context, end, start, stop};
+use super::{Adapter, Input, context, denial, end, start, stop};
 use crate::clients::briefing::Moment;
 use crate::clients::hook_events::{Event, Kind};
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub(super) fn kind(input: &Input) -> Kind {
+pub(super) const ADAPTER: Adapter = Adapter { kind, files, answer, denial };
+
+fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
         "SessionStart" => start(input),
         "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
@@ -30,7 +32,7 @@ fn permission(input: &Input) -> Kind {
 }
 
 /// The file that a tool changes.
-pub(super) fn files(input: &Input) -> Vec<PathBuf> {
+fn files(input: &Input) -> Vec<PathBuf> {
     match input.tool_name.as_deref() {
         Some("Edit" | "Write" | "MultiEdit") => input.path("file_path"),
         Some("NotebookEdit") => input.path("notebook_path"),
@@ -39,6 +41,6 @@ pub(super) fn files(input: &Input) -> Vec<PathBuf> {
 }
 
 /// No output means no text. At a stop, `additionalContext` alone makes Claude continue; a block reason would be sent twice.
-pub(super) fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
+fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
     text.map(|text| context(event, text))
 }

@@ -1,12 +1,14 @@
 //! Codex. It rejects unknown fields. `docs/hooks.md` describes the observed behaviour.
 
-use super::{Input, context, end, patch, start, stop};
+use super::{Adapter, Input, context, denial, end, patch, start, stop};
 use crate::clients::briefing::Moment;
 use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(super) fn kind(input: &Input) -> Kind {
+pub(super) const ADAPTER: Adapter = Adapter { kind, files, answer, denial };
+
+fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
         "SessionStart" => start(input),
         "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
@@ -20,13 +22,13 @@ pub(super) fn kind(input: &Input) -> Kind {
 }
 
 /// The files that a patch changes.
-pub(super) fn files(input: &Input) -> Vec<PathBuf> {
+fn files(input: &Input) -> Vec<PathBuf> {
     let patch = input.tool_input.get("command").and_then(Value::as_str);
     patch.filter(|_| input.tool_name.as_deref() == Some("apply_patch")).map(patch::files).unwrap_or_default()
 }
 
 /// An empty object means no text.
-pub(super) fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
+fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
     Some(match text {
         None => json!({}),
         Some(text) if event.kind == Kind::Announce(Moment::Stop) => json!({"decision": "block", "reason": text}),

@@ -1,12 +1,14 @@
 //! Gemini CLI. `docs/hooks.md` describes the observed behaviour.
 
-use super::{CLEAR, Input, context, end, start, stop};
+use super::{Adapter, CLEAR, Input, context, end, refusal, start, stop};
 use crate::clients::briefing::Moment;
 use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(super) fn kind(input: &Input) -> Kind {
+pub(super) const ADAPTER: Adapter = Adapter { kind, files, answer, denial: refusal };
+
+fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
         // The client drops the output of this hook after `/clear`.
         "SessionStart" if input.source.as_deref() == Some(CLEAR) => Kind::Renew,
@@ -21,7 +23,7 @@ pub(super) fn kind(input: &Input) -> Kind {
 }
 
 /// The file that a tool changes.
-pub(super) fn files(input: &Input) -> Vec<PathBuf> {
+fn files(input: &Input) -> Vec<PathBuf> {
     match input.tool_name.as_deref() {
         Some("write_file" | "replace") => input.path("file_path"),
         _ => Vec::new(),
@@ -29,10 +31,10 @@ pub(super) fn files(input: &Input) -> Vec<PathBuf> {
 }
 
 /// An empty object means no text.
-pub(super) fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
+fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
     Some(match text {
         None => json!({}),
-        Some(text) if event.kind == Kind::Announce(Moment::Stop) => json!({"decision": "deny", "reason": text}),
+        Some(text) if event.kind == Kind::Announce(Moment::Stop) => refusal(event, text),
         Some(text) => context(event, text),
     })
 }

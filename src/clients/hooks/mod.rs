@@ -1,4 +1,5 @@
-//! Hooks: parses a client's event from standard input, and formats the answer for the client.
+//! Hooks: parses a client's event from standard input, and formats the answer for the client. Each client has one adapter,
+//! in a file of its name.
 
 mod claude;
 mod codex;
@@ -13,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// The fields that all three clients send.
+/// The fields that clients send.
 #[derive(Debug, Deserialize)]
 struct Input {
     hook_event_name: String,
@@ -51,24 +52,36 @@ impl Input {
     }
 }
 
+/// How one client speaks.
+struct Adapter {
+    /// What an event means.
+    kind: fn(&Input) -> Kind,
+    /// The files that a tool changes.
+    files: fn(&Input) -> Vec<PathBuf>,
+    /// The answer that gives the agent a text, or none.
+    answer: fn(&Event, Option<&str>) -> Option<Value>,
+    /// The answer that stops a tool.
+    denial: fn(&Event, &str) -> Value,
+}
+
+fn adapter(client: Client) -> &'static Adapter {
+    match client {
+        Client::Claude => &claude::ADAPTER,
+        Client::Codex => &codex::ADAPTER,
+        Client::Gemini => &gemini::ADAPTER,
+    }
+}
+
 impl Client {
     /// Parses a hook's input.
     pub fn read(self, input: &[u8]) -> Result<Event, String> {
         let input: Input = serde_json::from_slice(input).map_err(|e| format!("invalid hook input: {e}"))?;
-        let kind = match self {
-            Client::Claude => claude::kind(&input),
-            Client::Codex => codex::kind(&input),
-            Client::Gemini => gemini::kind(&input),
-        };
+        let adapter = adapter(self);
+        let kind = (adapter.kind)(&input);
         // A sub-agent uses tools for its session.
         let is_main = matches!(input.agent_id, None | Some(Value::Null));
         let kind = if is_main || matches!(kind, Kind::Edit | Kind::Permission) { kind } else { Kind::Ignore };
-        let files = match (kind, self) {
-            (Kind::Edit, Client::Claude) => claude::files(&input),
-            (Kind::Edit, Client::Codex) => codex::files(&input),
-            (Kind::Edit, Client::Gemini) => gemini::files(&input),
-            _ => Vec::new(),
-        };
+        let files = if kind == Kind::Edit { (adapter.files)(&input) } else { Vec::new() };
         let below = |file: PathBuf| input.cwd.as_ref().map_or(file.clone(), |cwd| layout::below(cwd, file.as_os_str()));
         let files = files.into_iter().map(below).collect();
         let follows = input.source.as_deref() == Some(CLEAR);
@@ -82,13 +95,11 @@ impl Client {
     /// The output that gives the agent this text: one line, or nothing. The verdict is about the tool of the event.
     pub fn answer(self, event: &Event, text: Option<&str>, verdict: Verdict) -> String {
         let stops = verdict == Verdict::Stop;
-        let answer = match self {
-            _ if event.kind == Kind::Permission && verdict != Verdict::None => Some(permission(event, text, stops)),
-            Client::Claude | Client::Codex if stops => text.map(|text| denial(event, text)),
-            Client::Gemini if stops => text.map(|text| json!({"decision": "deny", "reason": text})),
-            Client::Claude => claude::answer(event, text),
-            Client::Codex => codex::answer(event, text),
-            Client::Gemini => gemini::answer(event, text),
+        let adapter = adapter(self);
+        let answer = match verdict {
+            Verdict::Allow | Verdict::Stop if event.kind == Kind::Permission => Some(permission(event, text, stops)),
+            Verdict::Stop => text.map(|text| (adapter.denial)(event, text)),
+            Verdict::Allow | Verdict::None => (adapter.answer)(event, text),
         };
         answer.map(|answer| format!("{answer}\n")).unwrap_or_default()
     }
@@ -118,6 +129,11 @@ fn denial(event: &Event, reason: &str) -> Value {
         "hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": reason
     });
     json!({"hookSpecificOutput": decision})
+}
+
+/// The answer that stops a tool, and at a stop makes the client continue, in Gemini CLI.
+fn refusal(_: &Event, reason: &str) -> Value {
+    json!({"decision": "deny", "reason": reason})
 }
 
 /// The answer to a request for permission, in Claude Code and Codex.

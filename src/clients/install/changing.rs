@@ -3,6 +3,7 @@
 use super::{notes, text};
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::clients::kind::Client;
 use crate::disk::{UserFile, layout};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ impl Changing {
             None => {
                 self.original.remove()?;
                 let own = self.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-                if own.is_some_and(|name| [".claude", ".codex", ".gemini"].contains(&name)) {
+                if own.is_some_and(|name| Client::ALL.iter().any(|client| client.facts().home.own == name)) {
                     self.original.remove_empty_directory()?;
                 }
             }

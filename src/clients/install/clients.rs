@@ -1,55 +1,26 @@
-//! Facts about each client: its files, its events, and the format of a hook in its settings.
+//! What the facts about a client amount to on this machine: its files, and the hook and the server in its settings.
 
-use super::json::{Dialect, End};
+use super::json::End;
 use crate::base::limits;
 use crate::clients::kind::Client;
-use crate::disk::layout::{self, AGENTS};
-use serde::Serialize;
-use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+pub use crate::clients::kind::Scope;
+use crate::clients::kind::{File, Hook, Unit};
+pub(super) use crate::clients::kind::{Format, Part};
+use crate::disk::layout;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 
 /// Timeout of the background hook that wakes an idle session of Claude Code, in seconds: a day.
 const WAKE_SECONDS: u64 = 86_400;
 
-/// The event at which Claude Code and Codex ask for permission.
-const APPROVAL_EVENT: &str = "PermissionRequest";
+/// Timeout of a hook of an event that is not in the facts, in seconds.
+const DEFAULT_SECONDS: u64 = 5;
 
 /// Follows `command -v PROGRAM`: a hook does nothing on a machine without the program.
 pub(super) const SILENT: &str = " >/dev/null 2>&1 || exit 0; ";
 
 /// Follows the command in clients where a failing hook would block prompts and tools.
 const HARMLESS: &str = " || exit 0";
-
-/// Where mailbag is installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    /// For everyone who works in this project.
-    Project,
-    /// For this user, in every project.
-    User,
-}
-
-/// A part of an installation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The hooks.
-    Hooks,
-    /// The MCP server.
-    Mcp,
-    /// The instructions.
-    Section,
-    /// A line that includes AGENTS.md.
-    Include,
-}
-
-/// The format of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    Json(Dialect),
-    Toml,
-    Markdown,
-}
 
 /// A file of a client, and the parts that belong in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,158 +59,93 @@ pub(super) struct Wanted {
 impl Client {
     /// The event at which the client asks for permission, if a hook can answer it.
     pub fn approval_event(self) -> Option<&'static str> {
-        match self {
-            Client::Claude | Client::Codex => Some(APPROVAL_EVENT),
-            Client::Gemini => None,
-        }
+        self.facts().approval
     }
 
     /// Every event that can have a hook.
     pub(super) fn all_events(self) -> impl DoubleEndedIterator<Item = &'static str> {
-        self.approval_event().into_iter().chain(self.events().iter().copied())
+        self.approval_event().into_iter().chain(self.events())
     }
 
     /// The events with a hook.
-    pub fn events(self) -> &'static [&'static str] {
-        match self {
-            Client::Claude => &[
-                "SessionStart",
-                "UserPromptSubmit",
-                "PreToolUse",
-                "PostToolBatch",
-                "Stop",
-                "StopFailure",
-                "SessionEnd",
-            ],
-            Client::Codex => &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"],
-            Client::Gemini => &["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"],
-        }
+    pub(super) fn events(self) -> impl DoubleEndedIterator<Item = &'static str> {
+        self.facts().events.iter().map(|hook| hook.event)
     }
 
     /// The tools for which the client runs the hook of an event; `None` for all.
     pub(super) fn matcher(self, event: &str) -> Option<&'static str> {
-        match (self, event) {
-            (Client::Claude, "PreToolUse") => Some("Edit|Write|MultiEdit|NotebookEdit"),
-            (Client::Codex, "PreToolUse") => Some("apply_patch"),
-            (Client::Gemini, "BeforeTool") => Some("write_file|replace"),
-            _ => None,
-        }
+        self.facts().hook(event)?.matcher
     }
 
     /// The event at a session's start.
     pub(super) fn first_event(self) -> &'static str {
-        self.events()[0]
+        self.facts().events[0].event
     }
 
     /// The commands for an event.
     pub(super) fn jobs(self, event: &str) -> &'static [Job] {
-        match (self, event) {
-            // Esc fires no event, so the waiter already starts with the session and with each prompt.
-            (Client::Claude, "SessionStart" | "UserPromptSubmit" | "Stop" | "StopFailure") => &[Job::Tell, Job::Wake],
+        match self.facts().hook(event) {
+            Some(Hook { wakes: true, .. }) => &[Job::Tell, Job::Wake],
             _ => &[Job::Tell],
         }
     }
 
-    /// Where to add our hooks in an event's list. Codex trusts a hook by its index, so the index of other hooks must not change.
+    /// Where to add our hooks in an event's list. A client that trusts a hook by its index must find other hooks unchanged.
     pub(super) fn end(self) -> End {
-        if self == Client::Codex { End::Back } else { End::Front }
+        if self.facts().form.trusted_by_index { End::Back } else { End::Front }
     }
 
     /// The client's user directory.
     pub(super) fn directory(self, homes: &Homes) -> PathBuf {
-        let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let (other, own) = match self {
-            Client::Claude => (named(layout::CLAUDE_HOME), ".claude"),
-            Client::Codex => (named(layout::CODEX_HOME), ".codex"),
-            Client::Gemini => {
-                let other = named(layout::GEMINI_HOME).map(|home| layout::of_client(&home, ".gemini"));
-                (other, ".gemini")
-            }
-        };
-        other.unwrap_or_else(|| layout::of_client(&homes.home, own))
+        let home = &self.facts().home;
+        match self.other_directory() {
+            Some(other) if home.below_variable.is_empty() => other,
+            Some(other) => layout::of_client(&other, home.below_variable),
+            None => layout::of_client(&homes.home, home.own),
+        }
+    }
+
+    /// The directory that a variable sets instead of the one in the user's home.
+    fn other_directory(self) -> Option<PathBuf> {
+        std::env::var_os(self.facts().home.variable?).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
     /// The files to edit.
     pub(super) fn targets(self, scope: Scope, homes: &Homes) -> Vec<Target> {
-        match scope {
-            Scope::Project => self.project_targets(&homes.project),
-            Scope::User => self.user_targets(homes),
-        }
-    }
-
-    fn project_targets(self, project: &Path) -> Vec<Target> {
-        use Part::*;
-        let at = |name, format, parts: &[Part]| target(project, name, format, parts);
-        let mut all = match self {
-            Client::Claude => vec![
-                at(".claude/settings.json", Format::Json(Dialect::Strict), &[Hooks]),
-                at(".mcp.json", Format::Json(Dialect::Strict), &[Mcp]),
-            ],
-            Client::Codex => vec![
-                at(".codex/hooks.json", Format::Json(Dialect::Strict), &[Hooks]),
-                at(".codex/config.toml", Format::Toml, &[Mcp]),
-            ],
-            Client::Gemini => vec![at(".gemini/settings.json", Format::Json(Dialect::Comments), &[Hooks, Mcp])],
+        let own = match scope {
+            Scope::Project => homes.project.clone(),
+            Scope::User => self.directory(homes),
         };
-        all.push(at(AGENTS, Format::Markdown, &[Section]));
-        match self {
-            Client::Claude => all.push(at("CLAUDE.md", Format::Markdown, &[Include])),
-            Client::Gemini => all.push(at("GEMINI.md", Format::Markdown, &[Include])),
-            // Codex reads AGENTS.md itself.
-            Client::Codex => {}
-        }
-        all
-    }
-
-    fn user_targets(self, homes: &Homes) -> Vec<Target> {
-        use Part::*;
-        let own = self.directory(homes);
-        let at = |name, format, parts: &[Part]| target(&own, name, format, parts);
-        match self {
-            Client::Claude => {
-                // The one file outside its directory, unless CLAUDE_CONFIG_DIR is set.
-                let other = std::env::var_os(layout::CLAUDE_HOME).is_some_and(|value| !value.is_empty());
-                let beside = if other { &own } else { &homes.home };
-                vec![
-                    at("settings.json", Format::Json(Dialect::Strict), &[Hooks]),
-                    target(beside, ".claude.json", Format::Json(Dialect::Strict), &[Mcp]),
-                    at("CLAUDE.md", Format::Markdown, &[Section]),
-                ]
-            }
-            Client::Codex => vec![
-                at("hooks.json", Format::Json(Dialect::Strict), &[Hooks]),
-                at("config.toml", Format::Toml, &[Mcp]),
-                at(AGENTS, Format::Markdown, &[Section]),
-            ],
-            Client::Gemini => vec![
-                at("settings.json", Format::Json(Dialect::Comments), &[Hooks, Mcp]),
-                at("GEMINI.md", Format::Markdown, &[Section]),
-            ],
-        }
+        let beside = if self.other_directory().is_some() { &own } else { &homes.home };
+        let files = self.facts().files(scope).iter();
+        let target = |file: &File| Target {
+            path: layout::of_client(if file.beside { beside } else { &own }, file.name),
+            format: file.format,
+            parts: file.parts.to_vec(),
+        };
+        files.map(target).collect()
     }
 
     /// A hook in the format of the settings.
     pub(super) fn handler(self, job: Job, event: &str, wanted: &Wanted) -> Value {
-        let line = self.line(job, wanted);
-        match (self, job) {
-            (Client::Claude | Client::Codex, Job::Tell) if event == APPROVAL_EVENT => {
-                json!({"type": "command", "command": line, "timeout": limits::PERMISSION_HOOK_SECONDS})
-            }
-            (Client::Claude, Job::Tell) => {
-                json!({"type": "command", "command": line, "timeout": 5})
-            }
-            (Client::Claude, Job::Wake) => json!({
-                "type": "command", "command": line, "asyncRewake": true, "timeout": WAKE_SECONDS
-            }),
-            (Client::Codex, _) => {
-                // Codex shortens a longer timeout, and its trust covers the shortened one.
-                let seconds = if event == "SessionEnd" { 3 } else { 5 };
-                json!({"type": "command", "command": line, "timeout": seconds})
-            }
-            (Client::Gemini, _) => {
-                json!({"name": "mailbag", "type": "command", "command": line, "timeout": 5000})
-            }
+        let (facts, line) = (self.facts(), self.line(job, wanted));
+        let seconds = match facts.hook(event) {
+            _ if job == Job::Wake => WAKE_SECONDS,
+            _ if facts.approval == Some(event) => limits::PERMISSION_HOOK_SECONDS,
+            hook => hook.map_or(DEFAULT_SECONDS, |hook| hook.seconds),
+        };
+        let mut handler = Map::new();
+        if facts.form.named {
+            handler.insert("name".into(), "mailbag".into());
         }
+        handler.insert("type".into(), "command".into());
+        handler.insert("command".into(), line.into());
+        if job == Job::Wake {
+            handler.insert("asyncRewake".into(), true.into());
+        }
+        let limit = if facts.form.unit == Unit::Milliseconds { seconds * 1000 } else { seconds };
+        handler.insert("timeout".into(), limit.into());
+        Value::Object(handler)
     }
 
     /// The program's arguments.
@@ -254,11 +160,9 @@ impl Client {
 
     /// The command in the format of earlier releases.
     pub(super) fn earlier(self, job: Job, wanted: &Wanted) -> Value {
-        match self {
-            Client::Claude => json!({"command": wanted.program, "args": self.words(job, wanted)}),
-            Client::Codex | Client::Gemini => {
-                json!({"command": format!("{}{}", self.call(job, wanted), self.behind())})
-            }
+        match self.facts().form.had_arguments {
+            true => json!({"command": wanted.program, "args": self.words(job, wanted)}),
+            false => json!({"command": format!("{}{}", self.call(job, wanted), self.behind())}),
         }
     }
 
@@ -271,7 +175,7 @@ impl Client {
 
     /// The suffix of the call.
     pub(super) fn behind(self) -> &'static str {
-        if self == Client::Gemini { HARMLESS } else { "" }
+        if self.facts().form.failure_blocks { HARMLESS } else { "" }
     }
 
     /// The call alone, as shell text.
@@ -288,10 +192,6 @@ impl Client {
         }
         server
     }
-}
-
-fn target(directory: &Path, name: &str, format: Format, parts: &[Part]) -> Target {
-    Target { path: layout::of_client(directory, name), format, parts: parts.to_vec() }
 }
 
 /// Quotes a word for a shell.

@@ -44,7 +44,7 @@ pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<()
     // Without the option, a hook that is there stays.
     let asks = |event: &str| wanted.approvals || !ours(json, client, event).is_empty();
     let more = client.approval_event().filter(|event| asks(event));
-    let events: Vec<&'static str> = more.into_iter().chain(client.events().iter().copied()).collect();
+    let events: Vec<&'static str> = more.into_iter().chain(client.events()).collect();
     match json.value().get(HOOKS) {
         None => {
             let events = events.iter().map(|event| (event.to_string(), json!([group(client, event, wanted)])));

@@ -75,16 +75,15 @@ pub(super) fn on_install(
     if asked.approvals {
         approvals(asked.client, &mut notes);
     }
-    match asked.client {
-        Client::Claude => claude(asked.scope, &mut notes),
-        Client::Codex => {
-            codex(asked.scope, homes, room.ok(), &mut notes);
-            let agent = wanted.agent.as_deref().unwrap_or("AGENT");
-            notes.push(format!(
-                "to wake idle sessions, run `mailbag agent set {agent} --wake codex`, and keep a router running (`mailbag run`)"
-            ));
-        }
-        Client::Gemini => gemini(asked.scope, &mut notes),
+    let facts = asked.client.facts();
+    let asks = facts.asks.iter().filter(|ask| ask.scope.is_none_or(|scope| scope == asked.scope));
+    notes.extend(asks.map(|ask| ask.text.to_owned()));
+    if asked.client == Client::Codex {
+        codex(asked.scope, homes, room.ok(), &mut notes);
+        let agent = wanted.agent.as_deref().unwrap_or("AGENT");
+        notes.push(format!(
+            "to wake idle sessions, run `mailbag agent set {agent} --wake codex`, and keep a router running (`mailbag run`)"
+        ));
     }
     notes
 }
@@ -108,25 +107,8 @@ fn approvals(client: Client, notes: &mut Vec<String>) {
     ));
 }
 
-fn claude(scope: Scope, notes: &mut Vec<String>) {
-    if scope == Scope::Project {
-        notes.push("Claude Code asks once whether it may use the server in .mcp.json: choose yes (the highlighted answer is no). \
-        It reads .claude/settings.json only in the directory where it is started, so start it here".into());
-    }
-    notes.push("restart running sessions to apply the change".into());
-}
-
+/// Where the sandbox of Codex can write.
 fn codex(scope: Scope, homes: &Homes, room: Option<&Room>, notes: &mut Vec<String>) {
-    if scope == Scope::Project {
-        notes.push(
-            "Codex reads .codex/ only in a trusted project: start `codex` here once and trust the project".into(),
-        );
-    }
-    notes.push(
-        "Codex runs only trusted hooks and silently skips all others: start `codex`, enter `/hooks`, and trust them. Do so again \
-        after each change. `codex exec` does not ask"
-            .into(),
-    );
     let outside = room.map(|room| room.dir.path()).filter(|path| !path.starts_with(&homes.project));
     match outside {
         Some(room) => notes.push(format!(
@@ -142,11 +124,4 @@ fn codex(scope: Scope, homes: &Homes, room: Option<&Room>, notes: &mut Vec<Strin
         None => notes
             .push("Codex's sandbox can write only below the directory where Codex is started, so start it here".into()),
     }
-}
-
-fn gemini(scope: Scope, notes: &mut Vec<String>) {
-    if scope == Scope::Project {
-        notes.push("Gemini CLI runs a project's hooks only in a trusted folder: trust the folder when it asks".into());
-    }
-    notes.push("restart running sessions to apply the change".into());
 }

@@ -5,7 +5,7 @@ use super::clients::{Homes, Scope};
 use super::json::{Dialect, Json};
 use super::{hooks, toml};
 use crate::base::limits;
-use crate::clients::kind::Client;
+use crate::clients::kind::{Client, TrustRecord};
 use crate::disk::{UserFile, layout};
 use data_encoding::HEXLOWER;
 use serde::Serialize;
@@ -27,12 +27,12 @@ pub enum Trust {
 
 /// Checks whether a client runs the installed hooks.
 pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
-    match (client, scope) {
-        (Client::Codex, _) => codex(scope, homes),
+    match (client.facts().trust, scope) {
+        (TrustRecord::CodexDigests, _) => codex(scope, homes),
         // User settings need no trust.
         (_, Scope::User) => Trust::Yes,
-        (Client::Claude, Scope::Project) => claude(homes),
-        (Client::Gemini, Scope::Project) => gemini(homes),
+        (TrustRecord::ClaudeProjects, Scope::Project) => claude(homes),
+        (TrustRecord::Folders, Scope::Project) => folders(client, homes),
     }
 }
 
@@ -50,8 +50,8 @@ fn claude(homes: &Homes) -> Trust {
 }
 
 /// Gemini CLI stores a list of directories. The nearest directory counts.
-fn gemini(homes: &Homes) -> Trust {
-    let file = layout::of_client(&Client::Gemini.directory(homes), "trustedFolders.json");
+fn folders(client: Client, homes: &Homes) -> Trust {
+    let file = layout::of_client(&client.directory(homes), "trustedFolders.json");
     let Some(listed) = read(&file).and_then(|text| Json::read(&text, Dialect::Comments).ok()) else {
         return Trust::Unknown;
     };

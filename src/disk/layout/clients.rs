@@ -5,12 +5,6 @@ use std::path::{Path, PathBuf};
 
 /// The instructions for agents in a project's directory. Most clients read this file.
 pub const AGENTS: &str = "AGENTS.md";
-/// The variable that sets the directory of a user's Claude Code settings.
-pub const CLAUDE_HOME: &str = "CLAUDE_CONFIG_DIR";
-/// The variable that sets the directory of a user's Codex settings.
-pub const CODEX_HOME: &str = "CODEX_HOME";
-/// The variable that sets the directory that contains `.gemini`.
-pub const GEMINI_HOME: &str = "GEMINI_CLI_HOME";
 
 /// A file in a client's or a project's directory.
 pub fn of_client(directory: &Path, name: &str) -> PathBuf {

@@ -10,8 +10,10 @@ use crate::cli::show::output::{BOLD, DIM, PLAIN, RED};
 use crate::clients::git_hooks;
 use crate::clients::install::{self, Change, HookTest, Plan, Request, Scope};
 use crate::clients::kind::Client;
+use clap::builder::PossibleValue;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,17 +40,28 @@ claimed, and a post-commit hook, which records the commit. Hooks that belong to
 husky, lefthook, pre-commit or core.hooksPath are not changed: the command prints
 the lines to add.";
 
-/// The clients.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+/// Where to install.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Which {
-    /// Claude Code
-    Claude,
-    /// Codex
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// The hooks of a git repository
+    /// An agent client.
+    Client(Client),
+    /// The hooks of a git repository.
     Git,
+}
+
+impl clap::ValueEnum for Which {
+    fn value_variants<'a>() -> &'a [Which] {
+        static ALL: LazyLock<Vec<Which>> =
+            LazyLock::new(|| Client::ALL.into_iter().map(Which::Client).chain([Which::Git]).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Which::Client(client) => PossibleValue::new(client.as_str()).help(client.name()),
+            Which::Git => PossibleValue::new(git_hooks::NAME).help("The hooks of a git repository"),
+        })
+    }
 }
 
 /// Add mailbag to an agent client or a git repository
@@ -101,9 +114,7 @@ impl Which {
     /// The client; `None` for git.
     pub(crate) fn client(self) -> Option<Client> {
         match self {
-            Which::Claude => Some(Client::Claude),
-            Which::Codex => Some(Client::Codex),
-            Which::Gemini => Some(Client::Gemini),
+            Which::Client(client) => Some(client),
             Which::Git => None,
         }
     }

@@ -5,21 +5,13 @@
 
 mod render;
 
+pub(super) use crate::clients::kind::Dialect;
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions};
 use render::Style;
 use serde_json::Value;
-
-/// The JSON dialect of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
-    /// Plain JSON.
-    Strict,
-    /// JSON with comments.
-    Comments,
-}
 
 /// Why a text cannot be edited, with the line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]

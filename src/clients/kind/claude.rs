@@ -1,0 +1,63 @@
+//! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
+
+use super::{
+    Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, TrustRecord, Unit, abilities,
+    ask_in_project, file, guard, hook,
+};
+
+const JSON: Format = Format::Json(Dialect::Strict);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "claude",
+    name: "Claude Code",
+    program: "claude",
+    variable: Some("CLAUDE_CODE_SESSION_ID"),
+    home: Home { variable: Some("CLAUDE_CONFIG_DIR"), below_variable: "", own: ".claude" },
+    project: &[
+        file(".claude/settings.json", JSON, &[Part::Hooks]),
+        file(".mcp.json", JSON, &[Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file("CLAUDE.md", Format::Markdown, &[Part::Include]),
+    ],
+    user: &[
+        file("settings.json", JSON, &[Part::Hooks]),
+        File { beside: true, ..file(".claude.json", JSON, &[Part::Mcp]) },
+        file("CLAUDE.md", Format::Markdown, &[Part::Section]),
+    ],
+    form: HookForm {
+        named: false,
+        unit: Unit::Seconds,
+        failure_blocks: false,
+        trusted_by_index: false,
+        had_arguments: true,
+    },
+    // Esc fires no event, so the waiter already starts with the session and with each prompt.
+    events: &[
+        Hook { wakes: true, ..hook("SessionStart") },
+        Hook { wakes: true, ..hook("UserPromptSubmit") },
+        guard("PreToolUse", "Edit|Write|MultiEdit|NotebookEdit"),
+        hook("PostToolBatch"),
+        Hook { wakes: true, ..hook("Stop") },
+        Hook { wakes: true, ..hook("StopFailure") },
+        hook("SessionEnd"),
+    ],
+    approval: Some("PermissionRequest"),
+    trust: TrustRecord::ClaudeProjects,
+    asks: &[
+        ask_in_project(
+            "Claude Code asks once whether it may use the server in .mcp.json: choose yes (the highlighted answer is no). \
+             It reads .claude/settings.json only in the directory where it is started, so start it here",
+        ),
+        RESTART,
+    ],
+    abilities: abilities([
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Partly("`claude -p` runs one prompt and ends, so nothing wakes it"),
+        Can::Yes,
+    ]),
+};

@@ -1,0 +1,67 @@
+//! Facts about Codex: `docs/hooks.md`.
+
+use super::{
+    Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, TrustRecord, Unit, abilities, ask, ask_in_project, file,
+    guard, hook,
+};
+
+const JSON: Format = Format::Json(Dialect::Strict);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "codex",
+    name: "Codex",
+    program: "codex",
+    variable: Some("CODEX_SESSION_ID"),
+    home: Home { variable: Some("CODEX_HOME"), below_variable: "", own: ".codex" },
+    // Codex reads AGENTS.md itself.
+    project: &[
+        file(".codex/hooks.json", JSON, &[Part::Hooks]),
+        file(".codex/config.toml", Format::Toml, &[Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+    ],
+    user: &[
+        file("hooks.json", JSON, &[Part::Hooks]),
+        file("config.toml", Format::Toml, &[Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+    ],
+    form: HookForm {
+        named: false,
+        unit: Unit::Seconds,
+        failure_blocks: false,
+        trusted_by_index: true,
+        had_arguments: false,
+    },
+    events: &[
+        hook("SessionStart"),
+        hook("UserPromptSubmit"),
+        guard("PreToolUse", "apply_patch"),
+        hook("PostToolUse"),
+        hook("Stop"),
+        // Codex shortens a longer limit, and its trust covers the shortened one.
+        Hook { seconds: 3, ..hook("SessionEnd") },
+    ],
+    approval: Some("PermissionRequest"),
+    trust: TrustRecord::CodexDigests,
+    asks: &[
+        ask_in_project("Codex reads .codex/ only in a trusted project: start `codex` here once and trust the project"),
+        ask(
+            "Codex runs only trusted hooks and silently skips all others: start `codex`, enter `/hooks`, and trust them. \
+             Do so again after each change. `codex exec` does not ask",
+        ),
+    ],
+    abilities: abilities([
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Partly(
+            "only models that Codex knows have the tool `apply_patch`; other models edit with the shell, where no hook sees the file",
+        ),
+        Can::Partly("in the terminal; `codex exec` never asks"),
+        Can::Partly(
+            "by `codex queue`, with a running router, and only a session that is loaded: open in a terminal or in Codex's \
+             daemon. Other sessions get the mail when they are opened again",
+        ),
+        Can::Yes,
+    ]),
+};

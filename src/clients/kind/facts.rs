@@ -1,0 +1,219 @@
+//! The form of the facts about a client: its program, its files, its hooks, and what it can and cannot do.
+
+use serde::Serialize;
+
+/// Everything that distinguishes a client from others, as data.
+#[derive(Debug)]
+pub struct Facts {
+    /// Its name on the command line and in records.
+    pub word: &'static str,
+    /// Its display name.
+    pub name: &'static str,
+    /// Its program on the PATH.
+    pub program: &'static str,
+    /// The environment variable by which its commands know their session, if there is one.
+    pub variable: Option<&'static str>,
+    /// Where its user's files are.
+    pub home: Home,
+    /// The files of an installation for a project. The first has the hooks.
+    pub project: &'static [File],
+    /// The files of an installation for a user. The first has the hooks.
+    pub user: &'static [File],
+    /// The format of a hook in its settings.
+    pub form: HookForm,
+    /// The events with a hook. The first is that of a session's start.
+    pub events: &'static [Hook],
+    /// The event at which it asks for permission, if a hook can answer it.
+    pub approval: Option<&'static str>,
+    /// Where it records that the person trusts the hooks.
+    pub trust: TrustRecord,
+    /// What it asks the person, or what the person has to do, after an installation.
+    pub asks: &'static [Ask],
+    /// What mailbag can do in it.
+    pub abilities: [Ability; 8],
+}
+
+/// The directory of a user's settings of a client.
+#[derive(Debug)]
+pub struct Home {
+    /// The variable that sets another directory.
+    pub variable: Option<&'static str>,
+    /// The directory below the one that the variable names; empty for that one itself.
+    pub below_variable: &'static str,
+    /// The directory below the user's home, without the variable.
+    pub own: &'static str,
+}
+
+/// A file of a client, and the parts of an installation that belong in it.
+#[derive(Debug, Clone, Copy)]
+pub struct File {
+    /// Its path below the project or the user's directory.
+    pub name: &'static str,
+    /// Is it in the user's home directory instead, unless a variable sets another directory?
+    pub beside: bool,
+    /// Its format.
+    pub format: Format,
+    /// What belongs in it.
+    pub parts: &'static [Part],
+}
+
+/// A part of an installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The hooks.
+    Hooks,
+    /// The MCP server.
+    Mcp,
+    /// The instructions.
+    Section,
+    /// A line that includes AGENTS.md.
+    Include,
+}
+
+/// The format of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// JSON settings.
+    Json(Dialect),
+    /// A TOML configuration.
+    Toml,
+    /// Instructions for agents.
+    Markdown,
+}
+
+/// The JSON dialect of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Plain JSON.
+    Strict,
+    /// JSON with comments.
+    Comments,
+}
+
+/// Where mailbag is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// For everyone who works in this project.
+    Project,
+    /// For this user, in every project.
+    User,
+}
+
+/// The format of a hook in a client's settings.
+#[derive(Debug)]
+pub struct HookForm {
+    /// Has a hook a name?
+    pub named: bool,
+    /// The unit of its time limit.
+    pub unit: Unit,
+    /// Does a hook that fails block prompts and tools?
+    pub failure_blocks: bool,
+    /// Do hooks keep their index, because the client trusts them by it?
+    pub trusted_by_index: bool,
+    /// Did earlier releases of mailbag write the program and its arguments apart?
+    pub had_arguments: bool,
+}
+
+/// The unit of a time limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+}
+
+/// An event with a hook.
+#[derive(Debug)]
+pub struct Hook {
+    /// The client's name for it.
+    pub event: &'static str,
+    /// The tools for which the hook runs; `None` for all, or if the event is about no tool.
+    pub matcher: Option<&'static str>,
+    /// Does the background hook that wakes an idle session start, too?
+    pub wakes: bool,
+    /// The time limit, in seconds.
+    pub seconds: u64,
+}
+
+/// Where a client records that the person trusts the hooks of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustRecord {
+    /// In `.claude.json`, for each directory.
+    ClaudeProjects,
+    /// In `config.toml`, the digest of each hook.
+    CodexDigests,
+    /// In `trustedFolders.json`, a list of directories.
+    Folders,
+}
+
+/// What the person is told after an installation.
+#[derive(Debug)]
+pub struct Ask {
+    /// Only for this scope.
+    pub scope: Option<Scope>,
+    /// The sentence.
+    pub text: &'static str,
+}
+
+/// Whether mailbag can do something in a client.
+#[derive(Debug)]
+pub struct Ability {
+    /// What.
+    pub what: What,
+    /// Whether it can, and how or why not.
+    pub can: Can,
+}
+
+/// What mailbag does in a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// Mail is announced at the start of a session.
+    Start,
+    /// Mail is announced at a prompt.
+    Prompt,
+    /// Mail is announced between tools.
+    Tools,
+    /// Mail is announced at a stop, and the session continues with it.
+    Stop,
+    /// An edit of a claimed file is stopped.
+    Guard,
+    /// A permission request becomes an approval to the human.
+    Permission,
+    /// An idle session is woken.
+    Wake,
+    /// The model has the MCP tools, and they know their session.
+    Server,
+}
+
+/// Whether something can be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Can {
+    /// Yes.
+    Yes,
+    /// Yes, with a restriction, as a clause.
+    Partly(&'static str),
+    /// No, with the reason.
+    No(&'static str),
+}
+
+impl What {
+    /// All of them, in the order of the table.
+    pub const ALL: [What; 8] =
+        [What::Start, What::Prompt, What::Tools, What::Stop, What::Guard, What::Permission, What::Wake, What::Server];
+
+    /// In one or two words, as the head of a column.
+    pub fn short(self) -> &'static str {
+        match self {
+            What::Start => "start",
+            What::Prompt => "prompt",
+            What::Tools => "tools",
+            What::Stop => "stop",
+            What::Guard => "guard",
+            What::Permission => "permission",
+            What::Wake => "wake",
+            What::Server => "MCP",
+        }
+    }
+}

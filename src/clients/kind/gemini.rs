@@ -1,0 +1,56 @@
+//! Facts about Gemini CLI: `docs/hooks.md`.
+
+use super::{
+    Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, abilities, ask_in_project, file,
+    guard, hook,
+};
+
+const JSON: Format = Format::Json(Dialect::Comments);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "gemini",
+    name: "Gemini CLI",
+    program: "gemini",
+    variable: Some("GEMINI_SESSION_ID"),
+    home: Home { variable: Some("GEMINI_CLI_HOME"), below_variable: ".gemini", own: ".gemini" },
+    project: &[
+        file(".gemini/settings.json", JSON, &[Part::Hooks, Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        file("GEMINI.md", Format::Markdown, &[Part::Include]),
+    ],
+    user: &[
+        file("settings.json", JSON, &[Part::Hooks, Part::Mcp]),
+        file("GEMINI.md", Format::Markdown, &[Part::Section]),
+    ],
+    form: HookForm {
+        named: true,
+        unit: Unit::Milliseconds,
+        failure_blocks: true,
+        trusted_by_index: false,
+        had_arguments: false,
+    },
+    events: &[
+        hook("SessionStart"),
+        hook("BeforeAgent"),
+        guard("BeforeTool", "write_file|replace"),
+        hook("AfterTool"),
+        hook("AfterAgent"),
+        hook("SessionEnd"),
+    ],
+    approval: None,
+    trust: TrustRecord::Folders,
+    asks: &[
+        ask_in_project("Gemini CLI runs a project's hooks only in a trusted folder: trust the folder when it asks"),
+        RESTART,
+    ],
+    abilities: abilities([
+        Can::Partly("not after `/clear`, where Gemini CLI drops the output of the hook"),
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::No("no hook can answer a permission request"),
+        Can::No("Gemini CLI has no way to give an idle session a turn"),
+        Can::Yes,
+    ]),
+};

@@ -1,0 +1,148 @@
+//! The supported clients, and one table of facts about them. The adapter of each client is in `hooks`.
+
+mod claude;
+mod codex;
+mod facts;
+mod gemini;
+mod table;
+
+pub use facts::{
+    Ability, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, TrustRecord, Unit, What,
+};
+use serde::Serialize;
+pub use table::{limits, summary};
+
+/// A client program in which agents run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Client {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+}
+
+impl Client {
+    /// All clients.
+    pub const ALL: [Client; 3] = [Client::Claude, Client::Codex, Client::Gemini];
+
+    /// The facts about it.
+    pub fn facts(self) -> &'static Facts {
+        match self {
+            Client::Claude => &claude::FACTS,
+            Client::Codex => &codex::FACTS,
+            Client::Gemini => &gemini::FACTS,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        self.facts().word
+    }
+
+    /// Parses a client's name.
+    pub fn parse(word: &str) -> Result<Client, String> {
+        let found = Client::ALL.into_iter().find(|client| client.as_str() == word);
+        found.ok_or_else(|| format!("use one of {}", Client::ALL.map(Client::as_str).join(", ")))
+    }
+
+    /// Its display name.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+}
+
+impl Facts {
+    /// An event with a hook.
+    pub fn hook(&self, event: &str) -> Option<&'static Hook> {
+        self.events.iter().find(|hook| hook.event == event)
+    }
+
+    /// The files of an installation.
+    pub fn files(&self, scope: Scope) -> &'static [File] {
+        match scope {
+            Scope::Project => self.project,
+            Scope::User => self.user,
+        }
+    }
+}
+
+/// A file in the client's directory or the project.
+const fn file(name: &'static str, format: Format, parts: &'static [Part]) -> File {
+    File { name, beside: false, format, parts }
+}
+
+/// An event with a hook for all tools.
+const fn hook(event: &'static str) -> Hook {
+    Hook { event, matcher: None, wakes: false, seconds: 5 }
+}
+
+/// An event with a hook for the tools that change files.
+const fn guard(event: &'static str, matcher: &'static str) -> Hook {
+    Hook { matcher: Some(matcher), ..hook(event) }
+}
+
+/// What is said for each scope.
+const fn ask(text: &'static str) -> Ask {
+    Ask { scope: None, text }
+}
+
+/// What is said for a project.
+const fn ask_in_project(text: &'static str) -> Ask {
+    Ask { scope: Some(Scope::Project), text }
+}
+
+/// Said for clients that read their settings once.
+const RESTART: Ask = ask("restart running sessions to apply the change");
+
+/// The abilities in the order of the table.
+const fn abilities(can: [Can; 8]) -> [Ability; 8] {
+    let what = What::ALL;
+    [
+        Ability { what: what[0], can: can[0] },
+        Ability { what: what[1], can: can[1] },
+        Ability { what: what[2], can: can[2] },
+        Ability { what: what[3], can: can[3] },
+        Ability { what: what[4], can: can[4] },
+        Ability { what: what[5], can: can[5] },
+        Ability { what: what[6], can: can[6] },
+        Ability { what: what[7], can: can[7] },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::room::sessions::VARIABLES;
+
+    #[test]
+    fn each_client_is_found_by_its_word_and_says_each_ability_once() {
+        for client in Client::ALL {
+            let facts = client.facts();
+            assert_eq!(Client::parse(facts.word), Ok(client));
+            assert_eq!(facts.abilities.each_ref().map(|ability| ability.what), What::ALL);
+            assert!(facts.project.iter().any(|file| file.parts.contains(&Part::Section)));
+        }
+        assert!(Client::parse("git").is_err());
+    }
+
+    #[test]
+    fn the_variable_of_a_session_is_the_one_that_commands_look_at() {
+        for client in Client::ALL {
+            let known = VARIABLES.iter().find(|(_, word)| *word == client.as_str()).map(|(name, _)| *name);
+            assert_eq!(client.facts().variable, known, "{}", client.name());
+        }
+    }
+
+    #[test]
+    fn what_needs_a_hook_has_one() {
+        for client in Client::ALL {
+            let facts = client.facts();
+            let can = |what: What| facts.abilities.iter().any(|one| one.what == what && !matches!(one.can, Can::No(_)));
+            assert_eq!(can(What::Permission), facts.approval.is_some(), "{}", client.name());
+            assert_eq!(can(What::Guard), facts.events.iter().any(|hook| hook.matcher.is_some()), "{}", client.name());
+        }
+    }
+}
