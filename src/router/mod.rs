@@ -125,7 +125,7 @@ impl Router {
     /// Is there nothing left to do right now?
     fn is_idle(&self) -> bool {
         let state = self.journal.state();
-        let is_due = self.leases.is_due(state) || self.gates.is_due(state);
+        let is_due = self.leases.is_due(state) || self.gates.is_due(state, self.config.registry());
         self.intake.is_idle() && self.notices.is_empty() && !is_due
     }
 
@@ -229,15 +229,13 @@ impl Router {
     /// How long until the next message's time comes.
     fn until_deadline(&self) -> Option<Duration> {
         let state = self.journal.state();
-        [self.deadlines.until_next(state), self.leases.until_next(state), self.gates.until_next(state)]
-            .into_iter()
-            .flatten()
-            .min()
+        let gates = self.gates.until_next(state, self.config.registry());
+        [self.deadlines.until_next(state), self.leases.until_next(state), gates].into_iter().flatten().min()
     }
 
     /// Does what is due by now.
     fn keep_deadlines(&mut self) {
-        self.gates.keep(self.journal.state(), &mut self.intake);
+        self.gates.keep(self.journal.state(), self.config.registry(), &mut self.intake);
         let Router { config, storage, journal, progress, receipts, notices, pending, .. } = self;
         self.deadlines.keep(Keep { config, storage, journal, progress, receipts, notices, pending });
     }

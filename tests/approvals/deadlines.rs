@@ -1,6 +1,6 @@
 //! What deadlines bring, and that mail in time goes first.
 
-use super::{approval, codes, decision, drop_at, outcomes, pass, say, steps};
+use super::{approval, codes, decision, drop_at, outcomes, pass, run_at, say, steps};
 use crate::town::so_within;
 use crate::world::World;
 use serde_json::json;
@@ -137,4 +137,50 @@ fn a_decision_that_cannot_be_read_does_not_keep_an_approval_open_for_ever() {
     std::fs::create_dir(world.room("outbox/bob/decision.json")).expect("a directory");
     pass(&world, 300);
     assert_eq!(outcomes(&world, "alice"), [pair("no", "")]);
+}
+
+#[test]
+fn when_everybody_who_could_decide_has_left_the_human_is_asked_once() {
+    // P184
+    let world = World::with(&["alice", "bob", "carol"]);
+    say(&world, 0, "alice", approval("d", json!(["bob", "carol"]), json!({"deadline": "30m", "on_deadline": "no"})));
+    run_at(&world, 1, &["agent", "retire", "bob"]);
+    pass(&world, 2);
+    assert!(world.inbox("human").is_empty(), "carol can decide it");
+    run_at(&world, 3, &["agent", "retire", "carol"]);
+    pass(&world, 4);
+    pass(&world, 5);
+    let mail = world.inbox("human");
+    assert_eq!(mail.len(), 1);
+    assert_eq!((&mail[0]["type"], &mail[0]["in_reply_to"]), (&json!("escalation"), &json!("alice/d")));
+    assert_eq!(steps(&world), ["ask", "escalate"]);
+    say(&world, 6, "human", decision("alice/d", "yes"));
+    assert_eq!(outcomes(&world, "alice"), [pair("yes", "human")]);
+}
+
+#[test]
+fn an_approval_that_is_left_to_the_human_keeps_its_deadline() {
+    // P184
+    let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
+    run_at(&world, 1, &["agent", "retire", "bob"]);
+    pass(&world, 2);
+    pass(&world, 29);
+    assert_eq!(steps(&world), ["ask", "escalate"]);
+    pass(&world, 30);
+    assert_eq!(
+        (steps(&world), outcomes(&world, "alice")),
+        (vec!["ask".into(), "escalate".into(), "expire".into()], vec![pair("no", "")])
+    );
+}
+
+#[test]
+fn a_running_router_asks_the_human_at_once_when_the_last_decider_leaves() {
+    // P184
+    let world = World::with(&["alice", "bob"]);
+    let router = world.router(&[]);
+    world.drop_file("alice", "a.json", approval("d", json!("bob"), json!({})).to_string());
+    assert!(so_within(Duration::from_secs(20), || steps(&world) == ["ask"]));
+    world.run(&["agent", "retire", "bob"]);
+    assert!(so_within(Duration::from_secs(20), || steps(&world) == ["ask", "escalate"]));
+    assert_eq!(router.end(), 0);
 }

@@ -61,6 +61,13 @@ pub struct Decided {
     pub at: i64,
 }
 
+impl Approval {
+    /// Has its deadline passed?
+    pub fn is_due(&self, now: Stamp) -> bool {
+        self.terms.deadline.is_some_and(|at| at <= now.micros())
+    }
+}
+
 impl Decided {
     /// The outcome, as a word.
     pub fn word(&self) -> &str {
@@ -153,11 +160,6 @@ impl Approvals {
     /// The closed approval that a reference names.
     pub fn find_decided(&self, reference: &str) -> Chosen<&Decided> {
         named(reference, self.decided.iter().map(|one| (one.approval.as_str(), one.asked, one)))
-    }
-
-    /// The open approvals whose deadline has passed.
-    pub fn due(&self, now: Stamp) -> impl Iterator<Item = &Approval> {
-        self.open.iter().filter(move |open| open.terms.deadline.is_some_and(|at| at <= now.micros()))
     }
 
     /// The next deadline.

@@ -1,9 +1,13 @@
-//! When the deadlines of approvals and disagreements take effect: only after the mail of those who can decide.
+//! When the deadlines of approvals and disagreements take effect: only after the mail of those who can decide. And when
+//! the human has to decide, because everybody else is gone.
 
 use super::{Intake, Pending};
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::log::state::State;
+use crate::log::state::approvals::Approval;
+use crate::message::id;
+use crate::room::registry::Registry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,26 +35,26 @@ struct Gate<'a> {
 
 impl Gates {
     /// Has a deadline to take effect now?
-    pub(crate) fn is_due(&self, state: &State) -> bool {
+    pub(crate) fn is_due(&self, state: &State, registry: &Registry) -> bool {
         let now = Instant::now();
         let is_due = |gate: Gate<'_>| self.due.get(&gate.seq).is_some_and(|due| due.next <= now);
-        !self.due.is_empty() && gates(state).any(is_due)
+        !self.due.is_empty() && gates(state, registry).any(is_due)
     }
 
     /// How long until there is something to do.
-    pub(crate) fn until_next(&self, state: &State) -> Option<Duration> {
+    pub(crate) fn until_next(&self, state: &State, registry: &Registry) -> Option<Duration> {
         let now = Stamp::now();
         let left = |gate: Gate<'_>| match self.due.get(&gate.seq) {
             Some(due) => due.next.saturating_duration_since(Instant::now()),
             None => Duration::from_micros(gate.deadline.micros().saturating_sub(now.micros()).max(0) as u64),
         };
-        gates(state).map(left).min()
+        gates(state, registry).map(left).min()
     }
 
     /// Queues the outboxes of those who can decide what is due.
-    pub(crate) fn keep(&mut self, state: &State, intake: &mut Intake) {
+    pub(crate) fn keep(&mut self, state: &State, registry: &Registry, intake: &mut Intake) {
         let now = Stamp::now();
-        let due: Vec<Gate<'_>> = gates(state).filter(|gate| gate.deadline <= now).collect();
+        let due: Vec<Gate<'_>> = gates(state, registry).filter(|gate| gate.deadline <= now).collect();
         self.due.retain(|seq, _| due.iter().any(|gate| gate.seq == *seq));
         for gate in due {
             self.due.entry(gate.seq).or_insert_with(|| {
@@ -84,11 +88,20 @@ impl Gates {
     }
 }
 
-fn gates(state: &State) -> impl Iterator<Item = Gate<'_>> {
-    let approvals =
-        state.approvals.open().iter().filter_map(|one| {
-            Some(Gate { seq: one.seq, deadline: Stamp::from_micros(one.terms.deadline?), to: &one.to })
-        });
+/// Is the human the only one left to ask? So it is when everybody who could decide was retired or removed.
+pub(crate) fn is_left_to_human(one: &Approval, registry: &Registry) -> bool {
+    let gets_mail = |agent: &str| registry.agent(agent).is_some_and(|agent| !agent.is_retired());
+    let can_ask = *one.from != *id::HUMAN && gets_mail(id::HUMAN);
+    can_ask && !one.to.iter().any(|agent| gets_mail(agent))
+}
+
+fn gates<'a>(state: &'a State, registry: &'a Registry) -> impl Iterator<Item = Gate<'a>> {
+    let gate = |one: &'a Approval| {
+        let at_once = is_left_to_human(one, registry).then_some(one.since);
+        let deadline = at_once.or(one.terms.deadline)?;
+        Some(Gate { seq: one.seq, deadline: Stamp::from_micros(deadline), to: &one.to })
+    };
+    let approvals = state.approvals.open().iter().filter_map(gate);
     let disputes = state
         .disputes
         .iter()

@@ -17,7 +17,7 @@ use crate::message::status::Receipt;
 use crate::message::{APPROVAL, DECISION, Message, id};
 use crate::room::resolve::Via;
 use crate::room::signature;
-use crate::router::parts::Config;
+use crate::router::parts::{Config, is_left_to_human};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -71,10 +71,14 @@ impl<'a> Decisions<'a> {
         }
     }
 
-    /// Records what the deadlines of these approvals bring.
+    /// Records what the deadlines of these approvals bring, and asks the human where everybody else who could decide is
+    /// gone.
     pub(super) fn expire(&mut self, is_ready: impl Fn(&Approval) -> bool) -> Vec<Letter<Ruling>> {
-        let due: Vec<Approval> = self.approvals.due(Stamp::now()).filter(|one| is_ready(one)).cloned().collect();
-        due.iter().map(|one| self.close(one)).collect()
+        let (now, registry) = (Stamp::now(), self.config.registry());
+        let is_due = |one: &&Approval| one.is_due(now) || is_left_to_human(one, registry);
+        let due: Vec<Approval> =
+            self.approvals.open().iter().filter(is_due).filter(|one| is_ready(one)).cloned().collect();
+        due.iter().map(|one| if one.is_due(now) { self.close(one) } else { self.leave_to_human(one) }).collect()
     }
 
     fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> Checked<(Step, Value)> {
@@ -192,7 +196,7 @@ impl<'a> Decisions<'a> {
         let passed = shown(Stamp::from_micros(one.terms.deadline.unwrap_or_default()));
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let option = match &one.terms.on_deadline {
-            OnDeadline::Escalate => return self.escalate(one, &title, &passed),
+            OnDeadline::Escalate => return self.escalate(one, &passed),
             OnDeadline::Deny => None,
             OnDeadline::Option(option) => Some(option.clone()),
         };
@@ -213,7 +217,7 @@ impl<'a> Decisions<'a> {
     }
 
     // First the supervisors of those who have not decided, and after the same time again, the human.
-    fn escalate(&mut self, one: &Approval, title: &str, passed: &str) -> Letter<Ruling> {
+    fn escalate(&mut self, one: &Approval, passed: &str) -> Letter<Ruling> {
         let is_new = |agent: &Arc<str>| {
             !one.to.contains(agent) && *agent != one.from && parties::is_registered(self.config, agent)
         };
@@ -231,16 +235,27 @@ impl<'a> Decisions<'a> {
         let period = one.terms.deadline.unwrap_or_default() - one.since;
         let again = (one.escalated + 1) as i64;
         let deadline = (!human_can && !to.is_empty()).then(|| one.since + period * (again + 1));
+        let why = format!("{} did not decide before the deadline, {passed}", names(&one.to));
+        self.pass_on(one, (to, deadline), &why)
+    }
+
+    fn leave_to_human(&mut self, one: &Approval) -> Letter<Ruling> {
+        let why = format!("nobody else can decide it, since {} can get no mail", names(&one.to));
+        self.pass_on(one, (vec![id::HUMAN.into()], one.terms.deadline), &why)
+    }
+
+    /// Lets further agents decide, until this deadline.
+    fn pass_on(&mut self, one: &Approval, (to, deadline): (Vec<Arc<str>>, Option<i64>), why: &str) -> Letter<Ruling> {
+        let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let mut more = Map::new();
         more.insert("in_reply_to".into(), one.approval.clone().into());
         more.insert("priority".into(), "high".into());
         let about = json!({"status": "escalated", "approval": one.approval, "options": one.terms.options});
         more.insert("metadata".into(), json!({"approval": about}));
         let body = format!(
-            "{} asks {title}, and {} did not decide before the deadline, {passed}. You can decide it: {}. \
-             `mailbag decide {} OPTION`, or a message of type decision with in_reply_to and option.",
+            "{} asks {title}, and {why}. You can decide it: {}. `mailbag decide {} OPTION`, or a message of type decision \
+             with in_reply_to and option.",
             one.from,
-            names(&one.to),
             one.terms.options.join(", "),
             one.approval
         );

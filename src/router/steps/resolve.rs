@@ -76,9 +76,10 @@ pub(in crate::router) fn resolve(
     if judge.crowd.owners.has_changed() {
         leases.reviewed(Some(Stamp::now()));
     }
-    if gates.is_due(state) {
+    if gates.is_due(state, config.registry()) {
         let is_ready = |gate: (u64, Option<i64>, &[Arc<str>])| gates.is_ready(gate, intake, pending);
-        ruled.extend(judge.decisions.expire(|one| is_ready((one.seq, one.terms.deadline, &one.to))));
+        ruled
+            .extend(judge.decisions.expire(|one| is_ready((one.seq, one.terms.deadline.or(Some(one.since)), &one.to))));
         ruled.extend(judge.disputes.ask_human(|one| is_ready((one.seq, one.due, &one.asked))));
         gates.looked(intake);
     }
