@@ -1,11 +1,12 @@
 //! A file of the room's people with a beginning that changes, and with lines after it that only grow.
 
-use super::{Dir, file_meta};
+use super::{Dir, file_meta, system};
 use crate::base::error::{Doing, Error, Result};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,14 +22,24 @@ impl Dir {
         Ok((!is_top).then_some(above))
     }
 
-    /// As [`Dir::show`], with the part of another file from a byte on after these bytes.
-    pub fn show_before(&self, name: &OsStr, head: &[u8], (rest, from): (&mut File, u64)) -> Result<()> {
+    /// As [`Dir::show`], with the part of another file from a byte on after these bytes. With `is_durable`, no power cut
+    /// leaves a part of the new file under the name.
+    pub fn show_before(
+        &self,
+        name: &OsStr,
+        head: &[u8],
+        (rest, from): (&mut File, u64),
+        is_durable: bool,
+    ) -> Result<()> {
         let temporary = [OsStr::new("."), name, OsStr::new(".tmp")].into_iter().collect::<OsString>();
         self.remove(&temporary)?;
         let mut file = self.create(&temporary, head)?;
         let written = rest.seek(SeekFrom::Start(from)).and_then(|_| std::io::copy(rest, &mut file));
         let done = written.doing("write", self.at(&temporary)).and_then(|_| {
             self.keep_permissions(Path::new(name), &file)?;
+            if is_durable {
+                system::sync_data(file.as_fd()).doing("sync", self.at(&temporary))?;
+            }
             rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
         });
         if done.is_err() {

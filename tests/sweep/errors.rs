@@ -36,7 +36,7 @@ pub(crate) const ERRORS: [(&str, &[i32]); 13] = [
 
 #[test]
 fn every_call_may_fail_once_or_from_then_on() -> Done {
-    let setting = Setting { seed: 21, ..Setting::default() };
+    let setting = Setting { seed: 21, worklog: true, ..Setting::default() };
     let made = count(&setting)?.names();
     let figures = sweep(Ground::directory, &setting, failures(&made, 21))?;
     green("calls that fail", &figures)

@@ -19,6 +19,8 @@ pub(crate) const LATE: &str = "late";
 /// Letters come in this many waves after the first, which waits when the router starts.
 pub(crate) const WAVES: usize = 4;
 const LETTERS: usize = 100;
+/// The letters whose number ends with this digit are milestones, which the worklog shows.
+const MILESTONE: usize = 9;
 /// What some letters claim.
 const LANE: &str = "lane:sweep";
 /// Who drops what it has for a wave as one file, a message a line.
@@ -134,6 +136,9 @@ fn letter(n: usize, random: &mut Random, late: bool) -> Letter {
     if n % 10 == 3 && sender != WRITER_OF_LINES && reached.iter().any(|agent| *agent != sender) {
         (message["type"], message["deadline"]) = (json!("approval"), json!("30d"));
     }
+    if n % 10 == MILESTONE {
+        message["type"] = json!("milestone");
+    }
     let bytes = if n.is_multiple_of(2) { serde_json::to_vec_pretty(&message) } else { serde_json::to_vec(&message) };
     let file = if n % 9 == 4 { "next.json".to_owned() } else { format!("note-{n:03}.json") };
     let recipients = reached.into_iter().chain(claims.then_some(sender)).collect();
@@ -172,6 +177,16 @@ fn reached(sender: &str, to: &str) -> Vec<&'static str> {
 }
 
 impl Letter {
+    /// Does the worklog show it?
+    pub(crate) fn is_milestone(&self) -> bool {
+        self.message["type"] == "milestone"
+    }
+
+    /// Its subject.
+    pub(crate) fn subject(&self) -> String {
+        self.message["subject"].as_str().unwrap_or_default().to_owned()
+    }
+
     /// What is wrong with a copy that `recipient` got.
     pub(crate) fn wrong_with(&self, recipient: &str, copy: &Value) -> Option<String> {
         let wrong = |field: &str, wanted: &Value| {

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 // P44, P46
 #[test]
 fn killed_at_any_call() -> Done {
-    let setting = Setting { seed: 1, stays: true, ..Setting::default() };
+    let setting = Setting { seed: 1, stays: true, worklog: true, ..Setting::default() };
     let points = Points::count(&setting)?.choose(120, 1);
     green("kills", &sweep(Ground::directory, &setting, kills(&points))?)
 }
@@ -75,7 +75,7 @@ fn killed_and_cut_while_a_slow_disk_leaves_lines_to_later_batches() -> Done {
 fn the_power_cut_at_any_call() -> Done {
     for kind in devices() {
         let btrfs = kind == Kind::Btrfs;
-        let setting = Setting { syncs_inboxes: btrfs, waits_for_router: btrfs, ..powered(5) };
+        let setting = Setting { syncs_inboxes: btrfs, waits_for_router: btrfs, worklog: true, ..powered(5) };
         let points = Points::count(&setting)?.choose(45, 5);
         let figures = sweep(|| Ground::device(kind), &setting, cuts(&points, 5))?;
         green(&format!("power cuts on {kind}"), &figures)?;
@@ -85,7 +85,7 @@ fn the_power_cut_at_any_call() -> Done {
 
 #[test]
 fn the_power_cut_on_a_file_system_that_keeps_no_order() -> Done {
-    let setting = Setting { seed: 6, stays: true, power: true, unordered: true, ..Setting::default() };
+    let setting = Setting { seed: 6, stays: true, power: true, unordered: true, worklog: true, ..Setting::default() };
     let points = Points::count(&setting)?.choose(70, 6);
     green("unordered power cuts", &sweep(Ground::directory, &setting, unordered_cuts(&points, 6))?)
 }

@@ -6,7 +6,7 @@ use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, LATE, Letter, WAVES, WRITER_OF_LINES, letters};
 pub(crate) use super::setting::{BATCH_COPIES, STAGE_MS, Setting};
-use super::{ptrace, receipts, shown};
+use super::{entries, ptrace, receipts, shown};
 use crate::archive::packs;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -78,6 +78,11 @@ impl World {
             squatted: 0,
             dark: false,
         };
+        if world.setting.worklog {
+            entries::remove(room)?;
+            fs::create_dir_all(room)?;
+            fs::write(room.join("settings.toml"), "worklog = true\nmailbox = true\nqueue = true\n")?;
+        }
         let made = world.finish(Command::new(PROGRAM).arg("init").arg(room))?;
         if !made.status.success() {
             return Err(io::Error::other(format!("mailbag init: {}", String::from_utf8_lossy(&made.stderr))));
@@ -111,6 +116,12 @@ impl World {
 
     pub(crate) fn room(&self) -> &Path {
         &self.room
+    }
+
+    /// The directory with everything that the router writes.
+    pub(crate) fn written(&self) -> &Path {
+        let above = self.room.parent().filter(|_| self.setting.worklog);
+        above.unwrap_or(&self.room)
     }
 
     pub(crate) fn unordered(&self) -> bool {
@@ -312,6 +323,10 @@ impl World {
         }
         self.check_sent(&mut figures)?;
         shown::check(&self.room, &self.letters, &self.setting, &mut figures)?;
+        if self.setting.worklog {
+            let made_again = || self.finish(&mut self.program(&["run", "--once"])).map(drop);
+            entries::check(&self.room, &self.letters, made_again, &mut figures)?;
+        }
         Ok(figures)
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct Setting {
     pub(crate) env: Vec<(&'static str, String)>,
     /// Somebody puts files of his own where the router is about to deliver.
     pub(crate) squatters: bool,
+    /// The room has the files that people read: the worklog and the mailbox beside it, and the queues in it.
+    pub(crate) worklog: bool,
     /// Somebody archives meanwhile. Ids are forgotten then, so no letter comes again.
     pub(crate) archives: bool,
 }

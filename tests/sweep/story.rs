@@ -118,14 +118,14 @@ fn run(
     strike: &Strike,
     (unsynced, moves): (&mut Unsynced, &mut Moves),
 ) -> io::Result<Outcome> {
-    let (command, room) = (world.command(), world.room().canonicalize()?);
+    let (command, written) = (world.command(), world.written().canonicalize()?);
     let acting = RefCell::new(&mut *world);
     let device = match ground {
         Ground::Device(device) => Some(&*device),
         Ground::Directory(_) => None,
     };
     let (unordered, mut cut) = (acting.borrow().unordered(), Ok(()));
-    let outcome = Tracer::new(&room)?
+    let outcome = Tracer::new(&written)?
         .at_call(|call| {
             if unordered {
                 unsynced.about_to(call);

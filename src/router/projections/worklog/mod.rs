@@ -124,6 +124,8 @@ struct Target<'a> {
     id: &'a str,
     state: &'a State,
     registry: &'a Registry,
+    /// Is a file that a power cut left in part to be avoided? It would be taken for somebody else's.
+    is_durable: bool,
 }
 
 impl<'a> Target<'a> {
@@ -131,7 +133,8 @@ impl<'a> Target<'a> {
         let (room, path) = (view.config.dir(), &*view.config.settings().worklog_path);
         let (dir, name) = place::open(room, path)?;
         let id = view.state.room.as_deref().unwrap_or("-");
-        Ok(Target { dir, name, path, room, id, state: view.state, registry: view.config.registry() })
+        let (state, registry, is_durable) = (view.state, view.config.registry(), view.config.is_durable());
+        Ok(Target { dir, name, path, room, id, state, registry, is_durable })
     }
 
     fn head(&self, decisions: &[String]) -> (Vec<u8>, String) {
@@ -226,7 +229,7 @@ impl Worklog {
         if replaces {
             let begun = Instant::now();
             let Some(mut file) = target.dir.look_regular(&target.name)? else { return self.retry() };
-            target.dir.show_before(&target.name, &head, (&mut file, note.entries_at))?;
+            target.dir.show_before(&target.name, &head, (&mut file, note.entries_at), target.is_durable)?;
             size = size - note.entries_at + head.len() as u64;
             (note.entries_at, note.head) = (head.len() as u64, hash);
             self.next_head = Some(Instant::now() + pause(begun));
@@ -266,7 +269,7 @@ impl Worklog {
         }
         let decisions: Vec<String> = decisions.into();
         let (head, hash) = target.head(&decisions);
-        target.dir.show_before(&target.name, &head, (&mut entries, 0))?;
+        target.dir.show_before(&target.name, &head, (&mut entries, 0), target.is_durable)?;
         let Some(meta) = target.dir.stat(&target.name)? else { return self.retry() };
         let note = Note::new(target.path, &meta, (head.len() as u64, hash), Upto::of(target.state), decisions);
         self.wrote(target, note, Some(meta.size), true)
