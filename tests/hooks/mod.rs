@@ -6,6 +6,7 @@ mod clients;
 mod identity;
 mod permissions;
 mod rewake;
+mod socket;
 mod telling;
 
 use crate::world::World;

@@ -292,6 +292,8 @@ pub const STARTING: Duration = Duration::from_secs(2);
 /// How long the background hook of a new session waits for the hook of the previous session in the same process to end.
 pub const WAITER_HANDOVER: Duration = Duration::from_secs(6);
 const _: () = assert!(WAITER_HANDOVER.as_secs() > 2 * WAITER_CHECK.as_secs());
+/// How long a client may take to read a line that wakes its session.
+pub const WAKE_SOCKET: Duration = Duration::from_secs(5);
 /// How much output of a program that wakes an agent is kept.
 pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest lease file of a taken message.
