@@ -314,8 +314,8 @@ pub const WRONG_LINES: usize = 20;
 pub const FOLLOW_CHARS: usize = 400;
 /// How many characters of a subject or body the router repeats in its own subjects.
 pub const TITLE: usize = 80;
-/// How many subjects of claims a notice names.
-pub const TITLES: usize = 5;
+/// How many items a list in a sentence names; of the others it has the number.
+pub const IN_SENTENCE: usize = 5;
 /// How many bytes of a delivered file a listing reads: all short fields, and the start of the body.
 pub const HEAD_BYTES: u64 = 32 << 10;
 /// The default number of messages that `inbox` shows, newest first.

@@ -4,6 +4,7 @@ use super::behind::{self, Behind};
 use super::roster;
 use crate::base::clock::Stamp;
 use crate::base::limits;
+use crate::base::text::listed;
 use crate::disk::layout;
 use crate::log::state::State;
 use crate::log::state::claims::{Claims, Offered, Waiting};
@@ -127,7 +128,7 @@ fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> 
 fn offer(one: &Offered) -> Item {
     let Offered { offer, from, subjects, seq, since, .. } = one;
     let command = format!("mailbag accept {seq}");
-    Item { title: list(subjects), command, ..Item::new("offer", *seq, offer.clone(), from, *since) }
+    Item { title: listed(subjects), command, ..Item::new("offer", *seq, offer.clone(), from, *since) }
 }
 
 // An agent waits for what another one owns, who can release it. The human can release everything.
@@ -140,7 +141,7 @@ fn waiting<'a>(claims: &'a Claims, one: &'a Waiting) -> Vec<(Cow<'a, [Arc<str>]>
         }
     }
     let item = |owner: &str, command: String| {
-        let title = format!("waits for {}, owned by {owner}", list(subjects));
+        let title = format!("waits for {}, owned by {owner}", listed(subjects));
         Item { title, command, blocked: true, ..Item::new("claim", *seq, claim.clone(), from, *since) }
     };
     let owners = owned
@@ -152,12 +153,6 @@ fn waiting<'a>(claims: &'a Claims, one: &'a Waiting) -> Vec<(Cow<'a, [Arc<str>]>
             (Cow::Owned(vec![Arc::from(id::HUMAN)]), item(owner, command))
         });
     owners.chain(human).collect()
-}
-
-fn list(subjects: &[Subject]) -> String {
-    let more = subjects.len().saturating_sub(limits::TITLES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    subjects.iter().take(limits::TITLES).map(Subject::as_str).collect::<Vec<_>>().join(", ") + &more
 }
 
 /// The content of the file.
