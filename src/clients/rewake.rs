@@ -1,8 +1,8 @@
-//! Waits for mail for an idle session, in the background: a hook of Claude Code, or a process that a hook has started.
+//! Wakes an idle session of Claude Code: a background hook that waits for mail.
 
 use super::briefing::{self, Briefing, Moment};
-use super::hook_events::{self, Event, Kind};
-use super::wake::{at_work, is_new};
+use super::hook_events::{self, Event, Kind, reading};
+use super::wake::at_work;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::commands::wait::{Waiter, Wakeup};
@@ -41,41 +41,22 @@ impl IdleWait {
         if event.kind == Kind::Ignore {
             return Ok(None);
         }
-        // The hook that binds the session runs at the same time and may not have bound it yet.
         let lease = match sessions::agent_of(room, &caller)?.filter(|lease| !lease.ended) {
-            None => hook_events::bind(room, &caller, event, named)?,
+            None => bound(room, &caller, event, named)?,
             held => held,
         };
         let Some(lease) = lease.filter(|lease| lease.is_of(&caller)) else { return Ok(None) };
-        // The waiter of a session that was replaced by this one ends in a moment.
-        let patience = if hook_events::begins(event) { limits::WAITER_HANDOVER } else { Duration::ZERO };
-        IdleWait::of(room, lease, caller, patience)
-    }
-
-    /// Starts to wait for the session that has this lease now.
-    pub fn of_agent(room: &Room, agent: &str) -> Result<Option<IdleWait>> {
-        let Some(lease) = sessions::of(room, agent)? else { return Ok(None) };
-        let (client, session, process, directory) =
-            (lease.client.clone(), lease.session.clone(), lease.process, lease.directory.clone());
-        let patience = if is_new(&lease) { limits::WAITER_HANDOVER } else { Duration::ZERO };
-        IdleWait::of(room, lease, Caller { client, session, process, directory }, patience)
-    }
-
-    fn of(room: &Room, lease: Lease, caller: Caller, patience: Duration) -> Result<Option<IdleWait>> {
         let registry = room.registry()?;
         let wake = registry.agent(&lease.agent).and_then(|agent| agent.wake.as_ref());
         if wake.is_some_and(|wake| wake.by != By::Claude) {
             return Ok(None);
         }
+        // The waiter of a session that was replaced by this one ends in a moment.
+        let patience = if hook_events::begins(event) { limits::WAITER_HANDOVER } else { Duration::ZERO };
         let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else { return Ok(None) };
         let mut waiter = Waiter::new(room, &lease.agent)?;
         waiter.holds(&lease.agent, &lease.named());
         Ok(Some(IdleWait { room: room.clone(), caller, lease, waiter, burst: None, _only: only }))
-    }
-
-    /// The client's id of the session, if it has one.
-    pub fn session(&self) -> Option<&str> {
-        self.lease.session.as_deref()
     }
 
     /// The session's agent.
@@ -96,8 +77,10 @@ impl IdleWait {
             let at_work = at_work(&self.room, &lease, limits::WAITER_BUSY);
             let gathering = if at_work.is_none() { self.gather()? } else { None };
             if gathering == Some(Duration::ZERO)
-                && let Some(briefing) = briefing::brief(&self.room, &lease.agent, Moment::Prompt, lease.told)?
+                && let Some(mut briefing) = briefing::brief(&self.room, &lease.agent, Moment::Prompt, lease.told)?
             {
+                let hint = reading::hint(&self.room, &self.caller, Moment::Prompt, &briefing);
+                hint.iter().for_each(|hint| briefing.text.extend(["\n", hint]));
                 return Ok(Ended::Mail(briefing));
             }
             self.lease = self.renew(lease, at_work.is_none())?;
@@ -148,6 +131,19 @@ impl IdleWait {
         match is_idle && old {
             true => sessions::bind(&self.room, &lease.agent, &self.caller, Takeover::Free, RESTS),
             false => Ok(lease),
+        }
+    }
+}
+
+/// The lease of a session without one. The hook runs at the same time: it may not have bound the session yet, and it gives a
+/// name to a session without an agent.
+fn bound(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<Lease>> {
+    let patience = if hook_events::gives_name(event) { limits::NAME_WAIT } else { Duration::ZERO };
+    let until = Instant::now() + patience;
+    loop {
+        match hook_events::bind(room, caller, event, named) {
+            Ok(None) | Err(Error::Busy { .. }) if Instant::now() < until => std::thread::sleep(limits::WAKE_QUIET),
+            bound => return bound,
         }
     }
 }

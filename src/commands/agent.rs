@@ -123,7 +123,8 @@ pub fn retire(room: &Room, name: &str) -> Result<Agent> {
 
 /// Sets an agent's status for the process that runs it. A retired agent stays retired.
 pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
-    let changes = Map::from_iter([("status".to_owned(), json!(status.as_str()))]);
+    let word = if status == Status::Unknown { Value::Null } else { json!(status.as_str()) };
+    let changes = Map::from_iter([("status".to_owned(), word)]);
     let is_news = |agent: &Agent| !agent.is_retired() && agent.status != status;
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
@@ -205,7 +206,7 @@ fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<Stri
 }
 
 /// Creates outboxes and inboxes, with one sync for all.
-fn make_boxes(room: &Room, ids: &[String], uid: Option<u32>) -> Result<()> {
+pub(super) fn make_boxes(room: &Room, ids: &[String], uid: Option<u32>) -> Result<()> {
     let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
     for id in ids {
         for directory in [layout::outbox(id), layout::seen(id)] {
@@ -225,7 +226,7 @@ fn edit(room: &Room, name: &str, change: impl FnOnce(&Registry, &str) -> Result<
     Ok(changed.agent(&id).cloned().unwrap_or_else(|| Agent::new(&id)))
 }
 
-fn save(room: &Room, registry: &Registry) -> Result<()> {
+pub(super) fn save(room: &Room, registry: &Registry) -> Result<()> {
     room.dir.replace(layout::REGISTRY, registry.to_json().as_bytes())
 }
 

@@ -1,6 +1,7 @@
 //! Binds a client's session to an agent.
 
 use super::agent::{self, Fields};
+use super::{name, rename};
 use crate::base::error::{Error, Result};
 use crate::message::id;
 use crate::query::identity;
@@ -15,6 +16,9 @@ pub struct Joined {
     pub agent: String,
     /// Whether this call registered the agent.
     pub registered: bool,
+    /// The name that the session had before, if mailbag gave it. It is an alias of the agent now, if others can know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
     /// The client.
     pub client: String,
     /// The client's session id, if it has one.
@@ -28,6 +32,8 @@ pub struct Joined {
 /// because it may be misspelled.
 pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim: Takeover) -> Result<Joined> {
     let registry = room.registry()?;
+    let given = name::given(room, &registry, caller)?.cloned();
+    let role = role.or_else(|| given.as_ref()?.role.as_deref().filter(|_| registry.find(name).is_none()));
     let (agent, registered) = match (identity::registered(&registry, name, None), role) {
         (Ok(agent), role) => {
             refuse_other_role(&agent.id, agent.role.as_deref(), role)?;
@@ -43,10 +49,29 @@ pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim:
         }
         (Err(e), _) => return Err(e),
     };
-    let lease = sessions::bind(room, &agent, caller, claim, "join")?;
+    let was = given.map(|given| given.id.to_string()).filter(|given| *given != agent);
+    if let Some(was) = &was {
+        rename::check(room, was)?;
+    }
+    let lease = sessions::bind(room, &agent, caller, claim, sessions::JOIN)?;
+    if let Some(was) = &was {
+        rename::rename(room, was, &agent)?;
+    }
+    name::keep(room, &agent, caller)?;
     let unread = inbox::unread(&room.dir, &agent)?.len();
     let Lease { client, session, .. } = lease;
-    Ok(Joined { agent, registered, client, session, unread })
+    Ok(Joined { agent, registered, was, client, session, unread })
+}
+
+/// Gives a session the next free name, or tells the name that it has.
+pub fn join_any(room: &Room, role: Option<&str>, caller: &Caller) -> Result<Joined> {
+    let lease = name::give(room, caller, role)?.ok_or_else(|| Error::Usage {
+        what: "this session gets no name of its own".into(),
+        cure: "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names".into(),
+    })?;
+    let unread = inbox::unread(&room.dir, &lease.agent)?.len();
+    let Lease { agent, client, session, .. } = lease;
+    Ok(Joined { agent, registered: false, was: None, client, session, unread })
 }
 
 fn refuse_other_role(agent: &str, has: Option<&str>, wanted: Option<&str>) -> Result<()> {

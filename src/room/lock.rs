@@ -16,6 +16,11 @@ impl Room {
         self.dir.lock_within(layout::REGISTRY_LOCK, limits::EDIT_WAIT)
     }
 
+    /// As [`Room::lock_registry`], with another limit of the wait.
+    pub fn lock_registry_within(&self, within: Duration) -> Result<File> {
+        self.dir.lock_within(layout::REGISTRY_LOCK, within)
+    }
+
     /// Locks the registry without waiting. The router uses this, because it must not wait for a suspended editor.
     pub fn try_lock_registry(&self) -> Result<File> {
         self.dir.lock_within(layout::REGISTRY_LOCK, Duration::ZERO)

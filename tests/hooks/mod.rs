@@ -4,9 +4,10 @@ mod budget;
 mod claims;
 mod clients;
 mod identity;
+mod joining;
+mod names;
 mod permissions;
 mod rewake;
-mod socket;
 mod telling;
 
 use crate::world::World;

@@ -49,15 +49,21 @@ fn ended(wait: Child) -> Output {
     wait.wait_with_output().expect("it ends")
 }
 
+/// What ends the first announcement of a session.
+fn hint(seq: u64) -> String {
+    format!("`mailbag read {seq}` shows it, `mailbag reply {seq} TEXT` answers")
+}
+
 #[test]
 fn mail_wakes_a_session_that_has_stopped_and_is_told_once() {
+    // P193
     let world = stopped();
     let wait = watch(&world);
     let seq = mail(&world, "API shape?", &["--type", "question"]);
     let woke = ended(wait);
     let told = String::from_utf8_lossy(&woke.stderr).into_owned();
     assert_eq!((woke.status.code(), woke.stdout.len()), (Some(2), 0), "{told}");
-    assert_eq!(told, format!("mailbag: 1 unread: question from bob, “API shape?”, #{seq}\n"));
+    assert_eq!(told, format!("mailbag: 1 unread: question from bob, “API shape?”, #{seq}\n{}\n", hint(seq)));
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "it was told");
     assert_eq!(world.bodies("alice"), ["API shape?"], "and is unread");
 }

@@ -50,7 +50,7 @@ fn the_start_names_the_newest_five_and_all_that_was_never_told_and_counts_the_re
     let told = fire(&world, "claude", "SessionStart-startup");
     assert!(told.contains("you are alice; 13 unread (12 from bob, 1 from carol), newest first:"), "{told}");
     assert!(told.contains("“from carol”") && (7..=12).all(|n| told.contains(&format!("“note {n}”"))), "{told}");
-    assert!(!told.contains("“note 6”") && told.contains("\\nand 6 more, from bob\""), "{told}");
+    assert!(!told.contains("“note 6”") && told.contains("\\nand 6 more, from bob\\n`mailbag read"), "{told}");
     assert_eq!(fire(&world, "claude", PROMPT), "", "those that were only counted were told, too");
 }
 
@@ -114,6 +114,7 @@ fn what_a_sender_writes_cannot_pass_for_the_hook_s_own_words() {
     let text: serde_json::Value = serde_json::from_str(&told).expect("JSON");
     let text = text["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned();
     assert!(text.contains("“a\"b\"c”"), "{text}");
+    let (text, _) = text.split_once("\n`mailbag read ").expect("how to read it is the hook's own line");
     assert!(text.chars().all(|c| !c.is_control()), "{text:?}");
 }
 
@@ -127,6 +128,7 @@ fn the_text_never_grows_beyond_its_bound() {
     let told: serde_json::Value = serde_json::from_str(&fire(&world, "claude", PROMPT)).expect("JSON");
     let text = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned();
     assert!((500..=1500).contains(&text.chars().count()), "{}", text.len());
+    let (text, _) = text.split_once("\n`mailbag read ").expect("how to read it");
     assert!(text.lines().last().is_some_and(|last| last.starts_with("and ") && last.ends_with("from bob")), "{text}");
     assert_eq!(fire(&world, "claude", PROMPT), "");
 }

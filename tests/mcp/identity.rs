@@ -7,11 +7,13 @@ use serde_json::json;
 #[test]
 fn who_is_nobody_yet_is_told_to_register() {
     let world = World::with(&["alice", "bob"]);
-    let client = Client::session(&world, "s1");
+    let client = Client::with(&world, &[], &[]);
     for tool in ["fetch_inbox", "wait_for_message"] {
         assert!(client.fails(tool, json!({})).contains("register_agent"));
     }
     assert!(client.fails("send_message", json!({"to": "bob", "body": "x"})).contains("register_agent"));
+    drop(client);
+    let client = Client::session(&world, "s1");
     assert!(client.text("list_agents", json!({})).contains("alice"), "looking needs no name");
     assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread messages");
     assert!(client.text("send_message", json!({"to": "bob", "body": "x"})).contains("delivered to bob"));
@@ -36,6 +38,7 @@ fn a_new_agent_is_registered_with_its_role_and_a_mistyped_name_is_told() {
 
 #[test]
 fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
+    // P191
     let world = World::with(&["alice"]);
     let first = Client::session(&world, "s1");
     first.text("register_agent", json!({"name": "alice"}));
@@ -47,7 +50,10 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     assert!(complaint.contains("claude session s1"), "{complaint}");
     // The name that the environment gives makes no difference.
     let third = Client::with(&world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s3")]);
-    assert!(third.fails("fetch_inbox", json!({})).contains("claude session s1"));
+    let text = third.text("fetch_inbox", json!({}));
+    assert_eq!(text, "you are alder; register_agent changes it\n\nno unread messages");
+    assert_eq!(third.text("fetch_inbox", json!({})), "no unread messages", "it is told once");
+    assert!(third.text("list_agents", json!({})).contains("you are alder"));
     assert!(first.text("fetch_inbox", json!({})).contains("no unread messages"), "and the first goes on");
 }
 
@@ -194,12 +200,16 @@ fn below_codex_no_lease_is_taken_that_its_hooks_could_not_have() {
 }
 
 #[test]
-fn what_the_environment_says_can_not_be_changed() {
+fn a_name_that_the_client_chooses_counts_before_the_one_it_was_installed_with() {
+    // P192
     let world = World::with(&["alice", "bob"]);
     let client = Client::of(&world, "alice");
-    let complaint = client.fails("register_agent", json!({"name": "bob"}));
-    assert!(complaint.contains("MAILBAG_AGENT") && complaint.contains("alice"), "{complaint}");
+    assert!(client.text("list_agents", json!({})).contains("you are alice"));
+    assert_eq!(client.text("register_agent", json!({"name": "bob"})), "you are bob; 0 unread messages");
+    client.text("send_message", json!({"to": "human", "body": "who am i"}));
+    assert_eq!(world.inbox("human")[0]["from"], "bob");
     assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread messages");
+    drop(client);
     let client = Client::with(&world, &[], &[("MAOS_AGENT_ID", "carol"), ("CLAUDE_CODE_SESSION_ID", "s9")]);
     let complaint = client.fails("fetch_inbox", json!({}));
     assert!(complaint.contains("carol") && complaint.contains("register_agent"), "{complaint}");

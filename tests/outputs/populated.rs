@@ -175,6 +175,7 @@ fn writing(run: &mut Run<'_>) {
     run.ok("topic-subscribe", &["release", "--as", "alice"]);
     run.ok("topic-list", &[]);
     run.ok("topic-unsubscribe", &["release", "--as", "alice"]);
+    run.ok("join", &["--session", "s1"]);
     run.ok("join", &["alice", "--session", "s1"]);
     run.ok("who", &[]);
     std::fs::write(run.world.path().join("notes.txt"), "shared").expect("a file");

@@ -6,11 +6,13 @@
 mod claims;
 mod context;
 mod decisions;
+mod names;
 mod worklog;
 
 pub use claims::*;
 pub use context::*;
 pub use decisions::*;
+pub use names::*;
 pub use worklog::*;
 
 use std::time::Duration;
@@ -60,6 +62,9 @@ pub const CHARTER_BYTES: u64 = 64 << 10;
 /// The largest configuration file of an agent client that mailbag edits. Some clients keep their history in the same
 /// file.
 pub const CLIENT_FILE_BYTES: u64 = 64 << 20;
+/// The largest of them that a hook parses.
+pub const SETTINGS_PARSED: u64 = 128 << 10;
+const _: () = assert!(SETTINGS_PARSED < CLIENT_FILE_BYTES);
 /// The time limit of a hook. Installation tests the hook with this limit, and configures the clients with it.
 pub const HOOK_TIME: Duration = Duration::from_secs(5);
 /// How much output of the hook is read when installation tests it. It is the most that Claude Code accepts.
@@ -237,6 +242,9 @@ pub const ANNOUNCE_BUDGET: u32 = 30;
 pub const ANNOUNCE_WINDOW: Duration = Duration::from_secs(3600);
 /// The longest text about mail that a hook gives a client, in characters. The lowest limit of a client is 10,000.
 pub const BRIEFING: usize = 1500;
+/// The longest hint how to read the announced mail.
+pub const BRIEFING_HINT: usize = 200;
+const _: () = assert!(BRIEFING_HINT * 4 < BRIEFING);
 /// How many characters of a subject that text shows.
 pub const BRIEFING_SUBJECT: usize = 80;
 /// If a message's id is longer than this, the text shows its number instead. A UUID costs more than the rest of the
@@ -292,8 +300,6 @@ pub const STARTING: Duration = Duration::from_secs(2);
 /// How long the background hook of a new session waits for the hook of the previous session in the same process to end.
 pub const WAITER_HANDOVER: Duration = Duration::from_secs(6);
 const _: () = assert!(WAITER_HANDOVER.as_secs() > 2 * WAITER_CHECK.as_secs());
-/// How long a client may take to read a line that wakes its session.
-pub const WAKE_SOCKET: Duration = Duration::from_secs(5);
 /// How much output of a program that wakes an agent is kept.
 pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest lease file of a taken message.
@@ -314,8 +320,8 @@ pub const WRONG_LINES: usize = 20;
 pub const FOLLOW_CHARS: usize = 400;
 /// How many characters of a subject or body the router repeats in its own subjects.
 pub const TITLE: usize = 80;
-/// How many items a list in a sentence names; of the others it has the number.
-pub const IN_SENTENCE: usize = 5;
+/// How many subjects of claims a notice names.
+pub const TITLES: usize = 5;
 /// How many bytes of a delivered file a listing reads: all short fields, and the start of the body.
 pub const HEAD_BYTES: u64 = 32 << 10;
 /// The default number of messages that `inbox` shows, newest first.

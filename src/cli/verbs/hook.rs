@@ -6,8 +6,7 @@ use crate::base::limits;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
 use crate::clients::git_hooks;
-use crate::clients::hook_events::{self, Event, Verdict};
-use crate::clients::idle;
+use crate::clients::hook_events::{self, Asked, Event, Verdict};
 use crate::clients::install::DRY_RUN;
 use crate::clients::kind::Client;
 use crate::clients::session_watch;
@@ -46,12 +45,12 @@ pub(crate) struct Args {
     hook: Option<GitHook>,
     #[command(flatten)]
     identity: Identity,
+    /// Role of a session without a name; default: MAILBAG_ROLE, or session_role in settings.toml
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
     /// Hold a lock for the agent's session until its client ends; a hook starts this
     #[arg(long, value_name = "AGENT", hide = true)]
     watch: Option<String>,
-    /// Wait for mail for the agent's idle session, and wake it; a hook starts this
-    #[arg(long, value_name = "AGENT", hide = true, conflicts_with = "watch")]
-    idle: Option<String>,
 }
 
 /// Who runs the hook.
@@ -78,9 +77,6 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Asker::Client(client) => client,
         Asker::Git => return hook_git::run(args.hook, &args.identity, cx),
     };
-    if let Some(agent) = &args.idle {
-        return idle::wait(&cx.room()?, client, agent).map(|()| Exit::Ok);
-    }
     if std::io::stdin().is_terminal() {
         cx.out.note("this command reads the event of a client from standard input: see `mailbag hook --help`");
         return Ok(Exit::Ok);
@@ -100,16 +96,13 @@ fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
         let text = hook_events::dry_run(&room, named.as_ref())?;
         return print(client, &event, Some(&text), Verdict::None, cx);
     }
-    let reply = hook_events::handle(&room, client.as_str(), &event, named.as_ref());
+    let asked = Asked { agent: named.as_ref(), role: args.role.as_deref() };
+    let reply = hook_events::handle(&room, client.as_str(), &event, asked);
     if let Some(trouble) = &reply.trouble {
         cx.out.warn(trouble);
     }
     print(client, &event, reply.text.as_deref(), reply.verdict, cx).inspect_err(|_| reply.not_shown(&room))?;
-    reply.shown(&room, client.as_str(), &event)?;
-    match &reply.agent {
-        Some(agent) => idle::ensure(&room, client, &event, agent),
-        None => Ok(()),
-    }
+    reply.shown(&room, client.as_str(), &event)
 }
 
 /// The event that a client writes to standard input.

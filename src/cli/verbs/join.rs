@@ -13,6 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag join alice                      # this session is alice
   mailbag join alice --role engineer      # register alice if she is unknown
+  mailbag join --role engineer            # take the next free name
   mailbag join alice --session 0199a2b3   # if the client sets no variable
   mailbag join alice --take-over          # replace another session
 
@@ -21,15 +22,18 @@ tools and commands of the session then need no --as. The name is leased to the
 session: every call renews the lease, and another session cannot join as the agent
 until the lease expires. That is session_lease (30 minutes, in settings.toml) after
 the last call, and not while a wait, MCP server or watch of the session runs. The
-joined name takes precedence over MAILBAG_AGENT and `mailbag install --agent`.";
+joined name takes precedence over MAILBAG_AGENT and `mailbag install --agent`.
+
+A session without a name gets one at its start. If it joins another agent, its claims
+go to that agent, and its first name becomes an alias.";
 
 /// Bind this client session to an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Agent, by id or display name
+    /// Agent, by id or display name; default: the next free name
     #[arg(value_name = "NAME")]
-    name: String,
+    name: Option<String>,
     /// Role; registers an unknown agent
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
@@ -56,7 +60,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         (None, None) => return Err(no_session()),
     };
     let claim = if args.take_over { Takeover::Force } else { Takeover::Free };
-    let joined = join::join(&cx.room()?, &args.name, args.role.as_deref(), &caller, claim)?;
+    let (room, role) = (cx.room()?, args.role.as_deref());
+    let joined = match &args.name {
+        Some(name) => join::join(&room, name, role, &caller, claim)?,
+        None => join::join_any(&room, role, &caller)?,
+    };
     if cx.out.json {
         cx.out.json(&joined)?;
         return Ok(Exit::Ok);
@@ -69,7 +77,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         ));
     }
     let new = if joined.registered { ", newly registered" } else { "" };
-    cx.out.done(format!("this session is {}{new}; {}", joined.agent, count_of(joined.unread, "unread message")))?;
+    let was = joined.was.as_ref().map(|was| format!(", and no longer {was}")).unwrap_or_default();
+    cx.out.done(format!(
+        "this session is {}{new}{was}; {}",
+        joined.agent,
+        count_of(joined.unread, "unread message")
+    ))?;
     Ok(Exit::Ok)
 }
 

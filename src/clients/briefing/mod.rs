@@ -37,17 +37,28 @@ pub enum Moment {
     Stop,
 }
 
+/// The longest text without the hint how to read it.
+const MOST: usize = limits::BRIEFING - limits::BRIEFING_HINT;
+
 /// An announcement. Its messages are already marked as announced: if it cannot be shown, call [`Briefing::undo`].
 #[derive(Debug, PartialEq)]
 pub struct Briefing {
-    /// The text: at most [`limits::BRIEFING`] characters, and the context with its own budget.
+    /// The text: at most [`limits::BRIEFING`] characters, with the hint how to read it. Empty if there is only a context.
     pub text: String,
     /// The budget after this announcement.
     pub told: ShownLines,
+    /// The context of the agent, with its own budget.
+    pub context: Option<String>,
+    /// A reference to the newest message that is announced, if there is mail.
+    pub newest: Option<String>,
     marked: Vec<OsString>,
 }
 
 impl Briefing {
+    fn of(text: String, told: ShownLines) -> Briefing {
+        Briefing { text, told, context: None, newest: None, marked: Vec::new() }
+    }
+
     /// Removes the markers, because the announcement was not shown.
     pub fn undo(&self, room: &Room, agent: &str) {
         for name in &self.marked {
@@ -65,20 +76,20 @@ pub fn brief(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Resu
     let briefing = brief_claims_and_mail(room, agent, moment, told)?;
     let context = if moment == Moment::Start { context::at_start(room, agent) } else { None };
     Ok(match (briefing, context) {
-        (briefing, None) => briefing,
-        (None, Some(text)) => Some(Briefing { text, told, marked: Vec::new() }),
-        (Some(mail), Some(context)) => Some(Briefing { text: format!("{}\n{context}", mail.text), ..mail }),
+        (None, None) => None,
+        (Some(mail), context) => Some(Briefing { context, ..mail }),
+        (None, context) => Some(Briefing { context, ..Briefing::of(String::new(), told) }),
     })
 }
 
 fn brief_claims_and_mail(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
     let starts = matches!(moment, Moment::Start | Moment::Resume);
     let claims = if starts { claims::text(room, agent) } else { None };
-    let Some(claims) = claims else { return brief_mail(room, agent, moment, (told, limits::BRIEFING)) };
-    let left = limits::BRIEFING.saturating_sub(claims.chars().count() + 1);
+    let Some(claims) = claims else { return brief_mail(room, agent, moment, (told, MOST)) };
+    let left = MOST.saturating_sub(claims.chars().count() + 1);
     Ok(Some(match brief_mail(room, agent, moment, (told, left))? {
         Some(mail) => Briefing { text: format!("{claims}\n{}", mail.text), ..mail },
-        None => Briefing { text: claims, told, marked: Vec::new() },
+        None => Briefing::of(claims, told),
     }))
 }
 
@@ -101,7 +112,8 @@ fn brief_mail(room: &Room, agent: &str, moment: Moment, (told, most): (ShownLine
         }
         false => text::news(found.unread, &found.mails, (budget.left(), most)),
     };
-    Ok(Some(Briefing { text, told: budget.used(lines), marked }))
+    let newest = found.mails.last().and_then(text::named);
+    Ok(Some(Briefing { newest, marked, ..Briefing::of(text, budget.used(lines)) }))
 }
 
 /// Number of unread messages that were not announced yet.

@@ -3,6 +3,7 @@
 use super::newest::Unread;
 use crate::base::limits;
 use crate::base::sanitize::brief;
+use crate::message::id;
 use crate::query::inbox::Mail;
 use std::collections::BTreeMap;
 
@@ -117,6 +118,12 @@ fn reference(mail: &Mail) -> String {
         Some(seq) => format!("#{seq}"),
         None => brief(&mail.id, limits::MESSAGE_ID),
     }
+}
+
+/// How a command names the message: its record number, or its id. `None` if that could be read as something else.
+pub(super) fn named(mail: &Mail) -> Option<String> {
+    let id = || Some(mail.id.clone()).filter(|id| id::is_message_id(id) && id.len() <= limits::BRIEFING_ID);
+    mail.seq.map(|seq| seq.to_string()).or_else(id)
 }
 
 /// The subject, or the beginning of the body, or what it changed about claims.

@@ -2,17 +2,21 @@
 //! human for permission.
 
 mod edits;
+mod names;
 mod permission;
+pub(super) mod reading;
 
 use super::briefing::{self, Briefing, Moment};
 use super::session_watch;
 use crate::base::error::{Doing, Result};
 use crate::base::sanitize;
+use crate::commands::name;
 use crate::commands::send::{Draft, send};
 use crate::query::identity::{self, Who};
 use crate::query::{claims, status};
 use crate::room::Room;
 use crate::room::sessions::{self, Caller, Lease, Loss, Takeover};
+use names::Bound;
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -93,10 +97,20 @@ pub struct Reply {
     lost: Option<(String, Caller)>,
 }
 
+/// What a hook was installed with, or the environment says: the agent of a session that has not joined another one, and the
+/// role of a session without a name.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// The agent.
+    pub agent: Option<&'a Who>,
+    /// The role.
+    pub role: Option<&'a str>,
+}
+
 /// Builds the answer to an event. After printing it, call [`Reply::shown`] or [`Reply::not_shown`].
-pub fn handle(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Reply {
+pub fn handle(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Reply {
     let starts = matches!(event.kind, Kind::Announce(Moment::Start | Moment::Resume));
-    answer(room, client, event, named).unwrap_or_else(|e| {
+    answer(room, client, event, asked).unwrap_or_else(|e| {
         // Reported once, at the start of the session, not after every tool.
         let text = starts.then(|| format!("mailbag: cannot check mail: {}", sanitize::line(&e.to_string())));
         Reply { text, trouble: Some(e.to_string()), ..Reply::default() }
@@ -111,7 +125,8 @@ pub fn dry_run(room: &Room, named: Option<&Who>) -> Result<String> {
     Ok(format!("mailbag: found the room {}; announces mail for {whom}", room.dir.path().display()))
 }
 
-fn answer(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Result<Reply> {
+fn answer(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Result<Reply> {
+    let named = asked.agent;
     let here = Caller::here(client, event.session.clone())?;
     let caller = Caller { directory: event.directory.clone().or(here.directory.clone()), ..here };
     match event.kind {
@@ -125,10 +140,10 @@ fn answer(room: &Room, client: &str, event: &Event, named: Option<&Who>) -> Resu
         }
         Kind::End => end(room, &caller).map(|()| Reply::default()),
         Kind::Announce(moment) => {
-            let bound = bind(room, &caller, event, named);
-            if let Ok(Some(lease)) = bound {
-                keep(room, client, &lease);
-                return announce(room, moment, lease);
+            let bound = names::bind(room, &caller, event, asked);
+            if let Ok(Some(bound)) = bound {
+                keep(room, client, &bound.lease);
+                return announce(room, moment, &caller, bound);
             }
             if let Some(loss) = sessions::loss(room, &caller)? {
                 return Ok(report_loss(loss, caller));
@@ -151,6 +166,9 @@ fn keep(room: &Room, client: &str, lease: &Lease) {
 fn end(room: &Room, caller: &Caller) -> Result<()> {
     let agent = sessions::agent_of(room, caller)?.filter(|lease| !lease.ended).map(|lease| lease.agent);
     sessions::end(room, caller)?;
+    if let Some(agent) = &agent {
+        name::left(room, agent, caller).unwrap_or_else(|e| tracing::warn!("{e}"));
+    }
     match agent.filter(|agent| claims::may_own(&room.dir, agent)) {
         Some(agent) => release(room, agent),
         None => Ok(()),
@@ -171,6 +189,11 @@ fn release(room: &Room, agent: String) -> Result<()> {
 /// Whether a session starts with this event.
 pub(super) fn begins(event: &Event) -> bool {
     event.follows || matches!(event.kind, Kind::Announce(Moment::Start | Moment::Resume))
+}
+
+/// Whether a session without an agent gets a name at this event.
+pub(super) fn gives_name(event: &Event) -> bool {
+    matches!(event.kind, Kind::Announce(Moment::Start | Moment::Resume | Moment::Prompt))
 }
 
 /// Binds the event's session to its agent, if it has one.
@@ -197,9 +220,14 @@ fn agent(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Re
     })
 }
 
-fn announce(room: &Room, moment: Moment, lease: Lease) -> Result<Reply> {
+fn announce(room: &Room, moment: Moment, caller: &Caller, bound: Bound) -> Result<Reply> {
+    let Bound { lease, news } = bound;
     let briefing = briefing::brief(room, &lease.agent, moment, lease.told)?;
-    let text = briefing.as_ref().map(|briefing| briefing.text.clone());
+    let told = briefing.as_ref().map(|briefing| briefing.text.clone()).filter(|text| !text.is_empty());
+    let hint = briefing.as_ref().and_then(|briefing| reading::hint(room, caller, moment, briefing));
+    let context = briefing.as_ref().and_then(|briefing| briefing.context.clone());
+    let text: Vec<String> = [news, told, hint, context].into_iter().flatten().collect();
+    let text = (!text.is_empty()).then(|| text.join("\n"));
     Ok(Reply { agent: Some(lease.agent), text, briefing, ..Reply::default() })
 }
 

@@ -11,6 +11,7 @@ mod hooks;
 mod json;
 mod hook_test;
 mod sections;
+pub mod server;
 mod status;
 mod toml;
 mod trust;

@@ -4,11 +4,10 @@ mod claude;
 mod codex;
 mod facts;
 mod gemini;
-mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, TrustRecord, Unit, WakeBy, What,
+    Ability, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, TrustRecord, Unit, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};
@@ -23,13 +22,11 @@ pub enum Client {
     Codex,
     /// Gemini CLI.
     Gemini,
-    /// Qwen Code.
-    Qwen,
 }
 
 impl Client {
     /// All clients.
-    pub const ALL: [Client; 4] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen];
+    pub const ALL: [Client; 3] = [Client::Claude, Client::Codex, Client::Gemini];
 
     /// The facts about it.
     pub fn facts(self) -> &'static Facts {
@@ -37,7 +34,6 @@ impl Client {
             Client::Claude => &claude::FACTS,
             Client::Codex => &codex::FACTS,
             Client::Gemini => &gemini::FACTS,
-            Client::Qwen => &qwen::FACTS,
         }
     }
 

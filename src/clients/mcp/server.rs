@@ -107,7 +107,7 @@ impl ServerHandler for Server {
         };
         let stop = Arc::new(Stop::default());
         let session = of_codex(&context.meta).map_or_else(|| self.session.clone(), |of| Arc::new(self.session.of(of)));
-        let (receipts, asked) = (self.receipts.clone(), stop.clone());
+        let (receipts, asked, caller) = (self.receipts.clone(), stop.clone(), session.clone());
         let id = context.id.clone();
         let call = move || {
             let _place = place;
@@ -129,7 +129,7 @@ impl ServerHandler for Server {
             self.receipts.lost(&context.id);
         }
         let result = match done {
-            Ok(Ok(shown)) => self.result(shown),
+            Ok(Ok(shown)) => self.result(with_name(shown, caller.take_news())),
             Ok(Err(e)) => error(&e.to_string()),
             Err(e) => error(&format!("the tool failed: {e}; report this error")),
         };
@@ -141,6 +141,15 @@ impl ServerHandler for Server {
 fn of_codex(meta: &RequestMetaObject) -> Option<Caller> {
     let session = meta.get("sessionId").filter(|_| meta.contains_key("x-codex-turn-metadata"))?.as_str()?;
     Caller::codex(session).ok()
+}
+
+/// The result, with the name that the session was given for the call.
+fn with_name(mut shown: Shown, name: Option<String>) -> Shown {
+    if let Some(name) = name {
+        shown.text = format!("you are {name}; register_agent changes it\n\n{}", shown.text);
+        shown.data.as_object_mut().iter_mut().for_each(|data| drop(data.insert("you".into(), name.clone().into())));
+    }
+    shown
 }
 
 async fn end(mut ended: watch::Receiver<bool>) {

@@ -3,6 +3,7 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::commands::join::{self, Joined};
+use crate::commands::name;
 use crate::message::id;
 use crate::query::identity::{self, Who};
 use crate::room::sessions::{self, Caller, Hold, Lease, Named, Takeover};
@@ -28,11 +29,20 @@ struct State {
     caller: Caller,
     /// The agent of the last call.
     agent: Option<String>,
+    /// A name that the client does not know yet.
+    news: Option<String>,
+    /// The agent that the client registered as.
+    chosen: Option<String>,
 }
 
 impl Session {
     pub(super) fn new(asked: Option<PathBuf>, from: PathBuf, caller: Caller) -> Session {
-        Session { asked, from, state: Mutex::new(State { caller, agent: None }), holds: Holds::default() }
+        Session {
+            asked,
+            from,
+            state: Mutex::new(State { caller, agent: None, news: None, chosen: None }),
+            holds: Holds::default(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -87,7 +97,10 @@ impl Session {
     /// The agent of the client. The call renews its lease, and fails if another live session has the agent.
     pub(super) fn agent(&self, room: &Room, tool: &str) -> Result<Who> {
         let mut state = self.state();
-        let who = state.who(room)?.ok_or_else(unbound)?;
+        let who = match state.who(room)? {
+            Some(who) => who,
+            None => state.given(room)?.ok_or_else(unbound)?,
+        };
         let registry = room.registry()?;
         let agent = who.in_registry(&registry).map_err(|e| match e {
             Error::NotFound { what, cure } => {
@@ -101,13 +114,25 @@ impl Session {
             return Ok(Who { name: agent.id.to_string(), source: who.source });
         }
         match sessions::bind(room, &agent.id, &state.caller, Takeover::Free, tool) {
-            Err(e @ Error::Busy { .. }) => return Err(e),
+            Err(e @ Error::Busy { .. }) => {
+                // The server was installed for one session, and this is a second one.
+                let is_installed = who.source != identity::THE_SESSION;
+                let given = if is_installed { state.given(room)? } else { None }.ok_or(e)?;
+                self.hold(room, &given.name, &state.caller);
+                state.agent = Some(given.name.clone());
+                return Ok(given);
+            }
             // A lease that cannot be written is not an error of the call.
             Err(e) => tracing::warn!("{e}"),
             Ok(_) => self.hold(room, &agent.id, &state.caller),
         }
         state.agent = Some(agent.id.to_string());
         Ok(Who { name: agent.id.to_string(), source: who.source })
+    }
+
+    /// The name that the client was given in this call.
+    pub(super) fn take_news(&self) -> Option<String> {
+        self.state().news.take()
     }
 
     /// The agent of the client, if it is known.
@@ -130,13 +155,6 @@ impl Session {
                 cure: "choose another name".into(),
             });
         }
-        let chosen = identity::named(None).and_then(|_| self.state().who(room).ok().flatten());
-        if let Some(who) = chosen.filter(|who| !is_same(room, &who.name, name)) {
-            return Err(Error::Usage {
-                what: format!("{} names you {}", who.source, who.name),
-                cure: "use that name: it was set when you were started".into(),
-            });
-        }
         let mut state = self.state();
         let caller = match session {
             Some(id) if state.caller.session.as_ref() != Some(&id) => Caller::here(&state.caller.client, Some(id))?,
@@ -144,7 +162,8 @@ impl Session {
         };
         let joined = join::join(room, name, role, &caller, Takeover::Free)?;
         self.hold(room, &joined.agent, &caller);
-        (state.caller, state.agent) = (caller, Some(joined.agent.clone()));
+        state.caller = caller;
+        (state.agent, state.chosen) = (Some(joined.agent.clone()), Some(joined.agent.clone()));
         Ok(joined)
     }
 }
@@ -155,8 +174,9 @@ impl State {
         // What the session itself has said counts before the name that the server was set up with. But one whose client
         // says nothing of its sessions may be one of several below one process.
         if let Some(who) = identity::named(None) {
-            let said = ours.filter(|lease| lease.joined && lease.client != CLIENT);
-            return Ok(Some(said.map_or(who, |lease| Who { name: lease.agent, source: identity::THE_SESSION })));
+            let said = ours.filter(|lease| lease.joined && lease.client != CLIENT).map(|lease| lease.agent);
+            let said = said.or_else(|| self.chosen.clone());
+            return Ok(Some(said.map_or(who, |name| Who { name, source: identity::THE_SESSION })));
         }
         let lease = match (ours, &self.agent) {
             // The environment may name another session than the one that hooks and commands speak of.
@@ -170,6 +190,13 @@ impl State {
         Ok(name.map(|name| Who { name, source: identity::THE_SESSION }))
     }
 
+    /// A name for a session without one, if its client gave it an id.
+    fn given(&mut self, room: &Room) -> Result<Option<Who>> {
+        let lease = name::give(room, &self.caller, None)?;
+        self.news = lease.as_ref().map(|lease| lease.agent.clone());
+        Ok(lease.map(|lease| Who { name: lease.agent, source: identity::THE_SESSION }))
+    }
+
     /// A client may go on under another id, as when its conversation is cleared, while its server stays: then the lease
     /// that was this server's has the new id, and the same process. Or it began under another id than the environment
     /// says, as when it takes up an older conversation: then its hooks know better.
@@ -180,11 +207,6 @@ impl State {
             self.caller.session = self.caller.session.take().and(lease.session.clone());
         }
     }
-}
-
-fn is_same(room: &Room, one: &str, other: &str) -> bool {
-    let id = |name: &str| Some(room.registry().ok()?.find(name)?.id.to_string());
-    one == other || id(one).is_some_and(|one| id(other) == Some(one))
 }
 
 fn unbound() -> Error {

@@ -95,6 +95,11 @@ pub fn context(room: &Room, agent: &str) -> Result<Context> {
     Ok(Context { agent: agent.to_owned(), conversation, session, project })
 }
 
+/// Does the agent take part in a thread that is open? Reads the end of the log.
+pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
+    Ok(!threads::of(room, agent)?.0.is_empty())
+}
+
 fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<Blocked>)> {
     let claims = claims::owners(room)?;
     let owned = claims.of(agent).map(|held| held.subject.to_string()).collect();

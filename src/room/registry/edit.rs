@@ -47,6 +47,18 @@ impl Registry {
         self.edited(|entries| entries.retain(|entry| !is(entry, id)))
     }
 
+    /// Removes an agent, and makes its id an alias of another agent, which follows its topics.
+    pub fn renamed(&self, id: &str, to: &str) -> Result<Registry, Vec<Problem>> {
+        self.not_human(id, "be renamed")?;
+        let topics = self.known(id)?.topics.clone();
+        let mut document = self.remove(id)?.document;
+        let aliases = document.entry("aliases").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(aliases) = aliases {
+            aliases.insert(id.to_owned(), to.into());
+        }
+        topics.iter().try_fold(read::registry(document)?, |registry, topic| registry.subscribe(to, topic))
+    }
+
     /// Subscribes an agent to a topic. If it is subscribed already, the registry is unchanged.
     pub fn subscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
         let mut topics = self.known(id)?.topics.clone();

@@ -56,6 +56,8 @@ pub struct Agent {
     pub supervisor: Option<String>,
     /// How to wake it.
     pub wake: Option<Wake>,
+    /// The session that mailbag registered it for, as `<client>:<id>`. A person or a program registered all others.
+    pub session: Option<String>,
     /// Fields that this version does not know.
     pub rest: Map<String, Value>,
 }
@@ -78,7 +80,8 @@ pub enum Status {
     Unknown,
 }
 
-/// Indexes of positions in [`Registry::agents`]. Groups do not include the human and retired agents.
+/// Indexes of positions in [`Registry::agents`]. Groups do not include the human, retired agents, and agents of sessions
+/// that have ended.
 #[derive(Debug, Clone, Default)]
 struct Index {
     ids: HashMap<Arc<str>, u32>,
@@ -269,6 +272,7 @@ impl Agent {
             uid: None,
             supervisor: None,
             wake: None,
+            session: None,
             rest: Map::new(),
         }
     }
@@ -281,6 +285,11 @@ impl Agent {
     /// Does the router start a program to wake it?
     pub fn is_woken_by_a_program(&self) -> bool {
         self.wake.as_ref().is_some_and(|wake| wake.program().is_some())
+    }
+
+    /// Was it registered for a session that has ended? Mail to its name reaches it, and mail to groups does not.
+    pub fn is_left(&self) -> bool {
+        self.session.is_some() && self.status == Status::Offline
     }
 
     /// Is it the human?
@@ -306,6 +315,7 @@ impl Agent {
             ("uid", self.uid.map(|uid| json!(uid))),
             ("supervisor", self.supervisor.as_ref().map(|s| json!(s))),
             ("wake", self.wake.as_ref().map(|wake| json!(wake.document))),
+            ("session", self.session.as_ref().map(|session| json!(session))),
         ];
         fields.extend(more.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v?))));
         fields.extend(self.rest.clone());

@@ -90,6 +90,9 @@ impl Reader {
                 "uid" => agent.uid = self.uid(place, value),
                 "supervisor" => agent.supervisor = Some(self.name(value)),
                 "wake" => agent.wake = self.wake(place, value),
+                "session" => {
+                    agent.session = Some(self.text(value, |text| (1..=limits::SESSION_KEY).contains(&text.len())))
+                }
                 _ => drop(agent.rest.insert(key.clone(), value.clone())),
             }
         }
@@ -208,14 +211,14 @@ impl Reader {
 
 impl Index {
     fn groups(&mut self, agent: &Agent, at: u32) {
-        let counts = !agent.is_human() && !agent.is_retired();
+        let counts = !agent.is_human() && !agent.is_retired() && !agent.is_left();
         let join = |group: &mut Vec<u32>| {
             if counts && group.last() != Some(&at) {
                 group.push(at);
             }
         };
         join(&mut self.everybody);
-        // A group with only retired members is known, but empty.
+        // A group of which no member counts is known, but empty.
         if let Some(role) = agent.role.as_ref().filter(|_| !agent.is_human()) {
             join(self.roles.entry(role.clone()).or_default());
         }

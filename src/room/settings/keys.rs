@@ -286,6 +286,25 @@ pub(super) const KEYS: &[Key] = &[
         },
         show: |settings| settings.context_budget.to_string(),
     },
+    Key {
+        key: "session_names",
+        doc: "whether a session without a name gets the next free one at its start: true or false",
+        read: |value, settings| {
+            settings.session_names = value.as_bool().ok_or("true or false")?;
+            Ok(())
+        },
+        show: |settings| settings.session_names.to_string(),
+    },
+    Key {
+        key: "session_role",
+        doc: "role of sessions without a name, unless `--role` or MAILBAG_ROLE gives another",
+        read: |value, settings| {
+            let role = value.as_str().filter(|role| id::is_name(role));
+            settings.session_role = Some(role.ok_or("a name of letters, digits, . _ -")?.to_owned());
+            Ok(())
+        },
+        show: |settings| settings.session_role.as_deref().map(shown).unwrap_or_default(),
+    },
 ];
 
 fn is_worklog(path: &str) -> bool {

@@ -135,6 +135,10 @@ pub struct Settings {
     pub brief: Brief,
     /// The budget of the context, in tokens.
     pub context_budget: usize,
+    /// Does a session without a name get one?
+    pub session_names: bool,
+    /// The role of sessions without a name.
+    pub session_role: Option<String>,
     /// The keys in the file, to distinguish them from defaults in the listing.
     pub given: Vec<&'static str>,
 }
@@ -209,6 +213,8 @@ impl Default for Settings {
             escalation: None,
             brief: Brief::default(),
             context_budget: limits::CONTEXT_TOKENS,
+            session_names: true,
+            session_role: None,
             given: Vec::new(),
         }
     }

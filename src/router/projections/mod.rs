@@ -2,7 +2,6 @@
 //!
 //! A projection is one file here that implements `Projection`, and one line in `Projections::new`.
 
-mod behind;
 pub mod channels;
 mod claims;
 pub mod mailbox;

@@ -1,0 +1,68 @@
+//! The agent of a session that has no name of its own: it gets one, and is told so.
+
+use super::{Asked, Event, Kind, begins, bind as bind_known, gives_name, join_command};
+use crate::base::error::{Error, Result};
+use crate::base::sanitize;
+use crate::clients::briefing::Moment;
+use crate::commands::name;
+use crate::query::identity::Who;
+use crate::room::Room;
+use crate::room::sessions::{self, Caller, Lease, first_time};
+
+/// A session with its agent.
+pub(super) struct Bound {
+    /// Its lease.
+    pub(super) lease: Lease,
+    /// What the session has to know about its name: one line.
+    pub(super) news: Option<String>,
+}
+
+/// Binds the event's session to its agent. A session without one gets a free name when it begins, and at a prompt. So does a
+/// session whose agent by the installation is held by another session.
+pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, asked: Asked<'_>) -> Result<Option<Bound>> {
+    let bound = bind_known(room, caller, event, asked.agent);
+    let holder = match &bound {
+        Ok(Some(lease)) => return known(room, caller, event, lease.clone()).map(Some),
+        Ok(None) => None,
+        Err(Error::Busy { .. }) => holder(room, caller, asked.agent),
+        Err(_) => None,
+    };
+    let is_without = bound.is_ok() || holder.is_some();
+    // A session that lost its agent to another one has to know that first.
+    if !gives_name(event) || !is_without || sessions::loss(room, caller)?.is_some() {
+        return Ok(bound?.map(|lease| Bound { lease, news: None }));
+    }
+    let Some(lease) = name::give(room, caller, asked.role)? else {
+        return Ok(bound?.map(|lease| Bound { lease, news: None }));
+    };
+    // The next events find it as the agent that the session joined.
+    let lease = sessions::bind(room, &lease.agent, caller, sessions::Takeover::Free, &event.name)?;
+    first_time(room, &caller.key(), &lease.agent);
+    let news = line(room, caller, &lease.agent, holder.as_ref());
+    Ok(Some(Bound { lease, news: Some(news) }))
+}
+
+/// The agent was registered for this session before: at its start, a session without its earlier context has to be told, and
+/// one that resumes only if no hook has told it yet.
+fn known(room: &Room, caller: &Caller, event: &Event, lease: Lease) -> Result<Bound> {
+    if !lease.joined || !begins(event) || !name::returned(room, &lease.agent, caller)? {
+        return Ok(Bound { lease, news: None });
+    }
+    let is_new = first_time(room, &caller.key(), &lease.agent) == Some(true);
+    let is_told = is_new || event.kind == Kind::Announce(Moment::Start);
+    let news = is_told.then(|| line(room, caller, &lease.agent, None));
+    Ok(Bound { lease, news })
+}
+
+/// The session that holds the agent that this session would have by its installation.
+fn holder(room: &Room, caller: &Caller, named: Option<&Who>) -> Option<Lease> {
+    let agent = named?.in_registry(&room.registry().ok()?).ok()?.id.to_string();
+    sessions::of(room, &agent).ok().flatten().filter(|lease| !lease.is_of(caller))
+}
+
+fn line(room: &Room, caller: &Caller, agent: &str, holder: Option<&Lease>) -> String {
+    let path = room.dir.path().to_string_lossy();
+    let rename = join_command(caller).map(|join| format!("; {join} changes it")).unwrap_or_default();
+    let why = holder.map(|lease| format!("{} is held by {}, so ", lease.agent, lease.holder())).unwrap_or_default();
+    sanitize::line(&format!("mailbag: {why}this session is {agent} in {path}{rename}")).into_owned()
+}

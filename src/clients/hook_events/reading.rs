@@ -1,0 +1,26 @@
+//! How the mail that is announced can be read: once a session, in the words of its client.
+
+use crate::base::limits;
+use crate::clients::briefing::{Briefing, Moment};
+use crate::clients::install::server::has_server;
+use crate::clients::kind::Client;
+use crate::room::Room;
+use crate::room::sessions::{Caller, first_time};
+
+/// What sessions remember of it.
+const TOPIC: &str = "how to read";
+
+/// The end of an announcement: the command or the tool that reads the newest message. `None` if the announcement has no
+/// mail, or the session knows it. A session that starts without its earlier context does not know it.
+pub(in crate::clients) fn hint(room: &Room, caller: &Caller, moment: Moment, briefing: &Briefing) -> Option<String> {
+    let newest = briefing.newest.as_deref()?;
+    let is_new = first_time(room, &caller.key(), TOPIC) != Some(false);
+    if !is_new && moment != Moment::Start {
+        return None;
+    }
+    let client = Client::parse(&caller.client).ok();
+    let has_tools = client.zip(caller.directory.as_deref()).is_some_and(|(client, at)| has_server(client, at));
+    let (read, reply) = if has_tools { ("`fetch_inbox` or ", "`reply_message` or ") } else { ("", "") };
+    let text = format!("{read}`mailbag read {newest}` shows it, {reply}`mailbag reply {newest} TEXT` answers");
+    (text.chars().count() <= limits::BRIEFING_HINT).then_some(text)
+}

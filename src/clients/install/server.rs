@@ -1,0 +1,31 @@
+//! Whether a client has mailbag's MCP tools by its settings, for a hook that may read little.
+
+use super::clients::{Format, Part, Scope, Target};
+use super::{homes, hooks, json::Json, text, toml};
+use crate::base::limits;
+use crate::clients::kind::Client;
+use crate::disk::UserFile;
+use std::path::Path;
+
+/// Does a client that works in this directory have our MCP server, for the project or for the user? What cannot be read has
+/// none.
+pub fn has_server(client: Client, from: &Path) -> bool {
+    let Ok(homes) = homes(from) else { return false };
+    let targets = [Scope::Project, Scope::User].into_iter().flat_map(|scope| client.targets(scope, &homes));
+    targets.filter(|target| target.parts.contains(&Part::Mcp)).any(|target| names_it(&target))
+}
+
+fn names_it(target: &Target) -> bool {
+    let Ok(file) = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES) else { return false };
+    let Ok(Some(text)) = text(&file) else { return false };
+    if !text.contains("mailbag") {
+        return false;
+    }
+    match target.format {
+        // Parsing the history of a client would take longer than a hook may.
+        _ if text.len() as u64 > limits::SETTINGS_PARSED => text.contains("\"mailbag\""),
+        Format::Toml => matches!(toml::server(text), Ok(Some(_))),
+        Format::Json(dialect) => Json::read(text, dialect).is_ok_and(|json| hooks::server(&json).is_some()),
+        Format::Markdown => false,
+    }
+}

@@ -1,0 +1,309 @@
+//! Gives a session without a name the next free one of the pool.
+//!
+//! The pool is the registered agents of the session's role, if it has a role, and then agents that are registered for
+//! sessions: their names are in `names.txt`. An agent that a person registered without that role is never taken, because
+//! it may belong to a program that has only not written yet.
+
+use super::agent::{self, make_boxes, save};
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::log::state::Claims;
+use crate::query::{claims, context};
+use crate::room::registry::{Agent, Registry, Status};
+use crate::room::sessions::{self, Caller, Calls, Lease, Takeover};
+use crate::room::settings::Settings;
+use crate::room::{Room, inbox};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// The names, in this order.
+const POOL: &str = include_str!("names.txt");
+
+/// The variable that gives sessions without a name a role.
+pub const ROLE: &str = "MAILBAG_ROLE";
+
+/// Gives a session a name that no other session has. Of several processes of the session, all get the same. `None` if
+/// the client gave the session no id, the settings give no names, or the room is a copy.
+pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<Lease>> {
+    let settings = room.settings()?;
+    let Some(key) = key(caller).filter(|_| settings.session_names) else { return Ok(None) };
+    // The mail in a copy may be a stranger's, as in a room that came with a repository.
+    if room.copied()?.is_some() {
+        return Ok(None);
+    }
+    let _held = room.lock_registry_within(limits::NAME_WAIT)?;
+    if let Some(lease) = sessions::agent_of(room, caller)?.filter(|lease| lease.joined && !lease.ended) {
+        return Ok(Some(lease));
+    }
+    let from_environment = std::env::var(ROLE).ok().filter(|role| !role.is_empty());
+    let role = role.map(str::to_owned).or(from_environment).or_else(|| settings.session_role.clone());
+    let mut registry = room.registry()?;
+    let mut pool = Pool::look(room, &settings, &registry)?;
+    for _ in 0..limits::NAMES_TRIED {
+        let choice = pool.choose(&registry, caller, role.as_deref())?;
+        if let Some(changed) = pool.registered(&registry, &choice, &key, role.as_deref())? {
+            save(room, &changed)?;
+            make_boxes(room, std::slice::from_ref(&choice.name), None)?;
+            room.give_to_owners(&changed)?;
+            registry = room.registry()?;
+        }
+        match sessions::bind(room, &choice.name, caller, Takeover::Free, sessions::JOIN) {
+            // A session joined as this agent in this moment.
+            Err(Error::Busy { .. }) => pool.refused.insert(choice.name),
+            bound => return bound.map(Some),
+        };
+    }
+    Err(Error::Busy {
+        what: "other sessions took every name".into(),
+        cure: "run `mailbag join NAME` with a name of your own".into(),
+    })
+}
+
+/// The name of a session in the registry. `None` if its client gave it no id.
+pub fn key(caller: &Caller) -> Option<String> {
+    let key = format!("{}:{}", caller.client, caller.session.as_ref()?);
+    (key.len() <= limits::SESSION_KEY).then_some(key)
+}
+
+/// Was this agent registered for this session?
+pub fn is_for(agent: &Agent, caller: &Caller) -> bool {
+    is_of(agent, caller.session.as_deref())
+}
+
+/// Was it registered for the session with this id? The ids of sessions are unique; a command may not know its client.
+fn is_of(agent: &Agent, session: Option<&str>) -> bool {
+    let id = agent.session.as_deref().and_then(|key| key.split_once(':')).map(|(_, id)| id);
+    id.is_some() && id == session
+}
+
+/// As [`is_for`]. A tool server may know only the process of its session.
+pub(super) fn given<'r>(room: &Room, registry: &'r Registry, caller: &Caller) -> Result<Option<&'r Agent>> {
+    let lease = if caller.session.is_none() { sessions::agent_of(room, caller)? } else { None };
+    let session = caller.session.clone().or_else(|| lease?.session);
+    Ok(registry.agents().iter().find(|agent| is_of(agent, session.as_deref())))
+}
+
+/// The session of an agent begins again. If the agent was registered for it, groups include it again. Returns whether it was
+/// registered for it.
+pub fn returned(room: &Room, agent: &str, caller: &Caller) -> Result<bool> {
+    let registry = room.registry()?;
+    let Some(found) = registry.agent(agent).filter(|agent| is_for(agent, caller)) else { return Ok(false) };
+    if found.is_left() {
+        agent::mark(room, agent, Status::Unknown)?;
+    }
+    Ok(true)
+}
+
+/// The session of an agent has ended. If the agent was registered for it, groups no longer include it.
+pub fn left(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
+    match room.registry()?.agent(agent).is_some_and(|agent| is_for(agent, caller)) {
+        true => agent::mark(room, agent, Status::Offline),
+        false => Ok(()),
+    }
+}
+
+/// A session has joined this agent by its name. An agent that was registered for another session is no longer only for that
+/// one.
+pub(super) fn keep(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
+    let registry = room.registry()?;
+    let is_own = given(room, &registry, caller)?.is_some_and(|given| *given.id == *agent);
+    if is_own || registry.agent(agent).is_none_or(|agent| agent.session.is_none()) {
+        return Ok(());
+    }
+    let _held = room.lock_registry_within(limits::NAME_WAIT)?;
+    let mut fields = status("");
+    fields.insert("session".into(), Value::Null);
+    save(room, &room.registry()?.set(agent, &fields).map_err(Error::Rejected)?)
+}
+
+/// Can others know the agent: did it send or receive anything?
+pub(super) fn is_known(room: &Room, agent: &str) -> Result<bool> {
+    let places = [layout::sent(agent), layout::seen(agent), layout::rejected(agent), layout::expired(agent)];
+    for place in places {
+        if !is_empty(&room.dir, place)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Where a name comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The session had it before.
+    Own,
+    /// A person registered it with the role of the session.
+    Registered,
+    /// Another session had it.
+    Left,
+    /// No agent has it.
+    New,
+}
+
+struct Choice {
+    name: String,
+    origin: Origin,
+}
+
+/// What decides whether a name is free.
+struct Pool<'r> {
+    room: &'r Room,
+    leases: BTreeMap<String, Lease>,
+    /// Agents whose session runs.
+    live: BTreeSet<String>,
+    claims: Claims,
+    calls: Calls,
+    searched: usize,
+    refused: BTreeSet<String>,
+}
+
+impl<'r> Pool<'r> {
+    fn look(room: &'r Room, settings: &Settings, registry: &Registry) -> Result<Pool<'r>> {
+        let leases: BTreeMap<String, Lease> =
+            sessions::all(room)?.into_iter().map(|lease| (lease.agent.clone(), lease)).collect();
+        let live = leases.values().filter(|lease| lease.is_live(&room.dir, settings.session_lease));
+        let live = live.map(|lease| lease.agent.clone()).collect();
+        // A room without agents of sessions needs no look at the claims.
+        let needs_claims = registry.agents().iter().any(|agent| agent.session.is_some() || agent.role.is_some());
+        let claims = if needs_claims { claims::owners(room)? } else { Claims::default() };
+        let calls = Calls::of(&room.dir);
+        Ok(Pool { room, leases, live, claims, calls, searched: 0, refused: BTreeSet::new() })
+    }
+
+    fn choose(&mut self, registry: &Registry, caller: &Caller, role: Option<&str>) -> Result<Choice> {
+        let own = registry.agents().iter().find(|agent| is_for(agent, caller) && !self.is_refused(agent));
+        if let Some(own) = own {
+            return Ok(Choice { name: own.id.to_string(), origin: Origin::Own });
+        }
+        for agent in registry.agents().iter().filter(|agent| role.is_some() && agent.role.as_deref() == role) {
+            if agent.session.is_none() && agent.uid.is_none() && self.is_free(agent)? {
+                return Ok(Choice { name: agent.id.to_string(), origin: Origin::Registered });
+            }
+        }
+        let mut left: Vec<&Agent> = registry.agents().iter().filter(|agent| agent.session.is_some()).collect();
+        left.sort_by_key(|agent| self.last(agent));
+        let kept = Stamp::from_micros(Stamp::now().micros() - limits::NAME_KEPT.as_micros() as i64);
+        for agent in left.iter().filter(|agent| self.last(agent).is_none_or(|last| last < kept)).collect::<Vec<_>>() {
+            if self.is_free(agent)? {
+                return Ok(Choice { name: agent.id.to_string(), origin: Origin::Left });
+            }
+        }
+        let is_new = |name: &&str| !self.refused.contains(*name) && is_unused(self.room, registry, name);
+        if let Some(name) = POOL.lines().find(is_new) {
+            return Ok(Choice { name: name.to_owned(), origin: Origin::New });
+        }
+        for agent in left {
+            if self.is_free(agent)? {
+                return Ok(Choice { name: agent.id.to_string(), origin: Origin::Left });
+            }
+        }
+        let numbered = (2u64..).flat_map(|n| POOL.lines().map(move |name| format!("{name}{n}")));
+        let mut free = numbered.filter(|name| !self.refused.contains(name) && is_unused(self.room, registry, name));
+        free.next().map(|name| Choice { name, origin: Origin::New }).ok_or_else(|| Error::Busy {
+            what: "every name is in use".into(),
+            cure: "run `mailbag join NAME` with a name of your own".into(),
+        })
+    }
+
+    /// The registry with the choice, and without the agents of ended sessions in groups. `None` if nothing changes.
+    fn registered(
+        &self,
+        registry: &Registry,
+        choice: &Choice,
+        key: &str,
+        role: Option<&str>,
+    ) -> Result<Option<Registry>> {
+        let name = &choice.name;
+        let is_over = |agent: &&Agent| {
+            let ended = |lease: &Lease| lease.ended || lease.is_gone(&self.room.dir);
+            let is_other = agent.session.is_some() && *agent.id != **name && agent.status == Status::Unknown;
+            is_other && self.leases.get(&*agent.id).is_none_or(ended)
+        };
+        let mut changes: Vec<(String, Map<String, Value>)> =
+            registry.agents().iter().filter(is_over).map(|agent| (agent.id.to_string(), status("offline"))).collect();
+        let (mut changed, mut is_changed) = (registry.clone(), !changes.is_empty());
+        match choice.origin {
+            Origin::Registered => {}
+            Origin::New => {
+                let agent = Agent { role: role.map(str::to_owned), session: Some(key.to_owned()), ..Agent::new(name) };
+                changed = changed.add(agent).map_err(Error::Rejected)?;
+                is_changed = true;
+            }
+            Origin::Own if registry.agent(name).is_some_and(|agent| !agent.is_left()) => {}
+            Origin::Own => changes.push((name.clone(), status(""))),
+            Origin::Left => {
+                let mut fields = status("");
+                fields.insert("session".into(), key.into());
+                fields.insert("role".into(), json!(role));
+                changes.push((name.clone(), fields));
+            }
+        }
+        is_changed |= !changes.is_empty();
+        for (agent, fields) in changes {
+            changed = changed.set(&agent, &fields).map_err(Error::Rejected)?;
+        }
+        Ok(is_changed.then_some(changed))
+    }
+
+    /// Has the agent no mail, no claims, no open thread and no session?
+    fn is_free(&mut self, agent: &Agent) -> Result<bool> {
+        let id = &*agent.id;
+        let is_used = agent.is_human() || agent.is_retired() || self.is_refused(agent) || self.live.contains(id);
+        if is_used || self.calls.held().contains(id) || owns(&self.claims, id) || has_mail(self.room, id)? {
+            return Ok(false);
+        }
+        let dir = &self.room.dir;
+        if is_empty(dir, layout::sent(id))? && is_empty(dir, layout::seen(id))? {
+            return Ok(true);
+        }
+        // The search reads the end of the log.
+        self.searched += 1;
+        Ok(self.searched <= limits::NAMES_SEARCHED && !context::has_open_thread(self.room, id)?)
+    }
+
+    fn is_refused(&self, agent: &Agent) -> bool {
+        self.refused.contains(&*agent.id)
+    }
+
+    fn last(&self, agent: &Agent) -> Option<Stamp> {
+        self.leases.get(&*agent.id)?.last()
+    }
+}
+
+/// Does the agent own work, wait for it, or take part in an offer?
+pub(super) fn owns(claims: &Claims, agent: &str) -> bool {
+    claims.of(agent).next().is_some()
+        || claims.waiting().iter().any(|one| *one.agent == *agent)
+        || claims.offered().iter().any(|one| *one.from == *agent || *one.to == *agent)
+}
+
+/// Is there unread or leased mail, or a file to send?
+pub(super) fn has_mail(room: &Room, agent: &str) -> Result<bool> {
+    let (_, unread) = inbox::newest(&room.dir, agent, 0)?;
+    Ok(unread > 0 || !is_empty(&room.dir, layout::taken(agent))? || !is_empty(&room.dir, layout::outbox(agent))?)
+}
+
+fn is_empty(room: &Dir, directory: PathBuf) -> Result<bool> {
+    match room.sub(directory) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(true),
+        dir => Ok(dir?.list()?.next().transpose()?.is_none()),
+    }
+}
+
+/// Has no agent this name, and did none have it whose mail is still there?
+fn is_unused(room: &Room, registry: &Registry, name: &str) -> bool {
+    let is_there = |directory: PathBuf| !matches!(room.dir.stat(directory), Ok(None));
+    registry.next_free_name(&[name.to_owned()]).is_some()
+        && registry.lane(name).is_none()
+        && registry.with_role(name).is_none()
+        && !is_there(layout::inbox(name))
+        && !is_there(layout::outbox(name))
+}
+
+fn status(word: &str) -> Map<String, Value> {
+    let value = if word.is_empty() { Value::Null } else { word.into() };
+    Map::from_iter([("status".to_owned(), value)])
+}
