@@ -1,6 +1,7 @@
 //! Texts that all output writes the same way: counts and times.
 
 use super::limits;
+use std::fmt::Display;
 
 /// A count with its noun: `1 copy`, `2 copies`. The noun is given in the singular.
 pub fn count(n: impl Into<u128>, noun: &str) -> String {
@@ -19,6 +20,16 @@ pub fn count(n: impl Into<u128>, noun: &str) -> String {
 /// As [`count`], for what is counted in memory.
 pub fn count_of(n: usize, noun: &str) -> String {
     count(n as u64, noun)
+}
+
+/// The first items of a list, and how many more there are: `a, b, c, d, e and 3 more`.
+pub fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
+    let mut items = items.into_iter();
+    let first: Vec<String> = items.by_ref().take(limits::IN_SENTENCE).map(|item| item.to_string()).collect();
+    match items.count() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
 }
 
 /// How many tokens a text costs a model, at four bytes each.

@@ -1,10 +1,10 @@
-//! Client programs in which agents run, and how mail reaches them: Claude Code, Codex, Gemini CLI, and any command.
+//! Client programs in which agents run, and how mail reaches them: those in [`kind`], and any command.
 //!
 //! In: calls of a client (hooks on standard input, MCP requests, a command's output). Out: answers in exactly the client's
 //! format, built from the data that `query` and `commands` return.
 //!
 //! [`install`] edits a client's settings and [`git_hooks`] the hooks of a repository, [`hooks`], [`hook_events`] and [`mcp`]
-//! answer a client's calls, [`briefing`] announces mail, [`wake`] and [`rewake`] wake idle agents,
+//! answer a client's calls, [`briefing`] announces mail, [`wake`], [`rewake`] and [`idle`] wake idle agents,
 //! [`session_watch`] notices the end of a client, [`exec`] runs any command
 //! as an agent, and [`bindings`] are the helper files for other languages.
 //!
@@ -16,6 +16,7 @@ pub mod hook_events;
 pub mod exec;
 pub mod git_hooks;
 pub mod hooks;
+pub mod idle;
 pub mod install;
 pub mod kind;
 pub mod mcp;

@@ -1,8 +1,8 @@
-//! Wakes an idle session of Claude Code: a background hook that waits for mail.
+//! Waits for mail for an idle session, in the background: a hook of Claude Code, or a process that a hook has started.
 
 use super::briefing::{self, Briefing, Moment};
 use super::hook_events::{self, Event, Kind, reading};
-use super::wake::at_work;
+use super::wake::{at_work, is_new};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::commands::wait::{Waiter, Wakeup};
@@ -46,17 +46,35 @@ impl IdleWait {
             held => held,
         };
         let Some(lease) = lease.filter(|lease| lease.is_of(&caller)) else { return Ok(None) };
+        // The waiter of a session that was replaced by this one ends in a moment.
+        let patience = if hook_events::begins(event) { limits::WAITER_HANDOVER } else { Duration::ZERO };
+        IdleWait::of(room, lease, caller, patience)
+    }
+
+    /// Starts to wait for the session that has this lease now.
+    pub fn of_agent(room: &Room, agent: &str) -> Result<Option<IdleWait>> {
+        let Some(lease) = sessions::of(room, agent)? else { return Ok(None) };
+        let (client, session, process, directory) =
+            (lease.client.clone(), lease.session.clone(), lease.process, lease.directory.clone());
+        let patience = if is_new(&lease) { limits::WAITER_HANDOVER } else { Duration::ZERO };
+        IdleWait::of(room, lease, Caller { client, session, process, directory }, patience)
+    }
+
+    fn of(room: &Room, lease: Lease, caller: Caller, patience: Duration) -> Result<Option<IdleWait>> {
         let registry = room.registry()?;
         let wake = registry.agent(&lease.agent).and_then(|agent| agent.wake.as_ref());
         if wake.is_some_and(|wake| wake.by != By::Claude) {
             return Ok(None);
         }
-        // The waiter of a session that was replaced by this one ends in a moment.
-        let patience = if hook_events::begins(event) { limits::WAITER_HANDOVER } else { Duration::ZERO };
         let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else { return Ok(None) };
         let mut waiter = Waiter::new(room, &lease.agent)?;
         waiter.holds(&lease.agent, &lease.named());
         Ok(Some(IdleWait { room: room.clone(), caller, lease, waiter, burst: None, _only: only }))
+    }
+
+    /// The client's id of the session, if it has one.
+    pub fn session(&self) -> Option<&str> {
+        self.lease.session.as_deref()
     }
 
     /// The session's agent.

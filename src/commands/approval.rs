@@ -6,7 +6,7 @@ use super::send::{self, Draft, Sent};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
-use crate::base::text::{count_of, quoted};
+use crate::base::text::{listed, quoted};
 use crate::log::state::approvals::{Approval, Decided};
 use crate::log::{self, Position, state};
 use crate::message::decision::{self, Step};
@@ -241,11 +241,8 @@ impl Asked {
 
     /// What a person or a model is told while the approval is open.
     pub fn sentence(&self) -> String {
-        let to: Vec<&str> = self.sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
-        let more = to.len().saturating_sub(limits::TITLES);
-        let names = to[..to.len() - more].join(", ");
-        let more = if more > 0 { format!(" and {}", count_of(more, "more agent")) } else { String::new() };
-        format!("asked {names}{more}: {}", self.sent.id)
+        let to = listed(self.sent.recipients.iter().map(|recipient| &recipient.agent));
+        format!("asked {to}: {}", self.sent.id)
     }
 
     /// The decision, if the person signed it, and if the question in the log is the one that was sent. A log that somebody

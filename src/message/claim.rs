@@ -1,7 +1,7 @@
 //! Changes of ownership, as records of the log have them.
 
 use crate::base::clock::Stamp;
-use crate::base::limits;
+use crate::base::text::listed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -82,11 +82,11 @@ impl Change {
     /// notice says it.
     pub fn summary(&self) -> Option<String> {
         let (what, status) = match self {
-            Change::Grant(terms) => (list(&terms.claims), "granted"),
-            Change::Queue(terms) => (list(&terms.claims), "waiting"),
+            Change::Grant(terms) => (listed(&terms.claims), "granted"),
+            Change::Queue(terms) => (listed(&terms.claims), "waiting"),
             Change::Release { claims, .. } if claims.is_empty() => ("waiting claims".to_owned(), "withdrawn"),
-            Change::Release { claims, .. } => (list(claims), "released"),
-            Change::Offer { claims, .. } => (list(claims), "offered"),
+            Change::Release { claims, .. } => (listed(claims), "released"),
+            Change::Offer { claims, .. } => (listed(claims), "offered"),
             Change::Accept { offer } => (format!("offer {offer}"), "accepted"),
             Change::Decline { offer } => (format!("offer {offer}"), "declined"),
             Change::Dequeue { .. } | Change::Skip { .. } | Change::Cut { .. } => return None,
@@ -100,13 +100,7 @@ pub fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
     let outcome = copy.get("delivery")?.get("claim")?;
     let claims = outcome.get("claims")?.as_array()?.iter().filter_map(Value::as_str);
     let claims: Vec<String> = claims.map(str::to_owned).collect();
-    Some(format!("{} · {}", list(&claims), outcome.get("status")?.as_str()?))
-}
-
-fn list(claims: &[String]) -> String {
-    let more = claims.len().saturating_sub(limits::TITLES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    claims.iter().take(limits::TITLES).map(String::as_str).collect::<Vec<_>>().join(", ") + &more
+    Some(format!("{} · {}", listed(&claims), outcome.get("status")?.as_str()?))
 }
 
 /// Writes a time in microseconds since 1970 as RFC 3339 text, for `#[serde(with = …)]`.

@@ -20,11 +20,14 @@ static TOLD: LazyLock<Vec<String>> = LazyLock::new(|| {
     let kinds = TYPES.iter().filter(|kind| is_told(kind));
     kinds.map(|kind| format!("\"type\":\"{kind}\"")).collect()
 });
-/// Every event has one of these: the type of its message, a change of claims or approvals, or the charter as its subject.
-static MARKS: LazyLock<[Finder<'static>; 4]> = LazyLock::new(|| {
+/// What a line of the log has before its message, if it is an event whatever its type: a change of claims or approvals, or
+/// the charter as its subject.
+static CHANGES: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| {
     let charter = format!("\"about\":\"{CHARTER} ");
-    ["\"type\":\"", "\"ownership\":", "\"decision\":{", &charter].map(|mark| Finder::new(mark).into_owned())
+    ["\"ownership\":", "\"decision\":{", &charter].map(|mark| Finder::new(mark).into_owned())
 });
+/// Where the message of a line begins, and where its type may be.
+static PLACES: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| ["\"message\":", "\"type\":\""].map(Finder::new));
 
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,9 +53,10 @@ pub struct Envelope {
 impl Envelope {
     /// Can this line of the log be an event? A quick look, which most lines do not pass.
     pub fn may_be(line: &[u8]) -> bool {
-        let [kind, others @ ..] = &*MARKS;
-        let is_kind = |at: usize| TOLD.iter().any(|told| line[at..].starts_with(told.as_bytes()));
-        kind.find_iter(line).any(is_kind) || others.iter().any(|mark| mark.find(line).is_some())
+        let [begin, kind] = &*PLACES;
+        let (own, message) = line.split_at(begin.find(line).unwrap_or(line.len()));
+        let is_kind = |at: usize| TOLD.iter().any(|told| message[at..].starts_with(told.as_bytes()));
+        CHANGES.iter().any(|change| change.find(own).is_some()) || kind.find_iter(message).any(is_kind)
     }
 
     /// Is a message of this type an event?

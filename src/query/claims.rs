@@ -290,7 +290,7 @@ pub fn blockers(room: &Room, agent: &str, subjects: &[Subject]) -> Result<String
 pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[Subject]) -> String {
     let before = claims.waiting().iter().position(|one| *one.agent == *agent && one.subjects == *subjects);
     let in_the_way = claims.in_the_way(agent, subjects, before.unwrap_or(claims.waiting().len()));
-    let told: Vec<String> = in_the_way.take(limits::TITLES).map(|one| told(&one)).collect();
+    let told: Vec<String> = in_the_way.take(limits::IN_SENTENCE).map(|one| told(&one)).collect();
     if told.is_empty() { "nothing blocks it any more".into() } else { told.join(", ") }
 }
 

@@ -23,7 +23,7 @@ fn settings(town: &Town, text: &str) {
 #[test]
 fn each_client_gets_it_once_at_the_start_and_not_without_the_setting() {
     // P175
-    for client in ["claude", "codex", "gemini"] {
+    for client in ["claude", "codex", "gemini", "qwen"] {
         let town = room();
         let told = fire(&town, client, "SessionStart", "startup");
         assert!(told.contains("unread") && !told.contains("context of alice"), "{client}: {told}");

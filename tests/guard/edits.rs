@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// The recorded edits: the client, the event with its tool, and the changed file in the project.
-const EDITS: [(&str, &str, &str); 6] = [
+const EDITS: [(&str, &str, &str); 8] = [
     ("claude", "PreToolUse-Edit", "src/a.txt"),
     ("claude", "PreToolUse-Write", "src/a.txt"),
     ("claude", "PreToolUse-NotebookEdit", "b.ipynb"),
     ("codex", "PreToolUse-apply_patch", "src/a.txt"),
     ("gemini", "BeforeTool-write_file", "a.txt"),
     ("gemini", "BeforeTool-replace", "a.txt"),
+    ("qwen", "PreToolUse-write_file", "a.txt"),
+    ("qwen", "PreToolUse-edit", "a.txt"),
 ];
 
 /// What a hook prints for an agent at a recorded edit in this directory; an empty name is nobody.
@@ -34,7 +36,7 @@ fn edit(world: &World, agent: &str, client: &str, event: &str) -> String {
 
 /// What a client prints if there is nothing to say.
 fn nothing(client: &str) -> &'static str {
-    if client == "claude" { "" } else { "{}\n" }
+    if matches!(client, "claude" | "qwen") { "" } else { "{}\n" }
 }
 
 /// The reason of a denial, in the client's own form.
@@ -116,7 +118,7 @@ fn an_unidentified_session_is_warned_once_and_passes() {
     // P157
     let world = project(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["src", "a.txt", "b.ipynb"]}));
-    for client in ["claude", "codex", "gemini"] {
+    for client in ["claude", "codex", "gemini", "qwen"] {
         let (_, event, _) = *EDITS.iter().find(|(one, ..)| *one == client).expect("it edits");
         let said: Value = serde_json::from_str(&edit(&world, "", client, event)).expect("JSON");
         let text = said["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");

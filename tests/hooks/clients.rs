@@ -65,6 +65,29 @@ fn gemini_cli_gets_context_a_deny_at_its_stop_and_an_empty_object_for_nothing() 
 }
 
 #[test]
+fn qwen_code_gets_context_a_block_at_its_stop_and_silence_for_nothing() {
+    let world = room();
+    for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolUse", "Stop", "PostToolBatch"] {
+        assert_eq!(fire(&world, "qwen", event), "", "{event}");
+    }
+    let seq = mail(&world, "API shape?", &["--type", "question"]);
+    let start = format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}");
+    assert_eq!(fire(&world, "qwen", "SessionStart-startup"), context("SessionStart", &start));
+    let news = |event: &str| {
+        let seq = mail(&world, event, &[]);
+        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}", world.inbox("alice").len())
+    };
+    for event in ["UserPromptSubmit", "PostToolUse"] {
+        let told = news(event);
+        assert_eq!(fire(&world, "qwen", event), context(event, &told));
+    }
+    let told = news("Stop");
+    assert_eq!(fire(&world, "qwen", "Stop"), format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n"));
+    news("later");
+    assert_eq!(fire(&world, "qwen", "Stop-again"), "");
+}
+
+#[test]
 fn claude_code_gets_context_and_silence_for_nothing() {
     let world = room();
     for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolBatch", "Stop", "SessionEnd-other", "PreCompact"]

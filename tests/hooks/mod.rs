@@ -8,6 +8,7 @@ mod joining;
 mod names;
 mod permissions;
 mod rewake;
+mod socket;
 mod telling;
 
 use crate::world::World;

@@ -6,6 +6,8 @@ use serde_json::Value;
 const CLAUDE: [&str; 7] =
     ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolBatch", "Stop", "StopFailure", "SessionEnd"];
 const CODEX: [&str; 5] = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"];
+const QWEN: [&str; 7] =
+    ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "StopFailure", "SessionEnd"];
 const GEMINI: [&str; 6] = ["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"];
 
 /// The events of a client, and how it calls the hook.
@@ -13,6 +15,7 @@ fn called(client: &str, program: &str) -> (&'static [&'static str], String) {
     let events: &[&str] = match client {
         "claude" => &CLAUDE,
         "codex" => &CODEX,
+        "qwen" => &QWEN,
         _ => &GEMINI,
     };
     (events, super::line(client, program, &format!("hook {client}")))
@@ -131,7 +134,7 @@ fn a_second_run_says_that_there_is_nothing_to_do_and_writes_nothing() {
 
 #[test]
 fn a_project_without_settings_gets_them_and_is_left_without_them() {
-    for client in ["claude", "codex", "gemini"] {
+    for client in ["claude", "codex", "gemini", "qwen"] {
         let desk = Desk::new();
         let before = desk.files();
         let said = desk.ok(&["install", client]);
@@ -145,7 +148,7 @@ fn a_project_without_settings_gets_them_and_is_left_without_them() {
 
 #[test]
 fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
-    for client in ["claude", "codex", "gemini"] {
+    for client in ["claude", "codex", "gemini", "qwen"] {
         let desk = Desk::new();
         let before = desk.files();
         let dry = desk.ok(&["install", client, "--dry-run"]);
@@ -163,13 +166,14 @@ fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
 #[test]
 fn the_servers_are_what_the_clients_want() {
     let desk = Desk::new();
-    for client in ["claude", "codex", "gemini"] {
+    for client in ["claude", "codex", "gemini", "qwen"] {
         desk.ok(&["install", client, "--agent", "bob"]);
     }
     let program = desk.program.as_str();
     let wanted = serde_json::json!({"command": program, "args": ["mcp"], "env": {"MAILBAG_AGENT": "bob"}});
     assert_eq!(meaning(&desk.text(".mcp.json"))["mcpServers"]["mailbag"], wanted);
     assert_eq!(meaning(&desk.text(".gemini/settings.json"))["mcpServers"]["mailbag"], wanted);
+    assert_eq!(meaning(&desk.text(".qwen/settings.json"))["mcpServers"]["mailbag"], wanted);
     let config: toml::Table = desk.text(".codex/config.toml").parse().expect("TOML");
     let mut server = serde_json::to_value(&config["mcp_servers"]["mailbag"]).expect("JSON");
     assert_eq!(server.as_object_mut().expect("a table").remove("env_vars"), Some(serde_json::json!(["MAILBAG_ROOM"])));

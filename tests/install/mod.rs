@@ -51,7 +51,7 @@ fn at_home(world: &World) -> impl FnOnce(&mut assert_cmd::Command) {
     fs::create_dir_all(&home).expect("a home");
     move |command| {
         command.env("HOME", home);
-        for other in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
+        for other in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME"] {
             command.env_remove(other);
         }
     }
@@ -146,6 +146,7 @@ fn place(fixture: &str) -> &'static str {
         ("claude", _) => ".claude/settings.json",
         ("codex", false) => ".codex/hooks.json",
         ("codex", true) => ".codex/config.toml",
+        ("qwen", _) => ".qwen/settings.json",
         _ => ".gemini/settings.json",
     }
 }

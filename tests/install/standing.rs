@@ -1,6 +1,7 @@
 //! `mailbag install --status`
 
 use super::{Desk, meaning};
+use mailbag::clients::kind::Client;
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -12,14 +13,14 @@ fn of(desk: &Desk, client: &str) -> Value {
 fn nothing_is_there_and_then_all_of_it_and_then_nothing_again() {
     let desk = Desk::new();
     let all = desk.json(&["install", "--status"])["clients"].clone();
-    assert_eq!(all.as_array().map(Vec::len), Some(6));
+    assert_eq!(all.as_array().map(Vec::len), Some(2 * Client::ALL.len()));
     for stands in all.as_array().expect("a list") {
         assert_eq!(
             (&stands["hooks"], &stands["mcp"], &stands["section"]),
             (&json!("absent"), &json!(false), &json!(false))
         );
     }
-    for client in ["claude", "codex", "gemini"] {
+    for client in ["claude", "codex", "gemini", "qwen"] {
         desk.ok(&["install", client, "--agent", "bob"]);
         let stands = of(&desk, client);
         assert_eq!(
@@ -32,7 +33,7 @@ fn nothing_is_there_and_then_all_of_it_and_then_nothing_again() {
         assert_eq!(of(&desk, client)["hooks"], "absent");
     }
     let table = desk.ok(&["install", "--status"]);
-    assert!(table.starts_with("CLIENT") && table.lines().count() == 7, "{table}");
+    assert!(table.starts_with("CLIENT") && table.lines().count() == 1 + 2 * Client::ALL.len(), "{table}");
 }
 
 #[test]
@@ -116,4 +117,10 @@ fn whether_the_others_trust_the_project_is_read_from_theirs() {
         desk.write("home/.gemini/trustedFolders.json", json!({ here: word }).to_string());
         assert_eq!(of(&desk, "gemini")["trusted"], trusted);
     }
+    desk.ok(&["install", "qwen"]);
+    assert_eq!(of(&desk, "qwen")["trusted"], "yes", "it asks for no trust");
+    desk.write("home/.qwen/settings.json", json!({"security": {"folderTrust": {"enabled": true}}}).to_string());
+    assert_eq!(of(&desk, "qwen")["trusted"], "unknown");
+    desk.write("home/.qwen/trustedFolders.json", json!({ here: "DO_NOT_TRUST" }).to_string());
+    assert_eq!(of(&desk, "qwen")["trusted"], "no");
 }

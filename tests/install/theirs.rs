@@ -12,6 +12,7 @@ fn by_hand() -> Desk {
         "# Mine.\n[mcp_servers.mailbag]\ncommand = \"mailbag\"\nargs = [\"mcp\", \"-q\"]\n",
     );
     desk.write(".gemini/settings.json", SERVER);
+    desk.write(".qwen/settings.json", SERVER);
     desk.write("AGENTS.md", SECTION);
     desk
 }
@@ -20,7 +21,7 @@ const SERVER: &str = r#"{ "mcpServers": { "mailbag": {
   "command": "mailbag", "args": ["mcp", "--quiet"], "env": {"MAILBAG_AGENT": "carol", "MINE": "1"} } } }
 "#;
 const SECTION: &str = "# Rules\n\n<!-- mailbag:begin -->\nWrite to carol only.\n<!-- mailbag:end -->\n";
-const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
+const CLIENTS: [&str; 4] = ["claude", "codex", "gemini", "qwen"];
 
 #[test]
 fn a_server_and_a_section_that_were_there_before_stay_and_are_there_afterwards() {

@@ -13,6 +13,7 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
         ("claude", &["home/.claude/settings.json", "home/.claude.json", "home/.claude/CLAUDE.md"][..]),
         ("codex", &["home/.codex/hooks.json", "home/.codex/config.toml", "home/.codex/AGENTS.md"]),
         ("gemini", &["home/.gemini/settings.json", "home/.gemini/GEMINI.md"]),
+        ("qwen", &["home/.qwen/settings.json", "home/.qwen/QWEN.md"]),
     ] {
         let report = desk.json(&["install", client, "--user"]);
         for file in files {
@@ -26,7 +27,7 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
         assert!(!desk.is_there(file), "{file}");
     }
     assert_eq!(meaning(&desk.text("home/.claude.json"))["numStartups"], 7);
-    for client in ["claude", "codex", "gemini"] {
+    for client in ["claude", "codex", "gemini", "qwen"] {
         desk.ok(&["uninstall", client, "--user"]);
     }
     let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
@@ -40,6 +41,7 @@ fn variables_that_name_other_directories_are_respected() {
         ("claude", "CLAUDE_CONFIG_DIR", &["settings.json", ".claude.json", "CLAUDE.md"][..]),
         ("codex", "CODEX_HOME", &["hooks.json", "config.toml", "AGENTS.md"]),
         ("gemini", "GEMINI_CLI_HOME", &[".gemini/settings.json", ".gemini/GEMINI.md"]),
+        ("qwen", "QWEN_HOME", &["settings.json", "QWEN.md"]),
     ] {
         let other = desk.path("elsewhere").join(client);
         let ran = desk.world.run_with(&["install", client, "--user", "--command", &desk.program], |command| {

@@ -7,7 +7,7 @@
 //! `tracer` ends a program at an exact system call (`calls` says which count, `ptrace` is its raw side), `device` cuts
 //! the power of a real file system, `weak` that of one which keeps no order, and `twice` that of one which
 //! leaves both names of a file that was moved. `letters`, `scenario` and `ledger` are
-//! the mail, the agents, and what they got, `shown` what the conversation shows, `entries` what the worklog shows, `receipts` what the log says was seen;
+//! the mail, the agents, and what they got, `shown` what the conversation shows, `entries` what the worklog shows, `originals` what senders keep, `receipts` what the log says was seen;
 //! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `errors`, `archive`,
 //! `backup` and `records`;
 //! `controls` shows that each sweep turns red when a protection is missing.
@@ -28,4 +28,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { archive backup broken cache calls charter claims controls decisions device device_itself entries errors ledger letters one_pass passing promise ptrace receipts records scenario setting shown story sweeps tracer tracer_itself twice weak weak_itself worklog }
+on_traceable_machines! { archive backup broken cache calls charter claims controls decisions device device_itself entries errors ledger letters one_pass originals passing promise ptrace receipts records scenario setting shown story sweeps tracer tracer_itself twice weak weak_itself worklog }

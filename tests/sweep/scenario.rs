@@ -6,13 +6,10 @@ use super::calls::Call;
 use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, LATE, Letter, WAVES, WRITER_OF_LINES, letters};
 pub(crate) use super::setting::{BATCH_COPIES, STAGE_MS, Setting};
-use super::{entries, ptrace, receipts, shown};
-use crate::archive::packs;
+use super::{entries, originals, ptrace, receipts, shown};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -321,7 +318,7 @@ impl World {
         for _ in 0..self.squatted {
             figures.lost("a file that somebody else had put into an inbox".into());
         }
-        self.check_sent(&mut figures)?;
+        originals::check(&self.room, &self.letters, &mut figures)?;
         shown::check(&self.room, &self.letters, &self.setting, &mut figures)?;
         if self.setting.worklog {
             let made_again = || self.finish(&mut self.program(&["run", "--once"])).map(drop);
@@ -354,38 +351,6 @@ impl World {
         torn || self.setting.unordered
     }
 
-    /// Every original, those that came again too, stands in `sent/` or in the archive as it was written.
-    fn check_sent(&self, figures: &mut Figures) -> io::Result<()> {
-        let mut wanted: BTreeMap<(&str, String, Vec<u8>), usize> = BTreeMap::new();
-        for letter in self.letters.iter().filter(|letter| !letter.rides) {
-            *wanted.entry((letter.sender, letter.file.clone(), letter.bytes.clone())).or_default() += 1;
-        }
-        let mut kept: Vec<(PathBuf, Vec<u8>)> = Vec::new();
-        for (path, contents) in packs::files(&self.room, "sent") {
-            let path = PathBuf::from(std::ffi::OsString::from_vec(path));
-            kept.extend(contents.into_iter().map(|content| (self.room.join(&path), content)));
-        }
-        for (agent, _) in AGENTS {
-            for path in files(&self.room.join("sent").join(agent))? {
-                let content = fs::read(&path)?;
-                kept.push((path, content));
-            }
-        }
-        for (path, content) in kept {
-            let agent = AGENTS.iter().map(|(agent, _)| *agent).find(|agent| path.iter().any(|part| part == *agent));
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let original = name.split_once('~').map_or("", |(_, original)| original).to_owned();
-            match wanted.get_mut(&(agent.unwrap_or_default(), original, content)).filter(|n| **n > 0) {
-                Some(n) => *n -= 1,
-                None => figures.damaged(format!("{} is none of the originals left", path.display())),
-            }
-        }
-        for ((agent, file, _), n) in wanted.into_iter().filter(|(_, n)| *n > 0) {
-            figures.lost(format!("{n} of the original {file} of {agent}, which is not in sent/"));
-        }
-        Ok(())
-    }
-
     fn finish(&self, command: &mut Command) -> io::Result<Output> {
         let mut timed = assert_cmd::Command::new(command.get_program());
         timed.args(command.get_args()).envs(self.setting.env.iter().map(|(name, value)| (name, value)));
@@ -408,7 +373,7 @@ fn names(directory: &Path) -> io::Result<Vec<std::ffi::OsString>> {
 }
 
 /// The files in a directory, drafts included: they are letters that were never dropped.
-fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let paths = names(directory)?.into_iter().map(|name| directory.join(name));
     Ok(paths.filter(|path| path.is_file()).collect())
 }

@@ -300,6 +300,8 @@ pub const STARTING: Duration = Duration::from_secs(2);
 /// How long the background hook of a new session waits for the hook of the previous session in the same process to end.
 pub const WAITER_HANDOVER: Duration = Duration::from_secs(6);
 const _: () = assert!(WAITER_HANDOVER.as_secs() > 2 * WAITER_CHECK.as_secs());
+/// How long a client may take to read a line that wakes its session.
+pub const WAKE_SOCKET: Duration = Duration::from_secs(5);
 /// How much output of a program that wakes an agent is kept.
 pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest lease file of a taken message.
@@ -320,8 +322,8 @@ pub const WRONG_LINES: usize = 20;
 pub const FOLLOW_CHARS: usize = 400;
 /// How many characters of a subject or body the router repeats in its own subjects.
 pub const TITLE: usize = 80;
-/// How many subjects of claims a notice names.
-pub const TITLES: usize = 5;
+/// How many items a list in a sentence names; of the others it has the number.
+pub const IN_SENTENCE: usize = 5;
 /// How many bytes of a delivered file a listing reads: all short fields, and the start of the body.
 pub const HEAD_BYTES: u64 = 32 << 10;
 /// The default number of messages that `inbox` shows, newest first.

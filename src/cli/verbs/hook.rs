@@ -7,6 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
 use crate::clients::git_hooks;
 use crate::clients::hook_events::{self, Asked, Event, Verdict};
+use crate::clients::idle;
 use crate::clients::install::DRY_RUN;
 use crate::clients::kind::Client;
 use crate::clients::session_watch;
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// Hold a lock for the agent's session until its client ends; a hook starts this
     #[arg(long, value_name = "AGENT", hide = true)]
     watch: Option<String>,
+    /// Wait for mail for the agent's idle session, and wake it; a hook starts this
+    #[arg(long, value_name = "AGENT", hide = true, conflicts_with = "watch")]
+    idle: Option<String>,
 }
 
 /// Who runs the hook.
@@ -77,6 +81,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Asker::Client(client) => client,
         Asker::Git => return hook_git::run(args.hook, &args.identity, cx),
     };
+    if let Some(agent) = &args.idle {
+        return idle::wait(&cx.room()?, client, agent).map(|()| Exit::Ok);
+    }
     if std::io::stdin().is_terminal() {
         cx.out.note("this command reads the event of a client from standard input: see `mailbag hook --help`");
         return Ok(Exit::Ok);
@@ -102,7 +109,11 @@ fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
         cx.out.warn(trouble);
     }
     print(client, &event, reply.text.as_deref(), reply.verdict, cx).inspect_err(|_| reply.not_shown(&room))?;
-    reply.shown(&room, client.as_str(), &event)
+    reply.shown(&room, client.as_str(), &event)?;
+    match &reply.agent {
+        Some(agent) => idle::ensure(&room, client, &event, agent),
+        None => Ok(()),
+    }
 }
 
 /// The event that a client writes to standard input.

@@ -41,7 +41,7 @@ fn wait(claims: &Claims, one: &Waiting) -> String {
 fn list(subjects: &[&Subject]) -> String {
     let mut left = SUBJECTS;
     let mut named: Vec<String> = Vec::new();
-    for subject in subjects.iter().take(limits::TITLES) {
+    for subject in subjects.iter().take(limits::IN_SENTENCE) {
         // Another agent may have written the subject of an offer.
         let subject = path(subject.as_str(), SUBJECTS);
         left = left.saturating_sub(subject.chars().count());

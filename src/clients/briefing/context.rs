@@ -2,7 +2,7 @@
 
 use crate::base::limits;
 use crate::base::sanitize::{brief, path, quote};
-use crate::base::text::{count_of, tokens};
+use crate::base::text::{count_of, listed, tokens};
 use crate::query::context::{Blocked, Context, Said, SharedFile, Thread, context};
 use crate::room::Room;
 use crate::room::settings::Brief;
@@ -227,9 +227,7 @@ fn size(bytes: u64) -> String {
 
 /// The first paths of a list, in one line.
 fn paths(all: &[String]) -> String {
-    let first: Vec<String> = all.iter().take(limits::TITLES).map(|one| path(one, limits::CONTEXT_TEXT)).collect();
-    let more = all.len() - first.len();
-    first.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+    listed(all.iter().map(|one| path(one, limits::CONTEXT_TEXT)))
 }
 
 fn quoted(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! Codex. It rejects unknown fields. `docs/hooks.md` describes the observed behaviour.
 
-use super::{Adapter, Input, context, denial, end, patch, start, stop};
+use super::{Adapter, Input, block, context, denial, end, patch, start, stop};
 use crate::clients::briefing::Moment;
 use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn files(input: &Input) -> Vec<PathBuf> {
 fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
     Some(match text {
         None => json!({}),
-        Some(text) if event.kind == Kind::Announce(Moment::Stop) => json!({"decision": "block", "reason": text}),
+        Some(text) if event.kind == Kind::Announce(Moment::Stop) => block(text),
         Some(text) => context(event, text),
     })
 }

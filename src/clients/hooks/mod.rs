@@ -5,6 +5,7 @@ mod claude;
 mod codex;
 mod gemini;
 mod patch;
+mod qwen;
 
 use crate::clients::briefing::Moment;
 use crate::clients::hook_events::{Event, Kind, Tool, Verdict};
@@ -69,6 +70,7 @@ fn adapter(client: Client) -> &'static Adapter {
         Client::Claude => &claude::ADAPTER,
         Client::Codex => &codex::ADAPTER,
         Client::Gemini => &gemini::ADAPTER,
+        Client::Qwen => &qwen::ADAPTER,
     }
 }
 
@@ -129,6 +131,11 @@ fn denial(event: &Event, reason: &str) -> Value {
         "hookEventName": event.name, "permissionDecision": "deny", "permissionDecisionReason": reason
     });
     json!({"hookSpecificOutput": decision})
+}
+
+/// The answer at a stop that makes Codex and Qwen Code continue.
+fn block(reason: &str) -> Value {
+    json!({"decision": "block", "reason": reason})
 }
 
 /// The answer that stops a tool, and at a stop makes the client continue, in Gemini CLI.

@@ -82,7 +82,8 @@ pub(super) fn on_install(
         codex(asked.scope, homes, room.ok(), &mut notes);
         let agent = wanted.agent.as_deref().unwrap_or("AGENT");
         notes.push(format!(
-            "to wake idle sessions, run `mailbag agent set {agent} --wake codex`, and keep a router running (`mailbag run`)"
+            "to wake idle sessions, run `mailbag agent set {agent} --wake codex`, and keep a router running (`mailbag run`). \
+             Codex wakes only a session that is loaded: open in a terminal or in its daemon"
         ));
     }
     notes

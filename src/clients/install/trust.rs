@@ -33,6 +33,8 @@ pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
         (_, Scope::User) => Trust::Yes,
         (TrustRecord::ClaudeProjects, Scope::Project) => claude(homes),
         (TrustRecord::Folders, Scope::Project) => folders(client, homes),
+        (TrustRecord::FoldersIfEnabled, Scope::Project) if !asks_for_trust(client, homes) => Trust::Yes,
+        (TrustRecord::FoldersIfEnabled, Scope::Project) => folders(client, homes),
     }
 }
 
@@ -49,7 +51,14 @@ fn claude(homes: &Homes) -> Trust {
     if homes.project.ancestors().any(is_trusted) { Trust::Yes } else { Trust::Unknown }
 }
 
-/// Gemini CLI stores a list of directories. The nearest directory counts.
+/// Has the person switched on that the client asks for trust in a directory?
+fn asks_for_trust(client: Client, homes: &Homes) -> bool {
+    let settings = read(&layout::of_client(&client.directory(homes), "settings.json"));
+    let settings = settings.and_then(|text| Json::read(&text, Dialect::Comments).ok());
+    settings.is_some_and(|settings| settings.value().pointer("/security/folderTrust/enabled") == Some(&true.into()))
+}
+
+/// Gemini CLI and Qwen Code store a list of directories. The nearest directory counts.
 fn folders(client: Client, homes: &Homes) -> Trust {
     let file = layout::of_client(&client.directory(homes), "trustedFolders.json");
     let Some(listed) = read(&file).and_then(|text| Json::read(&text, Dialect::Comments).ok()) else {

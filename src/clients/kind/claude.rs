@@ -1,7 +1,7 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, TrustRecord, Unit, abilities,
+    Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities,
     ask_in_project, file, guard, hook,
 };
 
@@ -42,6 +42,7 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: Some("PermissionRequest"),
+    wake: WakeBy::Hook,
     trust: TrustRecord::ClaudeProjects,
     asks: &[
         ask_in_project(

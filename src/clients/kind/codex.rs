@@ -1,8 +1,8 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, TrustRecord, Unit, abilities, ask, ask_in_project, file,
-    guard, hook,
+    Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, TrustRecord, Unit, WakeBy, abilities, ask, ask_in_project,
+    file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -41,6 +41,7 @@ pub(super) static FACTS: Facts = Facts {
         Hook { seconds: 3, ..hook("SessionEnd") },
     ],
     approval: Some("PermissionRequest"),
+    wake: WakeBy::Program,
     trust: TrustRecord::CodexDigests,
     asks: &[
         ask_in_project("Codex reads .codex/ only in a trusted project: start `codex` here once and trust the project"),

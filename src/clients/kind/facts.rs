@@ -25,6 +25,8 @@ pub struct Facts {
     pub events: &'static [Hook],
     /// The event at which it asks for permission, if a hook can answer it.
     pub approval: Option<&'static str>,
+    /// How an idle session gets a turn when mail arrives.
+    pub wake: WakeBy,
     /// Where it records that the person trusts the hooks.
     pub trust: TrustRecord,
     /// What it asks the person, or what the person has to do, after an installation.
@@ -137,6 +139,25 @@ pub struct Hook {
     pub seconds: u64,
 }
 
+/// How an idle session of a client gets a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WakeBy {
+    /// By a hook that waits in the background and ends with a certain exit status.
+    Hook,
+    /// By a program that the router starts, if the registry says so.
+    Program,
+    /// By a line to the socket of the session, from a process that waits in the background. The variables name the socket
+    /// and its token.
+    Socket {
+        /// The variable with the path of the socket.
+        path: &'static str,
+        /// The variable with the token.
+        token: &'static str,
+    },
+    /// Not at all.
+    Nothing,
+}
+
 /// Where a client records that the person trusts the hooks of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustRecord {
@@ -146,6 +167,8 @@ pub enum TrustRecord {
     CodexDigests,
     /// In `trustedFolders.json`, a list of directories.
     Folders,
+    /// In the same file, if the person has switched `security.folderTrust` on in the user's settings.
+    FoldersIfEnabled,
 }
 
 /// What the person is told after an installation.

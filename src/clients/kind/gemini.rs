@@ -1,8 +1,8 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, abilities, ask_in_project, file,
-    guard, hook,
+    Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities, ask_in_project,
+    file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -38,6 +38,7 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: None,
+    wake: WakeBy::Nothing,
     trust: TrustRecord::Folders,
     asks: &[
         ask_in_project("Gemini CLI runs a project's hooks only in a trusted folder: trust the folder when it asks"),

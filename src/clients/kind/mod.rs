@@ -4,10 +4,11 @@ mod claude;
 mod codex;
 mod facts;
 mod gemini;
+mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, TrustRecord, Unit, What,
+    Ability, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, TrustRecord, Unit, WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};
@@ -22,11 +23,13 @@ pub enum Client {
     Codex,
     /// Gemini CLI.
     Gemini,
+    /// Qwen Code.
+    Qwen,
 }
 
 impl Client {
     /// All clients.
-    pub const ALL: [Client; 3] = [Client::Claude, Client::Codex, Client::Gemini];
+    pub const ALL: [Client; 4] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen];
 
     /// The facts about it.
     pub fn facts(self) -> &'static Facts {
@@ -34,6 +37,7 @@ impl Client {
             Client::Claude => &claude::FACTS,
             Client::Codex => &codex::FACTS,
             Client::Gemini => &gemini::FACTS,
+            Client::Qwen => &qwen::FACTS,
         }
     }
 

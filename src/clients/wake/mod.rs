@@ -226,6 +226,11 @@ pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
     u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_micros)
 }
 
+/// Has the session of this lease just started?
+pub fn is_new(lease: &Lease) -> bool {
+    STARTING.contains(&lease.event.as_str())
+}
+
 fn report(room: &Room, agent: &str, argv: &[String], ran: &Ran) {
     let program = argv.first().map(String::as_str).unwrap_or_default();
     let (outcome, output) = (&ran.outcome, &ran.output);

@@ -6,14 +6,19 @@ use crate::disk::machine::{self, Process};
 use std::path::PathBuf;
 
 /// The environment variables that contain a session's id, each with its client. See `docs/hooks.md`.
-pub const VARIABLES: [(&str, &str); 3] =
-    [("CLAUDE_CODE_SESSION_ID", CLAUDE), ("CODEX_SESSION_ID", CODEX), ("GEMINI_SESSION_ID", GEMINI)];
+pub const VARIABLES: [(&str, &str); 4] = [
+    ("CLAUDE_CODE_SESSION_ID", CLAUDE),
+    ("CODEX_SESSION_ID", CODEX),
+    ("GEMINI_SESSION_ID", GEMINI),
+    ("QWEN_CODE_SESSION_ID", QWEN),
+];
 /// A variable in the shell of Gemini CLI, which does not give the session's id.
 pub const IN_GEMINI: &str = "GEMINI_CLI";
 
 const CLAUDE: &str = "claude";
 const CODEX: &str = "codex";
 const GEMINI: &str = "gemini";
+const QWEN: &str = "qwen";
 
 /// Processes between a client and its commands.
 const SHELLS: [&str; 12] =
@@ -51,11 +56,11 @@ impl Caller {
     }
 
     /// The session whose client started this program as a server. Such a server can outlive its first session, because
-    /// Claude Code starts the next one in the same process. So only the process identifies it.
+    /// Claude Code and Qwen Code start the next one in the same process. So only the process identifies it.
     pub fn of_server() -> Result<Caller> {
         let caller = Caller::from_environment().map_or_else(|| Caller::here("mcp", None), Ok)?;
         match client_above() {
-            Some((_, name)) if name == CLAUDE => Ok(Caller { session: None, ..caller }),
+            Some((_, name)) if name == CLAUDE || caller.client == QWEN => Ok(Caller { session: None, ..caller }),
             _ => Ok(caller),
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::text::{count, count_of, to_the_second};
+use crate::base::text::{count, count_of, listed, to_the_second};
 use crate::base::{limits, markdown};
 use crate::disk::{Dir, Meta, layout};
 use crate::log::lookup::LoggedMessage;
@@ -250,7 +250,7 @@ fn statuses(state: &State, seq: u64, to: &[Arc<str>]) -> String {
         None if state.mailboxes.is_unread(agent, seq) => "unread",
         None => "seen",
     };
-    if to.len() <= limits::TITLES {
+    if to.len() <= limits::IN_SENTENCE {
         return to.iter().map(|agent| format!("{} {}", escaped(agent), status(agent))).collect::<Vec<_>>().join(", ");
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -259,11 +259,7 @@ fn statuses(state: &State, seq: u64, to: &[Arc<str>]) -> String {
 }
 
 fn named<'a>(agents: impl Iterator<Item = &'a str>) -> String {
-    let all: Vec<String> = agents.map(escaped).collect();
-    match all.len().saturating_sub(limits::TITLES) {
-        0 => all.join(", "),
-        more => format!("{} and {more} more", all[..limits::TITLES].join(", ")),
-    }
+    listed(agents.map(escaped))
 }
 
 fn escaped(name: &str) -> String {

@@ -2,6 +2,7 @@
 //!
 //! A projection is one file here that implements `Projection`, and one line in `Projections::new`.
 
+mod behind;
 pub mod channels;
 mod claims;
 pub mod mailbox;

@@ -1,23 +1,24 @@
-//! `pending.json`: what needs somebody, for each agent. Written behind the mail when that has changed.
+//! `pending.json`: what needs somebody, for each agent.
 
+use super::behind::{self, Behind};
 use super::roster;
 use crate::base::clock::Stamp;
-use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Meta, layout};
+use crate::base::text::listed;
+use crate::disk::layout;
 use crate::log::state::State;
 use crate::log::state::claims::{Claims, Offered, Waiting};
 use crate::log::state::items::{self, Kind};
 use crate::message::subject::Subject;
 use crate::message::{claim, id};
 use crate::room::sessions::Calls;
-use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use crate::router::projections::View;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Something that needs an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -127,7 +128,7 @@ fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> 
 fn offer(one: &Offered) -> Item {
     let Offered { offer, from, subjects, seq, since, .. } = one;
     let command = format!("mailbag accept {seq}");
-    Item { title: list(subjects), command, ..Item::new("offer", *seq, offer.clone(), from, *since) }
+    Item { title: listed(subjects), command, ..Item::new("offer", *seq, offer.clone(), from, *since) }
 }
 
 // An agent waits for what another one owns, who can release it. The human can release everything.
@@ -140,7 +141,7 @@ fn waiting<'a>(claims: &'a Claims, one: &'a Waiting) -> Vec<(Cow<'a, [Arc<str>]>
         }
     }
     let item = |owner: &str, command: String| {
-        let title = format!("waits for {}, owned by {owner}", list(subjects));
+        let title = format!("waits for {}, owned by {owner}", listed(subjects));
         Item { title, command, blocked: true, ..Item::new("claim", *seq, claim.clone(), from, *since) }
     };
     let owners = owned
@@ -152,12 +153,6 @@ fn waiting<'a>(claims: &'a Claims, one: &'a Waiting) -> Vec<(Cow<'a, [Arc<str>]>
             (Cow::Owned(vec![Arc::from(id::HUMAN)]), item(owner, command))
         });
     owners.chain(human).collect()
-}
-
-fn list(subjects: &[Subject]) -> String {
-    let more = subjects.len().saturating_sub(limits::TITLES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    subjects.iter().take(limits::TITLES).map(Subject::as_str).collect::<Vec<_>>().join(", ") + &more
 }
 
 /// The content of the file.
@@ -174,92 +169,41 @@ struct Content {
     more: BTreeMap<Arc<str>, usize>,
 }
 
-/// The file as it was written.
-#[derive(Default)]
-pub(in crate::router) struct Written {
-    /// The last record in it. `None` if the file is not known to be true.
-    upto: Option<u64>,
-    /// Was the file of an earlier router looked at?
-    known: bool,
-    /// The file as it was left.
-    left: Option<Meta>,
-    /// When a change has to be written.
-    due: Option<Instant>,
-    written: Option<Instant>,
-    /// How long the file is left as it is after it was written.
-    pause: Duration,
-}
+/// The file of all items.
+pub(super) type Written = Behind<Items>;
 
-impl Projection for Written {
-    fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
-        if self.is_current(view) {
-            return;
-        }
-        // Of many changes in a row, the last one is written.
-        let now = Instant::now();
-        let next = self.written.map_or(now, |written| written + self.pause);
-        if next > now {
-            self.due = Some(next);
-            return;
-        }
-        self.show(view, report);
-    }
+/// What needs somebody.
+pub(super) struct Items;
 
-    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
-        match cause {
-            Cause::Recovery => return Ok(()),
-            Cause::FailedSync => (self.upto, self.known) = (None, true),
-            Cause::Sweep => {
-                let now = view.config.dir().stat(layout::PENDING).ok().flatten();
-                if self.left.is_some() && now != self.left {
-                    (self.upto, self.known) = (None, true);
-                }
-            }
-            Cause::End => {}
-        }
-        if !self.is_current(view) {
-            self.show(view, report);
-        }
-        Ok(())
-    }
+impl behind::Content for Items {
+    const NAME: &'static str = layout::PENDING;
+    type Upto = u64;
 
-    fn next_due(&self) -> Option<Instant> {
-        self.due
-    }
-}
-
-impl Written {
-    fn is_current(&mut self, view: &View<'_>) -> bool {
+    fn changed_at(view: &View<'_>) -> u64 {
         let state = view.state;
-        let changed = changed_at(state);
-        if changed == 0 {
-            return true;
-        }
-        if !std::mem::replace(&mut self.known, true) {
-            self.upto = written(view).filter(|upto| *upto <= state.seq);
-        }
-        self.upto.is_some_and(|upto| changed <= upto)
+        state.items.changed_at().max(state.approvals.changed_at()).max(state.claims.changed_at())
     }
 
-    fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
-        let room = view.config.dir();
-        let begun = Instant::now();
-        match room.show(layout::PENDING, &text(view)) {
-            Ok(()) => {
-                report.written(layout::PENDING);
-                self.upto = Some(view.state.seq);
-                self.left = room.stat(layout::PENDING).ok().flatten();
-            }
-            Err(e) => report.failed(layout::PENDING.to_owned(), &e),
-        }
-        // A long list takes its time: it must not take the router's.
-        self.pause = limits::PENDING.max(begun.elapsed() * limits::PENDING_SHARE);
-        (self.due, self.written) = (None, Some(Instant::now()));
+    fn written(view: &View<'_>) -> Option<u64> {
+        written(view).filter(|upto| *upto <= view.state.seq)
     }
-}
 
-fn changed_at(state: &State) -> u64 {
-    state.items.changed_at().max(state.approvals.changed_at()).max(state.claims.changed_at())
+    fn upto(view: &View<'_>) -> u64 {
+        view.state.seq
+    }
+
+    fn is_current(upto: &u64, view: &View<'_>) -> bool {
+        Self::changed_at(view) <= *upto
+    }
+
+    fn text(view: &View<'_>) -> Vec<u8> {
+        text(view)
+    }
+
+    // A long list takes its time: it must not take the router's.
+    fn pause(took: Duration) -> Duration {
+        limits::PENDING.max(took * limits::PENDING_SHARE)
+    }
 }
 
 fn written(view: &View<'_>) -> Option<u64> {

@@ -6,7 +6,7 @@ use super::letter::{Effect, Fact, Letter, Ruling};
 use super::parties;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
-use crate::base::text::to_the_second;
+use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::log::state::approvals::{Approval, Approvals, Decided};
 use crate::log::state::{Source, State};
@@ -120,7 +120,7 @@ impl<'a> Decisions<'a> {
         };
         if open.from == **agent || !open.to.contains(agent) {
             let problem = Problem::new("not_asked", format!("{agent} was not asked to decide {}", open.approval));
-            return Ok(wrong(problem.at("/in_reply_to").fix(format!("only {} can decide it", names(&open.to)))));
+            return Ok(wrong(problem.at("/in_reply_to").fix(format!("only {} can decide it", listed(&open.to)))));
         }
         let Some(option) = decision::option(&open.terms.options, word) else {
             let what = format!("{} is not an option of {}", sanitize::quote(word, limits::OPTION), open.approval);
@@ -235,12 +235,12 @@ impl<'a> Decisions<'a> {
         let period = one.terms.deadline.unwrap_or_default() - one.since;
         let again = (one.escalated + 1) as i64;
         let deadline = (!human_can && !to.is_empty()).then(|| one.since + period * (again + 1));
-        let why = format!("{} did not decide before the deadline, {passed}", names(&one.to));
+        let why = format!("{} did not decide before the deadline, {passed}", listed(&one.to));
         self.pass_on(one, (to, deadline), &why)
     }
 
     fn leave_to_human(&mut self, one: &Approval) -> Letter<Ruling> {
-        let why = format!("nobody else can decide it, since {} can get no mail", names(&one.to));
+        let why = format!("nobody else can decide it, since {} can get no mail", listed(&one.to));
         self.pass_on(one, (vec![id::HUMAN.into()], one.terms.deadline), &why)
     }
 
@@ -300,13 +300,6 @@ fn is_late(open: &Approval, dropped: Option<Stamp>) -> Option<Stamp> {
     let deadline = Stamp::from_micros(open.terms.deadline?);
     let at = dropped.filter(|at| at.micros() >= open.since).unwrap_or_else(Stamp::now);
     (open.terms.on_deadline != OnDeadline::Escalate && at > deadline).then_some(deadline)
-}
-
-fn names(agents: &[Arc<str>]) -> String {
-    let mut names: Vec<String> = agents.iter().take(limits::TITLES).map(|agent| agent.to_string()).collect();
-    let more = agents.len() - names.len();
-    names.extend((more > 0).then(|| format!("{more} more")));
-    names.join(", ")
 }
 
 fn shown(at: Stamp) -> String {

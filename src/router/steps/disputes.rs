@@ -5,6 +5,7 @@ use super::compose;
 use super::letter::{Effect, Fact, Letter, Ruling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
+use crate::base::text::listed;
 use crate::base::{limits, sanitize};
 use crate::log::state::disputes::{Dispute, Disputes};
 use crate::log::state::{Source, State};
@@ -81,7 +82,7 @@ impl<'a> Disagreements<'a> {
         let body = format!(
             "{} had {} rounds without a decision:\n{}\nDecide with a message of type decision in this thread. The human is asked \
              in {within}.",
-            names(&one.parties()),
+            listed(one.parties()),
             one.rounds,
             positions(one)
         );
@@ -100,7 +101,7 @@ impl<'a> Disagreements<'a> {
         let body = format!(
             "{} could not agree. Whose proposal holds?\n{}\n`mailbag decide`, or a message of type decision with in_reply_to and \
              option, decides it.",
-            names(&one.parties()),
+            listed(one.parties()),
             positions(one)
         );
         let mut more = Map::new();
@@ -164,8 +165,4 @@ fn positions(one: &Dispute) -> String {
 fn subject(one: &Dispute) -> String {
     let first = one.positions.iter().find(|position| position.proposes).or(one.positions.first());
     first.map_or_else(|| one.thread.clone(), |position| sanitize::quote(&position.title, limits::TITLE))
-}
-
-fn names(agents: &[Arc<str>]) -> String {
-    agents.iter().map(|agent| agent.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -6,7 +6,7 @@ use super::letter::{Effect, Fact, Letter, Ruling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
-use crate::base::text::to_the_second;
+use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::log::state::claims::{Ask, Claims, Offered, Waiting};
 use crate::log::state::{Source, State};
@@ -315,10 +315,7 @@ fn purpose(message: &Message) -> Option<String> {
 }
 
 fn list(subjects: &[Subject]) -> String {
-    let mut names: Vec<String> = subjects.iter().take(limits::TITLES).map(Subject::to_string).collect();
-    let more = subjects.len() - names.len();
-    names.extend((more > 0).then(|| format!("{more} more")));
-    sanitize::line(&names.join(", ")).into_owned()
+    sanitize::line(&listed(subjects)).into_owned()
 }
 
 fn more(claim: &str, about: Value) -> Map<String, Value> {

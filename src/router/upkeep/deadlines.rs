@@ -2,6 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
+use crate::base::text::listed;
 use crate::base::{limits, sanitize};
 use crate::disk::layout;
 use crate::log;
@@ -96,7 +97,7 @@ impl Keep<'_> {
             self.journal.forget_expiry(timed.seq);
             return Ok(());
         }
-        let who = names(&unread);
+        let who = listed(&unread);
         let body =
             format!("{}/{} was not read in its time by {who}. It is in their `expired/` now.", timed.from, timed.id);
         let subject = format!("expired unread: {}", title(timed, record));
@@ -131,7 +132,7 @@ impl Keep<'_> {
                 timed.from,
                 timed.id,
                 Stamp::from_micros(timed.at),
-                if of.len() == 1 { format!("{} has", of[0]) } else { format!("{} have", names(&of)) },
+                if of.len() == 1 { format!("{} has", of[0]) } else { format!("{} have", listed(&of)) },
                 timed.from,
                 timed.id
             );
@@ -175,8 +176,4 @@ fn title(timed: &Timed, record: Option<Record>) -> String {
     let text = |field: &str| fields.as_ref()?.get(field)?.as_str()?.lines().next().map(str::to_owned);
     let title = text("subject").or_else(|| text("body"));
     title.map_or_else(|| timed.id.clone(), |title| sanitize::quote(&title, limits::TITLE))
-}
-
-fn names(agents: &[Arc<str>]) -> String {
-    agents.iter().map(|agent| &**agent).collect::<Vec<_>>().join(", ")
 }

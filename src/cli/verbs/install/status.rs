@@ -9,7 +9,7 @@ use crate::cli::show::output::{RED, YELLOW};
 use crate::cli::show::table;
 use crate::clients::git_hooks;
 use crate::clients::install::{self, Hooks, Scope, Status, Trust};
-use crate::clients::kind::Client;
+use crate::clients::kind::{Can, Client, WakeBy, What};
 use std::path::Path;
 
 /// Prints what is installed for a client, or everywhere.
@@ -43,6 +43,12 @@ pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Resu
         for problem in &status.problems {
             let word = cx.out.paint(RED, "problem");
             cx.out.line(format!("{word}: {}", sanitize::line(problem)))?;
+        }
+    }
+    for client in all.iter().filter(|status| status.hooks != Hooks::Absent).map(|status| status.client) {
+        let why = client.facts().abilities.iter().find(|ability| ability.what == What::Wake).map(|ability| ability.can);
+        if let (WakeBy::Program, Some(Can::Partly(why))) = (client.facts().wake, why) {
+            cx.out.line(format!("note: {} is woken {why}", client.name()))?;
         }
     }
     if let Some(git) = git.filter(|git| !git.missing.is_empty()) {

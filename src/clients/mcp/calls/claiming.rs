@@ -118,7 +118,7 @@ fn path(one: &Ownership) -> String {
         Free::Free => "free".to_owned(),
         Free::Mine => "yours".to_owned(),
         Free::Owned => {
-            let owners = one.claims.iter().take(limits::TITLES).map(|owner| {
+            let owners = one.claims.iter().take(limits::IN_SENTENCE).map(|owner| {
                 let why = owner.why.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
                 format!("{} ({}{why})", owner.owner, owner.subject)
             });

@@ -238,7 +238,7 @@ fn add_claims(agents: &mut [Present], claims: &Claims) {
     let mut owned: HashMap<&str, (Vec<String>, usize)> = HashMap::new();
     for held in claims.held() {
         let (subjects, more) = owned.entry(&*held.owner).or_default();
-        match subjects.len() < limits::TITLES {
+        match subjects.len() < limits::IN_SENTENCE {
             true => subjects.push(held.subject.to_string()),
             false => *more += 1,
         }

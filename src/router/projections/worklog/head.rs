@@ -134,8 +134,8 @@ fn blocker(claims: &Claims, place: usize, one: &Waiting) -> String {
 }
 
 fn listed(mut all: Vec<String>) -> String {
-    let more = all.len().saturating_sub(limits::TITLES);
-    all.truncate(limits::TITLES);
+    let more = all.len().saturating_sub(limits::IN_SENTENCE);
+    all.truncate(limits::IN_SENTENCE);
     if more > 0 {
         all.push(format!("{more} more"));
     }

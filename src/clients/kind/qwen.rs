@@ -1,0 +1,54 @@
+//! Facts about Qwen Code: `docs/hooks.md`.
+
+use super::{
+    Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities, file, guard, hook,
+};
+
+const JSON: Format = Format::Json(Dialect::Comments);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "qwen",
+    name: "Qwen Code",
+    program: "qwen",
+    variable: Some("QWEN_CODE_SESSION_ID"),
+    home: Home { variable: Some("QWEN_HOME"), below_variable: "", own: ".qwen" },
+    // Qwen Code reads AGENTS.md beside QWEN.md.
+    project: &[
+        file(".qwen/settings.json", JSON, &[Part::Hooks, Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+    ],
+    user: &[
+        file("settings.json", JSON, &[Part::Hooks, Part::Mcp]),
+        file("QWEN.md", Format::Markdown, &[Part::Section]),
+    ],
+    form: HookForm {
+        named: true,
+        unit: Unit::Seconds,
+        failure_blocks: false,
+        trusted_by_index: false,
+        had_arguments: false,
+    },
+    events: &[
+        hook("SessionStart"),
+        hook("UserPromptSubmit"),
+        guard("PreToolUse", "write_file|edit|notebook_edit"),
+        hook("PostToolUse"),
+        hook("Stop"),
+        hook("StopFailure"),
+        hook("SessionEnd"),
+    ],
+    approval: None,
+    wake: WakeBy::Socket { path: "QWEN_CODE_MESSAGING_SOCKET", token: "QWEN_CODE_MESSAGING_TOKEN" },
+    trust: TrustRecord::FoldersIfEnabled,
+    asks: &[RESTART],
+    abilities: abilities([
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::No("mailbag does not answer permission requests of Qwen Code yet; it asks in its own dialog"),
+        Can::Partly("needs version 0.24 or later, and no other setting of `agents.crossSessionInbound` than `accept`"),
+        Can::Yes,
+    ]),
+};

@@ -1,0 +1,111 @@
+//! A file of the room that follows its log a little behind the mail: of many changes in a row only the last one is written.
+
+use crate::base::error::Result;
+use crate::disk::Meta;
+use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use std::time::{Duration, Instant};
+
+/// What such a file says.
+pub(super) trait Content {
+    /// Its name in the room.
+    const NAME: &'static str;
+    /// Up to where a file is true.
+    type Upto;
+
+    /// The last record that changed what the file says; 0 for none, and then no file is needed.
+    fn changed_at(view: &View<'_>) -> u64;
+
+    /// Up to where the file of an earlier router is true. `None` if that is not known.
+    fn written(view: &View<'_>) -> Option<Self::Upto>;
+
+    /// A file of the present state is true up to here.
+    fn upto(view: &View<'_>) -> Self::Upto;
+
+    /// Is a file that is true up to there still good enough?
+    fn is_current(upto: &Self::Upto, view: &View<'_>) -> bool;
+
+    /// The text for the present state.
+    fn text(view: &View<'_>) -> Vec<u8>;
+
+    /// How long the file is left as it is, after it took this long to write it.
+    fn pause(took: Duration) -> Duration;
+}
+
+/// The file as it was written.
+pub(super) struct Behind<C: Content> {
+    /// `None` if the file is not known to be true.
+    upto: Option<C::Upto>,
+    /// Was the file of an earlier router looked at?
+    known: bool,
+    /// The file as it was left.
+    left: Option<Meta>,
+    /// When a change has to be written.
+    due: Option<Instant>,
+    /// Not before this time, the file is written again.
+    next: Option<Instant>,
+}
+
+impl<C: Content> Default for Behind<C> {
+    fn default() -> Behind<C> {
+        Behind { upto: None, known: false, left: None, due: None, next: None }
+    }
+}
+
+impl<C: Content> Projection for Behind<C> {
+    fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+        if self.is_current(view) {
+            return;
+        }
+        match self.next.filter(|next| *next > Instant::now()) {
+            Some(next) => self.due = Some(next),
+            None => self.show(view, report),
+        }
+    }
+
+    fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
+        match cause {
+            Cause::Recovery => return Ok(()),
+            Cause::FailedSync => (self.upto, self.known) = (None, true),
+            Cause::Sweep => {
+                let now = view.config.dir().stat(C::NAME).ok().flatten();
+                if self.left.is_some() && now != self.left {
+                    (self.upto, self.known) = (None, true);
+                }
+            }
+            Cause::End => {}
+        }
+        if !self.is_current(view) {
+            self.show(view, report);
+        }
+        Ok(())
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+impl<C: Content> Behind<C> {
+    fn is_current(&mut self, view: &View<'_>) -> bool {
+        if C::changed_at(view) == 0 {
+            return true;
+        }
+        if !std::mem::replace(&mut self.known, true) {
+            self.upto = C::written(view);
+        }
+        self.upto.as_ref().is_some_and(|upto| C::is_current(upto, view))
+    }
+
+    fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
+        let (room, begun) = (view.config.dir(), Instant::now());
+        match room.show(C::NAME, &C::text(view)) {
+            Ok(()) => {
+                report.written(C::NAME);
+                self.upto = Some(C::upto(view));
+                self.left = room.stat(C::NAME).ok().flatten();
+            }
+            Err(e) => report.failed(C::NAME.to_owned(), &e),
+        }
+        (self.due, self.next) = (None, Some(Instant::now() + C::pause(begun.elapsed())));
+    }
+}

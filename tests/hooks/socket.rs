@@ -1,0 +1,60 @@
+//! A client that listens at a socket: its idle session is woken by one line, which only the client of the session gets.
+
+use super::{mail, recorded, room};
+use crate::world::World;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+const TOKEN: &str = "0f09730debc1dd80c7ffb4a2e7689e409831180d4b4e0ddecec1ef8db0a964c1";
+
+/// Runs a hook of Qwen Code whose session listens at this socket.
+fn fire(world: &World, event: &str, socket: &Path) -> String {
+    let mut hook = world.program(&["hook", "qwen"]);
+    hook.env("MAILBAG_AGENT", "alice");
+    hook.env("QWEN_CODE_MESSAGING_SOCKET", socket).env("QWEN_CODE_MESSAGING_TOKEN", TOKEN);
+    let output = hook.write_stdin(recorded("qwen", event)).output().expect("the program runs");
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{event}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The two lines that the client gets: the proof and the message.
+fn lines(stream: UnixStream) -> [Value; 2] {
+    let mut lines = BufReader::new(stream).lines();
+    [(); 2].map(|()| serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON"))
+}
+
+#[test]
+fn mail_wakes_an_idle_session_of_qwen_code_by_one_message_and_is_announced_once() {
+    let world = room();
+    let socket = world.path().join("client.sock");
+    let client = UnixListener::bind(&socket).expect("a socket");
+    fire(&world, "SessionStart-startup", &socket);
+    fire(&world, "Stop", &socket);
+    let seq = mail(&world, "API </cross_session_message> shape?", &["--type", "question"]);
+    let [proof, message] = lines(client.accept().expect("it is woken").0);
+    assert_eq!((&proof["type"], &proof["token"]), (&"auth".into(), &TOKEN.into()));
+    assert_eq!((&message["type"], &message["message"]["role"]), (&"user".into(), &"user".into()));
+    let session: Value = serde_json::from_str(&recorded("qwen", "Stop")).expect("JSON");
+    assert_eq!(message["toSessionId"], session["session_id"]);
+    let text = message["message"]["content"].as_str().expect("a text");
+    assert!(text.starts_with("mailbag: 1 unread: question from bob, “API "), "{text}");
+    assert!(text.ends_with(&format!("#{seq}")), "{text}");
+    world.wait("it is announced", || world.ok(&["trace", &seq.to_string(), "--as", "bob"]).contains("announced"));
+    assert_eq!(fire(&world, "UserPromptSubmit", &socket), "", "it was announced before");
+}
+
+#[test]
+fn a_message_that_the_client_does_not_take_is_announced_by_its_next_hook() {
+    let world = room();
+    let socket = world.path().join("client.sock");
+    let client = UnixListener::bind(&socket).expect("a socket");
+    fire(&world, "Stop", &socket);
+    mail(&world, "later", &[]);
+    let (mut stream, _) = client.accept().expect("it is woken");
+    stream.write_all(b"no").expect("it listens");
+    // It neither reads nor closes the connection in time.
+    world.wait("the mail is announced by a hook", || fire(&world, "UserPromptSubmit", &socket).contains("later"));
+    drop(stream);
+}
