@@ -100,6 +100,11 @@ fn a_running_router_keeps_them_and_makes_them_again() {
     fs::write(town.room("MAILBOX.md"), "by hand").expect("written");
     town.mail("alice", "2.json", json!({"to": "bob", "body": "second"}));
     town.wait("the next message", || read(&town, "MAILBOX.md").contains("second"));
+    town.place("settings.toml", b"queue = true\n");
+    town.wait("the mailbox is off", || !town.room("MAILBOX.md").exists());
+    assert!(town.room("queue/to-bob.md").exists());
+    town.place("settings.toml", b"mailbox = true\nqueue = true\n");
+    town.wait("it is on again", || town.room("MAILBOX.md").exists());
     town.stop();
     assert!(read(&town, "MAILBOX.md").contains("second") && read(&town, "queue/to-bob.md").contains("second"));
 }
@@ -136,4 +141,21 @@ fn what_is_in_the_way_delays_no_mail_and_is_listed() {
     world.send("alice", "bob", "hi again");
     assert!(read(&world, "MAILBOX.md").contains("hi again"));
     assert_eq!(fs::read(outside.path()).expect("it is there"), b"");
+}
+
+#[test]
+fn turned_off_they_go_and_a_file_of_somebody_else_stays() {
+    // P168
+    let world = room(&["alice", "bob"]);
+    world.send("alice", "bob", "hi");
+    assert!(world.room("MAILBOX.md").exists() && world.room("queue/to-bob.md").exists());
+    fs::write(world.room("queue/notes.md"), "mine\n").expect("written");
+    fs::write(world.room("queue/to-alice.md"), "mine, too\n").expect("written");
+    fs::write(world.room("settings.toml"), "").expect("written");
+    world.send("alice", "bob", "hi again");
+    assert!(!world.room("MAILBOX.md").exists() && !world.room("queue/to-bob.md").exists());
+    assert_eq!(
+        (read(&world, "queue/notes.md"), read(&world, "queue/to-alice.md")),
+        ("mine\n".into(), "mine, too\n".into())
+    );
 }

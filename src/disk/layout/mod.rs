@@ -118,9 +118,12 @@ pub fn outbox(agent: &str) -> PathBuf {
     Path::new(OUTBOXES).join(agent)
 }
 
+/// The directory of the files that list unread mail, for people.
+pub const QUEUES: &str = "queue";
+
 /// The file that lists an agent's unread mail, for people.
 pub fn queue(agent: &str) -> std::ffi::OsString {
-    format!("queue/to-{agent}.md").into()
+    format!("{QUEUES}/to-{agent}.md").into()
 }
 
 /// An agent's inbox, with its unread mail.

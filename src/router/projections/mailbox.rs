@@ -2,7 +2,7 @@
 //! with an editor. Both are bounded, so each is written as a whole, at most once a second.
 
 use crate::base::clock::Stamp;
-use crate::base::error::Result;
+use crate::base::error::{Doing, Result};
 use crate::base::text::{count, count_of, listed, to_the_second};
 use crate::base::{limits, markdown};
 use crate::disk::{Dir, Meta, layout};
@@ -11,9 +11,12 @@ use crate::log::state::State;
 use crate::log::{self, Position, find};
 use crate::room::registry::Registry;
 use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use memchr::memmem;
+use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +34,12 @@ pub(in crate::router) struct Mailbox {
     made_from: Option<(u64, Arc<Registry>, [bool; 2])>,
     due: Option<Instant>,
     next: Option<Instant>,
+    /// The settings for which the unwanted files were removed.
+    removed: Option<[bool; 2]>,
 }
+
+/// What each file says at its beginning.
+const OWN: &str = "mailbag writes this file; changes are lost.";
 
 /// A message as it is shown.
 struct Shown {
@@ -45,6 +53,7 @@ struct Shown {
 impl Projection for Mailbox {
     fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
         let on = on(view);
+        self.remove_unwanted(on, view, report);
         let is_due = self.due.is_some_and(|due| due <= Instant::now());
         let is_current = self.made_from.as_ref().is_some_and(|(seq, registry, then)| {
             *seq == view.state.seq && Arc::ptr_eq(registry, view.config.registry()) && *then == on
@@ -100,6 +109,20 @@ impl Mailbox {
         }
         let pause: Duration = begun.elapsed() * limits::WORKLOG_PAUSE;
         self.next = Some(Instant::now() + limits::WORKLOG.max(pause));
+    }
+
+    /// Removes the files that an earlier setting wanted.
+    fn remove_unwanted(&mut self, on: [bool; 2], view: &View<'_>, report: &mut Report<'_>) {
+        if self.removed.replace(on) == Some(on) {
+            return;
+        }
+        let room = view.config.dir();
+        let of_mailbox = if on[0] { Ok(()) } else { remove_own(room, OsStr::new(layout::MAILBOX)) };
+        let of_queues = if on[1] { Ok(()) } else { remove_queues(room) };
+        match of_mailbox.and(of_queues) {
+            Ok(()) => self.written.retain(|name, _| if name == layout::MAILBOX { on[0] } else { on[1] }),
+            Err(e) => report.failed(layout::MAILBOX.to_owned(), &e),
+        }
     }
 
     /// Writes the files that would change. `false` if messages are missing that are looked up later.
@@ -186,7 +209,8 @@ impl Mailbox {
     }
 
     fn mailbox(&self, registry: &Registry, state: &State) -> String {
-        let mut text = String::from("# Mailbox\n\nmailbag writes this file; changes are lost.\n\n");
+        let mut text = String::from("# Mailbox\n\n");
+        let _ = writeln!(text, "{OWN}\n");
         let at = to_the_second(&state.at.to_string());
         let _ = writeln!(text, "- As of #{}, {at}: {}", state.seq, count(state.counts.accepted, "message"));
         let unread = registry.agents().iter().map(|agent| (&agent.id, state.mailboxes.count(&agent.id)));
@@ -211,7 +235,7 @@ impl Mailbox {
     }
 
     fn queue(&self, agent: &str, state: &State, newest: &[u64]) -> String {
-        let mut text = format!("# To {}\n\nmailbag writes this file; changes are lost.\n\n", escaped(agent));
+        let mut text = format!("# To {}\n\n{OWN}\n\n", escaped(agent));
         let unread = state.mailboxes.count(agent);
         let oldest = state.mailboxes.unread(agent).next().map(|(at, _)| second(at));
         let oldest = oldest.map(|oldest| format!(", the oldest of {oldest}")).unwrap_or_default();
@@ -226,6 +250,26 @@ impl Mailbox {
         }
         text
     }
+}
+
+fn remove_queues(room: &Dir) -> Result<()> {
+    let queues = match room.sub(layout::QUEUES) {
+        Err(e) if matches!(e.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => return Ok(()),
+        queues => queues?,
+    };
+    for entry in queues.list()? {
+        remove_own(&queues, &entry?.name)?;
+    }
+    Ok(())
+}
+
+/// Removes a file, unless somebody else has written it.
+fn remove_own(dir: &Dir, name: &OsStr) -> Result<()> {
+    let is_regular = dir.stat(name)?.is_some_and(|meta| meta.kind == FileType::RegularFile && meta.links == 1);
+    let Some(file) = (if is_regular { dir.look_regular(name)? } else { None }) else { return Ok(()) };
+    let mut begin = Vec::new();
+    file.take(limits::OWN_FILE).read_to_end(&mut begin).doing("read", dir.at(name))?;
+    if memmem::find(&begin, OWN.as_bytes()).is_some() { dir.remove(name) } else { Ok(()) }
 }
 
 impl Shown {
