@@ -62,6 +62,7 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/commands/demo.rs", "layout::outbox(\"reviewer\").join(", "shows what an agent without the program does"),
     ("src/query/inbox/mod.rs", "directory.join(name)", "only shown: the file of a message"),
     ("src/cli/verbs/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
+    ("src/room/begun.rs", "at.join(entry?.name)", "the names in a room, to look at each"),
     ("src/commands/init.rs", "from.join(path)", "where a new room goes"),
     ("src/commands/trust.rs", "from.join(asked)", "the room that a person names"),
     ("src/commands/rejected/listing.rs", "directory.join(name)", "only shown, and read below the room: a refused file"),

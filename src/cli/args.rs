@@ -8,6 +8,7 @@ use std::ffi::OsString;
 
 const EXAMPLES: &str = "\
 Examples:
+  mailbag up                                # set up this project and its clients
   mailbag init                              # create a room in .mailbag
   mailbag agent add alice bob               # register two agents
   mailbag install claude --agent alice      # connect Claude Code as alice

@@ -3,8 +3,9 @@
 //! In: calls of a client (hooks on standard input, MCP requests, a command's output). Out: answers in exactly the client's
 //! format, built from the data that `query` and `commands` return.
 //!
-//! [`install`] edits a client's settings and [`git_hooks`] the hooks of a repository, [`hooks`], [`hook_events`] and [`mcp`]
-//! answer a client's calls, [`briefing`] announces mail, [`wake`], [`rewake`] and [`idle`] wake idle agents,
+//! [`up`] sets up a project, [`install`] edits a client's settings and [`git_hooks`] the hooks of a repository, [`hooks`],
+//! [`hook_events`] and [`mcp`] answer a client's calls, [`briefing`] announces mail, [`wake`], [`rewake`] and [`idle`] wake idle
+//! agents,
 //! [`session_watch`] notices the end of a client, [`exec`] runs any command
 //! as an agent, and [`bindings`] are the helper files for other languages.
 //!
@@ -22,4 +23,5 @@ pub mod kind;
 pub mod mcp;
 pub mod rewake;
 pub mod session_watch;
+pub mod up;
 pub mod wake;

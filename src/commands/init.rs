@@ -15,6 +15,12 @@ pub struct Init {
     pub made: bool,
 }
 
+/// Creates a room that `take_back` may remove again, at the given directory, or at the top of the project.
+pub fn begin(place: &Path) -> Result<Init> {
+    let (room, made) = Room::begin(place)?;
+    Ok(Init { room: room.dir.path().to_path_buf(), made: made == Made::New })
+}
+
 /// Creates a room at the given directory, or at the default place. An existing room stays unchanged.
 pub fn init(asked: Option<&Path>, from: &Path, readers: Readers) -> Result<(Room, Init)> {
     let place = match asked {

@@ -13,6 +13,7 @@ use crate::query::identity::Who;
 use crate::query::{status, time};
 use crate::room::registry::{Agent, Registry};
 use crate::room::resolve::Recipient;
+use crate::room::sessions::Caller;
 use crate::room::settings::{Admission, Settings};
 use crate::room::{Room, inbox};
 use crate::router::daemon;
@@ -271,7 +272,12 @@ fn compose(
         None => (draft.in_reply_to, draft.answers),
     };
     refs.extend(draft.raw_refs);
-    let attach = if draft.permitted_only { attach::attach_permitted } else { attach::attach };
+    // A client lets its sessions send without a question, so that a session may not name just any file.
+    let attach = if draft.permitted_only || Caller::from_environment().is_some() {
+        attach::attach_permitted
+    } else {
+        attach::attach
+    };
     let named = draft.attachments.iter().map(|file| attach(room, settings, file));
     let attachments: Vec<Value> = draft.raw_attachments.into_iter().map(Ok).chain(named).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;

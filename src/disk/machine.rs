@@ -71,15 +71,7 @@ pub fn user(uid: u32) -> String {
 
 /// The program that a shell would run for this name: the first executable on the `PATH`.
 pub fn program(name: &str) -> Option<PathBuf> {
-    let may_run = |path: &PathBuf| {
-        let access =
-            rustix::fs::accessat(rustix::fs::CWD, path, rustix::fs::Access::EXEC_OK, rustix::fs::AtFlags::EACCESS);
-        path.is_file() && access.is_ok()
-    };
-    if name.contains('/') {
-        return Some(PathBuf::from(name)).filter(may_run);
-    }
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|directory| directory.join(name)).find(may_run)
+    which::which(name).ok()
 }
 
 /// The process that holds the lock (flock) on a file, if this process can see it. Only for messages: no decision

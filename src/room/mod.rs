@@ -9,6 +9,7 @@
 //! What does not belong here: the order in which parts change (`router`, `commands`), and the log (`log`).
 
 pub mod archive;
+mod begun;
 pub mod charter;
 pub mod consent;
 pub mod inbox;
@@ -29,6 +30,7 @@ pub mod spool;
 mod trusted;
 mod turn;
 
+pub use begun::Removal;
 pub use lock::{Holder, Lock, Locking, Mode};
 pub use near::{Near, identity, near};
 pub use open::{Made, Room, below, default_place, find, is_room};

@@ -113,6 +113,17 @@ fn a_home_directory_with_a_room_in_it_is_no_repository() {
 }
 
 #[test]
+fn a_session_that_sends_without_a_question_attaches_only_what_a_model_may() {
+    // P110
+    let (town, _elsewhere, secret) = repository();
+    let ran = town.run_with(&["send", "bob", "--attach", &secret.to_string_lossy(), "--as", "alice"], |command| {
+        command.env("CLAUDE_CODE_SESSION_ID", "one");
+    });
+    assert!(ran.code == 2 && ran.err.contains("outside the repository"), "{ran:?}");
+    assert!(leaked(&town).is_empty());
+}
+
+#[test]
 fn a_person_may_attach_any_file_and_is_told_what_was_copied() {
     let (town, _elsewhere, secret) = repository();
     let ran = town.pipe(&["send", "bob", "--attach", &secret.to_string_lossy(), "--as", "alice"], "");

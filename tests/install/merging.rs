@@ -79,7 +79,9 @@ fn a_diff_touches_only_our_lines() {
         desk.ok(&["install", client(fixture)]);
         let after = desk.text(place(fixture));
         let mut lines = after.split_inclusive('\n');
-        for line in before.split_inclusive('\n') {
+        // A list of rules in one line gets ours in this line.
+        let is_list = |line: &&str| line.trim_start().starts_with("\"allow\": [\"");
+        for line in before.split_inclusive('\n').filter(|line| !is_list(line)) {
             assert!(lines.any(|other| other == line), "{fixture}: {line:?} is not as it was in\n{after}");
         }
         let ends = |text: &str| (text.matches("\r\n").count(), text.matches('\n').count());

@@ -1,6 +1,7 @@
 //! `mailbag install` and `uninstall` on a person's own settings: what goes in, that nothing else changes, that it goes
 //! out again to the byte, and that it was tried.
 
+mod allow;
 mod approvals;
 mod git;
 mod merging;
@@ -10,6 +11,8 @@ mod refusing;
 mod sections;
 mod standing;
 mod theirs;
+mod up;
+mod up_places;
 mod user;
 
 use crate::world::{Ran, World};

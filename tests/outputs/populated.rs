@@ -286,7 +286,10 @@ fn plugging_in(run: &mut Run<'_>) {
     // Another program's file, so that there is something to add by hand.
     crate::guard::git(run.world.path(), &["init", "-q"]);
     crate::guard::file(run.world.path(), "lefthook.yml", "pre-commit:\n  # mailbag hook git pre-commit\n");
-    let all: [&[&str]; 7] = [
+    let all: [&[&str]; 10] = [
+        &["up", "--client", "claude", "--command", &program],
+        &["up", "--undo", "--dry-run"],
+        &["up", "--undo"],
         &["install", "git", "--command", &program],
         &["uninstall", "git"],
         &["install", "claude", "--agent", "bob", "--dry-run"],

@@ -63,6 +63,7 @@ mod topic;
 mod trace;
 mod trust;
 mod uninstall;
+mod up;
 mod wait;
 mod who;
 
@@ -97,7 +98,7 @@ commands! {
     "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
         Done(done), Share(share), Exec(exec);
     "People": Agent(agent), Who(who), Join(join), Explain(explain);
-    "Setup": Init(init), Install(install), Uninstall(uninstall), Trust(trust), Settings(settings), Charter(charter), Helper(helper),
+    "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Settings(settings), Charter(charter), Helper(helper),
         Schema(schema), Completions(completions), Man(man), Demo(demo);
     "Service": Run(run), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
         Mcp(mcp);

@@ -103,7 +103,18 @@ fn plan(repository: Repository, files: Vec<Changing>, by_hand: Vec<ByHand>, prog
     let command = block::call(&program, HOOKS[0]);
     let test = HookCall { command, program, from: repository.top, input: String::new(), event: None };
     let (directory, notes) = (repository.hooks, Vec::new());
-    Plan { client: NAME, name: NAME, scope: Scope::Project, directory, files, by_hand, notes, test, needs_key: false }
+    Plan {
+        client: NAME,
+        name: NAME,
+        scope: Scope::Project,
+        directory,
+        files,
+        by_hand,
+        asks: Vec::new(),
+        notes,
+        test,
+        needs_key: false,
+    }
 }
 
 fn put(path: &Path, program: &str, hook: &str) -> Result<Option<Changing>> {

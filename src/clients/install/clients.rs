@@ -28,6 +28,8 @@ pub(super) struct Target {
     pub(super) path: PathBuf,
     pub(super) format: Format,
     pub(super) parts: Vec<Part>,
+    /// Rules of ours that the person had already.
+    pub(super) kept: Vec<String>,
 }
 
 /// The directories with client files.
@@ -122,6 +124,7 @@ impl Client {
             path: layout::of_client(if file.beside { beside } else { &own }, file.name),
             format: file.format,
             parts: file.parts.to_vec(),
+            kept: Vec::new(),
         };
         files.map(target).collect()
     }

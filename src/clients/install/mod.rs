@@ -4,6 +4,7 @@
 //! A [`Plan`] lists the changes by file, and can be shown before anything is written. All checks run while the plan is made,
 //! before any file is changed.
 
+mod allow;
 mod preexisting;
 mod changing;
 mod clients;
@@ -17,6 +18,7 @@ mod toml;
 mod trust;
 mod notes;
 mod program;
+mod questions;
 
 use crate::clients::kind::Client;
 pub use changing::{Change, Changing};
@@ -27,12 +29,13 @@ pub(super) use hook_test::HookCall;
 pub use hook_test::{DRY_RUN, HookTest};
 pub(super) use notes::NAME;
 pub(super) use program::program;
+pub use questions::Question;
 pub use status::{Hooks, Status, status};
 pub use trust::Trust;
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{UserFile, layout};
+use crate::disk::{Dir, UserFile, layout};
 use crate::query::identity;
 use crate::room::signature::Key;
 use crate::room::{self, Room};
@@ -51,6 +54,9 @@ pub struct Request<'a> {
     pub scope: Scope,
     /// The agent of the client's sessions; without it, each session joins.
     pub agent: Option<&'a str>,
+    /// Is it a part of `mailbag up`? Then the agent of an earlier installation stays, and what the client asks is listed and
+    /// not described in notes.
+    pub for_up: bool,
     /// Do permission requests of the client go to the human?
     pub approvals: bool,
     /// The program to call; by default this one.
@@ -78,6 +84,9 @@ pub struct Plan {
     /// Lines that the user has to add, because the file belongs to another program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_hand: Vec<ByHand>,
+    /// What the client asks the person, with the answers.
+    #[serde(skip)]
+    pub asks: Vec<Question>,
     /// Notes for the user.
     pub notes: Vec<String>,
     #[serde(skip)]
@@ -103,7 +112,10 @@ pub fn install(asked: &Request<'_>) -> Result<Plan> {
     check_approvals(asked)?;
     let homes = homes(asked.from)?;
     let room = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
-    let agent = asked.agent.map(|name| registered(asked, name)).transpose()?;
+    let agent = match asked.for_up {
+        true => status(asked.client, asked.scope, &homes).agent,
+        false => asked.agent.map(|name| registered(asked, name)).transpose()?,
+    };
     let wanted = Wanted { program: program(asked.program)?, agent, approvals: asked.approvals };
     let mut notes = notes::on_install(asked, &homes, &wanted, room.as_ref());
     let before = Preexisting::of(asked, &homes);
@@ -111,23 +123,34 @@ pub fn install(asked: &Request<'_>) -> Result<Plan> {
     for target in targets(asked.client, asked.scope, &homes)? {
         files.extend(put(&target, asked.client, &wanted, &before, &mut notes)?);
     }
-    Ok(plan(asked, homes, files, notes, wanted))
+    let asks = questions::of(asked.client, asked.scope, &homes);
+    Ok(Plan { asks, ..plan(asked, homes, files, notes, wanted) })
 }
 
 /// Plans an uninstallation.
 pub fn uninstall(asked: &Request<'_>) -> Result<Plan> {
+    uninstall_among(asked, &[asked.client])
+}
+
+/// As [`uninstall`], for one of several clients that are uninstalled in this order.
+pub fn uninstall_among(asked: &Request<'_>, order: &[Client]) -> Result<Plan> {
+    let gone = order.split(|client| *client == asked.client).next().unwrap_or_default();
     let homes = homes(asked.from)?;
-    let others: Vec<Client> = Client::ALL.into_iter().filter(|client| *client != asked.client).collect();
+    let others: Vec<Client> =
+        Client::ALL.into_iter().filter(|client| *client != asked.client && !gone.contains(client)).collect();
     let used = others.into_iter().find(|client| status(*client, asked.scope, &homes).is_installed());
     let (mut files, mut notes) = (Vec::new(), Vec::new());
     let before = Preexisting::of(asked, &homes);
     for target in targets(asked.client, asked.scope, &homes)? {
         let shared = asked.scope == Scope::Project && target.parts == [Part::Section];
         match used.filter(|_| shared) {
+            Some(other) if order.contains(&other) => {}
             Some(other) => notes.push(notes::still_used(&target.path, other)),
             None => files.extend(take_out(&target, asked.client, before.project, &mut notes)?),
         }
     }
+    // The hooks go last: while they are there, a second run after a kill finds what is left.
+    files.reverse();
     let wanted = Wanted::default();
     Ok(plan(asked, homes, files, notes, wanted))
 }
@@ -159,12 +182,15 @@ fn check_approvals(asked: &Request<'_>) -> Result<()> {
 
 /// The project and home directories for a working directory.
 pub fn homes(from: &Path) -> Result<Homes> {
-    let home = std::env::home_dir()
-        .filter(|home| !home.as_os_str().is_empty())
-        .ok_or_else(|| Error::Usage { what: "cannot find your home directory".into(), cure: "set HOME".into() })?;
+    // A container may run as a user without an entry, whose home is then the root directory.
+    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty()).unwrap_or_else(|| PathBuf::from("/"));
     // Project settings in the home directory would apply to every project below it.
     let above = from.ancestors().take_while(|directory| *directory != home || *directory == from);
-    let project = above.into_iter().find(|directory| layout::is_project(directory)).unwrap_or(from).to_path_buf();
+    // Anybody can put the top of a project into a directory such as /tmp.
+    let is_open =
+        |directory: &Path| Dir::open(directory).and_then(|dir| dir.meta()).is_ok_and(|meta| meta.mode & 0o002 != 0);
+    let is_project = |directory: &&Path| layout::is_project(directory) && (*directory == from || !is_open(directory));
+    let project = above.into_iter().find(is_project).unwrap_or(from).to_path_buf();
     Ok(Homes { project, home })
 }
 
@@ -182,6 +208,7 @@ fn plan(asked: &Request<'_>, homes: Homes, files: Vec<Changing>, notes: Vec<Stri
         directory,
         files,
         by_hand: Vec::new(),
+        asks: Vec::new(),
         notes,
         test,
         needs_key: wanted.approvals,
@@ -218,7 +245,7 @@ fn put(
     check_inside(&original, from.project)?;
     check_inside(&backup, from.project)?;
     let before = text(&original)?;
-    let ours = from.ours(target, before.unwrap_or_default(), text(&backup)?);
+    let ours = from.ours(target, client, before.unwrap_or_default(), text(&backup)?);
     let after = edit(&ours, before.unwrap_or_default(), client, wanted).map_err(|wrong| refused(&original, wrong))?;
     let is_own = ours.parts != target.parts;
     if is_own {
@@ -244,7 +271,7 @@ fn take_out(
     let Some(now) = text(&original)? else { return Ok(None) };
     let before = text(&backup)?;
     let nothing = Preexisting { project, is_first: false, is_first_of_all: false };
-    let ours = nothing.ours(target, now, before);
+    let ours = nothing.ours(target, client, now, before);
     let rest = undo(&ours, now, client).map_err(|wrong| refused(&original, wrong))?;
     let is_witness = before == Some(now) && ours.parts != target.parts;
     if rest == now && !is_witness {
@@ -281,6 +308,7 @@ fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<
             for part in target.parts.iter().rev() {
                 match part {
                     Part::Hooks => hooks::put(&mut json, client, wanted)?,
+                    Part::Allow => allow::put(&mut json, client)?,
                     _ => hooks::put_server(&mut json, client, wanted)?,
                 }
             }
@@ -301,6 +329,7 @@ fn undo(target: &Target, text: &str, client: Client) -> Result<String, Wrong> {
             for part in &target.parts {
                 match part {
                     Part::Hooks => hooks::take_out(&mut json, client)?,
+                    Part::Allow => allow::take_out(&mut json, client, &target.kept)?,
                     _ => hooks::take_out_server(&mut json)?,
                 }
             }

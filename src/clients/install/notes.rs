@@ -75,6 +75,9 @@ pub(super) fn on_install(
     if asked.approvals {
         approvals(asked.client, &mut notes);
     }
+    if asked.for_up {
+        return notes;
+    }
     let facts = asked.client.facts();
     let asks = facts.asks.iter().filter(|ask| ask.scope.is_none_or(|scope| scope == asked.scope));
     notes.extend(asks.map(|ask| ask.text.to_owned()));

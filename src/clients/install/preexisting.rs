@@ -3,7 +3,7 @@
 use super::clients::{Format, Homes, Part, Scope, Target};
 use super::json::{Json, Wrong};
 use super::sections::{self, Kind};
-use super::{Request, hooks, status, toml};
+use super::{Request, allow, hooks, status, toml};
 use crate::base::error::{Error, Result};
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
@@ -30,10 +30,17 @@ impl Preexisting<'_> {
 
     /// The parts of a target that we may change: not a server or section that the user wrote under our name. The backup
     /// records that for later runs.
-    pub(super) fn ours(&self, target: &Target, text: &str, backup: Option<&str>) -> Target {
+    pub(super) fn ours(&self, target: &Target, client: Client, text: &str, backup: Option<&str>) -> Target {
         let mut ours = target.clone();
         let mut parts = Vec::new();
         for part in &target.parts {
+            if *part == Part::Allow {
+                // Single rules of the person's own stay, not the whole part.
+                let witness = backup.or(self.is_first.then_some(text)).unwrap_or_default();
+                ours.kept = rules_in(target, witness, client);
+                parts.push(*part);
+                continue;
+            }
             let is_first = if *part == Part::Mcp { self.is_first } else { self.is_first_of_all };
             let witness = backup.or(is_first.then_some(text));
             // An invalid file is rejected later, when it is edited.
@@ -46,6 +53,12 @@ impl Preexisting<'_> {
         ours.parts = parts;
         ours
     }
+}
+
+/// Our rules in a text. An invalid text is rejected later, when it is edited.
+fn rules_in(target: &Target, text: &str, client: Client) -> Vec<String> {
+    let Format::Json(dialect) = target.format else { return Vec::new() };
+    Json::read(text, dialect).map(|json| allow::found(&json, client)).unwrap_or_default()
 }
 
 /// Whether a text contains our server or section.

@@ -3,10 +3,10 @@
 use super::clients::{Format, Homes, Part, Scope, Target, Wanted};
 use super::json::{Dialect, Json, Wrong};
 use super::trust::{self, Trust};
-use super::{hooks, kind, refused, sections, targets, text, toml};
+use super::{allow, hooks, kind, refused, sections, targets, text, toml};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::clients::kind::Client;
+use crate::clients::kind::{Allow, Client};
 use crate::disk::{UserFile, layout, machine};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -38,6 +38,8 @@ pub struct Status {
     pub approvals: bool,
     /// Whether our MCP server is installed.
     pub mcp: bool,
+    /// Whether the client lets agents use mail without a question. `None` if it has no rules for that.
+    pub allow: Option<bool>,
     /// Whether the instructions are installed.
     pub section: bool,
     /// The fixed agent of its sessions, if any.
@@ -70,6 +72,7 @@ pub fn status(client: Client, scope: Scope, homes: &Homes) -> Status {
         missing: Vec::new(),
         approvals: false,
         mcp: false,
+        allow: (client.facts().allow != Allow::None).then_some(false),
         section: true,
         agent: None,
         command: None,
@@ -156,6 +159,10 @@ impl Status {
                     self.approvals = found.approvals;
                     self.missing = if found.any { found.missing } else { Vec::new() };
                     self.called_for(found.wanted);
+                }
+                if target.parts.contains(&Part::Allow) {
+                    let rules = allow::rules(self.client);
+                    self.allow = Some(allow::found(&json, self.client).len() == rules.len());
                 }
                 if target.parts.contains(&Part::Mcp) {
                     let server = hooks::server(&json);

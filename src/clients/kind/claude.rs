@@ -1,8 +1,8 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities,
-    ask_in_project, file, guard, hook,
+    Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy,
+    abilities, ask_in_project, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -14,13 +14,13 @@ pub(super) static FACTS: Facts = Facts {
     variable: Some("CLAUDE_CODE_SESSION_ID"),
     home: Home { variable: Some("CLAUDE_CONFIG_DIR"), below_variable: "", own: ".claude" },
     project: &[
-        file(".claude/settings.json", JSON, &[Part::Hooks]),
+        file(".claude/settings.json", JSON, &[Part::Hooks, Part::Allow]),
         file(".mcp.json", JSON, &[Part::Mcp]),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
         file("CLAUDE.md", Format::Markdown, &[Part::Include]),
     ],
     user: &[
-        file("settings.json", JSON, &[Part::Hooks]),
+        file("settings.json", JSON, &[Part::Hooks, Part::Allow]),
         File { beside: true, ..file(".claude.json", JSON, &[Part::Mcp]) },
         file("CLAUDE.md", Format::Markdown, &[Part::Section]),
     ],
@@ -44,6 +44,7 @@ pub(super) static FACTS: Facts = Facts {
     approval: Some("PermissionRequest"),
     wake: WakeBy::Hook,
     trust: TrustRecord::ClaudeProjects,
+    allow: Allow::List { at: &["permissions", "allow"], command: "Bash(mailbag *:*)", tool: "mcp__mailbag__*" },
     asks: &[
         ask_in_project(
             "Claude Code asks once whether it may use the server in .mcp.json: choose yes (the highlighted answer is no). \

@@ -1,8 +1,8 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, TrustRecord, Unit, WakeBy, abilities, ask, ask_in_project,
-    file, guard, hook,
+    Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, TrustRecord, Unit, WakeBy, abilities, ask,
+    ask_in_project, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -43,6 +43,7 @@ pub(super) static FACTS: Facts = Facts {
     approval: Some("PermissionRequest"),
     wake: WakeBy::Program,
     trust: TrustRecord::CodexDigests,
+    allow: Allow::None,
     asks: &[
         ask_in_project("Codex reads .codex/ only in a trusted project: start `codex` here once and trust the project"),
         ask(

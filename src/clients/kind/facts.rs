@@ -29,6 +29,8 @@ pub struct Facts {
     pub wake: WakeBy,
     /// Where it records that the person trusts the hooks.
     pub trust: TrustRecord,
+    /// The form of its rules that let it use mail without a question.
+    pub allow: Allow,
     /// What it asks the person, or what the person has to do, after an installation.
     pub asks: &'static [Ask],
     /// What mailbag can do in it.
@@ -66,6 +68,8 @@ pub enum Part {
     Hooks,
     /// The MCP server.
     Mcp,
+    /// The rules that let it use mail without a question.
+    Allow,
     /// The instructions.
     Section,
     /// A line that includes AGENTS.md.
@@ -169,6 +173,22 @@ pub enum TrustRecord {
     Folders,
     /// In the same file, if the person has switched `security.folderTrust` on in the user's settings.
     FoldersIfEnabled,
+}
+
+/// The form of a client's rules for commands and tools that need no question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allow {
+    /// It has none that name single commands, or it does not ask.
+    None,
+    /// A list in its JSON settings.
+    List {
+        /// The keys that lead to the list.
+        at: &'static [&'static str],
+        /// The rule for a command of mailbag, with `*` for the command.
+        command: &'static str,
+        /// The rule for a tool of the MCP server, with `*` for the tool.
+        tool: &'static str,
+    },
 }
 
 /// What the person is told after an installation.

@@ -1,8 +1,8 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities, ask_in_project,
-    file, guard, hook,
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities,
+    ask_in_project, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -40,6 +40,7 @@ pub(super) static FACTS: Facts = Facts {
     approval: None,
     wake: WakeBy::Nothing,
     trust: TrustRecord::Folders,
+    allow: Allow::None,
     asks: &[
         ask_in_project("Gemini CLI runs a project's hooks only in a trusted folder: trust the folder when it asks"),
         RESTART,

@@ -8,7 +8,8 @@ mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, TrustRecord, Unit, WakeBy, What,
+    Ability, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, TrustRecord, Unit,
+    WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};

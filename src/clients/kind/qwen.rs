@@ -1,7 +1,8 @@
 //! Facts about Qwen Code: `docs/hooks.md`.
 
 use super::{
-    Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities, file, guard, hook,
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities, file,
+    guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -40,6 +41,7 @@ pub(super) static FACTS: Facts = Facts {
     approval: None,
     wake: WakeBy::Socket { path: "QWEN_CODE_MESSAGING_SOCKET", token: "QWEN_CODE_MESSAGING_TOKEN" },
     trust: TrustRecord::FoldersIfEnabled,
+    allow: Allow::None,
     asks: &[RESTART],
     abilities: abilities([
         Can::Yes,

@@ -20,6 +20,7 @@ use receipts::Receipts;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use server::Server;
+pub(super) use server::tool_names;
 use session::Session;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::PathBuf;

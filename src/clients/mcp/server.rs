@@ -28,6 +28,11 @@ const INSTRUCTIONS: &str = "Mail between agents and with the human. Call registe
 static TOOLS: LazyLock<Vec<Tool>> =
     LazyLock::new(|| serde_json::from_str(include_str!("tools.json")).expect("a file of this crate"));
 
+/// The names of the tools.
+pub(in crate::clients) fn tool_names() -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().map(|tool| tool.name.as_ref())
+}
+
 /// The server.
 pub(super) struct Server {
     session: Arc<Session>,

@@ -6,8 +6,17 @@ use std::path::{Path, PathBuf};
 /// The instructions for agents in a project's directory. Most clients read this file.
 pub const AGENTS: &str = "AGENTS.md";
 
-/// A file in a client's or a project's directory.
-pub fn of_client(directory: &Path, name: &str) -> PathBuf {
+/// Marks a room that `mailbag up` created, and that `mailbag up --undo` may remove while nothing is in it.
+pub const BEGUN: &str = "spool/begun";
+
+/// The name under which a room is begun, and removed again, beside its own.
+pub fn room_draft(room: &Path) -> PathBuf {
+    let name = room.file_name().unwrap_or_default().to_string_lossy();
+    room.with_file_name(format!(".{}.up", name.trim_start_matches('.')))
+}
+
+/// A file in a client's or a project's directory, or a room that a person names from there.
+pub fn of_client(directory: &Path, name: impl AsRef<Path>) -> PathBuf {
     directory.join(name)
 }
 

@@ -8,7 +8,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, here};
 use crate::cli::show::output::{BOLD, DIM, PLAIN, RED};
 use crate::clients::git_hooks;
-use crate::clients::install::{self, Change, HookTest, Plan, Request, Scope};
+use crate::clients::install::{self, Change, Changing, HookTest, Plan, Request, Scope};
 use crate::clients::kind::Client;
 use clap::builder::PossibleValue;
 use serde::Serialize;
@@ -25,9 +25,9 @@ Examples:
   mailbag install git                      # the hooks of this repository
   mailbag install --status                 # show what is installed
 
-Adds three things to a client's configuration: hooks, which tell the agent of
-new messages; the MCP server, with which it reads and sends; and a section in
-AGENTS.md. The rest of these files stays unchanged, to the byte. The command shows
+Adds to a client's configuration: hooks, which tell the agent of new messages; the
+MCP server, with which it reads and sends; rules, by which it does so without a
+question (Claude Code); and a section in AGENTS.md. The rest of these files stays unchanged, to the byte. The command shows
 the change, keeps a copy of each file beside it, and runs the hook once as a test.
 A second run changes nothing. `mailbag uninstall` removes everything again.
 
@@ -152,6 +152,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             client,
             scope: args.place.scope(),
             agent: args.agent.as_deref(),
+            for_up: false,
             approvals: args.approvals,
             program: args.command.as_deref(),
             room: room.as_deref(),
@@ -189,7 +190,12 @@ pub(crate) fn show(plan: &Plan, cx: &mut Context) -> Result<()> {
     if cx.out.json {
         return Ok(());
     }
-    for line in plan.files.iter().flat_map(|file| file.diff.lines()) {
+    diff(&plan.files, cx)
+}
+
+/// Prints the changes of files.
+pub(crate) fn diff(files: &[Changing], cx: &mut Context) -> Result<()> {
+    for line in files.iter().flat_map(|file| file.diff.lines()) {
         let style = match line.as_bytes().first() {
             _ if line.starts_with("+++") || line.starts_with("---") => BOLD,
             Some(b'+') => crate::cli::show::output::FOUND,
@@ -202,7 +208,7 @@ pub(crate) fn show(plan: &Plan, cx: &mut Context) -> Result<()> {
         let painted = line.split('\t').map(|part| cx.out.paint(style, part));
         cx.out.line(painted.reduce(|line, part| line + "\t" + &part).unwrap_or_default())?;
     }
-    if !plan.files.is_empty() {
+    if !files.is_empty() {
         cx.out.line("")?;
     }
     cx.out.flush()

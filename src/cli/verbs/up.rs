@@ -1,0 +1,204 @@
+//! `mailbag up`: sets up a project with one command, and undoes it.
+
+use crate::base::error::Result;
+use crate::base::sanitize;
+use crate::base::text::count_of;
+use crate::cli::Exit;
+use crate::cli::context::{Context, here};
+use crate::cli::show::output::{BOLD, RED};
+use crate::cli::verbs::install::diff;
+use crate::clients::install::Change;
+use crate::clients::kind::Client;
+use crate::clients::up::{self, ClientStep, Done, Request, RoomChange, RoomStep, Up};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag up                  # make a room, and plug in each installed client
+  mailbag up --client codex   # plug in this client only
+  mailbag up --dry-run        # show each change, and write nothing
+  mailbag up --undo           # take everything out again
+
+Makes the room of this project if there is none, and adds mailbag to each client
+whose program is on the PATH, as `mailbag install CLIENT` does: only to files of
+this project, and to nothing that is not its own. It starts nothing. A second run
+changes nothing.
+
+`--undo` restores each file. The room is removed only if this command made it and
+nobody has used it.";
+
+/// Set up this project: a room, and each installed client
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Client, installed or not; repeatable; default: each one whose program is on the PATH
+    #[arg(long = "client", value_name = "NAME", value_parser = names())]
+    clients: Vec<Client>,
+    /// Preview of the changes, without writing
+    #[arg(long)]
+    dry_run: bool,
+    /// Removal of what this command added
+    #[arg(long)]
+    undo: bool,
+    /// Program in the configuration; default: this one
+    #[arg(long, value_name = "PATH", hide = true)]
+    command: Option<PathBuf>,
+}
+
+fn names() -> impl TypedValueParser<Value = Client> {
+    PossibleValuesParser::new(Client::ALL.map(Client::as_str)).try_map(|name| Client::parse(&name))
+}
+
+/// What was done, or would be with `--dry-run`.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    up: &'a Up,
+    undo: bool,
+    dry_run: bool,
+    changed: bool,
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let (from, room) = (here()?, cx.asked());
+    let asked = Request {
+        clients: &args.clients,
+        undo: args.undo,
+        program: args.command.as_deref(),
+        room: room.as_deref(),
+        from: &from,
+    };
+    let mut up = up::look(&asked)?;
+    let changed = up.changes();
+    if args.dry_run {
+        preview(&up, cx)?;
+    } else if changed {
+        let project = up.project.clone();
+        up.apply(&asked, |done| match done {
+            _ if cx.out.json => Ok(()),
+            Done::Room(room) => show_room(room, cx),
+            Done::Client(client) => show_client(client, &project, args.undo, cx),
+        })?;
+    }
+    let exit = if up.passed() { Exit::Ok } else { Exit::Error };
+    if cx.out.json {
+        cx.out.json(&Report { up: &up, undo: args.undo, dry_run: args.dry_run, changed })?;
+        return Ok(exit);
+    }
+    if !changed {
+        idle(&up, args.undo, cx)?;
+    }
+    if !args.undo {
+        rest(&up, cx)?;
+    }
+    Ok(exit)
+}
+
+/// A line for a step: its name, and what was done.
+fn step(name: &str, what: &str, cx: &mut Context) -> Result<()> {
+    let name = cx.out.paint(BOLD, &format!("{name:<9}"));
+    cx.out.done(format!("{name} {}", sanitize::line(what)))?;
+    cx.out.flush()
+}
+
+fn show_room(room: &RoomStep, cx: &mut Context) -> Result<()> {
+    let word = match room.change {
+        RoomChange::Made => "created",
+        RoomChange::Found => "using",
+        RoomChange::Removed => "removed",
+        RoomChange::Kept => "kept",
+        RoomChange::Absent => return Ok(()),
+    };
+    let why = room.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    step("room", &format!("{word} {}{why}", room.path.display()), cx)
+}
+
+fn show_client(client: &ClientStep, project: &Path, undo: bool, cx: &mut Context) -> Result<()> {
+    let name = client.client.as_str();
+    if client.files.is_empty() {
+        return step(name, if undo { "nothing to undo" } else { "already set up" }, cx);
+    }
+    let of = |change: Change| {
+        let paths = client.files.iter().filter(|file| file.change == change);
+        let paths = paths.map(|file| file.path.strip_prefix(project).unwrap_or(&file.path).display().to_string());
+        paths.collect::<Vec<_>>().join(", ")
+    };
+    let restored = if undo { "restored" } else { "changed" };
+    let words =
+        [(Change::Made, "created"), (Change::Changed, restored), (Change::Removed, "removed"), (Change::Kept, "kept")];
+    let parts = words.into_iter().map(|(change, word)| (word, of(change))).filter(|(_, paths)| !paths.is_empty());
+    let done = parts.map(|(word, paths)| format!("{word} {paths}")).collect::<Vec<_>>().join("; ");
+    step(name, &done, cx)?;
+    match client.proof.as_ref().and_then(|proof| Some((proof, proof.trouble.as_ref()?))) {
+        None => Ok(()),
+        Some((proof, trouble)) => {
+            let trouble = cx.out.paint(RED, &sanitize::line(trouble));
+            cx.out.line(format!("{:9} the hook `{}` failed: {trouble}", "", sanitize::line(&proof.command)))
+        }
+    }
+}
+
+fn preview(up: &Up, cx: &mut Context) -> Result<()> {
+    if cx.out.json {
+        return Ok(());
+    }
+    match up.room.change {
+        RoomChange::Made => step("room", &format!("would be created: {}", up.room.path.display()), cx)?,
+        RoomChange::Removed => step("room", &format!("would be removed: {}", up.room.path.display()), cx)?,
+        _ => show_room(&up.room, cx)?,
+    }
+    for client in up.clients.iter().filter(|client| !client.files.is_empty()) {
+        step(client.client.as_str(), &format!("would change {}:", count_of(client.files.len(), "file")), cx)?;
+        diff(&client.files, cx)?;
+    }
+    Ok(())
+}
+
+/// Says that nothing was to be done, and why.
+fn idle(up: &Up, undo: bool, cx: &mut Context) -> Result<()> {
+    let names = up.clients.iter().map(|client| client.client.name()).collect::<Vec<_>>();
+    let what = match (undo, up.room.change) {
+        (true, RoomChange::Kept) => {
+            let why = up.room.why.as_deref().unwrap_or_default();
+            format!("nothing to undo; the room {} stays: {why}", up.room.path.display())
+        }
+        (true, _) => "nothing to undo".to_owned(),
+        (false, _) if names.is_empty() => format!("nothing to do: the room is {}", up.room.path.display()),
+        (false, _) => format!("nothing to do: {} and the room {} are set up", names.join(", "), up.room.path.display()),
+    };
+    cx.out.done(sanitize::line(&what))
+}
+
+/// Prints what the person has to know and to type.
+fn rest(up: &Up, cx: &mut Context) -> Result<()> {
+    for client in up.clients.iter().filter(|client| client.for_user) {
+        step(client.client.as_str(), "already installed for you in all projects (--user)", cx)?;
+    }
+    for client in up.clients.iter().filter(|client| client.program.is_none()) {
+        cx.out.note(&format!("note: {} is not on the PATH", client.client.facts().program));
+    }
+    for client in up.clients.iter().filter(|client| !client.asks.is_empty()) {
+        cx.out.done(format!("\n{} asks you:", client.client.name()))?;
+        for ask in &client.asks {
+            cx.out.done(format!("  {}\n    answer: {}", ask.question, ask.answer))?;
+        }
+    }
+    cx.out.flush()?;
+    let mut notes: Vec<&str> = up.clients.iter().flat_map(|client| &client.notes).map(String::as_str).collect();
+    notes.dedup();
+    notes.iter().for_each(|note| cx.out.note(&format!("note: {note}")));
+    let place = up.project.display().to_string();
+    let place = sanitize::line(&place);
+    if up.next.is_empty() {
+        let programs = Client::ALL.map(|client| client.facts().program).join(", ");
+        cx.out.done(format!("\nNo agent client is on the PATH (looked for {programs}). Next, in {place}:"))?;
+        cx.out.done("  npm install -g @anthropic-ai/claude-code   # or another client")?;
+        cx.out.done("  mailbag up")?;
+        return cx.out.flush();
+    }
+    cx.out.done(format!("\nNext, each in a terminal of its own, in {place}:"))?;
+    up.next.iter().try_for_each(|line| cx.out.done(format!("  {line}")))?;
+    cx.out.flush()
+}

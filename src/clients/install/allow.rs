@@ -1,0 +1,134 @@
+//! The rules by which a client lets an agent use mail without a question: single commands and tools, and nothing else.
+
+use super::json::{End, Json, Step, Wrong};
+use crate::clients::kind::{Allow, Client};
+use crate::clients::mcp;
+use serde_json::{Map, Value, json};
+
+/// The commands that read and write mail and claims. None of them runs a program, decides for the person, changes who is
+/// registered, or edits settings.
+pub(super) const COMMANDS: [&str; 26] = [
+    "accept",
+    "ack",
+    "ask",
+    "claim",
+    "claims",
+    "context",
+    "decline",
+    "digest",
+    "done",
+    "explain",
+    "handoff",
+    "inbox",
+    "join",
+    "list",
+    "milestone",
+    "pending",
+    "read",
+    "release",
+    "reply",
+    "search",
+    "send",
+    "status",
+    "take",
+    "thread",
+    "wait",
+    "who",
+];
+
+/// The rules of a client, if its settings have a list of them.
+pub(super) fn rules(client: Client) -> Vec<String> {
+    let Allow::List { command, tool, .. } = client.facts().allow else { return Vec::new() };
+    let commands = COMMANDS.iter().map(|name| command.replacen('*', name, 1));
+    commands.chain(mcp::tool_names().map(|name| tool.replace('*', name))).collect()
+}
+
+/// The keys of the list.
+fn place(client: Client) -> Vec<Step> {
+    let Allow::List { at, .. } = client.facts().allow else { return Vec::new() };
+    at.iter().map(|key| Step::Key(key)).collect()
+}
+
+/// Our rules in a file.
+pub(super) fn found(json: &Json, client: Client) -> Vec<String> {
+    let listed = listed(json, client);
+    rules(client).into_iter().filter(|rule| listed.contains(rule)).collect()
+}
+
+/// Adds the missing rules.
+pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
+    let (at, listed) = (place(client), listed(json, client));
+    let missing: Vec<String> = rules(client).into_iter().filter(|rule| !listed.contains(rule)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (mut value, mut above) = (json.value(), Vec::new());
+    for (n, step) in at.iter().enumerate() {
+        let Step::Key(key) = step else { continue };
+        let last = n + 1 == at.len();
+        match value.get(*key) {
+            None => {
+                let list = json!(missing);
+                // The rest of the way to the list, from its end.
+                let rest = at[n + 1..].iter().rev().fold(list, |inner, step| match step {
+                    Step::Key(key) => Value::Object(Map::from_iter([((*key).to_owned(), inner)])),
+                    Step::At(_) => inner,
+                });
+                return json.put(&above, key, &rest);
+            }
+            Some(Value::Array(_)) if last => {}
+            Some(Value::Object(_)) if !last => {}
+            Some(_) => {
+                let kind = if last { "a list […]" } else { "an object {…}" };
+                return Err(Wrong::new(format!(
+                    "has something else than {kind} as {:?}; correct or remove it",
+                    dotted(&at[..=n])
+                )));
+            }
+        }
+        above.push(step.clone());
+        value = value[*key].clone();
+    }
+    // Each is inserted at the top, so start with the last.
+    missing.iter().rev().try_for_each(|rule| json.push(&at, &json!(rule), End::Front))
+}
+
+/// Removes our rules, but not those that the person had before, and containers that become empty.
+pub(super) fn take_out(json: &mut Json, client: Client, kept: &[String]) -> Result<(), Wrong> {
+    let at = place(client);
+    for rule in rules(client).iter().filter(|rule| !kept.contains(rule)) {
+        // A rule may be there twice.
+        while let Some(index) = listed(json, client).iter().position(|there| there == rule) {
+            json.take_out(&[&at[..], &[Step::At(index)]].concat())?;
+            for depth in (1..=at.len()).rev() {
+                let is_empty = |value: &Value| {
+                    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+                };
+                if !look(&json.value(), &at[..depth]).is_some_and(is_empty) {
+                    break;
+                }
+                json.take_out(&at[..depth])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn listed(json: &Json, client: Client) -> Vec<String> {
+    let value = json.value();
+    let list = look(&value, &place(client)).and_then(Value::as_array);
+    // Something that is not a rule keeps its index.
+    list.into_iter().flatten().map(|rule| rule.as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn look<'v>(value: &'v Value, at: &[Step]) -> Option<&'v Value> {
+    at.iter().try_fold(value, |value, step| match step {
+        Step::Key(key) => value.get(key),
+        Step::At(n) => value.get(n),
+    })
+}
+
+fn dotted(at: &[Step]) -> String {
+    let keys = at.iter().filter_map(|step| if let Step::Key(key) = step { Some(*key) } else { None });
+    keys.collect::<Vec<_>>().join(".")
+}

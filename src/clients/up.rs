@@ -1,0 +1,292 @@
+//! Sets up a project with one command: makes the room and plugs in each installed client, or undoes both.
+//!
+//! Everything is looked at before anything is changed. Each step completes what a killed run left, so a second run ends where
+//! the first one would have.
+
+use super::install::{self, Changing, Homes, HookTest, Plan, Question, Scope};
+use super::kind::Client;
+use crate::base::error::{Error, Result};
+use crate::commands::init;
+use crate::disk::{Dir, layout, machine};
+use crate::room::{self, Removal, Room};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What is asked for.
+pub struct Request<'a> {
+    /// The clients; none for all that are installed.
+    pub clients: &'a [Client],
+    /// Is the set-up to be undone?
+    pub undo: bool,
+    /// The program to call; by default this one.
+    pub program: Option<&'a Path>,
+    /// The room that `--room` or `MAILBAG_ROOM` names.
+    pub room: Option<&'a Path>,
+    /// The working directory.
+    pub from: &'a Path,
+}
+
+/// All steps: what they would do before [`Up::apply`], and what they did after it.
+#[derive(Debug, Serialize)]
+pub struct Up {
+    /// The directory with the clients' files.
+    pub project: PathBuf,
+    /// The room.
+    pub room: RoomStep,
+    /// The clients.
+    pub clients: Vec<ClientStep>,
+    /// The commands that the person types next, each in a terminal of its own.
+    pub next: Vec<String>,
+}
+
+/// What happens to a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RoomChange {
+    /// It is created, or completed.
+    Made,
+    /// It was there before.
+    Found,
+    /// It is removed.
+    Removed,
+    /// It stays, although the set-up is undone.
+    Kept,
+    /// There is none.
+    Absent,
+}
+
+/// The room.
+#[derive(Debug, Serialize)]
+pub struct RoomStep {
+    /// Its directory.
+    pub path: PathBuf,
+    /// What happens to it.
+    pub change: RoomChange,
+    /// Why it was chosen, or stays.
+    pub why: Option<String>,
+}
+
+/// A client.
+#[derive(Debug, Serialize)]
+pub struct ClientStep {
+    /// Its name.
+    pub client: Client,
+    /// Its program, if it is on the `PATH`.
+    pub program: Option<PathBuf>,
+    /// Is it set up for the user in all projects, so that the project needs nothing?
+    pub for_user: bool,
+    /// The files to change.
+    pub files: Vec<Changing>,
+    /// What the client asks the person, with the answers.
+    pub asks: Vec<Question>,
+    /// Notes for the person.
+    pub notes: Vec<String>,
+    /// The test of the hook. `None` if no file changed.
+    pub proof: Option<HookTest>,
+}
+
+/// A step that was done.
+pub enum Done<'a> {
+    /// The room.
+    Room(&'a RoomStep),
+    /// A client.
+    Client(&'a ClientStep),
+}
+
+/// Looks at everything, and changes nothing.
+pub fn look(asked: &Request<'_>) -> Result<Up> {
+    let homes = install::homes(asked.from)?;
+    let clients = clients(asked, &homes);
+    let room = if asked.undo { leaving(asked, &homes)? } else { wanted(asked, &homes)? };
+    let mut up = Up { project: homes.project.clone(), room, clients: Vec::new(), next: Vec::new() };
+    let mut known: Vec<PathBuf> = Vec::new();
+    for client in &clients {
+        let mut step = ClientStep::new(*client, asked, &homes);
+        if !step.for_user {
+            let plan = plan(*client, asked, &clients)?;
+            step.asks = plan.asks;
+            // Several clients share a file, which is changed once.
+            step.files = plan.files.into_iter().filter(|file| !known.contains(&file.path)).collect();
+            known.extend(step.files.iter().map(|file| file.path.clone()));
+        }
+        up.clients.push(step);
+    }
+    if !asked.undo {
+        up.next = next(&up.clients);
+    }
+    Ok(up)
+}
+
+impl Up {
+    /// Is there anything to change?
+    pub fn changes(&self) -> bool {
+        matches!(self.room.change, RoomChange::Made | RoomChange::Removed)
+            || self.clients.iter().any(|client| !client.files.is_empty())
+    }
+
+    /// Did every hook that was tested pass?
+    pub fn passed(&self) -> bool {
+        self.clients.iter().all(|client| client.proof.as_ref().is_none_or(|proof| proof.ok))
+    }
+
+    /// Does the steps, and reports each when it is done.
+    pub fn apply(&mut self, asked: &Request<'_>, mut tell: impl FnMut(Done<'_>) -> Result<()>) -> Result<()> {
+        if !asked.undo {
+            self.room.apply()?;
+            tell(Done::Room(&self.room))?;
+        }
+        let all: Vec<Client> = self.clients.iter().map(|step| step.client).collect();
+        for step in self.clients.iter_mut().filter(|step| !step.for_user) {
+            // Planned again: the steps before may have changed a shared file.
+            let plan = plan(step.client, asked, &all)?;
+            plan.apply()?;
+            step.proof = (!asked.undo && !plan.files.is_empty()).then(|| plan.test_hook());
+            (step.files, step.notes, step.asks) = (plan.files, plan.notes, plan.asks);
+            tell(Done::Client(step))?;
+        }
+        if asked.undo {
+            self.room.apply()?;
+            tell(Done::Room(&self.room))?;
+        }
+        Ok(())
+    }
+}
+
+impl RoomStep {
+    fn apply(&mut self) -> Result<()> {
+        match self.change {
+            RoomChange::Made => self.path = init::begin(&self.path)?.room,
+            // Somebody may have used it since the look.
+            RoomChange::Removed => {
+                if let Removal::Kept(why) = Room::take_back(&self.path)? {
+                    (self.change, self.why) = (RoomChange::Kept, Some(why));
+                }
+            }
+            RoomChange::Found | RoomChange::Kept | RoomChange::Absent => {}
+        }
+        Ok(())
+    }
+}
+
+impl ClientStep {
+    fn new(client: Client, asked: &Request<'_>, homes: &Homes) -> ClientStep {
+        let is_there = |scope| install::status(client, scope, homes).is_installed();
+        ClientStep {
+            client,
+            program: machine::program(client.facts().program),
+            for_user: !asked.undo && is_there(Scope::User) && !is_there(Scope::Project),
+            files: Vec::new(),
+            asks: Vec::new(),
+            notes: Vec::new(),
+            proof: None,
+        }
+    }
+}
+
+/// The clients that are asked for, or are installed on this machine; to undo, those that are set up in the project.
+fn clients(asked: &Request<'_>, homes: &Homes) -> Vec<Client> {
+    let is_wanted = |client: &Client| match asked.clients.is_empty() {
+        false => asked.clients.contains(client),
+        true if asked.undo => install::status(*client, Scope::Project, homes).is_installed(),
+        true => machine::program(client.facts().program).is_some(),
+    };
+    Client::ALL.into_iter().filter(is_wanted).collect()
+}
+
+fn plan(client: Client, asked: &Request<'_>, all: &[Client]) -> Result<Plan> {
+    let request = install::Request {
+        client,
+        scope: Scope::Project,
+        agent: None,
+        for_up: true,
+        approvals: false,
+        program: asked.program,
+        room: asked.room,
+        from: asked.from,
+    };
+    if asked.undo { install::uninstall_among(&request, all) } else { install::install(&request) }
+}
+
+/// The room to use: the one that commands here find, or a new one at the top of the project.
+fn wanted(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
+    let found = |path: PathBuf, why: Option<String>| {
+        let room = Room::open(&path)?;
+        // A killed run may have left it incomplete.
+        let change = if room.id()?.is_some() { RoomChange::Found } else { RoomChange::Made };
+        Ok(RoomStep { path, change, why })
+    };
+    if let Some(path) = asked.room.map(|room| layout::of_client(asked.from, room)) {
+        return match room::is_room(&path) {
+            true => found(path, Some("named by --room or MAILBAG_ROOM".into())),
+            false => new_room(path),
+        };
+    }
+    if let Ok(path) = room::find(None, asked.from) {
+        let above = path.parent().filter(|above| **above != homes.project);
+        let why = above.map(|above| match asked.from.starts_with(above) {
+            true => format!("found in the parent directory {}; `mailbag init` makes one here", above.display()),
+            false => format!("found in {}, the main worktree of this repository", above.display()),
+        });
+        return found(path, why);
+    }
+    if let Some(around) = asked.from.ancestors().find(|directory| is_complete(directory)) {
+        return Err(Error::Usage {
+            what: format!("{} is inside the room {}", asked.from.display(), around.display()),
+            cure: "change to the directory of your project, or name the room with --room".into(),
+        });
+    }
+    let below = room::near(asked.from).into_iter().find(|near| is_complete(&near.path));
+    let step = new_room(room::default_place(&homes.project))?;
+    let why = below.map(|near| format!("there is another room, {}, {}", near.path.display(), near.by));
+    Ok(RoomStep { why, ..step })
+}
+
+/// Is this a room, and not a directory that happens to contain `spool/`, such as `/var`?
+fn is_complete(path: &Path) -> bool {
+    Room::look(path).and_then(|room| room.id()).is_ok_and(|id| id.is_some())
+}
+
+/// A room to be made. Fails if it cannot be, before a file of a client is changed.
+fn new_room(path: PathBuf) -> Result<RoomStep> {
+    let above = path.ancestors().skip(1).find_map(|above| Dir::open(above).ok());
+    match above.filter(|above| !above.is_writable()) {
+        None => Ok(RoomStep { path, change: RoomChange::Made, why: None }),
+        Some(above) => Err(Error::Usage {
+            what: format!(
+                "cannot create the room {}: you have no write permission in {}",
+                path.display(),
+                above.path().display()
+            ),
+            cure:
+                "run the command in a directory of your own, or name another place with --room DIR; nothing was changed"
+                    .into(),
+        }),
+    }
+}
+
+/// The room that is left when the set-up is undone.
+fn leaving(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
+    let named = asked.room.map(|room| layout::of_client(asked.from, room));
+    let found = named.or_else(|| room::find(None, asked.from).ok());
+    let path = found.unwrap_or_else(|| room::default_place(&homes.project));
+    let step = |change, why| RoomStep { path: path.clone(), change, why };
+    if !asked.clients.is_empty() {
+        let change = if room::is_room(&path) { RoomChange::Kept } else { RoomChange::Absent };
+        return Ok(step(change, Some("only the named clients are undone".into())));
+    }
+    Ok(match Room::removal(&path)? {
+        Removal::Absent => step(RoomChange::Absent, None),
+        Removal::Removed => step(RoomChange::Removed, None),
+        Removal::Kept(why) => step(RoomChange::Kept, Some(why)),
+    })
+}
+
+/// The commands for the first two sessions: of two clients, or twice the same.
+fn next(steps: &[ClientStep]) -> Vec<String> {
+    let programs: Vec<&str> = steps.iter().map(|step| step.client.facts().program).collect();
+    match programs[..] {
+        [] => Vec::new(),
+        [only] => vec![only.to_owned(); 2],
+        [one, other, ..] => vec![one.to_owned(), other.to_owned()],
+    }
+}

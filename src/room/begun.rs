@@ -1,0 +1,202 @@
+//! A room that can be removed again: it is begun with a mark, and removed only while nothing of anybody is in it.
+//!
+//! Both happen under another name beside the room, so that a kill leaves no half of a room under its own name.
+
+use super::{Made, Room};
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, Readers, layout};
+use crate::room::registry::Registry;
+use rustix::fs::FileType;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The result of [`Room::take_back`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Removal {
+    /// There was no room.
+    Absent,
+    /// The room was removed.
+    Removed,
+    /// The room was not changed, for this reason.
+    Kept(String),
+}
+
+/// What a router and hooks write although nobody has sent anything.
+const DERIVED: [&str; 5] = [layout::ROSTER, layout::COMMITTED, layout::WAITING, layout::PLACE, layout::ROOM_ID];
+
+/// Where empty files are locks, or a log without a record.
+const LOCKS: [&str; 3] = [layout::SPOOL, layout::LOG, layout::SESSIONS];
+
+impl Room {
+    /// As [`Room::init`]. A room that did not exist gets a mark, so that [`Room::take_back`] can remove it.
+    ///
+    /// ```
+    /// use mailbag::room::{Removal, Room};
+    ///
+    /// let home = tempfile::tempdir()?;
+    /// let path = home.path().join(".mailbag");
+    /// Room::begin(&path)?;
+    /// assert_eq!(Room::take_back(&path)?, Removal::Removed);
+    /// Room::init(&path)?;
+    /// assert!(matches!(Room::take_back(&path)?, Removal::Kept(_)), "somebody else's room");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin(path: &Path) -> Result<(Room, Made)> {
+        clear_draft(path)?;
+        let draft = layout::room_draft(path);
+        if is_there(path)? {
+            return Room::init(path);
+        }
+        let dir = Dir::make_room(&draft, Readers::Owner)?;
+        dir.make(layout::SPOOL)?;
+        dir.replace(layout::BEGUN, b"")?;
+        match rename(&draft, path) {
+            // Another process made the room meanwhile.
+            Err(_) if is_there(path)? => clear_draft(path)?,
+            renamed => renamed?,
+        }
+        let (room, _) = Room::init(path)?;
+        Ok((room, Made::New))
+    }
+
+    /// Why [`Room::take_back`] would keep the room, or that it would remove it. Changes nothing.
+    pub fn removal(path: &Path) -> Result<Removal> {
+        if !is_there(path)? {
+            // A killed process may have left it under its other name.
+            let has_rest = is_there(&layout::room_draft(path))?;
+            return Ok(if has_rest { Removal::Removed } else { Removal::Absent });
+        }
+        let room = Room::look(path)?;
+        Ok(match room.reason_to_stay()? {
+            Some(why) => Removal::Kept(why),
+            None => Removal::Removed,
+        })
+    }
+
+    /// Removes a room that [`Room::begin`] created, unless somebody has put anything into it.
+    pub fn take_back(path: &Path) -> Result<Removal> {
+        let removal = Room::removal(path)?;
+        clear_draft(path)?;
+        if removal != Removal::Removed || !is_there(path)? {
+            return Ok(removal);
+        }
+        let draft = layout::room_draft(path);
+        rename(path, &draft)?;
+        // Somebody may have sent a message since the look.
+        if let Some(found) = first_content(&Dir::open(&draft)?)? {
+            rename(&draft, path)?;
+            return Ok(Removal::Kept(contains(&found)));
+        }
+        clear_draft(path)?;
+        Ok(Removal::Removed)
+    }
+
+    fn reason_to_stay(&self) -> Result<Option<String>> {
+        if !self.is_own()? {
+            return Ok(Some("it belongs to another user".into()));
+        }
+        if self.dir.stat(layout::BEGUN)?.is_none() {
+            return Ok(Some("`mailbag up` did not create it".into()));
+        }
+        if self.holder()?.is_some() {
+            return Ok(Some("a router is running in it".into()));
+        }
+        Ok(first_content(&self.dir)?.map(|found| contains(&found)))
+    }
+}
+
+fn contains(found: &Path) -> String {
+    match found == Path::new(layout::REGISTRY) {
+        true => "agents are registered in it".into(),
+        false => format!("it contains {}", found.display()),
+    }
+}
+
+/// The first file that somebody has put into a room.
+fn first_content(room: &Dir) -> Result<Option<PathBuf>> {
+    let mut open = vec![PathBuf::new()];
+    while let Some(at) = open.pop() {
+        let dir = if at.as_os_str().is_empty() { room.clone() } else { room.sub(&at)? };
+        for entry in dir.list()? {
+            let path = at.join(entry?.name);
+            match room.stat(&path)? {
+                Some(meta) if meta.is_directory() => open.push(path),
+                Some(meta) if meta.kind == FileType::RegularFile && is_nobodys(room, &path, meta.size)? => {}
+                Some(_) => return Ok(Some(path)),
+                None => {}
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Does a file contain only what mailbag writes by itself?
+fn is_nobodys(room: &Dir, path: &Path, size: u64) -> Result<bool> {
+    let has = |text: &str| Ok(room.read(path, limits::REGISTRY_BYTES)?.as_deref() == Some(text.as_bytes()));
+    let Some(name) = path.to_str() else { return Ok(false) };
+    let is_ours = |above: &str| above.is_empty() || above == layout::SPOOL;
+    match name {
+        _ if size == 0 && LOCKS.iter().any(|above| path.starts_with(above)) => Ok(true),
+        layout::GITIGNORE => has("*\n"),
+        layout::REGISTRY => has(&Registry::empty().to_json()),
+        // What a kill leaves of a file that was being replaced.
+        _ if name.ends_with(".tmp") => Ok(path.parent().and_then(Path::to_str).is_some_and(is_ours)),
+        _ => Ok(DERIVED.contains(&name) || path.starts_with(layout::FIRED)),
+    }
+}
+
+/// Removes what a killed process left of a room that was being begun or removed.
+fn clear_draft(path: &Path) -> Result<()> {
+    let draft = layout::room_draft(path);
+    if !is_there(&draft)? {
+        return Ok(());
+    }
+    let dir = Dir::open(&draft)?;
+    match first_content(&dir)? {
+        None => clear(&dir)?,
+        Some(found) => {
+            return Err(Error::State {
+                path: draft,
+                line: None,
+                what: format!("should be the rest of a room that was being removed, but {}", contains(&found)),
+                cure: "move it away, and run the command again".into(),
+            });
+        }
+    }
+    let (above, name) = place(&draft)?;
+    above.remove_empty(name)?;
+    above.sync()
+}
+
+fn clear(dir: &Dir) -> Result<()> {
+    for entry in dir.list()?.collect::<Result<Vec<_>>>()? {
+        match dir.stat(&entry.name)? {
+            Some(meta) if meta.is_directory() => {
+                clear(&dir.sub(&entry.name)?)?;
+                dir.remove_empty(&entry.name)?;
+            }
+            _ => dir.remove(&entry.name)?,
+        }
+    }
+    Ok(())
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    let ((above, name), (_, new)) = (place(from)?, place(to)?);
+    above.rename_directory(name, new)
+}
+
+fn is_there(path: &Path) -> Result<bool> {
+    match place(path) {
+        Ok((above, name)) => Ok(above.stat(name)?.is_some()),
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// The directory of a path, and the name in it.
+fn place(path: &Path) -> Result<(Dir, &OsStr)> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((Dir::open(above)?, path.file_name().unwrap_or_default()))
+}

@@ -1,0 +1,139 @@
+//! The rules by which a client lets agents use mail without a question: which they are, and that they go as they came.
+
+use super::{Desk, meaning};
+use serde_json::{Value, json};
+
+/// What nobody may do without a question.
+const NEVER: [&str; 20] = [
+    "agent",
+    "archive",
+    "backup",
+    "charter",
+    "decide",
+    "demo",
+    "dismiss",
+    "doctor",
+    "exec",
+    "hook",
+    "init",
+    "install",
+    "mcp",
+    "rejected",
+    "run",
+    "settings",
+    "share",
+    "trust",
+    "uninstall",
+    "up",
+];
+
+fn allowed(desk: &Desk) -> Vec<String> {
+    let settings = meaning(&desk.text(".claude/settings.json"));
+    let rules = settings["permissions"]["allow"].as_array().cloned().unwrap_or_default();
+    rules.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The commands that are allowed, by name.
+fn commands(desk: &Desk) -> Vec<String> {
+    let rules = allowed(desk);
+    let of = |rule: &String| Some(rule.strip_prefix("Bash(mailbag ")?.strip_suffix(":*)")?.to_owned());
+    rules.iter().filter_map(of).collect()
+}
+
+#[test]
+fn claude_code_may_read_and_send_and_nothing_else() {
+    // P194
+    let desk = Desk::new();
+    desk.ok(&["install", "claude"]);
+    let commands = commands(&desk);
+    for name in ["read", "inbox", "send", "reply", "ack", "wait", "list", "thread", "who", "pending", "claims", "claim"]
+    {
+        assert!(commands.contains(&name.to_owned()), "{name}: {commands:?}");
+    }
+    assert!(!commands.iter().any(|name| NEVER.contains(&name.as_str()) || name.contains([' ', '*'])), "{commands:?}");
+    let tools: Vec<String> = allowed(&desk).into_iter().filter(|rule| rule.starts_with("mcp__mailbag__")).collect();
+    assert!(tools.contains(&"mcp__mailbag__fetch_inbox".to_owned()), "{tools:?}");
+    assert_eq!(tools.len() + commands.len(), allowed(&desk).len(), "only commands and tools of mailbag");
+}
+
+#[test]
+fn a_command_that_is_allowed_names_no_file_but_what_it_attaches() {
+    // P194
+    let desk = Desk::new();
+    desk.ok(&["install", "claude"]);
+    for name in commands(&desk) {
+        let help = desk.ok(&[&name, "--help"]);
+        let own = help.split("Global options").next().unwrap_or(&help);
+        for value in ["<FILE>", "<PATH>", "<DIR>", "<PROGRAM>", "<COMMAND>"] {
+            let lines: Vec<&str> =
+                own.lines().filter(|line| line.contains(value) && !line.contains("--attach")).collect();
+            assert!(lines.is_empty(), "{name}: {lines:?}");
+        }
+    }
+}
+
+#[test]
+fn the_rules_of_the_person_stay_where_they_are_and_ours_go_alone() {
+    // P194
+    let text = "{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(ls:*)\",\n      \"Bash(mailbag inbox:*)\"\n    ],\n    \
+                \"deny\": [\"Bash(rm:*)\"]\n  }\n}\n";
+    let desk = Desk::new();
+    desk.write(".claude/settings.json", text);
+    desk.ok(&["install", "claude"]);
+    let rules = allowed(&desk);
+    assert_eq!(rules[rules.len() - 2..], ["Bash(ls:*)", "Bash(mailbag inbox:*)"], "theirs are last");
+    assert_eq!(rules.iter().filter(|rule| *rule == "Bash(mailbag inbox:*)").count(), 1);
+    // Somebody adds a rule, so the file is not simply restored.
+    let more = desk.text(".claude/settings.json").replace("\"Bash(ls:*)\",", "\"Bash(ls:*)\",\n      \"Bash(cat:*)\",");
+    desk.write(".claude/settings.json", &more);
+    desk.ok(&["uninstall", "claude"]);
+    assert_eq!(
+        desk.text(".claude/settings.json"),
+        text.replace("\"Bash(ls:*)\",", "\"Bash(ls:*)\",\n      \"Bash(cat:*)\",")
+    );
+}
+
+#[test]
+fn whether_the_rules_are_there_is_said() {
+    let desk = Desk::new();
+    let stands =
+        |desk: &Desk, client: &str| desk.json(&["install", client, "--status", "--project"])["clients"][0].clone();
+    assert_eq!(stands(&desk, "claude")["allow"], false);
+    desk.ok(&["install", "claude"]);
+    assert_eq!(stands(&desk, "claude")["allow"], true);
+    let fewer = desk.text(".claude/settings.json").replace("      \"Bash(mailbag inbox:*)\",\n", "");
+    desk.write(".claude/settings.json", fewer);
+    assert_eq!(stands(&desk, "claude")["allow"], false);
+    desk.ok(&["install", "claude"]);
+    assert_eq!(stands(&desk, "claude")["allow"], true, "a missing rule is added again");
+}
+
+#[test]
+fn something_else_in_place_of_the_list_is_a_mistake_that_changes_nothing() {
+    for wrong in [json!({"permissions": []}), json!({"permissions": {"allow": "all"}})] {
+        let desk = Desk::new();
+        desk.write(".claude/settings.json", wrong.to_string());
+        let before = desk.files();
+        let said = desk.fails(1, &["install", "claude"]);
+        assert!(said.contains("\"permissions") && said.contains("nothing was changed"), "{said}");
+        assert!(desk.files() == before);
+    }
+}
+
+#[test]
+fn empty_lists_and_lists_in_one_line_are_as_they_were_afterwards() {
+    for text in [
+        "{\"permissions\":{\"allow\":[\"Bash(ls:*)\"]}}",
+        "{ \"permissions\": { \"allow\": [] } }\n",
+        "{\n\t\"permissions\": {}\n}\n",
+        "{\n  \"permissions\": {\n    \"defaultMode\": \"plan\"\n  }\n}\n",
+    ] {
+        let desk = Desk::new();
+        desk.write(".claude/settings.json", text);
+        let before = desk.files();
+        desk.ok(&["install", "claude"]);
+        assert!(commands(&desk).len() > 20, "{text}");
+        desk.ok(&["uninstall", "claude"]);
+        assert!(desk.files() == before, "{text}: {}", desk.text(".claude/settings.json"));
+    }
+}

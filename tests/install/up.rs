@@ -1,0 +1,288 @@
+//! `mailbag up`: from nothing to a room with every client plugged in, and back to the byte.
+
+use super::{fixtures, read_fixture, stand_in};
+use crate::world::{Ran, World};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// The clients that are on the PATH of a test, as programs that do nothing.
+pub(super) const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
+
+/// A project without a room, its user's home, and a PATH with nothing else on it than what the test puts there.
+pub(super) struct Fresh {
+    pub(super) world: World,
+    pub(super) program: String,
+}
+
+impl Fresh {
+    pub(super) fn new() -> Fresh {
+        let world = World::empty();
+        let program = stand_in(world.path());
+        for below in ["home", "project"] {
+            fs::create_dir_all(world.path().join(below)).expect("a directory");
+        }
+        Fresh { world, program }
+    }
+
+    /// With these clients installed on the machine.
+    pub(super) fn with(clients: &[&str]) -> Fresh {
+        let fresh = Fresh::new();
+        for client in clients {
+            let path = fresh.world.path().join("bin").join(client);
+            fs::write(&path, "#!/bin/sh\n").expect("a program");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+        }
+        fresh
+    }
+
+    pub(super) fn at(&self, below: &str) -> PathBuf {
+        self.world.path().join("project").join(below)
+    }
+
+    pub(super) fn write(&self, below: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.at(below);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, bytes).expect("a file");
+    }
+
+    pub(super) fn text(&self, below: &str) -> String {
+        fs::read_to_string(self.at(below)).unwrap_or_else(|e| panic!("{below}: {e}"))
+    }
+
+    pub(super) fn run_in(&self, below: &str, args: &[&str], with: impl FnOnce(&mut assert_cmd::Command)) -> Ran {
+        let is_up = args[0] == "up" && !args.contains(&"--undo");
+        let own = ["--command", &self.program];
+        let args = [args, if is_up { &own[..] } else { &[] }].concat();
+        self.world.run_with(&args, |command| {
+            let path = format!("{}:/usr/bin:/bin", self.world.path().join("bin").display());
+            command.current_dir(self.at(below)).env("PATH", path).env("HOME", self.world.path().join("home"));
+            with(command);
+        })
+    }
+
+    pub(super) fn run(&self, args: &[&str]) -> Ran {
+        self.run_in("", args, |_| {})
+    }
+
+    #[track_caller]
+    pub(super) fn ok(&self, args: &[&str]) -> String {
+        self.run(args).ok(args)
+    }
+
+    #[track_caller]
+    pub(super) fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(&[args, &["--json"]].concat())).expect("JSON")
+    }
+
+    /// Every file and directory of the project, with what is in it.
+    pub(super) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut all: Vec<_> = walkdir::WalkDir::new(self.at(""))
+            .sort_by_file_name()
+            .into_iter()
+            .flatten()
+            .map(|entry| (entry.path().to_owned(), fs::read(entry.path()).unwrap_or_default()))
+            .collect();
+        all.retain(|(path, _)| !path.ends_with("heard.json"));
+        all
+    }
+
+    /// Settings of a person with every client, as they are found.
+    pub(super) fn lived_in(self) -> Fresh {
+        self.write(".claude/settings.json", read_fixture("claude-own-hooks.json"));
+        self
+    }
+}
+
+#[test]
+fn one_command_makes_the_room_and_plugs_in_each_client_and_a_second_does_nothing() {
+    let fresh = Fresh::with(&CLIENTS);
+    let said = fresh.ok(&["up"]);
+    assert!(said.starts_with(&format!("room      created {}", fresh.at(".mailbag").display())), "{said}");
+    for client in CLIENTS {
+        assert!(said.lines().any(|line| line.starts_with(client) && line.contains("created ")), "{said}");
+    }
+    let last: Vec<&str> = said.lines().rev().take(2).collect();
+    assert_eq!(last, ["  codex", "  claude"], "the two lines to type next");
+    for file in [".claude/settings.json", ".mcp.json", ".codex/hooks.json", ".gemini/settings.json", "AGENTS.md"] {
+        assert!(fresh.at(file).is_file(), "{file}");
+    }
+    let before = fresh.files();
+    let said = fresh.ok(&["up"]);
+    assert!(said.starts_with("nothing to do: Claude Code, Codex, Gemini CLI and the room"), "{said}");
+    assert_eq!(fresh.json(&["up"])["changed"], false);
+    assert!(fresh.files() == before);
+}
+
+#[test]
+fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
+    let of = |client: &str, end: &str| {
+        let all = fixtures("");
+        all.into_iter().filter(|name| name.contains(&format!("{client}-")) && name.ends_with(end)).collect::<Vec<_>>()
+    };
+    let (claude, codex) = (of("claude", ".json"), of("codex", ".json"));
+    let (config, gemini) = (of("codex", ".toml"), of("gemini", ".json"));
+    let most = [&claude, &codex, &config, &gemini].into_iter().map(Vec::len).max().unwrap_or(0);
+    for n in 0..most {
+        let fresh = Fresh::with(&CLIENTS);
+        let one = |of: &Vec<String>| of[n % of.len()].clone();
+        fresh.write(".claude/settings.json", read_fixture(&one(&claude)));
+        fresh.write(".codex/hooks.json", read_fixture(&one(&codex)));
+        fresh.write(".codex/config.toml", read_fixture(&one(&config)));
+        fresh.write(".gemini/settings.json", read_fixture(&one(&gemini)));
+        fresh.write(".mcp.json", "{\"mcpServers\":{\"own\":{\"command\":\"own\"}}}");
+        fresh.write("AGENTS.md", "# Rules\n\nBe brief.");
+        fresh.write("GEMINI.md", "Mine.\r\n");
+        let before = fresh.files();
+        fresh.ok(&["up"]);
+        assert!(fresh.files() != before);
+        let said = fresh.ok(&["up", "--undo"]);
+        assert!(said.contains("room      removed "), "{said}");
+        let left: Vec<_> = fresh.files().into_iter().filter(|file| !before.contains(file)).collect();
+        assert!(
+            fresh.files() == before,
+            "{} {} {} {}: {left:?}",
+            one(&claude),
+            one(&codex),
+            one(&config),
+            one(&gemini)
+        );
+    }
+}
+
+#[test]
+fn what_a_person_edits_in_between_stays() {
+    let fresh = Fresh::with(&CLIENTS);
+    fresh.write("AGENTS.md", "# Rules\n");
+    fresh.write(".claude/settings.json", "{\n  \"model\": \"alpha\"\n}\n");
+    fresh.ok(&["up"]);
+    fresh.write("AGENTS.md", fresh.text("AGENTS.md") + "\nBe kind.\n");
+    fresh.write(".claude/settings.json", fresh.text(".claude/settings.json").replace("alpha", "beta"));
+    let config = fresh.text(".codex/config.toml") + "\n[tools]\nweb_search = true\n";
+    fresh.write(".codex/config.toml", config);
+    fresh.ok(&["up", "--undo"]);
+    assert_eq!(fresh.text("AGENTS.md"), "# Rules\n\nBe kind.\n");
+    assert_eq!(fresh.text(".claude/settings.json"), "{\n  \"model\": \"beta\"\n}\n");
+    assert_eq!(fresh.text(".codex/config.toml").trim(), "[tools]\nweb_search = true");
+    assert!(!fresh.at(".codex/hooks.json").exists() && !fresh.at(".gemini").exists() && !fresh.at(".mailbag").exists());
+}
+
+#[test]
+fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
+    let fresh = Fresh::with(&CLIENTS);
+    fresh.write("AGENTS.md", "# Rules\n");
+    let before = fresh.files();
+    let said = fresh.ok(&["up", "--dry-run"]);
+    assert!(fresh.files() == before);
+    assert!(!fresh.at("heard.json").exists(), "the hook was run");
+    assert!(said.contains("would be created: ") && said.contains("+++ "), "{said}");
+    assert_eq!(said.matches("AGENTS.md\n@@").count(), 1, "a shared file is shown once: {said}");
+    fresh.ok(&["up"]);
+    let before = fresh.files();
+    let said = fresh.ok(&["up", "--undo", "--dry-run"]);
+    assert!(fresh.files() == before);
+    for file in ["AGENTS.md", ".mcp.json", ".codex/hooks.json", ".gemini/settings.json"] {
+        assert!(said.contains(&format!("--- {}", fresh.at(file).display())), "{file}: {said}");
+    }
+    assert!(said.contains("would be removed: "), "{said}");
+}
+
+#[test]
+fn a_machine_without_a_client_gets_a_room_and_is_told_what_to_do() {
+    let fresh = Fresh::new();
+    let said = fresh.ok(&["up"]);
+    assert!(fresh.at(".mailbag/spool/room").is_file());
+    assert!(said.contains("No agent client is on the PATH (looked for claude, codex, gemini"), "{said}");
+    assert!(said.trim_end().ends_with("mailbag up"), "{said}");
+    fresh.ok(&["up", "--undo"]);
+    assert_eq!(fresh.files().len(), 1, "{:?}", fresh.files());
+}
+
+#[test]
+fn a_named_client_is_plugged_in_also_if_it_is_not_on_the_path() {
+    let fresh = Fresh::with(&["claude"]);
+    let ran = fresh.run(&["up", "--client", "codex"]);
+    assert!(ran.err.contains("codex is not on the PATH"), "{ran:?}");
+    assert!(fresh.at(".codex/hooks.json").is_file() && !fresh.at(".claude").exists());
+    fresh.ok(&["up"]);
+    fresh.ok(&["up", "--undo", "--client", "claude"]);
+    assert!(fresh.at(".codex/hooks.json").is_file() && !fresh.at(".claude").exists());
+    assert!(fresh.at("AGENTS.md").is_file() && fresh.at(".mailbag").is_dir(), "Codex still uses them");
+    fresh.run(&["up", "--client", "emacs"]).fails(2, &["up"]);
+}
+
+#[test]
+fn a_room_that_somebody_used_or_made_stays_when_the_rest_is_undone() {
+    // P195
+    let fresh = Fresh::with(&["claude"]);
+    fresh.ok(&["up"]);
+    fresh.ok(&["agent", "add", "alice"]);
+    let said = fresh.ok(&["up", "--undo"]);
+    assert!(said.contains("kept ") && said.contains("agents are registered in it"), "{said}");
+    assert!(fresh.at(".mailbag/registry.json").is_file() && !fresh.at(".claude").exists());
+
+    let fresh = Fresh::with(&["claude"]);
+    fresh.ok(&["init"]);
+    let before = fresh.files();
+    fresh.ok(&["up"]);
+    let said = fresh.ok(&["up", "--undo"]);
+    assert!(said.contains("`mailbag up` did not create it"), "{said}");
+    assert!(fresh.files() == before);
+}
+
+#[test]
+fn a_message_to_the_person_keeps_the_room() {
+    // P195
+    let fresh = Fresh::new();
+    fresh.ok(&["up"]);
+    fresh.write(".mailbag/outbox/human/x.json", r#"{"to": "human", "body": "a note"}"#);
+    let said = fresh.ok(&["up", "--undo"]);
+    assert!(said.contains("outbox/human/x.json"), "{said}");
+    fresh.ok(&["run", "--once"]);
+    let said = fresh.ok(&["up", "--undo"]);
+    assert!(said.contains("nothing to undo; the room"), "{said}");
+    assert_eq!(fresh.ok(&["inbox", "human"]).lines().count(), 1);
+}
+
+#[test]
+fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
+    // P195
+    // What a kill can leave of the room: nothing of it has its own name, or what has it can be completed.
+    let rests: [&[&str]; 4] =
+        [&[".mailbag.up"], &[".mailbag.up/spool"], &[".mailbag/spool"], &[".mailbag/spool", ".mailbag/log"]];
+    for rest in rests {
+        for undo in [false, true] {
+            let fresh = Fresh::with(&["claude"]);
+            let empty = fresh.files();
+            rest.iter().for_each(|below| fs::create_dir_all(fresh.at(below)).expect("a directory"));
+            if rest[0].starts_with(".mailbag/") {
+                fresh.write(".mailbag/spool/begun", "");
+            }
+            if !undo {
+                let said = fresh.ok(&["up"]);
+                assert!(said.contains("created "), "{rest:?}: {said}");
+                assert!(fresh.at(".mailbag/spool/room").is_file() && fresh.at(".claude/settings.json").is_file());
+            }
+            fresh.ok(&["up", "--undo"]);
+            assert_eq!(fresh.files(), empty, "{rest:?} undo {undo}");
+        }
+    }
+    // Of the clients' files: each change alone.
+    let whole = Fresh::with(&CLIENTS);
+    whole.ok(&["up"]);
+    for file in [".claude/settings.json", ".codex/hooks.json", ".gemini/settings.json"] {
+        let fresh = Fresh::with(&CLIENTS);
+        let empty = fresh.files();
+        fresh.ok(&["up"]);
+        let rest = [".mcp.json", ".codex/config.toml", "AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+        rest.iter().for_each(|name| fs::remove_file(fresh.at(name)).expect("a file"));
+        for other in [".claude/settings.json", ".codex/hooks.json", ".gemini/settings.json"] {
+            if other != file {
+                fs::remove_dir_all(fresh.at(other).parent().expect("a directory")).expect("a directory");
+            }
+        }
+        fresh.ok(&["up", "--undo"]);
+        assert_eq!(fresh.files(), empty, "{file}");
+    }
+}

@@ -1,0 +1,156 @@
+//! `mailbag up` where people run it: in repositories and rooms, with odd homes, and with mistakes in their files.
+
+use super::script;
+use super::up::{CLIENTS, Fresh};
+use crate::world::skip;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn no_room_is_made_inside_another_by_accident() {
+    let fresh = Fresh::with(&["claude"]);
+    fresh.ok(&["up"]);
+    fs::create_dir_all(fresh.at("deep/er")).expect("a directory");
+    let said = fresh.run_in("deep/er", &["up"], |_| {}).ok(&["up"]);
+    assert!(said.starts_with("nothing to do"), "{said}");
+    let said = fresh.run_in(".mailbag/inbox", &["up"], |_| {});
+    assert!(!fresh.at(".mailbag/inbox/.mailbag").exists(), "{said:?}");
+    // A repository inside: its own clients' files, but the room that its commands find.
+    fs::create_dir_all(fresh.at("inner/.git")).expect("a directory");
+    let said = fresh.run_in("inner", &["up"], |_| {}).ok(&["up"]);
+    assert!(said.contains("found in the parent directory") && said.contains("mailbag init"), "{said}");
+    assert!(fresh.at("inner/.claude/settings.json").is_file() && !fresh.at("inner/.mailbag").exists());
+
+    // A room that is its directory.
+    let fresh = Fresh::new();
+    fresh.ok(&["init", "team"]);
+    let said = fresh.run_in("team/inbox", &["up"], |_| {}).fails(2, &["up"]);
+    assert!(said.contains("is inside the room"), "{said}");
+    fresh.ok(&["init", "other/.mailbag"]);
+    let said = fresh.ok(&["up"]);
+    assert!(said.contains("there is another room") && said.contains("other/.mailbag"), "{said}");
+}
+
+#[test]
+fn in_a_repository_the_room_is_at_its_top_and_worktrees_share_it() {
+    let fresh = Fresh::with(&["claude"]);
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "init.defaultBranch=main"]);
+        assert!(git.args(args).current_dir(fresh.at("")).output().expect("git").status.success(), "{args:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "x"]);
+    git(&["worktree", "add", "-q", "../other", "-b", "other"]);
+    fs::create_dir_all(fresh.at("sub")).expect("a directory");
+    fresh.run_in("sub", &["up"], |_| {}).ok(&["up"]);
+    assert!(fresh.at(".mailbag").is_dir() && fresh.at(".claude").is_dir() && !fresh.at("sub/.mailbag").exists());
+    let said = fresh.run_in("../other", &["up"], |_| {}).ok(&["up"]);
+    assert!(said.contains("main worktree"), "{said}");
+    assert!(fresh.at("../other/.claude").is_dir() && !fresh.at("../other/.mailbag").exists());
+    fresh.run_in("../other", &["up", "--undo"], |_| {}).ok(&["up"]);
+    assert!(fresh.at(".claude").is_dir(), "the main worktree keeps its own");
+}
+
+#[test]
+fn a_fixed_agent_of_an_earlier_installation_stays() {
+    let fresh = Fresh::with(&["claude"]);
+    fresh.ok(&["init"]);
+    fresh.ok(&["agent", "add", "planner"]);
+    fresh.ok(&["install", "claude", "--agent", "planner", "--command", &fresh.program]);
+    let said = fresh.ok(&["up"]);
+    assert!(said.starts_with("nothing to do"), "{said}");
+    assert!(fresh.text(".claude/settings.json").contains("--as planner"));
+}
+
+#[test]
+fn a_client_that_is_installed_for_the_user_needs_nothing_in_the_project() {
+    let fresh = Fresh::with(&["claude", "codex"]);
+    fresh.ok(&["install", "claude", "--user", "--command", &fresh.program]);
+    let said = fresh.ok(&["up"]);
+    assert!(said.contains("already installed for you in all projects"), "{said}");
+    assert!(!fresh.at(".claude").exists() && fresh.at(".codex/hooks.json").is_file());
+    fresh.ok(&["up", "--undo"]);
+    assert!(fresh.world.path().join("home/.claude/settings.json").is_file(), "it is not of this project");
+}
+
+#[test]
+fn a_mistake_in_one_file_stops_everything_before_the_first_change() {
+    let fresh = Fresh::with(&CLIENTS).lived_in();
+    fresh.write(".gemini/settings.json", "{ oops");
+    let before = fresh.files();
+    let said = fresh.run(&["up"]).fails(1, &["up"]);
+    assert!(said.contains(".gemini/settings.json line 1") && said.contains("nothing was changed"), "{said}");
+    assert!(fresh.files() == before);
+    fresh.ok(&["up", "--client", "claude", "--client", "codex"]);
+}
+
+#[test]
+fn a_hook_that_fails_is_said_and_is_the_exit_status() {
+    let fresh = Fresh::with(&["claude"]);
+    script(fresh.world.path(), "exit 3\n");
+    let ran = fresh.run(&["up"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.out.contains("the hook") && ran.out.contains("failed"), "{ran:?}");
+}
+
+#[test]
+fn without_a_home_and_with_one_that_cannot_be_written_the_project_is_set_up() {
+    for home in [None, Some("/proc"), Some("")] {
+        let fresh = Fresh::with(&CLIENTS);
+        let ran = fresh.run_in("", &["up"], |command| {
+            match home {
+                Some(home) => command.env("HOME", home),
+                None => command.env_remove("HOME"),
+            };
+        });
+        assert_eq!(ran.code, 0, "{home:?}: {ran:?}");
+        assert!(fresh.at(".mailbag").is_dir() && fresh.at(".codex/hooks.json").is_file(), "{home:?}");
+    }
+}
+
+#[test]
+fn what_a_client_asks_is_said_with_the_needed_answer() {
+    let fresh = Fresh::with(&CLIENTS);
+    let up = fresh.json(&["up"]);
+    let asks = |n: usize| up["clients"][n]["asks"].as_array().expect("a list").len();
+    assert_eq!((asks(0), asks(1), asks(2)), (2, 2, 1), "{up}");
+    assert_eq!(up["next"], json!(["claude", "codex"]));
+    let said = fresh.ok(&["up"]);
+    for words in ["Claude Code asks you:", "Use this MCP server", "Trust all and continue", "Trust folder"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn another_user_s_room_and_directory_are_left_alone() {
+    if !is_root() {
+        return skip("another user's files need root");
+    }
+    let fresh = Fresh::with(&["claude"]);
+    fresh.ok(&["init"]);
+    let own = |path: &Path| std::os::unix::fs::lchown(path, Some(1234), Some(1234)).expect("as root");
+    walkdir::WalkDir::new(fresh.at("")).into_iter().flatten().for_each(|entry| own(entry.path()));
+    let before = fresh.files();
+    let said = fresh.run(&["up"]);
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains("belongs to user 1234") && said.err.contains("mailbag trust"), "{said:?}");
+    assert!(fresh.files() == before);
+}
+
+#[test]
+fn what_others_put_into_a_directory_that_everybody_can_write_is_no_project() {
+    use std::os::unix::fs::PermissionsExt;
+    let fresh = Fresh::with(&["claude"]);
+    fs::create_dir_all(fresh.at("open/.git")).expect("a directory");
+    fs::create_dir_all(fresh.at("open/mine")).expect("a directory");
+    fs::set_permissions(fresh.at("open"), fs::Permissions::from_mode(0o1777)).expect("permissions");
+    fresh.run_in("open/mine", &["up"], |_| {}).ok(&["up"]);
+    assert!(fresh.at("open/mine/.claude").is_dir() && fresh.at("open/mine/.mailbag").is_dir());
+    assert!(!fresh.at("open/.claude").exists() && !fresh.at("open/.mailbag").exists());
+}
