@@ -71,7 +71,8 @@ fn qwen_code_gets_context_a_block_at_its_stop_and_silence_for_nothing() {
         assert_eq!(fire(&world, "qwen", event), "", "{event}");
     }
     let seq = mail(&world, "API shape?", &["--type", "question"]);
-    let start = format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}");
+    let start =
+        format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}", hint(seq));
     assert_eq!(fire(&world, "qwen", "SessionStart-startup"), context("SessionStart", &start));
     let news = |event: &str| {
         let seq = mail(&world, event, &[]);

@@ -40,7 +40,8 @@ fn mail_wakes_an_idle_session_of_qwen_code_by_one_message_and_is_announced_once(
     assert_eq!(message["toSessionId"], session["session_id"]);
     let text = message["message"]["content"].as_str().expect("a text");
     assert!(text.starts_with("mailbag: 1 unread: question from bob, “API "), "{text}");
-    assert!(text.ends_with(&format!("#{seq}")), "{text}");
+    let hint = format!("`mailbag read {seq}` shows it, `mailbag reply {seq} TEXT` answers");
+    assert!(text.ends_with(&format!("#{seq}\n{hint}")), "{text}");
     world.wait("it is announced", || world.ok(&["trace", &seq.to_string(), "--as", "bob"]).contains("announced"));
     assert_eq!(fire(&world, "UserPromptSubmit", &socket), "", "it was announced before");
 }
