@@ -50,7 +50,8 @@ pub(super) fn of_registry(error: &ValidationError) -> Problem {
             let fix = "write \"agents\": [] if there are none";
             Problem::new("missing_field", what).fix(fix).example(json!({"agents": []}))
         }
-        Kind::PropertyNames { error } => {
+        // Then the value is the name.
+        _ if error.schema_path().to_string().contains("/propertyNames/") => {
             let alias = text_of(error.instance());
             place = format!("/aliases/{}", alias.replace('~', "~0").replace('/', "~1"));
             let (must, example) = registry_field("alias");
