@@ -172,8 +172,9 @@ fn nothing_is_left_to_be_done_and_no_registry_is_named() {
     let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
     let hosts = [concat!("crates", ".io"), concat!("docs", ".rs"), concat!("pypi", ".org"), concat!("npmjs", ".")];
     let mut wrong = Vec::new();
-    for path in
-        ["src", "tests", "benches", "docs", "schema", "README.md", "Cargo.toml", ".ci"].into_iter().flat_map(all)
+    for path in ["src", "tests", "benches", "docs", "schema", "packaging", "README.md", "Cargo.toml", ".ci", ".github"]
+        .into_iter()
+        .flat_map(all)
     {
         let Ok(text) = fs::read_to_string(&path) else { continue };
         for (n, line) in text.lines().enumerate() {
