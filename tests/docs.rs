@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 mod clients;
+mod recording;
 mod tiers;
 mod words;
 
@@ -18,8 +19,8 @@ fn the_first_session_of_the_readme_runs_as_shown() {
 }
 
 #[test]
-fn the_clients_of_the_readme_are_plugged_in_as_shown() {
-    run_as_shown("README.md", &section(&read("README.md"), "Plug in your agents"));
+fn the_project_of_the_readme_is_set_up_as_shown() {
+    run_as_shown("README.md", &section(&read("README.md"), "Set up a project"));
 }
 
 #[test]
