@@ -1,5 +1,7 @@
 //! Waking: an agent that idles is woken once for mail that comes, and not for what needs no waking.
 
+mod recorded;
+
 use crate::town::{Town, so_within};
 use crate::world::World;
 use serde_json::{Value, json};

@@ -147,7 +147,7 @@ impl IdleWait {
     fn renew(&self, lease: Lease, is_idle: bool) -> Result<Lease> {
         let old = lease.last().is_none_or(|last| last.after(limits::WAITER_RENEWS) <= crate::base::clock::Stamp::now());
         match is_idle && old {
-            true => sessions::bind(&self.room, &lease.agent, &self.caller, Takeover::Free, RESTS),
+            true => sessions::bind(&self.room, &lease.agent, &self.caller, Takeover::Free, sessions::IDLE),
             false => Ok(lease),
         }
     }
@@ -187,6 +187,3 @@ fn alone(room: &Room, agent: &str, until: Instant) -> Result<Option<File>> {
         }
     }
 }
-
-/// The event that is recorded for a session that has been idle for long.
-const RESTS: &str = "Stop";

@@ -22,6 +22,7 @@ pub mod schema;
 pub mod status;
 pub mod subject;
 mod types;
+pub mod waking;
 
 pub use checked::{
     DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, is_decision, is_offer, unknown,

@@ -5,6 +5,7 @@ use crate::base::error::Problem;
 use crate::message::claim::Change;
 use crate::message::decision::Step;
 use crate::message::status::Receipt;
+use crate::message::waking::Waking;
 use crate::message::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
@@ -152,6 +153,9 @@ pub struct Record {
     /// New statuses of copies (event `rungs`).
     #[serde(rename = "rungs", default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
+    /// Steps of wakes, on the first record of a batch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wakes: Vec<Waking>,
     /// Ranges of settled records, both ends included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settled: Vec<(u64, u64)>,
@@ -189,6 +193,7 @@ impl Record {
             about: None,
             problems: Vec::new(),
             receipts: Vec::new(),
+            wakes: Vec::new(),
             settled: Vec::new(),
             message: None,
         }

@@ -4,9 +4,8 @@ use crate::base::clock::{Stamp, span_text};
 use crate::base::error::Result;
 use crate::log::state::{self, State};
 use crate::log::{self, Position};
-use crate::message::id;
 use crate::room::Room;
-use crate::room::sessions::{self, Calls};
+use crate::room::sessions::Calls;
 use crate::router::projections::pending;
 pub use crate::router::projections::pending::Item;
 use serde::Serialize;
@@ -39,24 +38,21 @@ impl List {
     }
 }
 
-/// How much needs this agent by this state. What cannot be read counts as nothing.
+/// How much needs this agent by this state, if there is one.
 pub fn count(room: &Room, state: Option<&State>, agent: &str) -> Count {
-    let list = state.and_then(|state| of_state(room, state, agent).ok());
+    let list = state.map(|state| of_state(room, state, agent));
     list.map_or(Count { items: 0, oldest: None }, |list| list.count())
 }
 
 /// What needs this agent now.
 pub fn pending(room: &Room, agent: &str) -> Result<List> {
-    of_state(room, &state::committed(&room.dir)?, agent)
+    Ok(of_state(room, &state::committed(&room.dir)?, agent))
 }
 
-/// What needs this agent by this state, and by the outcome of the last wakes.
-pub fn of_state(room: &Room, state: &State, agent: &str) -> Result<List> {
-    let mut items = pending::items(state, &Calls::of(&room.dir), agent);
-    if agent == id::HUMAN {
-        items.extend(failed_wakes(room)?);
-    }
-    Ok(List { agent: agent.to_owned(), at: Stamp::now().to_string(), items })
+/// What needs this agent by this state.
+pub fn of_state(room: &Room, state: &State, agent: &str) -> List {
+    let items = pending::items(state, &Calls::of(&room.dir), agent);
+    List { agent: agent.to_owned(), at: Stamp::now().to_string(), items }
 }
 
 /// Follows what needs an agent. Reads the state of the room again only when the log has grown.
@@ -80,7 +76,7 @@ impl Tracker {
             _ => state::committed(&self.room.dir)?,
         };
         let (_, state) = self.read.insert((end, state));
-        of_state(&self.room, state, &self.agent)
+        Ok(of_state(&self.room, state, &self.agent))
     }
 }
 
@@ -100,28 +96,4 @@ fn rough(micros: i64) -> String {
     let units = [86_400, 3_600, 60, 1];
     let unit = units.into_iter().find(|unit| seconds >= *unit).unwrap_or(1);
     span_text(Duration::from_secs(seconds / unit * unit))
-}
-
-fn failed_wakes(room: &Room) -> Result<Vec<Item>> {
-    let fired = sessions::fired(room)?.into_iter().filter(|fired| fired.client == sessions::WAKE);
-    let failed = fired.filter_map(|fired| {
-        let title = format!("{} was not woken: {}", fired.event, fired.trouble?);
-        let command = format!("mailbag agent show {}", fired.event);
-        let (message, since, from) = (String::new(), fired.at, fired.event);
-        let (deadline, options) = (None, Vec::new());
-        Some(Item {
-            kind: "wake",
-            seq: 0,
-            message,
-            from,
-            title,
-            since,
-            deadline,
-            options,
-            blocked: false,
-            inactive: false,
-            command,
-        })
-    });
-    Ok(failed.collect())
 }

@@ -12,12 +12,14 @@ use crate::message::decision;
 use crate::message::record::{Act, Event, Record};
 use crate::message::reference::{Fit, Reference};
 use crate::message::status::{Receipt, Status};
+use crate::message::waking::WakeStep;
 use crate::room::Room;
 use regex::bytes::Regex;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The trace of a message.
 #[derive(Debug, Serialize)]
@@ -100,6 +102,20 @@ pub struct Recipient {
     /// Status history, in log order.
     #[serde(rename = "rungs")]
     pub statuses: Vec<Step>,
+    /// What was done to wake the recipient for it, in log order.
+    pub wakes: Vec<WakeRecord>,
+}
+
+/// A step of a wake.
+#[derive(Debug, Clone, Serialize)]
+pub struct WakeRecord {
+    /// The step.
+    pub step: WakeStep,
+    /// When it was recorded.
+    pub at: String,
+    /// Why the wake failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// One status change.
@@ -177,6 +193,7 @@ struct Tracing<'a> {
     place: Position,
     record: Option<Record>,
     steps: BTreeMap<String, Vec<Step>>,
+    wakes: BTreeMap<Arc<str>, Vec<WakeRecord>>,
     settled: Option<String>,
     answers: Vec<Answer>,
     told: Vec<Told>,
@@ -184,15 +201,16 @@ struct Tracing<'a> {
 
 impl<'a> Tracing<'a> {
     fn new(room: &'a Room, meant: &'a LoggedMessage, place: Position) -> Tracing<'a> {
-        let (steps, answers, told) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Tracing { room, meant, place, record: None, steps, settled: None, answers, told }
+        let (steps, wakes, answers, told) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        Tracing { room, meant, place, record: None, steps, wakes, settled: None, answers, told }
     }
 
     /// Reads the log from the message on. Only lines that may concern it are parsed.
     fn read(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
-        let pattern =
-            format!(r##"^\{{"seq":{seq},|"rungs":\[|"settled":\[|"act":\{{"ack"|"about":"|"{id}"|/{id}"|"#?{seq}""##);
+        let pattern = format!(
+            r##"^\{{"seq":{seq},|"rungs":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"about":"|"{id}"|/{id}"|"#?{seq}""##
+        );
         let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
             what: format!("cannot search for this id: {e}"),
             cure: "pass the record number (seq) instead".into(),
@@ -214,6 +232,10 @@ impl<'a> Tracing<'a> {
 
     fn take(&mut self, record: Record) {
         self.advance(&record.receipts, &record.at, None, None);
+        for waking in record.wakes.iter().filter(|waking| waking.seqs.contains(&self.meant.seq)) {
+            let step = WakeRecord { step: waking.step, at: record.at.clone(), why: waking.why.clone() };
+            self.wakes.entry(waking.agent.clone()).or_default().push(step);
+        }
         if self.settled.is_none() && record.settled.iter().any(|(from, to)| (from..=to).contains(&&self.meant.seq)) {
             self.settled = Some(record.at.clone());
         }
@@ -308,7 +330,8 @@ impl<'a> Tracing<'a> {
         statuses.extend(later.iter().map(step));
         let status =
             statuses.iter().map(|step| step.status).max_by_key(|status| status.rank()).unwrap_or(Status::Accepted);
-        Recipient { agent: agent.to_owned(), via: via.to_owned(), status, statuses }
+        let wakes = self.wakes.get(agent).cloned().unwrap_or_default();
+        Recipient { agent: agent.to_owned(), via: via.to_owned(), status, statuses, wakes }
     }
 
     /// A committed copy that is no longer staged was delivered.

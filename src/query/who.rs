@@ -7,7 +7,7 @@ use crate::log::state;
 use crate::room::Room;
 use crate::room::sessions::Calls;
 use crate::router::projections::roster;
-pub use crate::router::projections::roster::{Commit, Doing, Present, Roster};
+pub use crate::router::projections::roster::{Commit, Doing, Present, Roster, Wake};
 
 /// The current roster, computed as the router does for `roster.json`, and with the commits that only git knows.
 pub fn who(room: &Room) -> Result<Roster> {

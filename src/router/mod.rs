@@ -28,7 +28,7 @@ use crate::log::state::State;
 use crate::room::outbox::Patience;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
-use parts::{Config, Gates, Intake, Journal, Leases, Notices, Pending, Progress, Receipts, Storage};
+use parts::{Config, Gates, Intake, Journal, Leases, Notices, Pending, Progress, Receipts, Storage, Wakes};
 use projections::{Cause, Projections, View};
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ use steps::pickup::Pickup;
 use steps::stage::Stage;
 use steps::{check, deliver, effects, read, resolve, retire};
 use upkeep::deadlines::{Deadlines, Keep};
-use upkeep::{receipts, reload, strays};
+use upkeep::{receipts, reload, stale, strays};
 
 /// The router of one room. Only the holder of the room's lock can have one.
 pub struct Router {
@@ -53,6 +53,8 @@ pub struct Router {
     progress: Progress,
     /// What was observed of copies that left inboxes.
     receipts: Receipts,
+    /// Steps of wakes that are not in the log yet.
+    wakes: Wakes,
     projections: Projections,
     /// What the router itself has to tell.
     notices: Notices,
@@ -81,6 +83,7 @@ impl Router {
             journal: Journal::new(lock, log, state),
             progress: Progress::default(),
             receipts: Receipts::default(),
+            wakes: Wakes::default(),
             projections: Projections::new(config.dir()),
             notices: Notices::default(),
             pending: Pending::default(),
@@ -96,7 +99,8 @@ impl Router {
     fn route(&mut self) -> Result<bool> {
         let begun = Instant::now();
         // Step 1, notice, is the watcher's: it has filled the intake.
-        let Router { config, intake, storage, journal, progress, receipts, notices, pending, leases, gates, .. } = self;
+        let Router { config, intake, storage, journal, progress, receipts, wakes, .. } = self;
+        let Router { notices, pending, leases, gates, .. } = self;
         let state = journal.state();
         let picked_up = Pickup { config, intake, storage, state, notices, pending }.run();
         let letters = read::read(intake, storage, picked_up);
@@ -104,7 +108,7 @@ impl Router {
         let addressed = resolve::resolve(config, intake, state, notices, pending, (leases, gates), checked)?;
         let mut staged = Stage { config, storage, state, progress, pending }.run(addressed);
         intake.leave(staged.take_late(), config.settings(), state);
-        let committed = Commit { config, storage, journal, progress, receipts, notices, pending }.run(staged)?;
+        let committed = Commit { config, storage, journal, progress, receipts, wakes, notices, pending }.run(staged)?;
         intake.committed(committed.seqs(), journal.state(), config.dir(), pending);
         let routed = self.complete(committed)?;
         self.intake.batch_took(begun.elapsed());
@@ -116,7 +120,7 @@ impl Router {
         let Router { config, storage, journal, progress, receipts, projections, notices, pending, .. } = self;
         let state = journal.state();
         let delivered = deliver::deliver(config, storage, state, progress, pending, committed)?;
-        let view = View { config, state, receipts, is_idle: false };
+        let view = View { config, state, is_idle: false };
         projections.apply(delivered.accepted(), &view, (pending, notices));
         let effected = effects::effects(config, storage, state, progress, receipts, pending, delivered);
         Ok(retire::retire(storage, state, progress, pending, effected))
@@ -132,16 +136,16 @@ impl Router {
     /// Makes durable what was delivered, and records what left inboxes and what changed the registry. For when nothing has
     /// happened for a while. The next message's record says which other records are settled.
     fn settle(&mut self) -> Result<()> {
-        if self.receipts.is_empty() && !self.progress.has_open_changes() {
+        if self.receipts.is_empty() && self.wakes.is_empty() && !self.progress.has_open_changes() {
             return self.storage.barrier();
         }
         // A message that expired, and the notice of it, are in one batch.
         if !self.notices.is_empty() {
             return self.route().map(drop);
         }
-        let Router { config, storage, journal, progress, receipts, notices, pending, .. } = self;
+        let Router { config, storage, journal, progress, receipts, wakes, notices, pending, .. } = self;
         let staged = Stage { config, storage, state: journal.state(), progress, pending }.settle();
-        let committed = Commit { config, storage, journal, progress, receipts, notices, pending }.run(staged)?;
+        let committed = Commit { config, storage, journal, progress, receipts, wakes, notices, pending }.run(staged)?;
         self.complete(committed).map(drop)
     }
 
@@ -203,22 +207,25 @@ impl Router {
 
     /// Makes the projections what the log says.
     fn reconcile(&mut self, cause: Cause) -> Result<()> {
-        let Router { config, journal, receipts, projections, pending, notices, .. } = self;
-        let view = View { config, state: journal.state(), receipts, is_idle: false };
+        let Router { config, journal, projections, pending, notices, .. } = self;
+        let view = View { config, state: journal.state(), is_idle: false };
         projections.reconcile(cause, &view, (pending, notices))
     }
 
     /// Writes the projections that are due.
     fn keep_projections(&mut self) {
         let is_idle = self.is_idle();
-        let Router { config, journal, receipts, projections, pending, notices, .. } = self;
-        projections.apply(&[], &View { config, state: journal.state(), receipts, is_idle }, (pending, notices));
+        let Router { config, journal, projections, pending, notices, .. } = self;
+        projections.apply(&[], &View { config, state: journal.state(), is_idle }, (pending, notices));
+        if self.projections.take_stale() {
+            self.look_for_stale();
+        }
     }
 
-    /// Tells the human of agents that are stale.
-    fn tell_of_stale(&mut self) {
-        let Router { config, journal, receipts, notices, .. } = self;
-        projections::roster::tell_of_stale(config, journal.state(), receipts, notices);
+    /// Wakes agents that are stale once more, and tells the human of them.
+    fn look_for_stale(&mut self) {
+        let Router { config, journal, receipts, wakes, notices, .. } = self;
+        stale::Look { config, state: journal.state(), receipts, wakes, notices }.run();
     }
 
     /// Tells agents of files that will never be picked up.

@@ -302,6 +302,12 @@ pub const WAITER_HANDOVER: Duration = Duration::from_secs(6);
 const _: () = assert!(WAITER_HANDOVER.as_secs() > 2 * WAITER_CHECK.as_secs());
 /// How long a client may take to read a line that wakes its session.
 pub const WAKE_SOCKET: Duration = Duration::from_secs(5);
+/// How long an agent that was woken once more may still leave its mail unread before the human is told.
+pub const WAKE_AGAIN: Duration = Duration::from_secs(10 * 60);
+/// How many messages the record of a wake names.
+pub const WAKE_MESSAGES: usize = 100;
+/// How many characters of the reason of a failed wake are recorded.
+pub const WAKE_REASON: usize = 200;
 /// How much output of a program that wakes an agent is kept.
 pub const WAKE_OUTPUT: usize = 4 << 10;
 /// The largest lease file of a taken message.

@@ -5,16 +5,14 @@ use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
 use crate::cli::context::{Context, here};
-use crate::clients::wake::Waker;
+use crate::clients::wake::Company;
 use crate::commands::init;
 use crate::disk::Readers;
 use crate::room::{self, Room};
-use crate::router::daemon::{self, Onlooker, Options, Ready};
+use crate::router::daemon::{self, Options, Ready};
 use serde_json::json;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::Arc;
 use tracing::level_filters::LevelFilter;
 
 const EXAMPLES: &str = "\
@@ -58,7 +56,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     start_logging(args.log_format, cx);
     let room = open_or_make(cx)?;
     let options = Options { once: args.once, poll: args.poll };
-    let mut company = Company { waker: (!args.once).then(|| Waker::start(&room)).transpose()? };
+    let mut company = Company::new((!args.once).then(|| room.clone()), say_ready);
     let tally = daemon::run(&room, &options, &mut company)?;
     drop(company);
     if !args.once {
@@ -77,24 +75,6 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         cx.out.show(&report, |out| out.done(text))?;
     }
     Ok(Exit::Ok)
-}
-
-/// The observer of the router: writes to the log, notifies the service manager and wakes agents.
-struct Company {
-    /// `None` for a single pass, which starts no programs.
-    waker: Option<Waker>,
-}
-
-impl Onlooker for Company {
-    fn ready(&mut self, ready: &Ready) {
-        say_ready(ready);
-    }
-
-    fn delivered(&mut self, agents: BTreeSet<Arc<str>>) {
-        if let Some(waker) = &self.waker {
-            waker.delivered(agents);
-        }
-    }
 }
 
 fn open_or_make(cx: &Context) -> Result<Room> {

@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::output::{BOLD, DIM, Output};
 use crate::message::id;
-use crate::query::trace::{self, Claimed, Now, Recipient, Step, Trace};
+use crate::query::trace::{self, Claimed, Now, Recipient, Step, Trace, WakeRecord};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,7 +16,13 @@ Examples:
 
 Status per recipient: accepted, delivered, announced, seen, acknowledged, actioned,
 closed as resolved, superseded, withdrawn, abandoned or expired. The time is that
-of the observation: `seen` means that the file has left the inbox.";
+of the observation: `seen` means that the file has left the inbox.
+
+Wakes are listed below the status: `wake requested` when `mailbag run` decides to
+start the recipient's program, `started`, then `succeeded` or `failed` with the
+reason. `wake again`: an idle recipient had left the mail unread for stale_after
+(6 hours), so it is announced once more. A session of Claude Code is woken by its
+own hook; `announced` shows that.";
 
 /// Show the delivery status of a message
 #[derive(Debug, clap::Args)]
@@ -83,7 +89,16 @@ fn show_recipient(recipient: &Recipient, out: &mut Output) -> Result<()> {
         let at = out.paint(DIM, &format!("{at:<20}"));
         out.line(format!("  {at}  {}", said(step, &recipient.agent)))?;
     }
+    for wake in &recipient.wakes {
+        let at = out.paint(DIM, &format!("{:<20}", to_the_second(&wake.at)));
+        out.line(format!("  {at}  {}", woken(wake)))?;
+    }
     Ok(())
+}
+
+fn woken(wake: &WakeRecord) -> String {
+    let why = wake.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+    sanitize::line(&format!("wake {}{why}", wake.step.as_str())).into_owned()
 }
 
 fn said(step: &Step, agent: &str) -> String {

@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::table;
 use crate::query::channel;
-use crate::query::who::{self, Commit, Doing, Present};
+use crate::query::who::{self, Commit, Doing, Present, Wake};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,14 +15,15 @@ Examples:
   mailbag who --json | jq -r '.agents[] | select(.presence == \"online\").id'
 
 Columns: presence (status in the registry), id, display name or role, last sign of
-life, unread messages and the age of the oldest, last reported activity, last commit,
-claims.
+life, unread messages with the age of the oldest and the last wake, last reported
+activity, last commit, claims.
 
 online   a sign of life within 5 minutes, or waiting or watching now
 idle     a sign of life within an hour, or idle in the registry
 offline  no sign of life for longer, or offline in the registry
 stale    no sign of life for 6 hours (stale_after in settings.toml), although it
-         has unread messages or is online in the registry
+         has unread messages or is online in the registry; a background waiter of an
+         idle session counts only for `online`
 
 Signs of life: the agent sends a message, mail leaves its inbox, a hook or tool of
 its session runs, or `mailbag watch`, `follow` or `wait` runs for it. An agent
@@ -58,7 +59,7 @@ fn row(agent: &Present, now: Stamp) -> Vec<String> {
     let known_as = agent.name.as_deref().or(agent.role.as_deref()).unwrap_or_default();
     let seen = agent.last_seen.as_deref().map_or("never seen".to_owned(), |seen| format!("seen {}", ago(seen, now)));
     let unread = match &agent.oldest_unread {
-        Some(oldest) => format!("{} unread, since {}", agent.unread, ago(oldest, now)),
+        Some(oldest) => format!("{} unread, since {}{}", agent.unread, ago(oldest, now), woken(agent, now)),
         None => "-".to_owned(),
     };
     let doing = agent.doing.as_ref().map(|doing| told(doing, now)).unwrap_or_default();
@@ -67,6 +68,14 @@ fn row(agent: &Present, now: Stamp) -> Vec<String> {
     let owns = owned(agent);
     let cells = [&*presence, &agent.id, known_as, &seen, &unread, &doing, &commit, &owns];
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
+}
+
+fn woken(agent: &Present, now: Stamp) -> String {
+    match &agent.wake {
+        Some(Wake { failed: Some(why), at, .. }) => format!(", wake failed {}: {why}", ago(at, now)),
+        Some(Wake { step, at, .. }) => format!(", wake {} {}", step.as_str(), ago(at, now)),
+        None => String::new(),
+    }
 }
 
 fn owned(agent: &Present) -> String {

@@ -121,6 +121,15 @@ pub fn unannounced(room: &Room, agent: &str) -> Result<usize> {
     Ok(find(room, agent, false)?.map_or(0, |found| found.mails.len()))
 }
 
+/// The records of the newest unread messages that were not announced yet, in order.
+pub fn to_announce(room: &Room, agent: &str) -> Result<Vec<u64>> {
+    let found = find(room, agent, false)?;
+    let mut seqs: Vec<u64> = found.iter().flat_map(|found| &found.mails).filter_map(|mail| mail.seq).collect();
+    seqs.sort_unstable();
+    seqs.dedup();
+    Ok(seqs.split_off(seqs.len().saturating_sub(limits::WAKE_MESSAGES)))
+}
+
 /// Whether any message that was not announced yet continues an exchange: a thread, or mail between the agent and somebody
 /// to whom it wrote lately.
 pub fn continues_exchange(room: &Room, agent: &str) -> Result<bool> {

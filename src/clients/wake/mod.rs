@@ -3,15 +3,20 @@
 //! Messages that arrive close together cause one wake. An agent is not woken if it reads the mail meanwhile, if the mail was
 //! announced, or if the agent is working: its next hook announces the mail.
 
+mod company;
 mod program;
 
-use super::briefing::{self, Moment};
-use crate::base::error::{Doing, Result};
-use crate::base::limits;
+pub use company::Company;
+
+use super::briefing::{self, Briefing, Moment};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::{limits, sanitize};
+use crate::message::waking::{WakeStep, Waking};
 use crate::room::Room;
-use crate::room::registry::{By, Wake};
+use crate::room::registry::By;
 use crate::room::sessions::{self, Lease};
-use program::Ran;
+use crate::router;
+use crate::router::watcher::Caller;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -19,52 +24,88 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Events after which an agent is idle.
-const RESTING: [&str; 5] = ["Stop", "StopFailure", "AfterAgent", "SessionEnd", "join"];
+const RESTING: [&str; 6] = ["Stop", "StopFailure", "AfterAgent", "SessionEnd", sessions::JOIN, sessions::IDLE];
 /// Events at which a session or its MCP server starts and waits for the first prompt.
 const STARTING: [&str; 2] = ["SessionStart", "start"];
 
-/// Wakes agents in a thread, until dropped.
+/// Wakes agents in a thread, until dropped. What it does is recorded by the router: a program starts only when the log has
+/// the request, so that no mail wakes twice, whatever is killed.
 pub struct Waker {
     news: Option<Sender<News>>,
+    steps: Receiver<Waking>,
     thread: Option<JoinHandle<()>>,
 }
 
 enum News {
     /// These agents have mail.
     Delivered(BTreeSet<Arc<str>>),
+    /// Whether the programs of these agents may be started.
+    Answered(BTreeMap<Arc<str>, bool>),
     /// The program that wakes this agent has ended.
     Ended(Arc<str>),
+    /// The router ends.
+    Over,
 }
 
 impl Waker {
     /// Starts the thread for a room.
-    pub fn start(room: &Room) -> Result<Waker> {
+    pub fn start(room: &Room, router: Caller) -> Result<Waker> {
         let (news, heard) = channel();
-        let scheduler =
-            Scheduler { room: room.clone(), news: news.clone(), due: BTreeMap::new(), woken: BTreeMap::new() };
+        let (noted, steps) = channel();
+        let notes = Notes { noted, router };
+        let (due, woken) = (BTreeMap::new(), BTreeMap::new());
+        let scheduler = Scheduler { room: room.clone(), news: news.clone(), notes, due, woken };
         let thread = std::thread::Builder::new().name("waker".into()).spawn(move || scheduler.watch(&heard));
         let thread = thread.doing("start a waker for", room.dir.path())?;
-        Ok(Waker { news: Some(news), thread: Some(thread) })
+        Ok(Waker { news: Some(news), steps, thread: Some(thread) })
     }
 
     /// Reports new mail for agents that a program wakes.
     pub fn delivered(&self, agents: BTreeSet<Arc<str>>) {
-        if let Some(news) = &self.news {
+        self.tell(News::Delivered(agents));
+    }
+
+    /// Reports for which agents the log has a request.
+    pub fn answered(&self, answers: BTreeMap<Arc<str>, bool>) {
+        self.tell(News::Answered(answers));
+    }
+
+    /// What the router has to record.
+    pub fn take(&self) -> Vec<Waking> {
+        self.steps.try_iter().collect()
+    }
+
+    fn tell(&self, news: News) {
+        if let Some(thread) = &self.news {
             // Fails only if the thread has ended.
-            let _ = news.send(News::Delivered(agents));
+            let _ = thread.send(news);
         }
     }
 }
 
 impl Drop for Waker {
     fn drop(&mut self) {
-        // The thread holds a sender itself, so an empty set ends it.
-        if let Some(news) = self.news.take() {
-            let _ = news.send(News::Delivered(BTreeSet::new()));
-        }
+        // The thread holds a sender itself, so a closed channel does not end it.
+        self.tell(News::Over);
+        self.news = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// The way of a step into the log.
+#[derive(Clone)]
+struct Notes {
+    noted: Sender<Waking>,
+    router: Caller,
+}
+
+impl Notes {
+    fn add(&self, step: WakeStep, agent: &Arc<str>, seqs: &[u64], why: Option<String>) {
+        // Fails only if the router has ended.
+        let _ = self.noted.send(Waking { step, agent: agent.clone(), seqs: seqs.to_vec(), why });
+        self.router.call(router::watcher::Wake::Called);
     }
 }
 
@@ -73,6 +114,7 @@ struct Scheduler {
     room: Room,
     /// For the threads that run programs.
     news: Sender<News>,
+    notes: Notes,
     /// When to check whether an agent must be woken.
     due: BTreeMap<Arc<str>, Instant>,
     /// Earlier wakes of each agent.
@@ -82,8 +124,10 @@ struct Scheduler {
 /// Earlier wakes of an agent.
 #[derive(Default)]
 struct Woken {
-    /// Whether its program is running.
+    /// Whether its program is running, or a request is on its way into the log.
     is_running: bool,
+    /// The messages of the present wake.
+    seqs: Vec<u64>,
     /// When its recent programs ended, in order.
     at: VecDeque<Instant>,
 }
@@ -111,18 +155,16 @@ impl Scheduler {
             let next = self.due.values().min().copied();
             let wait = next.map_or(limits::SWEEP_TRUSTED, |due| due.saturating_duration_since(Instant::now()));
             match heard.recv_timeout(wait) {
-                Ok(News::Delivered(agents)) if agents.is_empty() => return,
+                Ok(News::Over) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(News::Delivered(agents)) => agents.into_iter().for_each(|agent| {
                     let soon = Instant::now() + limits::WAKE_COALESCE;
                     self.due.entry(agent).and_modify(|due| *due = soon.min(*due)).or_insert(soon);
                 }),
-                Ok(News::Ended(agent)) => {
-                    let woken = self.woken.entry(agent).or_default();
-                    woken.is_running = false;
-                    woken.at.push_back(Instant::now());
+                Ok(News::Answered(answers)) => {
+                    answers.into_iter().for_each(|(agent, may_start)| self.answered(&agent, may_start));
                 }
+                Ok(News::Ended(agent)) => self.ended(agent),
                 Err(RecvTimeoutError::Timeout) => self.look(),
-                Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
@@ -164,28 +206,58 @@ impl Scheduler {
         if !pause.is_zero() {
             return Ok(Some(pause));
         }
-        self.wake(agent, &wake, lease.as_ref())?;
+        let seqs = briefing::to_announce(&self.room, agent)?;
+        self.notes.add(WakeStep::Requested, agent, &seqs, None);
+        let woken = self.woken.entry(agent.clone()).or_default();
+        (woken.is_running, woken.seqs) = (true, seqs);
         Ok(None)
     }
 
-    fn wake(&mut self, agent: &Arc<str>, wake: &Wake, lease: Option<&Lease>) -> Result<()> {
+    /// The log has the request for this agent, or the router refused it.
+    fn answered(&mut self, agent: &Arc<str>, may_start: bool) {
+        let woken = self.woken.entry(agent.clone()).or_default();
+        let seqs = std::mem::take(&mut woken.seqs);
+        woken.is_running = false;
+        if !may_start {
+            return;
+        }
+        match self.start(agent, &seqs) {
+            Ok(is_running) => self.woken.entry(agent.clone()).or_default().is_running = is_running,
+            Err(e) => {
+                let why = e.to_string();
+                tracing::warn!("cannot wake {agent}: {why}");
+                note(&self.room, agent, Some(&why));
+                self.notes.add(WakeStep::Failed, agent, &seqs, Some(sanitize::brief(&why, limits::WAKE_REASON)));
+                self.ended(agent.clone());
+            }
+        }
+    }
+
+    fn ended(&mut self, agent: Arc<str>) {
+        let woken = self.woken.entry(agent).or_default();
+        woken.is_running = false;
+        woken.at.push_back(Instant::now());
+    }
+
+    /// Starts the program in a thread. `false` if there is nothing to announce any more.
+    fn start(&self, agent: &Arc<str>, seqs: &[u64]) -> Result<bool> {
+        let registry = self.room.registry()?;
+        let Some(wake) = registry.agent(agent).and_then(|agent| agent.wake.as_ref()) else { return Ok(false) };
         let argv = match &wake.by {
             By::Codex => program::CODEX.map(String::from).to_vec(),
             By::Command(argv) => argv.clone(),
-            By::Claude | By::Nobody => return Ok(()),
+            By::Claude | By::Nobody => return Ok(false),
         };
         if !self.room.agrees(wake)? {
-            tracing::warn!(
-                "cannot wake {agent}: the user has not agreed to start its program {argv:?}; run `mailbag trust {}`",
-                self.room.dir.path().display()
-            );
-            return Ok(());
+            let what = format!("the user has not agreed to start its program {argv:?}");
+            return Err(Error::Usage { what, cure: format!("run `mailbag trust {}`", self.room.dir.path().display()) });
         }
-        if program::wants_session(&argv) && lease.and_then(|lease| lease.session.as_ref()).is_none() {
-            tracing::warn!("cannot wake {agent}: it has no known session; run `mailbag join {agent}` in its session");
-            return Ok(());
+        let lease = sessions::of(&self.room, agent)?;
+        if program::wants_session(&argv) && lease.as_ref().and_then(|lease| lease.session.as_ref()).is_none() {
+            let (what, cure) = ("it has no known session".into(), format!("run `mailbag join {agent}` in its session"));
+            return Err(Error::Usage { what, cure });
         }
-        let told = lease.map(|lease| lease.told).unwrap_or_default();
+        let told = lease.as_ref().map(|lease| lease.told).unwrap_or_default();
         let count = briefing::unannounced(&self.room, agent)?;
         // A program that gets the text announces the mail.
         let briefing = match program::wants_text(&argv) {
@@ -193,23 +265,50 @@ impl Scheduler {
             false => None,
         };
         if briefing.is_none() && program::wants_text(&argv) {
-            return Ok(());
+            return Ok(false);
         }
         let text = briefing.as_ref().map(|briefing| briefing.text.as_str()).unwrap_or_default();
-        let argv = program::fill(&argv, &self.room, agent, text, count, lease);
-        self.woken.entry(agent.clone()).or_default().is_running = true;
-        let (room, agent, within, news) = (self.room.clone(), agent.clone(), wake.within, self.news.clone());
+        let argv = program::fill(&argv, &self.room, agent, text, count, lease.as_ref());
+        let run = Run { room: self.room.clone(), notes: self.notes.clone(), agent: agent.clone(), seqs: seqs.to_vec() };
+        let (within, news) = (wake.within, self.news.clone());
         let run = move || {
-            let ran = program::run(&argv, &room, &agent, within);
-            match (&briefing, ran.is_well()) {
-                (Some(briefing), false) => briefing.undo(&room, &agent),
-                (Some(briefing), true) => log(sessions::record_shown(&room, &agent, briefing.told)),
-                (None, _) => {}
-            }
-            report(&room, &agent, &argv, &ran);
-            let _ = news.send(News::Ended(agent));
+            run.run(&argv, within, briefing.as_ref());
+            let _ = news.send(News::Ended(run.agent));
         };
-        std::thread::Builder::new().name("wake".into()).spawn(run).map(drop).doing("start a thread for", "a program")
+        let thread = std::thread::Builder::new().name("wake".into()).spawn(run);
+        thread.map(|_| true).doing("start a thread for", "a program")
+    }
+}
+
+/// A program on its way.
+struct Run {
+    room: Room,
+    notes: Notes,
+    agent: Arc<str>,
+    seqs: Vec<u64>,
+}
+
+impl Run {
+    /// Runs the program to its end, and records how that went.
+    fn run(&self, argv: &[String], within: Duration, briefing: Option<&Briefing>) {
+        let Run { room, notes, agent, seqs } = self;
+        let started = || notes.add(WakeStep::Started, agent, seqs, None);
+        let ran = program::run(argv, room, agent, within, started);
+        match (briefing, ran.is_well()) {
+            (Some(briefing), false) => briefing.undo(room, agent),
+            (Some(briefing), true) => log(sessions::record_shown(room, agent, briefing.told)),
+            (None, _) => {}
+        }
+        let program = argv.first().map(String::as_str).unwrap_or_default();
+        let (outcome, output) = (&ran.outcome, &ran.output);
+        let trouble = (!ran.is_well()).then(|| format!("{program}: {outcome} {output}").trim().to_owned());
+        match &trouble {
+            None => tracing::info!(program, output, "woke {agent}"),
+            Some(_) => tracing::warn!(program, output, "cannot wake {agent}: {outcome}"),
+        }
+        note(room, agent, trouble.as_deref());
+        let step = if ran.is_well() { WakeStep::Succeeded } else { WakeStep::Failed };
+        notes.add(step, agent, seqs, trouble.map(|why| sanitize::brief(&why, limits::WAKE_REASON)));
     }
 }
 
@@ -231,15 +330,9 @@ pub fn is_new(lease: &Lease) -> bool {
     STARTING.contains(&lease.event.as_str())
 }
 
-fn report(room: &Room, agent: &str, argv: &[String], ran: &Ran) {
-    let program = argv.first().map(String::as_str).unwrap_or_default();
-    let (outcome, output) = (&ran.outcome, &ran.output);
-    match ran.is_well() {
-        true => tracing::info!(program, output, "woke {agent}"),
-        false => tracing::warn!(program, output, "cannot wake {agent}: {outcome}"),
-    }
-    let trouble = (!ran.is_well()).then(|| format!("{program}: {outcome} {output}").trim().to_owned());
-    log(sessions::note(room, sessions::WAKE, agent, Some(agent), trouble));
+// For `doctor`, which shows the programs beside the hooks.
+fn note(room: &Room, agent: &str, trouble: Option<&str>) {
+    log(sessions::note(room, sessions::WAKE, agent, Some(agent), trouble.map(str::to_owned)));
 }
 
 fn log(done: Result<()>) {

@@ -68,8 +68,8 @@ pub(super) fn fill(
     argv.iter().map(one).collect()
 }
 
-/// Runs the program and waits for its end. After the time limit, kills its process group.
-pub(super) fn run(argv: &[String], room: &Room, agent: &str, within: Duration) -> Ran {
+/// Runs the program and waits for its end. Calls `started` when it runs. After the time limit, kills its process group.
+pub(super) fn run(argv: &[String], room: &Room, agent: &str, within: Duration, started: impl FnOnce()) -> Ran {
     let Some((program, args)) = argv.split_first() else { return Ran::failed("no program is set".into()) };
     let mut command = Command::new(program);
     command.args(args).env("MAILBAG_ROOM", room.dir.path()).env("MAILBAG_AGENT", agent);
@@ -78,6 +78,7 @@ pub(super) fn run(argv: &[String], room: &Room, agent: &str, within: Duration) -
         Ok(child) => child,
         Err(e) => return Ran::failed(format!("it cannot be started: {e}")),
     };
+    started();
     let (heard, listen) = channel();
     let pipes = [child.stdout.take().map(boxed), child.stderr.take().map(boxed)];
     for pipe in pipes.into_iter().flatten() {

@@ -5,7 +5,9 @@
 
 use super::items::Item;
 use super::mailboxes::{Mailboxes, Sizes};
-use super::{Activity, Approvals, Claims, Counts, Disputes, Ids, Items, Open, PartialClaim, State, Timed, Timers};
+use super::{
+    Activity, Approvals, Claims, Counts, Disputes, Ids, Items, Open, PartialClaim, State, Timed, Timers, Wakes,
+};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
@@ -17,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
 /// The first line of the body. The ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
@@ -42,6 +44,7 @@ struct Head {
     approvals: Approvals,
     disputes: Disputes,
     items: (Vec<Item>, u64),
+    wakes: Wakes,
     #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
     last: Position,
@@ -80,6 +83,7 @@ impl State {
             approvals: self.approvals.clone(),
             disputes: self.disputes.clone(),
             items: self.items.saved(),
+            wakes: self.wakes.clone(),
             begun: self.begun.clone(),
             last: self.last,
             end: self.end,
@@ -141,6 +145,7 @@ fn read(file: &[u8]) -> Option<State> {
         approvals: head.approvals,
         disputes: head.disputes,
         items: Items::of(head.items),
+        wakes: head.wakes,
         begun: head.begun,
         last: head.last,
         end: head.end,

@@ -11,6 +11,7 @@ mod mailboxes;
 mod open;
 mod replay;
 mod timers;
+mod wakes;
 
 pub use activity::{Activity, Commit, DOING, Doing};
 pub use approvals::Approvals;
@@ -23,6 +24,7 @@ pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place};
 pub use replay::{Damage, Last, Replayed, committed, replay, replay_durable};
 pub use timers::{Timed, Timers, Wanted};
+pub use wakes::{FailedWake, LastWake, Wakes};
 
 use crate::base::clock::Stamp;
 use crate::disk::layout;
@@ -85,6 +87,8 @@ pub struct State {
     pub disputes: Disputes,
     /// Other messages that somebody has to act on.
     pub items: Items,
+    /// The wakes of agents with unread mail.
+    pub wakes: Wakes,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialClaim>,
     /// The position of the last line.
@@ -154,6 +158,7 @@ impl Default for State {
             approvals: Approvals::default(),
             disputes: Disputes::default(),
             items: Items::default(),
+            wakes: Wakes::default(),
             begun: BTreeMap::new(),
             last: crate::log::START,
             end: crate::log::START,
@@ -179,6 +184,7 @@ impl State {
         self.advance(&record.receipts, true);
         let seen = record.receipts.iter().filter(|receipt| receipt.status == Status::Seen);
         seen.for_each(|receipt| self.activity.read(&receipt.agent, stamp));
+        record.wakes.iter().for_each(|waking| self.wakes.apply(waking, record.seq, stamp));
         self.change(&record, stamp);
         match record.event {
             Event::Room => self.room = record.room,
@@ -246,6 +252,9 @@ impl State {
                 self.timers.reached(seq, agent, *status);
                 self.items.reached(seq, agent, *status, self.seq);
                 self.approvals.reached(seq, agent, *status, self.seq);
+            }
+            if left {
+                self.wakes.left(agent, &self.mailboxes, self.seq);
             }
         }
     }

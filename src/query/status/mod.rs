@@ -215,7 +215,7 @@ pub fn status(room: &Room) -> Result<Status> {
         unread: unread(room)?,
         blocked: [blocked(room, registry.as_ref(), &again), strays::strays(room)?].concat(),
         rejected: rejected(room)?,
-        stale: stale.unwrap_or_default(),
+        stale: stale.unwrap_or_default().into_iter().map(|stale| stale.agent).collect(),
         not_agreed,
         undelivered: state.as_ref().map(|state| undelivered(room, state, &again)).transpose()?.unwrap_or_default(),
         claims: state.as_ref().map(|state| claims::Counts::from(&state.claims)).unwrap_or_default(),

@@ -10,7 +10,7 @@ use crate::disk::{Barrier, Dir, file_meta, layout};
 use crate::log::state::{Delivery, Place};
 use rustix::fs::FileType;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 
@@ -174,6 +174,28 @@ pub fn announce(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
 /// Removes the marker after a failed announcement.
 pub fn unannounce(room: &Dir, agent: &str, name: &OsStr) -> Result<()> {
     room.sub(layout::announced(agent))?.remove(name)
+}
+
+/// The accept times of the messages with a marker.
+pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeSet<Stamp>> {
+    let markers = match room.sub(layout::announced(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(BTreeSet::new()),
+        markers => markers?,
+    };
+    let names = markers.list()?.collect::<Result<Vec<_>>>()?;
+    Ok(names.iter().filter_map(|entry| layout::read_delivered(&entry.name)).collect())
+}
+
+/// Removes the markers of the messages with these accept times, so that they are announced again.
+pub fn forget_announced(room: &Dir, agent: &str, at: &BTreeSet<Stamp>) -> Result<()> {
+    let markers = match room.sub(layout::announced(agent)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+        markers => markers?,
+    };
+    let names = markers.list()?.collect::<Result<Vec<_>>>()?;
+    let ours =
+        names.iter().filter(|entry| layout::read_delivered(&entry.name).is_some_and(|there| at.contains(&there)));
+    ours.map(|entry| markers.remove(&entry.name)).fold(Ok(()), Result::and)
 }
 
 /// Was the message announced to the agent, or is it being announced?

@@ -4,6 +4,7 @@
 //! No mail depends on a lease. The files can be deleted at any time: with its next call, an identified session takes
 //! its agent again. After a power cut a lease can be missing or torn, and then counts as none.
 
+mod calls;
 mod client;
 mod edits;
 mod fired;
@@ -11,6 +12,7 @@ mod holds;
 mod losses;
 mod told;
 
+pub use calls::{Calls, Run};
 pub use client::{Caller, IN_GEMINI, VARIABLES};
 pub use edits::note_edits;
 pub use fired::{Fired, WAKE, fired, note};
@@ -25,8 +27,6 @@ pub use crate::disk::machine::Process;
 use crate::disk::{Dir, layout, machine};
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,6 +39,8 @@ pub const HOLD: &str = "MAILBAG_HOLD";
 pub const JOIN: &str = "join";
 /// The event name of any other command.
 pub const COMMAND: &str = "command";
+/// The event name of a call of the background waiter of an idle session.
+pub const IDLE: &str = "idle";
 
 /// The lease of a session on an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +65,9 @@ pub struct Lease {
     /// The kind of the last call: the event of a hook, or a word for another call.
     #[serde(default)]
     pub event: String,
+    /// Since when only the background waiter of an idle session calls, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_since: Option<String>,
     /// The lines that hooks have shown it.
     #[serde(default)]
     pub told: ShownLines,
@@ -141,6 +146,11 @@ impl Lease {
         Stamp::parse(&self.last)
     }
 
+    /// The time of the last call that was not one of its background waiter.
+    pub fn active(&self) -> Option<Stamp> {
+        Stamp::parse(self.idle_since.as_ref().unwrap_or(&self.last))
+    }
+
     /// A description of the holder.
     pub fn holder(&self) -> String {
         let session = self.session.as_deref().map(|id| format!(" session {id}")).unwrap_or_default();
@@ -190,64 +200,6 @@ pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     }
 }
 
-/// Whether the session of an agent runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
-    /// A process holds a lock for the agent.
-    Running,
-    /// The session is known to have ended, at this time if that is known, and the agent was not active since.
-    Ended(Option<Stamp>),
-    /// Only the last call is known, if any.
-    Unknown,
-}
-
-/// The last calls of sessions, and the agents with a running process. For the roster.
-pub struct Calls {
-    room: Dir,
-    sessions: Option<Dir>,
-    /// Read once, on demand.
-    held: OnceCell<BTreeSet<String>>,
-}
-
-impl Calls {
-    /// Reads the sessions of a room.
-    pub fn of(room: &Dir) -> Calls {
-        Calls { room: room.clone(), sessions: room.sub(layout::SESSIONS).ok(), held: OnceCell::new() }
-    }
-
-    /// The last call of the session that speaks for this agent.
-    pub fn last(&self, agent: &str) -> Option<Stamp> {
-        read(self.sessions.as_ref()?, agent).filter(|lease| !lease.ended)?.last()
-    }
-
-    /// Does a session speak for this agent, or did one until it ended?
-    pub fn has_session(&self, agent: &str) -> bool {
-        self.sessions.as_ref().is_some_and(|sessions| read(sessions, agent).is_some())
-    }
-
-    /// Does the session of this agent run? `seen` is the agent's last activity.
-    pub fn run(&self, agent: &str, seen: Stamp) -> Run {
-        if self.held().contains(agent) {
-            return Run::Running;
-        }
-        let Some(lease) = self.sessions.as_ref().and_then(|sessions| read(sessions, agent)) else {
-            return Run::Unknown;
-        };
-        let is_last = Stamp::parse(&lease.last).is_some_and(|last| seen <= last.after(limits::CALL_TO_RECORD));
-        let left = || holds::was_left(&self.room, &lease);
-        match lease.ended {
-            _ if !is_last => Run::Unknown,
-            true => Run::Ended(left().flatten()),
-            false => left().map_or(Run::Unknown, Run::Ended),
-        }
-    }
-
-    /// The agents with a running process that waits, watches or serves tools.
-    pub fn held(&self) -> &BTreeSet<String> {
-        self.held.get_or_init(|| holds::held_agents(&self.room))
-    }
-}
-
 /// The lease of the agent for which a session speaks, or spoke before it ended: it may have been resumed.
 pub fn agent_of(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
     let ours = all(room)?.into_iter().filter(|lease| lease.is_of(caller));
@@ -280,7 +232,7 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
     let now = Stamp::now().to_string();
     if let Some(host) = before.as_ref().filter(|lease| !lease.is_of(caller) && lease.is_around_us(&room.dir)) {
         // The agent stays with the `mailbag exec` around the command, whatever client the command is.
-        let lease = Lease { last: now, event: event.to_owned(), ..host.clone() };
+        let lease = Lease { last: now, event: event.to_owned(), idle_since: None, ..host.clone() };
         held.write(&lease)?;
         return Ok(lease);
     }
@@ -316,6 +268,9 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
         since: ours.map_or_else(|| now.clone(), |lease| lease.since.clone()),
         last: now,
         event: event.to_owned(),
+        idle_since: ours
+            .filter(|_| event == IDLE)
+            .map(|lease| lease.idle_since.as_ref().unwrap_or(&lease.last).clone()),
         // The budget belongs to the agent, whichever session speaks for it.
         told: before.as_ref().map(|lease| lease.told).unwrap_or_default(),
         joined: event == JOIN || kept.is_some_and(|lease| lease.joined),

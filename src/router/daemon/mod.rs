@@ -2,10 +2,12 @@
 
 mod alongside;
 mod known;
+mod onlooker;
 mod signals;
 
 pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
+pub use self::onlooker::Onlooker;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
@@ -17,9 +19,7 @@ use crate::router::projections::Cause;
 use crate::router::recover::{file_system_time, note_failed_sync, recover};
 use crate::router::temporary;
 use crate::router::watcher::{Caller, Hint, Notice, Wake};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How to run.
@@ -42,20 +42,6 @@ pub struct Ready {
     pub outboxes: usize,
     /// Are file events used?
     pub events: bool,
-}
-
-/// A receiver of a router's reports.
-pub trait Onlooker {
-    /// The router watches.
-    fn ready(&mut self, ready: &Ready);
-
-    /// These agents have new mail, and a program wakes them.
-    fn delivered(&mut self, _agents: BTreeSet<Arc<str>>) {}
-}
-
-/// Receives nothing.
-impl Onlooker for () {
-    fn ready(&mut self, _: &Ready) {}
 }
 
 /// The result of a single pass.
@@ -98,7 +84,7 @@ fn pass_with(room: &Room, lock: Lock) -> Result<Tally> {
     if router.progress.must_settle() || !router.receipts.is_empty() {
         router.settle()?;
     }
-    tell_of_stale(&mut router)?;
+    look_for_stale(&mut router)?;
     if router.journal.state().seq != before {
         router.reconcile(Cause::End)?;
     }
@@ -178,12 +164,13 @@ impl Life {
     fn live(&mut self, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
         self.look_around()?;
         if !options.once {
-            onlooker.ready(&Ready {
+            let ready = Ready {
                 room: self.router.config.dir().path().to_path_buf(),
                 agents: self.router.config.registry().agents().len(),
                 outboxes: self.known.outboxes.len(),
                 events: self.notice.has_events(),
-            });
+            };
+            onlooker.ready(&ready, self.notice.caller());
             // Mail may have come while no router ran.
             let agents = self.router.config.registry().agents().iter().filter(|agent| agent.is_woken_by_a_program());
             agents.for_each(|agent| self.router.progress.wake(&agent.id));
@@ -193,7 +180,7 @@ impl Life {
                 if self.router.route()? {
                     self.busy = Some(Instant::now());
                 }
-                self.tell_of_delivered(onlooker);
+                self.keep_company(onlooker);
                 if self.listen(Duration::ZERO)? {
                     return self.end();
                 }
@@ -204,19 +191,32 @@ impl Life {
             }
             if options.once {
                 self.router.tell_of_strays();
-                tell_of_stale(&mut self.router)?;
+                look_for_stale(&mut self.router)?;
                 return self.end();
             }
-            self.tell_of_delivered(onlooker);
+            self.keep_company(onlooker);
             let patience = self.patience();
             if self.listen(patience)? {
+                self.keep_company(onlooker);
                 return self.end();
             }
             self.tend()?;
         }
     }
 
-    fn tell_of_delivered(&mut self, onlooker: &mut dyn Onlooker) {
+    /// Tells who has mail and whose wake is in the log, and takes what is to be recorded.
+    fn keep_company(&mut self, onlooker: &mut dyn Onlooker) {
+        let Router { config, journal, wakes, progress, .. } = &mut self.router;
+        for agent in wakes.take_again() {
+            if config.registry().agent(&agent).is_some_and(|agent| agent.is_woken_by_a_program()) {
+                progress.wake(&agent);
+            }
+        }
+        onlooker.take_wakes().into_iter().for_each(|waking| wakes.note(journal.state(), waking));
+        let answers = wakes.take_answers();
+        if !answers.is_empty() {
+            onlooker.answered(answers);
+        }
         let agents = self.router.progress.take_to_wake();
         if !agents.is_empty() {
             onlooker.delivered(agents);
@@ -261,6 +261,7 @@ impl Life {
             Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
             Wake::Hint(Hint::Left(agent, name)) => self.router.left(&agent, &name),
             Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
+            Wake::Called => {}
             Wake::End => return true,
         }
         false
@@ -270,13 +271,15 @@ impl Life {
     fn patience(&self) -> Duration {
         let settle = self.busy.map(|since| since + limits::IDLE);
         let receipts = self.router.receipts.due();
+        let wakes = self.router.wakes.due();
         let deadline = self.router.until_deadline().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
         let projections = self.router.projections.next_due();
         let pending = self.router.pending.next_due();
-        let next = [Some(self.next_sweep), Some(self.next_reload), pending, settle, receipts, deadline, projections]
-            .into_iter()
-            .flatten()
-            .min();
+        let next =
+            [Some(self.next_sweep), Some(self.next_reload), pending, settle, receipts, wakes, deadline, projections]
+                .into_iter()
+                .flatten()
+                .min();
         next.map_or(limits::SWEEP_TRUSTED, |next| next.saturating_duration_since(Instant::now()))
     }
 
@@ -296,7 +299,8 @@ impl Life {
             self.bear(reloaded)?;
         }
         self.router.keep_deadlines();
-        if self.router.receipts.due().is_some_and(|due| due <= now) {
+        let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= Instant::now());
+        if is_due(self.router.receipts.due()) || is_due(self.router.wakes.due()) {
             self.router.settle()?;
         }
         if self.busy.is_none() && (self.router.pending.has_changed() || !self.router.is_settled()) {
@@ -368,12 +372,12 @@ impl Life {
 }
 
 /// Only after everything is routed: an agent that seems to be stale may have sent something just now.
-fn tell_of_stale(router: &mut Router) -> Result<()> {
-    router.tell_of_stale();
+fn look_for_stale(router: &mut Router) -> Result<()> {
+    router.look_for_stale();
     while !router.is_idle() {
         router.route()?;
     }
-    Ok(())
+    if router.wakes.is_empty() { Ok(()) } else { router.settle() }
 }
 
 fn sweep(router: &mut Router, known: &Known) {

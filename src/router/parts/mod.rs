@@ -13,6 +13,7 @@ mod pending;
 mod receipts;
 mod share;
 mod storage;
+mod wakes;
 
 pub use journal::Tally;
 
@@ -28,3 +29,4 @@ pub(super) use progress::Progress;
 pub(super) use receipts::Receipts;
 pub(super) use share::{Batch, Cut, Late, Piece, Stop, Unranked};
 pub(super) use storage::Storage;
+pub(super) use wakes::Wakes;

@@ -78,6 +78,11 @@ impl Receipts {
         self.note(agent, seq, status);
     }
 
+    /// These unread copies were announced, and will be announced again.
+    pub(crate) fn announced(&mut self, agent: &Arc<str>, seqs: impl Iterator<Item = u64>) {
+        seqs.for_each(|seq| self.note(agent, seq, Status::Announced));
+    }
+
     fn note(&mut self, agent: &Arc<str>, seq: u64, status: Status) {
         if status == Status::Announced || self.copies.insert((agent.clone(), seq)) {
             self.observed.entry((agent.clone(), status as u8)).or_insert_with(|| (status, Vec::new())).1.push(seq);

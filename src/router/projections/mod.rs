@@ -14,7 +14,7 @@ use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use crate::log::state::State;
 use crate::message::Message;
-use crate::router::parts::{Config, Notices, Pending, Receipts};
+use crate::router::parts::{Config, Notices, Pending};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -56,7 +56,6 @@ pub(super) enum Cause {
 pub(super) struct View<'a> {
     pub(super) config: &'a Config,
     pub(super) state: &'a State,
-    pub(super) receipts: &'a Receipts,
     /// Has the router nothing else to do?
     pub(super) is_idle: bool,
 }
@@ -66,6 +65,7 @@ pub(super) struct Report<'a> {
     pending: &'a mut Pending,
     pub(super) notices: &'a mut Notices,
     places: &'a mut BTreeSet<String>,
+    is_stale: &'a mut bool,
 }
 
 /// All projections of a room.
@@ -73,6 +73,8 @@ pub(super) struct Projections {
     all: Vec<Box<dyn Projection>>,
     /// The places of which a projection has reported a failure.
     places: BTreeSet<String>,
+    /// Has a projection seen that an agent may be stale?
+    is_stale: bool,
 }
 
 impl Projections {
@@ -85,7 +87,7 @@ impl Projections {
             Box::new(worklog::Worklog::default()),
             Box::new(mailbox::Mailbox::default()),
         ];
-        Projections { all, places: BTreeSet::new() }
+        Projections { all, places: BTreeSet::new(), is_stale: false }
     }
 
     /// Shows a committed batch; with an empty one, what is due.
@@ -95,7 +97,7 @@ impl Projections {
         view: &View<'_>,
         (pending, notices): (&mut Pending, &mut Notices),
     ) {
-        let mut report = Report { pending, notices, places: &mut self.places };
+        let mut report = Report { pending, notices, places: &mut self.places, is_stale: &mut self.is_stale };
         self.all.iter_mut().for_each(|projection| projection.apply(batch, view, &mut report));
     }
 
@@ -106,13 +108,18 @@ impl Projections {
         view: &View<'_>,
         (pending, notices): (&mut Pending, &mut Notices),
     ) -> Result<()> {
-        let mut report = Report { pending, notices, places: &mut self.places };
+        let mut report = Report { pending, notices, places: &mut self.places, is_stale: &mut self.is_stale };
         self.all.iter_mut().try_for_each(|projection| projection.reconcile(cause, view, &mut report))
     }
 
     /// When [`Projections::apply`] has to be called again.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.all.iter().filter_map(|projection| projection.next_due()).min()
+    }
+
+    /// Has a projection seen since the last call that an agent may be stale?
+    pub(super) fn take_stale(&mut self) -> bool {
+        std::mem::take(&mut self.is_stale)
     }
 
     /// Did a projection report this pending place?
@@ -126,6 +133,11 @@ impl Report<'_> {
     pub(super) fn failed(&mut self, place: String, e: &Error) {
         self.pending.failed(&place, e.to_string());
         self.places.insert(place);
+    }
+
+    /// An agent may be stale.
+    pub(super) fn may_be_stale(&mut self) {
+        *self.is_stale = true;
     }
 
     /// A file was written.

@@ -63,7 +63,7 @@ pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
 fn everything(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
     let offers = state.claims.offered().iter().map(|one| (Cow::Owned(vec![one.to.clone()]), offer(one)));
     let waiting = state.claims.waiting().iter().flat_map(|one| waiting(&state.claims, one));
-    approvals(state).chain(messages(state)).chain(offers).chain(waiting)
+    approvals(state).chain(messages(state)).chain(offers).chain(waiting).chain(failed_wakes(state))
 }
 
 fn is_inactive(from: &str, signs: (&State, &Calls), now: Stamp) -> bool {
@@ -125,6 +125,16 @@ fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> 
     })
 }
 
+// The human sees to a program that does not run.
+fn failed_wakes(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+    state.wakes.failures().map(|(agent, failed)| {
+        let title = format!("{agent} was not woken: {}", failed.why);
+        let command = format!("mailbag agent show {agent}");
+        let item = Item { title, command, ..Item::new("wake", 0, String::new(), agent, failed.at) };
+        (Cow::Owned(vec![Arc::from(id::HUMAN)]), item)
+    })
+}
+
 fn offer(one: &Offered) -> Item {
     let Offered { offer, from, subjects, seq, since, .. } = one;
     let command = format!("mailbag accept {seq}");
@@ -181,7 +191,8 @@ impl behind::Content for Items {
 
     fn changed_at(view: &View<'_>) -> u64 {
         let state = view.state;
-        state.items.changed_at().max(state.approvals.changed_at()).max(state.claims.changed_at())
+        let changes = [state.items.changed_at(), state.approvals.changed_at(), state.claims.changed_at()];
+        changes.into_iter().fold(state.wakes.changed_at(), u64::max)
     }
 
     fn written(view: &View<'_>) -> Option<u64> {

@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::disk::layout;
 use crate::log::state::State;
 use crate::message::record::Event;
-use crate::router::parts::{Config, Journal, Lines, Notices, Pending, Progress, Receipts, Storage};
+use crate::router::parts::{Config, Journal, Lines, Notices, Pending, Progress, Receipts, Storage, Wakes};
 use crate::router::projections::Accepted;
 use crate::router::temporary;
 
@@ -23,6 +23,7 @@ pub(in crate::router) struct Commit<'a> {
     pub(in crate::router) journal: &'a mut Journal,
     pub(in crate::router) progress: &'a mut Progress,
     pub(in crate::router) receipts: &'a mut Receipts,
+    pub(in crate::router) wakes: &'a mut Wakes,
     pub(in crate::router) notices: &'a mut Notices,
     pub(in crate::router) pending: &'a mut Pending,
 }
@@ -80,8 +81,10 @@ impl Commit<'_> {
                 Event::Room | Event::Receipts => {}
                 _ => committed.seqs.push(record.seq),
             }
+            let wakes = record.wakes.clone();
             let (seq, time) = (record.seq, std::mem::take(&mut record.at));
             self.journal.apply(record, at, message.as_deref(), (&lines, n));
+            self.wakes.committed(&wakes, self.journal.state(), self.config.dir());
             committed.accepted.extend(message.map(|message| Accepted { seq, at: time, message }));
         }
         Ok(committed)
@@ -91,11 +94,12 @@ impl Commit<'_> {
         let room = self.journal.check_room(self.config.room())?;
         let first = entries.first_mut().filter(|entry| entry.record.event == Event::Room);
         first.into_iter().for_each(|entry| entry.record.room.clone_from(&room));
-        // What the barrier of this batch settles, and what was seen to leave inboxes, is part of the first record, so that
-        // messages have consecutive numbers.
+        // What the barrier of this batch settles, what was seen to leave inboxes, and the steps of wakes are part of the
+        // first record, so that messages have consecutive numbers.
         if let Some(first) = entries.iter_mut().find(|entry| entry.record.event != Event::Room) {
             first.record.settled = self.progress.to_settle();
             first.record.receipts = self.receipts.stage(self.config.dir(), self.storage);
+            first.record.wakes = self.wakes.stage();
         }
         self.journal.lines(entries.iter_mut().map(|entry| &mut entry.record))
     }
@@ -106,6 +110,7 @@ impl Commit<'_> {
             self.storage.unstage(&staged);
             record.claim.iter().for_each(|claim| put_back(self.pending, claim, &e));
             self.receipts.unstage(record.receipts);
+            self.wakes.unstage(record.wakes);
         }
         Ok(Committed { seqs: Vec::new(), accepted: Vec::new() })
     }

@@ -57,6 +57,8 @@ pub enum Hint {
 pub enum Wake {
     /// A file event.
     Hint(Hint),
+    /// Another thread has something for the router.
+    Called,
     /// Read the registry and the settings again.
     Reload,
     /// End cleanly.

@@ -6,11 +6,12 @@
 
 mod written;
 
-pub(in crate::router) use written::{Written, tell_of_stale};
+pub(in crate::router) use written::Written;
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::{self, Claims, State};
+use crate::log::state::{self, Claims, LastWake, State, Wakes};
+use crate::message::waking::WakeStep;
 use crate::room::registry::{Agent, Registry, Status};
 use crate::room::sessions::Calls;
 use serde::Serialize;
@@ -91,6 +92,29 @@ pub struct Present {
     /// When the oldest of them was accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_unread: Option<String>,
+    /// The last wake for unread mail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake: Option<Wake>,
+}
+
+/// The last wake of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Wake {
+    /// The last step.
+    pub step: WakeStep,
+    /// When it was recorded.
+    pub at: String,
+    /// Why the last wake failed, if none succeeded since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// An agent that is stale.
+pub struct Stale {
+    /// The agent.
+    pub agent: Present,
+    /// When it was last active itself, without its background waiter.
+    pub active: Option<Stamp>,
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -131,6 +155,10 @@ pub struct Commit {
 struct Signs<'a> {
     agent: &'a Agent,
     seen: Option<Stamp>,
+    /// As `seen`, without what a background process of its session did.
+    active: Option<Stamp>,
+    /// When it was woken again for mail that it left unread.
+    again: Option<Stamp>,
     /// When its oldest unread message was accepted.
     oldest: Option<Stamp>,
     stale_after: Duration,
@@ -140,8 +168,9 @@ struct Signs<'a> {
 impl<'a> Signs<'a> {
     fn of(agent: &'a Agent, (state, calls): (&State, &'a Calls), stale_after: Duration) -> Signs<'a> {
         let oldest = state.mailboxes.unread(&agent.id).next().map(|(at, _)| at);
-        let seen = state.last_seen(&agent.id).max(calls.last(&agent.id));
-        Signs { agent, seen, oldest, stale_after, calls }
+        let recorded = state.last_seen(&agent.id);
+        let (seen, active) = (recorded.max(calls.last(&agent.id)), recorded.max(calls.active(&agent.id)));
+        Signs { agent, seen, active, again: state.wakes.again(&agent.id), oldest, stale_after, calls }
     }
 
     /// When it becomes stale if nothing happens: unread mail counts only against an agent that is not declared offline.
@@ -149,7 +178,7 @@ impl<'a> Signs<'a> {
         if self.agent.status == Status::Offline || self.stale_after.is_zero() {
             return None;
         }
-        let unread = self.oldest.max(self.seen).filter(|_| self.oldest.is_some());
+        let unread = self.oldest.max(self.active).filter(|_| self.oldest.is_some());
         let online = self.seen.filter(|_| self.agent.status == Status::Online);
         let since = [unread, online].into_iter().flatten().min()?;
         Some(since.after(self.stale_after))
@@ -176,7 +205,8 @@ impl<'a> Signs<'a> {
     fn changes_at(&self, now: Stamp) -> Option<Stamp> {
         let away = self.seen.map(|seen| seen.after(limits::IDLE_PRESENCE));
         let idle = self.seen.map(|seen| seen.after(limits::ONLINE));
-        [idle, away, self.stale_at()].into_iter().flatten().filter(|at| *at > now).min()
+        let told = self.again.map(|at| at.after(limits::WAKE_AGAIN.min(self.stale_after)));
+        [idle, away, self.stale_at(), told].into_iter().flatten().filter(|at| *at > now).min()
     }
 
     fn present(&self, state: &State, now: Stamp) -> Present {
@@ -195,6 +225,7 @@ impl<'a> Signs<'a> {
             commit: state.activity.commit(&agent.id).map(Commit::of),
             unread: state.mailboxes.count(&agent.id),
             oldest_unread: self.oldest.map(|oldest| oldest.to_string()),
+            wake: self.oldest.and_then(|_| Wake::of(&state.wakes, &agent.id)),
         }
     }
 }
@@ -203,6 +234,14 @@ impl Doing {
     fn of(doing: &state::Doing) -> Doing {
         let state::Doing { kind, text, progress, waiting_for, at } = doing.clone();
         Doing { kind, text, progress, waiting_for, at: Stamp::from_micros(at).to_string() }
+    }
+}
+
+impl Wake {
+    fn of(wakes: &Wakes, agent: &str) -> Option<Wake> {
+        let LastWake { step, at } = wakes.last(agent)?;
+        let failed = wakes.failure(agent).map(|failed| failed.why.clone());
+        Some(Wake { step: *step, at: Stamp::from_micros(*at).to_string(), failed })
     }
 }
 
@@ -249,11 +288,11 @@ fn add_claims(agents: &mut [Present], claims: &Claims) {
 }
 
 /// The stale agents at this instant.
-pub fn stale(registry: &Registry, (state, calls): (&State, &Calls), stale_after: Duration, now: Stamp) -> Vec<Present> {
+pub fn stale(registry: &Registry, (state, calls): (&State, &Calls), stale_after: Duration, now: Stamp) -> Vec<Stale> {
     let living = registry.agents().iter().filter(|agent| !agent.is_retired());
     let signs = living.map(|agent| Signs::of(agent, (state, calls), stale_after));
     let stale = signs.filter(|signs| signs.presence(now) == Presence::Stale);
-    stale.map(|signs| signs.present(state, now)).collect()
+    stale.map(|signs| Stale { active: signs.active, agent: signs.present(state, now) }).collect()
 }
 
 /// Was the agent seen within the hour, or is it there now?

@@ -1,16 +1,13 @@
-//! `roster.json` and the links to it: written behind the mail, at most once a second, and the human is told of agents that
-//! are stale.
+//! `roster.json` and the links to it: written behind the mail, at most once a second.
 
-use super::{Present, roster, stale};
+use super::{Present, roster};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::State;
-use crate::message::id;
 use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
-use crate::router::parts::{Config, Notices, Receipts};
 use crate::router::projections::{Accepted, Cause, Projection, Report, View};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -42,7 +39,7 @@ impl Projection for Written {
         if batch.is_empty() && self.next_due().is_some_and(|due| due <= Instant::now()) {
             self.show(view);
             match view.is_idle {
-                true => tell_of_stale(view.config, view.state, view.receipts, report.notices),
+                true => report.may_be_stale(),
                 // An agent that seems to be stale may have sent one of the messages that are being routed.
                 false => self.due = Some(Instant::now() + limits::ROSTER),
             }
@@ -128,35 +125,4 @@ fn link(room: &Dir, channel: &str) -> Result<()> {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
         dir => dir?.link(layout::ROSTER, layout::ROSTER_FROM_CHANNEL),
     }
-}
-
-/// Tells the human of each agent that is stale, once until the agent is seen again.
-pub(in crate::router) fn tell_of_stale(config: &Config, state: &State, receipts: &Receipts, notices: &mut Notices) {
-    let (calls, stale_after) = (Calls::of(config.dir()), config.settings().stale_after);
-    for stale in stale(config.registry(), (state, &calls), stale_after, Stamp::now()) {
-        // What it took a moment ago may not be in the log yet.
-        if &*stale.id != id::HUMAN && !receipts.is_of(&stale.id) {
-            let (about, subject, body) = notice(&stale);
-            notices.tell_human(state, about, subject, body);
-        }
-    }
-}
-
-fn notice(stale: &Present) -> (String, String, String) {
-    let seen = stale.last_seen.as_deref();
-    let mail = match (stale.unread, &stale.oldest_unread) {
-        (0, _) | (_, None) => "no unread mail, and the registry says that it is online".to_owned(),
-        (1, Some(since)) => format!("1 unread message, since {since}"),
-        (many, Some(since)) => format!("{many} unread messages, the oldest since {since}"),
-    };
-    let last = match seen {
-        Some(seen) => format!("It was last seen at {seen}."),
-        None => "It was never seen.".to_owned(),
-    };
-    let id = &stale.id;
-    let body = format!(
-        "{id} has {mail}. {last}\n\nYou are told once, until it is seen again. `mailbag who` shows everybody. If it \
-         is away on purpose:\n\n    mailbag agent set {id} --status offline"
-    );
-    (format!("stale:{id}:{}", seen.unwrap_or("never")), format!("{id} is stale: it has {mail}"), body)
 }
