@@ -210,7 +210,10 @@ fn nothing_that_a_sender_writes_leaves_its_frame_in_what_tools_and_hooks_give_a_
         let told: Value = serde_json::from_slice(&told.stdout).expect("JSON");
         let told = told["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");
         assert_tame(&format!("{what}: hook"), told);
-        let lines: Vec<&str> = told.lines().skip(1).collect();
+        let mut lines: Vec<&str> = told.lines().skip(1).collect();
+        let last = lines.pop().unwrap_or_default();
+        let newest = town.inbox("bob").last().map(|mail| mail["delivery"]["seq"].to_string()).unwrap_or_default();
+        assert!(last.starts_with(&format!("`mailbag read {newest}` shows it, ")), "{what}: {told}");
         assert!(lines.iter().all(|line| line.contains(" from mallory, ")), "{what}: {told}");
         assert!(lines.iter().all(|line| line.matches('“').count() <= 1 && line.matches('”').count() <= 1), "{told}");
         let mail = town.inbox("bob");
