@@ -32,6 +32,7 @@ mod receipts;
 mod recovery;
 mod router;
 mod sandbox;
+mod service;
 mod sessions;
 mod skipping;
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]

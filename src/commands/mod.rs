@@ -36,6 +36,7 @@ pub mod rejected;
 mod rename;
 pub mod reply;
 pub mod send;
+pub mod service;
 pub mod share;
 pub mod switch;
 pub mod take;

@@ -60,7 +60,7 @@ fn every_schema_is_one_has_its_version_and_is_printed_as_it_is() {
         assert_eq!(world.ok(&["schema", "--output", name]).trim_end(), text.trim_end());
     }
     assert_eq!(world.ok(&["schema", "--output", "agent", "list"]), world.ok(&["schema", "--output", "agent-list"]));
-    assert!(world.fails(3, &["schema", "--output", "statu"]).contains("did you mean status?"));
+    assert!(world.fails(3, &["schema", "--output", "statu"]).contains("did you mean status"));
     assert!(world.fails(2, &["schema", "registry", "--output", "status"]).contains("cannot be used"));
 }
 

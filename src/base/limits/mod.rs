@@ -208,6 +208,10 @@ pub const WAITING_FOR: usize = 64;
 
 /// How long a command waits for another command that records consent.
 pub const TRUST_WAIT: Duration = Duration::from_secs(5);
+/// The largest file of a service.
+pub const SERVICE_BYTES: u64 = 64 << 10;
+/// How many characters of a project's name the name of its service has.
+pub const SERVICE_NAME: usize = 40;
 /// How long a starting router, or a requested pass, waits for passes of other programs to end.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
 /// How long a command waits for another program's pass. It is short because the command has other work to do.

@@ -54,6 +54,7 @@ pub(super) mod run;
 mod schema;
 mod search;
 mod send;
+mod service;
 mod settings;
 mod share;
 mod status;
@@ -100,6 +101,6 @@ commands! {
     "People": Agent(agent), Who(who), Join(join), Explain(explain);
     "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Settings(settings), Charter(charter), Helper(helper),
         Schema(schema), Completions(completions), Man(man), Demo(demo);
-    "Service": Run(run), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
+    "Service": Run(run), Service(service), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
         Mcp(mcp);
 }

@@ -45,6 +45,20 @@ pub fn trust_directory() -> Option<PathBuf> {
     named(TRUST_DIRECTORY).or_else(|| Some(named("XDG_DATA_HOME").or_else(home)?.join("mailbag")))
 }
 
+/// The file of a unit of the user's systemd.
+pub fn systemd_unit(name: &str) -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".config"));
+    Some(named.or_else(home)?.join("systemd/user").join(name))
+}
+
+/// The file of an agent of launchd.
+pub fn launch_agent(name: &str) -> Option<PathBuf> {
+    std::env::home_dir()
+        .filter(|home| home.is_absolute())
+        .map(|home| home.join(format!("Library/LaunchAgents/{name}.plist")))
+}
+
 /// The file with recorded consent in its directory.
 pub fn trust_file(directory: &Path) -> PathBuf {
     directory.join(TRUST)

@@ -1,0 +1,137 @@
+//! `mailbag service`: the router of a room as a service of its user.
+
+use crate::base::error::Result;
+use crate::base::sanitize;
+use crate::base::text::to_the_second;
+use crate::cli::Exit;
+use crate::cli::context::Context;
+use crate::cli::show::output::{BOLD, Output};
+use crate::commands::service::{Changed, Manager, Service, Status};
+use clap::Subcommand;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag service install --dry-run   # print the file
+  mailbag service install
+  mailbag service status
+  mailbag service uninstall
+
+Commands that send or read also deliver, so the service is optional. With it,
+messages arrive immediately, and programs wake idle agents, as with `mailbag run`.
+On Linux it is a unit of the user's systemd, on macOS an agent of launchd. Each room
+has its own. Without `loginctl enable-linger`, a unit runs only while its user is
+logged in.";
+
+/// Run the router of a room as a service
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Install and start the service of this room
+    #[command(after_help = "Example:\n  mailbag service install --dry-run")]
+    Install {
+        /// The file and its path, without a change
+        #[arg(long)]
+        dry_run: bool,
+        /// The service manager whose file is shown
+        #[arg(long, value_enum, value_name = "MANAGER", requires = "dry_run", hide = true)]
+        manager: Option<Named>,
+    },
+    /// Show whether the service is installed and runs
+    #[command(after_help = "Example:\n  mailbag service status --json")]
+    Status,
+    /// Stop and remove the service of this room
+    #[command(after_help = "Example:\n  mailbag service uninstall")]
+    Uninstall,
+}
+
+/// A service manager by its name.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Named {
+    /// The systemd of the user
+    Systemd,
+    /// The launchd of the user
+    Launchd,
+}
+
+impl From<Named> for Manager {
+    fn from(named: Named) -> Manager {
+        match named {
+            Named::Systemd => Manager::Systemd,
+            Named::Launchd => Manager::Launchd,
+        }
+    }
+}
+
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    match args.verb {
+        Verb::Install { dry_run: true, manager } => {
+            let planned = Service::of(&room, manager.map_or_else(Manager::here, Manager::from))?.plan()?;
+            cx.out.show(&planned, |out| plan(&planned, out))?;
+        }
+        Verb::Install { .. } => {
+            let done = Service::of(&room, Manager::here())?.install()?;
+            cx.out.show(&done, |out| changed(&done, out, "installed and started", "it runs already"))?;
+        }
+        Verb::Status => {
+            let status = Service::of(&room, Manager::here())?.status()?;
+            cx.out.show(&status, |out| show(&status, out))?;
+        }
+        Verb::Uninstall => {
+            let done = Service::of(&room, Manager::here())?.uninstall()?;
+            cx.out.show(&done, |out| changed(&done, out, "stopped and removed", "it is not installed"))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn plan(planned: &Changed, out: &mut Output) -> Result<()> {
+    let what = if planned.changed { "would write" } else { "would not change" };
+    out.note(&format!("{what} {}", sanitize::line(&planned.file.to_string_lossy())));
+    planned.content.iter().flat_map(|content| content.lines()).try_for_each(|line| out.line(sanitize::line(line)))
+}
+
+fn changed(done: &Changed, out: &mut Output, what: &str, otherwise: &str) -> Result<()> {
+    let Changed { service, file, changed, .. } = done;
+    let file = file.to_string_lossy();
+    out.done(match changed {
+        true => format!("{what} {service}, {}", sanitize::line(&file)),
+        false => format!("nothing to do: {otherwise}"),
+    })
+}
+
+fn show(status: &Status, out: &mut Output) -> Result<()> {
+    let file = status.file.to_string_lossy();
+    let installed = match (status.installed, status.current) {
+        (false, _) => "not installed; `mailbag service install` installs it".to_owned(),
+        (true, true) => format!("installed as {}", sanitize::line(&file)),
+        (true, false) => {
+            format!("installed as {}, which is not what `mailbag service install` would write", sanitize::line(&file))
+        }
+    };
+    let mut line = |name: &str, text: &str| {
+        let name = out.paint(BOLD, &format!("{name:<9}"));
+        out.line(format!("{name} {}", sanitize::line(text)))
+    };
+    line("service", &status.service)?;
+    line("file", &installed)?;
+    if let Some(running) = status.running.as_ref().filter(|_| status.installed) {
+        let since =
+            running.since.as_deref().map(|since| format!(" since {}", to_the_second(since))).unwrap_or_default();
+        let pid = running.pid.map(|pid| format!(", process {pid}")).unwrap_or_default();
+        let restarts = running.restarts.filter(|restarts| *restarts > 0);
+        let restarts = restarts.map(|restarts| format!(", restarts: {restarts}")).unwrap_or_default();
+        line("state", &format!("{}{since}{pid}{restarts}", running.state))?;
+        line("at login", if running.enabled { "starts" } else { "does not start" })?;
+    }
+    if let Some(problem) = &status.problem {
+        line("problem", problem)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! Calls of the service manager: `systemctl --user`, or `launchctl` on macOS.
+
+use crate::base::clock::Stamp;
+use crate::base::error::{Doing, Error, Result};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A service manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Manager {
+    /// The systemd of the user, on Linux.
+    Systemd,
+    /// The launchd of the user, on macOS.
+    Launchd,
+}
+
+impl Manager {
+    /// The one of this system.
+    pub fn here() -> Manager {
+        if cfg!(target_os = "macos") { Manager::Launchd } else { Manager::Systemd }
+    }
+}
+
+/// What the service manager says of a service.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Running {
+    /// Is it started with each session of its user?
+    pub enabled: bool,
+    /// Its state, in the words of the service manager, such as `active` or `failed`.
+    pub state: String,
+    /// Since when it has this state.
+    pub since: Option<String>,
+    /// The process, while it runs.
+    pub pid: Option<u32>,
+    /// How often it was restarted after a failure.
+    pub restarts: Option<u32>,
+}
+
+/// The service manager, for one service.
+pub(super) struct Control<'a> {
+    manager: Manager,
+    name: &'a str,
+    file: &'a Path,
+}
+
+impl<'a> Control<'a> {
+    /// Fails if no service manager of the user runs here.
+    pub(super) fn of(manager: Manager, name: &'a str, file: &'a Path) -> Result<Control<'a>> {
+        let control = Control { manager, name, file };
+        if manager == Manager::Systemd {
+            control.call(&["show", "--property=Version"]).map_err(|e| Error::NotFound {
+                what: format!("no service manager of your user runs here: {}", what(e)),
+                cure: "in a container, run `mailbag run` as a process of the container; after `su`, log in with a session of its \
+                       own; elsewhere, `nohup mailbag run &` runs until the machine stops"
+                    .into(),
+            })?;
+        }
+        Ok(control)
+    }
+
+    /// Starts the service now and with each session. `false` if it ran already.
+    pub(super) fn start(&self, is_new: bool) -> Result<bool> {
+        match self.manager {
+            Manager::Systemd => {
+                if is_new {
+                    self.call(&["daemon-reload"])?;
+                }
+                let before = self.show()?;
+                if before.enabled && before.pid.is_some() && !is_new {
+                    return Ok(false);
+                }
+                // An earlier failure must not prevent the start.
+                let _ = self.call(&["reset-failed", self.name]);
+                self.call(&["enable", self.name])?;
+                self.call(&[if is_new { "restart" } else { "start" }, self.name]).map(|_| true)
+            }
+            Manager::Launchd => {
+                if !is_new && self.show().is_ok_and(|running| running.pid.is_some()) {
+                    return Ok(false);
+                }
+                let _ = self.call(&["bootout", &self.target()]);
+                self.call(&["bootstrap", &domain(), &self.file.to_string_lossy()]).map(|_| true)
+            }
+        }
+    }
+
+    /// Ends the service, and starts it no more.
+    pub(super) fn stop(&self) -> Result<()> {
+        match self.manager {
+            Manager::Systemd => self.call(&["disable", "--now", self.name]).map(drop),
+            Manager::Launchd if self.show().is_ok() => self.call(&["bootout", &self.target()]).map(drop),
+            Manager::Launchd => Ok(()),
+        }
+    }
+
+    /// After its file is removed. A failure leaves nothing that runs.
+    pub(super) fn forget(&self) {
+        if self.manager == Manager::Systemd {
+            let _ = self.call(&["daemon-reload"]);
+            let _ = self.call(&["reset-failed", self.name]);
+        }
+    }
+
+    /// What it says of the service.
+    pub(super) fn show(&self) -> Result<Running> {
+        match self.manager {
+            Manager::Systemd => {
+                let fields = "--property=UnitFileState,ActiveState,StateChangeTimestamp,MainPID,NRestarts";
+                self.call(&["show", "--timestamp=unix", fields, self.name]).map(|text| shown(&text))
+            }
+            Manager::Launchd => self.call(&["print", &self.target()]).map(|text| printed(&text)),
+        }
+    }
+
+    fn target(&self) -> String {
+        format!("{}/{}", domain(), self.name)
+    }
+
+    fn call(&self, words: &[&str]) -> Result<String> {
+        let program = if self.manager == Manager::Systemd { "systemctl" } else { "launchctl" };
+        let mut command = Command::new(program);
+        if self.manager == Manager::Systemd {
+            command.arg("--user");
+        }
+        let output = match command.args(words).stdin(Stdio::null()).output() {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                let cure = "install it, or run `mailbag run` in another way".into();
+                return Err(Error::NotFound { what: format!("there is no {program} on the PATH"), cure });
+            }
+            output => output.doing("start", program)?,
+        };
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let why = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        let what = format!("`{program} {}` failed: {why}", words.join(" "));
+        Err(Error::Busy { what, cure: format!("`journalctl --user -u {}` shows what the router said", self.name) })
+    }
+}
+
+// The cure of a call is for a service that exists.
+fn what(e: Error) -> String {
+    match e {
+        Error::Busy { what, .. } | Error::NotFound { what, .. } => what,
+        e => e.to_string(),
+    }
+}
+
+/// The domain of the user's services.
+fn domain() -> String {
+    format!("gui/{}", rustix::process::geteuid().as_raw())
+}
+
+/// Reads the output of `systemctl show`.
+fn shown(text: &str) -> Running {
+    let fields: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
+    let number = |name| fields.get(name).and_then(|value| value.parse::<u32>().ok());
+    let seconds = fields.get("StateChangeTimestamp").and_then(|time| time.strip_prefix('@')?.parse::<i64>().ok());
+    Running {
+        enabled: fields.get("UnitFileState") == Some(&"enabled"),
+        state: fields.get("ActiveState").copied().unwrap_or("unknown").to_owned(),
+        since: seconds.map(|seconds| Stamp::from_micros(seconds * 1_000_000).to_string()),
+        pid: number("MainPID").filter(|pid| *pid != 0),
+        restarts: number("NRestarts"),
+    }
+}
+
+/// Reads the output of `launchctl print`.
+fn printed(text: &str) -> Running {
+    let field = |name: &str| text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(" = "));
+    Running {
+        enabled: true,
+        state: field("state").unwrap_or("unknown").to_owned(),
+        since: None,
+        pid: field("pid").and_then(|pid| pid.parse().ok()),
+        restarts: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_service_managers_are_read() {
+        let text =
+            "MainPID=12\nNRestarts=1\nActiveState=active\nUnitFileState=enabled\nStateChangeTimestamp=@1767607200\n";
+        let since = Some("2026-01-05T10:00:00.000000Z".to_owned());
+        let (enabled, state) = (true, "active".to_owned());
+        assert_eq!(shown(text), Running { enabled, state, since, pid: Some(12), restarts: Some(1) });
+        assert_eq!(shown("MainPID=0\nActiveState=inactive\nStateChangeTimestamp=\n").pid, None);
+        let running = printed("gui/501/io.mailbag-a = {\n\tstate = running\n\n\tpid = 77\n}\n");
+        assert_eq!((running.state.as_str(), running.pid), ("running", Some(77)));
+    }
+}

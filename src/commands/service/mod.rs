@@ -1,0 +1,261 @@
+//! The router of a room as a service of its user: installed, shown and removed only on request.
+
+mod launchd;
+mod manager;
+mod systemd;
+
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::{UserFile, layout};
+use crate::message::record::{hash_line, hex};
+use crate::room::Room;
+use crate::room::sessions::Caller;
+use manager::Control;
+pub use manager::{Manager, Running};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What the first line of a file of ours begins with, before the digest of the other lines.
+const MARK: &str = "mailbag service, digest ";
+
+/// The service of a room.
+#[derive(Debug)]
+pub struct Service {
+    manager: Manager,
+    /// Its name for the service manager.
+    name: String,
+    file: PathBuf,
+    room: PathBuf,
+}
+
+/// A change of a service.
+#[derive(Debug, Serialize)]
+pub struct Changed {
+    /// `systemd` or `launchd`.
+    pub manager: Manager,
+    /// The name of the service.
+    pub service: String,
+    /// Its file.
+    pub file: PathBuf,
+    /// The room.
+    pub room: PathBuf,
+    /// Was anything changed?
+    pub changed: bool,
+    /// The content of the file.
+    pub content: Option<String>,
+}
+
+/// What is known of a service.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    /// `systemd` or `launchd`.
+    pub manager: Manager,
+    /// The name of the service.
+    pub service: String,
+    /// Its file.
+    pub file: PathBuf,
+    /// The room.
+    pub room: PathBuf,
+    /// Does the file exist?
+    pub installed: bool,
+    /// Is it as `mailbag service install` would write it now?
+    pub current: bool,
+    /// What the service manager says. `None` if there is no service manager.
+    pub running: Option<Running>,
+    /// Why the service manager says nothing.
+    pub problem: Option<String>,
+}
+
+impl Service {
+    /// The service of a room for this service manager.
+    pub fn of(room: &Room, manager: Manager) -> Result<Service> {
+        let path = room.dir.path();
+        let room = path.canonicalize().doing("find", path)?;
+        let name = name(&room);
+        let (name, file) = match manager {
+            Manager::Systemd => {
+                let name = format!("{name}.service");
+                let file = layout::systemd_unit(&name);
+                (name, file)
+            }
+            Manager::Launchd => {
+                let name = format!("io.{name}");
+                let file = layout::launch_agent(&name);
+                (name, file)
+            }
+        };
+        let file = file.ok_or_else(|| Error::Usage {
+            what: "there is no directory for services".into(),
+            cure: "set HOME to an absolute path".into(),
+        })?;
+        Ok(Service { manager, name, file, room })
+    }
+
+    /// The content of its file.
+    pub fn content(&self, directories: usize) -> Result<String> {
+        let program = std::env::current_exe().doing("find", "this program")?;
+        let [room, program] = [&self.room, &program].map(|path| plain(path));
+        let wanted =
+            Wanted { room: room?, program: program?, environment: environment(), name: &self.name, directories };
+        let text = match self.manager {
+            Manager::Systemd => systemd::unit(&wanted),
+            Manager::Launchd => launchd::plist(&wanted),
+        };
+        Ok(self.signed(&text))
+    }
+
+    /// What an installation would write. Changes nothing.
+    pub fn plan(&self) -> Result<Changed> {
+        let content = self.content(self.missing_directories())?;
+        let changed = self.read()?.bytes() != Some(content.as_bytes());
+        Ok(self.changed(changed, Some(content)))
+    }
+
+    /// Writes the file, and starts the service now and with each session of its user. A second run mends what a killed one left.
+    pub fn install(&self) -> Result<Changed> {
+        refuse_in_session()?;
+        let control = Control::of(self.manager, &self.name, &self.file)?;
+        let file = self.read()?;
+        let before = file.bytes().map(|bytes| self.own(bytes)).transpose()?;
+        let content = self.content(before.unwrap_or_else(|| self.missing_directories()))?;
+        let is_new = file.bytes() != Some(content.as_bytes());
+        if is_new {
+            file.check_writable()?;
+            file.write(content.as_bytes())?;
+        }
+        let started = control.start(is_new)?;
+        Ok(self.changed(is_new || started, Some(content)))
+    }
+
+    /// Ends the service and removes its file, and the directories that the installation made and that are empty.
+    pub fn uninstall(&self) -> Result<Changed> {
+        refuse_in_session()?;
+        let file = self.read()?;
+        let Some(bytes) = file.bytes() else { return Ok(self.changed(false, None)) };
+        let directories = self.own(bytes)?;
+        let control = Control::of(self.manager, &self.name, &self.file)?;
+        control.stop()?;
+        file.remove()?;
+        let mut below = self.file.clone();
+        for _ in 0..directories {
+            UserFile::read(&below, limits::SERVICE_BYTES)?.remove_empty_directory()?;
+            below.pop();
+        }
+        control.forget();
+        Ok(self.changed(true, None))
+    }
+
+    /// Whether the service is installed, and what runs. Changes nothing.
+    pub fn status(&self) -> Result<Status> {
+        let file = self.read()?;
+        let content = match file.bytes().map(|bytes| self.own(bytes)) {
+            Some(Ok(directories)) => Some(self.content(directories)?),
+            _ => None,
+        };
+        let asked = Control::of(self.manager, &self.name, &self.file).and_then(|control| control.show());
+        let (running, problem) = match asked {
+            Ok(running) => (Some(running), None),
+            Err(e) => (None, Some(e.to_string())),
+        };
+        Ok(Status {
+            manager: self.manager,
+            service: self.name.clone(),
+            file: self.file.clone(),
+            room: self.room.clone(),
+            installed: file.bytes().is_some(),
+            current: content.is_some() && file.bytes() == content.as_deref().map(str::as_bytes),
+            running,
+            problem,
+        })
+    }
+
+    fn read(&self) -> Result<UserFile> {
+        UserFile::read(&self.file, limits::SERVICE_BYTES)
+    }
+
+    fn changed(&self, changed: bool, content: Option<String>) -> Changed {
+        let (service, file, room) = (self.name.clone(), self.file.clone(), self.room.clone());
+        Changed { manager: self.manager, service, file, room, changed, content }
+    }
+
+    /// How many directories the installation makes.
+    fn missing_directories(&self) -> usize {
+        self.file.ancestors().skip(1).take_while(|above| !above.exists()).count()
+    }
+
+    /// The text with a first line by which a later command recognizes it.
+    fn signed(&self, text: &str) -> String {
+        let mark = format!("{MARK}{}", hex(&hash_line(text.as_bytes())));
+        match self.manager {
+            Manager::Systemd => format!("# {mark}\n{text}"),
+            Manager::Launchd => format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><!-- {mark} -->\n{text}"),
+        }
+    }
+
+    /// The number of directories that the installation of this file made. Fails if somebody changed the file.
+    fn own(&self, bytes: &[u8]) -> Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let (_, rest) = text.split_once('\n').unwrap_or_default();
+        if *text != self.signed(rest) {
+            return Err(Error::State {
+                path: self.file.clone(),
+                line: None,
+                what: "was changed by hand or by another program".into(),
+                cure: "move it away and run the command again; nothing was changed".into(),
+            });
+        }
+        let made = rest.lines().find_map(|line| line.split_once(DIRECTORIES)?.1.split(' ').next()?.parse().ok());
+        Ok(made.unwrap_or_default())
+    }
+}
+
+/// What precedes the number of directories in a file.
+const DIRECTORIES: &str = "Directories made: ";
+
+/// What a file says.
+struct Wanted<'a> {
+    room: &'a str,
+    program: &'a str,
+    environment: Vec<(&'static str, String)>,
+    name: &'a str,
+    directories: usize,
+}
+
+/// A name for people, and unique for each path.
+fn name(room: &Path) -> String {
+    let digest = hex(&hash_line(room.as_os_str().as_encoded_bytes()));
+    let project = if room.file_name().is_some_and(|name| name == layout::ROOM) { room.parent() } else { Some(room) };
+    let project = project.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let simple = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let project: String = project.chars().map(simple).take(limits::SERVICE_NAME).collect();
+    format!("mailbag-{}-{}", project.trim_matches('-'), &digest[..8])
+}
+
+/// A path that the file of a service can contain.
+fn plain(path: &Path) -> Result<&str> {
+    let plain = path.to_str().filter(|path| !path.chars().any(char::is_control) && !path.ends_with('\\'));
+    plain.ok_or_else(|| Error::Usage {
+        what: format!("the file of a service cannot contain the path {}", path.display()),
+        cure: "rename the directory".into(),
+    })
+}
+
+/// The variables that the service needs from here: programs that wake agents are found on the PATH, and consent is recorded where
+/// the others say.
+fn environment() -> Vec<(&'static str, String)> {
+    let value =
+        |name| std::env::var(name).ok().filter(|value| !value.is_empty() && !value.chars().any(char::is_control));
+    let names = ["PATH", layout::TRUST_DIRECTORY, "XDG_DATA_HOME"];
+    names.into_iter().filter_map(|name| Some((name, value(name)?))).collect()
+}
+
+/// Only a person installs a service: it runs for longer than any session.
+fn refuse_in_session() -> Result<()> {
+    match Caller::from_environment() {
+        None => Ok(()),
+        Some(session) => Err(Error::Usage {
+            what: format!("a session of {} cannot change services", session.client),
+            cure: "run the command in a terminal of your own".into(),
+        }),
+    }
+}
