@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// The recorded edits: the client, the event with its tool, and the changed file in the project.
-const EDITS: [(&str, &str, &str); 8] = [
+const EDITS: [(&str, &str, &str); 10] = [
     ("claude", "PreToolUse-Edit", "src/a.txt"),
     ("claude", "PreToolUse-Write", "src/a.txt"),
     ("claude", "PreToolUse-NotebookEdit", "b.ipynb"),
@@ -16,6 +16,8 @@ const EDITS: [(&str, &str, &str); 8] = [
     ("gemini", "BeforeTool-replace", "a.txt"),
     ("qwen", "PreToolUse-write_file", "a.txt"),
     ("qwen", "PreToolUse-edit", "a.txt"),
+    ("opencode", "PreToolUse-write", "a.txt"),
+    ("opencode", "PreToolUse-edit", "a.txt"),
 ];
 
 /// What a hook prints for an agent at a recorded edit in this directory; an empty name is nobody.
@@ -36,7 +38,7 @@ fn edit(world: &World, agent: &str, client: &str, event: &str) -> String {
 
 /// What a client prints if there is nothing to say.
 fn nothing(client: &str) -> &'static str {
-    if matches!(client, "claude" | "qwen") { "" } else { "{}\n" }
+    if matches!(client, "claude" | "qwen" | "opencode") { "" } else { "{}\n" }
 }
 
 /// The reason of a denial, in the client's own form.
@@ -45,11 +47,16 @@ fn reason(client: &str, event: &str, said: &str) -> String {
     let answer: Value = serde_json::from_str(said).unwrap_or_else(|e| panic!("{client} {event}: {e}: {said}"));
     let expected = |reason: &Value| match client {
         "gemini" => json!({"decision": "deny", "reason": reason}),
+        "opencode" => json!({"text": reason, "deny": true}),
         _ => json!({"hookSpecificOutput": {
             "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason
         }}),
     };
-    let reason = answer.get("reason").unwrap_or(&answer["hookSpecificOutput"]["permissionDecisionReason"]).clone();
+    let reason = answer
+        .get("reason")
+        .or(answer.get("text"))
+        .unwrap_or(&answer["hookSpecificOutput"]["permissionDecisionReason"])
+        .clone();
     assert_eq!(answer, expected(&reason), "{client} {event}");
     reason.as_str().expect("a text").to_owned()
 }

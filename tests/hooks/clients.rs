@@ -89,6 +89,28 @@ fn qwen_code_gets_context_a_block_at_its_stop_and_silence_for_nothing() {
 }
 
 #[test]
+fn opencode_gets_a_text_for_its_plugin_and_silence_for_nothing() {
+    let world = room();
+    let text = |text: &str| format!("{{\"text\":\"{text}\"}}\n");
+    for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolUse", "Stop"] {
+        assert_eq!(fire(&world, "opencode", event), "", "{event}");
+        let seq = mail(&world, event, &[]);
+        let unread = world.inbox("alice").len();
+        let line = format!("message from bob, “{event}”, #{seq}");
+        let told = match event {
+            "SessionStart-startup" => {
+                format!("mailbag: you are alice; {unread} unread (from bob):\\n{line}{}", hint(seq))
+            }
+            _ => format!("mailbag: {unread} unread, 1 new: {line}").replace("1 unread, 1 new", "1 unread"),
+        };
+        assert_eq!(fire(&world, "opencode", event), text(&told), "{event}");
+    }
+    mail(&world, "later", &[]);
+    assert_eq!(fire(&world, "opencode", "Stop-again"), "");
+    assert_eq!(fire(&world, "opencode", "SessionEnd"), "");
+}
+
+#[test]
 fn claude_code_gets_context_and_silence_for_nothing() {
     let world = room();
     for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolBatch", "Stop", "SessionEnd-other", "PreCompact"]

@@ -136,7 +136,7 @@ fn a_second_run_says_that_there_is_nothing_to_do_and_writes_nothing() {
 
 #[test]
 fn a_project_without_settings_gets_them_and_is_left_without_them() {
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
         let desk = Desk::new();
         let before = desk.files();
         let said = desk.ok(&["install", client]);
@@ -150,7 +150,7 @@ fn a_project_without_settings_gets_them_and_is_left_without_them() {
 
 #[test]
 fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
         let desk = Desk::new();
         let before = desk.files();
         let dry = desk.ok(&["install", client, "--dry-run"]);
@@ -168,7 +168,7 @@ fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
 #[test]
 fn the_servers_are_what_the_clients_want() {
     let desk = Desk::new();
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
         desk.ok(&["install", client, "--agent", "bob"]);
     }
     let program = desk.program.as_str();
@@ -176,6 +176,10 @@ fn the_servers_are_what_the_clients_want() {
     assert_eq!(meaning(&desk.text(".mcp.json"))["mcpServers"]["mailbag"], wanted);
     assert_eq!(meaning(&desk.text(".gemini/settings.json"))["mcpServers"]["mailbag"], wanted);
     assert_eq!(meaning(&desk.text(".qwen/settings.json"))["mcpServers"]["mailbag"], wanted);
+    let words = serde_json::json!({
+        "type": "local", "command": [program, "mcp"], "environment": {"MAILBAG_AGENT": "bob"}
+    });
+    assert_eq!(meaning(&desk.text("opencode.json"))["mcp"]["mailbag"], words);
     let config: toml::Table = desk.text(".codex/config.toml").parse().expect("TOML");
     let mut server = serde_json::to_value(&config["mcp_servers"]["mailbag"]).expect("JSON");
     assert_eq!(server.as_object_mut().expect("a table").remove("env_vars"), Some(serde_json::json!(["MAILBAG_ROOM"])));

@@ -6,6 +6,7 @@ mod approvals;
 mod git;
 mod merging;
 mod meanwhile;
+mod plugin;
 mod proving;
 mod refusing;
 mod sections;
@@ -54,7 +55,7 @@ fn at_home(world: &World) -> impl FnOnce(&mut assert_cmd::Command) {
     fs::create_dir_all(&home).expect("a home");
     move |command| {
         command.env("HOME", home);
-        for other in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME"] {
+        for other in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "XDG_CONFIG_HOME"] {
             command.env_remove(other);
         }
     }

@@ -20,7 +20,7 @@ fn nothing_is_there_and_then_all_of_it_and_then_nothing_again() {
             (&json!("absent"), &json!(false), &json!(false))
         );
     }
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
         desk.ok(&["install", client, "--agent", "bob"]);
         let stands = of(&desk, client);
         assert_eq!(

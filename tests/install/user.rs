@@ -14,6 +14,14 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
         ("codex", &["home/.codex/hooks.json", "home/.codex/config.toml", "home/.codex/AGENTS.md"]),
         ("gemini", &["home/.gemini/settings.json", "home/.gemini/GEMINI.md"]),
         ("qwen", &["home/.qwen/settings.json", "home/.qwen/QWEN.md"]),
+        (
+            "opencode",
+            &[
+                "home/.config/opencode/plugins/mailbag.js",
+                "home/.config/opencode/opencode.json",
+                "home/.config/opencode/AGENTS.md",
+            ],
+        ),
     ] {
         let report = desk.json(&["install", client, "--user"]);
         for file in files {
@@ -27,7 +35,7 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
         assert!(!desk.is_there(file), "{file}");
     }
     assert_eq!(meaning(&desk.text("home/.claude.json"))["numStartups"], 7);
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
         desk.ok(&["uninstall", client, "--user"]);
     }
     let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
@@ -42,6 +50,7 @@ fn variables_that_name_other_directories_are_respected() {
         ("codex", "CODEX_HOME", &["hooks.json", "config.toml", "AGENTS.md"]),
         ("gemini", "GEMINI_CLI_HOME", &[".gemini/settings.json", ".gemini/GEMINI.md"]),
         ("qwen", "QWEN_HOME", &["settings.json", "QWEN.md"]),
+        ("opencode", "XDG_CONFIG_HOME", &["opencode/plugins/mailbag.js", "opencode/opencode.json"]),
     ] {
         let other = desk.path("elsewhere").join(client);
         let ran = desk.world.run_with(&["install", client, "--user", "--command", &desk.program], |command| {

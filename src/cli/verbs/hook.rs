@@ -10,8 +10,10 @@ use crate::clients::hook_events::{self, Asked, Event, Verdict};
 use crate::clients::idle;
 use crate::clients::install::DRY_RUN;
 use crate::clients::kind::Client;
+use crate::clients::rewake::{Ended, IdleWait};
 use crate::clients::session_watch;
 use crate::query::identity;
+use crate::room::sessions::Caller;
 use crate::room::{self, Room};
 use std::io::{IsTerminal, Read};
 
@@ -52,9 +54,9 @@ pub(crate) struct Args {
     /// Hold a lock for the agent's session until its client ends; a hook starts this
     #[arg(long, value_name = "AGENT", hide = true)]
     watch: Option<String>,
-    /// Wait for mail for the agent's idle session, and wake it; a hook starts this
+    /// Wait for mail for the idle session of this agent and wake it, or for that of the event and print the mail
     #[arg(long, value_name = "AGENT", hide = true, conflicts_with = "watch")]
-    idle: Option<String>,
+    idle: Option<Option<String>>,
 }
 
 /// Who runs the hook.
@@ -81,8 +83,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Asker::Client(client) => client,
         Asker::Git => return hook_git::run(args.hook, &args.identity, cx),
     };
-    if let Some(agent) = &args.idle {
-        return idle::wait(&cx.room()?, client, agent).map(|()| Exit::Ok);
+    match &args.idle {
+        Some(Some(agent)) => return idle::wait(&cx.room()?, client, agent).map(|()| Exit::Ok),
+        Some(None) => return wait(client, &args, cx).map(|()| Exit::Ok),
+        None => {}
     }
     if std::io::stdin().is_terminal() {
         cx.out.note("this command reads the event of a client from standard input: see `mailbag hook --help`");
@@ -113,6 +117,24 @@ fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
     match &reply.agent {
         Some(agent) => idle::ensure(&room, client, &event, agent),
         None => Ok(()),
+    }
+}
+
+/// Waits for mail for the idle session of the event, and prints it for the plugin that has started this process.
+fn wait(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
+    let event = read(client)?;
+    let Some(room) = room(cx, &event) else { return Ok(()) };
+    let caller = Caller::here(client.as_str(), event.session.clone())?;
+    let named = identity::named(args.identity.given());
+    let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else { return Ok(()) };
+    match wait.wait(&|e| cx.trouble(e))? {
+        Ended::Over => Ok(()),
+        Ended::Signal(signal) => wait.end_by(signal),
+        Ended::Mail(briefing) => {
+            let shown = print(client, &event, Some(&briefing.text), Verdict::None, cx);
+            shown.inspect_err(|_| wait.not_shown(&briefing))?;
+            wait.shown(&briefing)
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 mod claude;
 mod codex;
 mod gemini;
+mod opencode;
 mod patch;
 mod qwen;
 
@@ -71,6 +72,7 @@ fn adapter(client: Client) -> &'static Adapter {
         Client::Codex => &codex::ADAPTER,
         Client::Gemini => &gemini::ADAPTER,
         Client::Qwen => &qwen::ADAPTER,
+        Client::OpenCode => &opencode::ADAPTER,
     }
 }
 

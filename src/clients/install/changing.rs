@@ -63,10 +63,9 @@ impl Changing {
             Some(text) => self.original.write(text.as_bytes())?,
             None => {
                 self.original.remove()?;
-                let own = self.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-                if own.is_some_and(|name| Client::ALL.iter().any(|client| client.facts().home.own == name)) {
-                    self.original.remove_empty_directory()?;
-                }
+                let own: Vec<&str> =
+                    Client::ALL.iter().flat_map(|client| client.facts().directories).copied().collect();
+                self.original.remove_empty_directories(&own)?;
             }
         }
         match self.keep {

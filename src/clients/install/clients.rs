@@ -186,15 +186,6 @@ impl Client {
         let words = self.words(job, wanted);
         [vec![shell_word(&wanted.program)], words].concat().join(" ")
     }
-
-    /// The MCP server entry as JSON.
-    pub(super) fn server(self, wanted: &Wanted) -> Value {
-        let mut server = json!({"command": wanted.program, "args": ["mcp"]});
-        if let Some(agent) = &wanted.agent {
-            server["env"] = json!({"MAILBAG_AGENT": agent});
-        }
-        server
-    }
 }
 
 /// Quotes a word for a shell.

@@ -16,8 +16,9 @@ use wait_timeout::ChildExt;
 /// Environment variable that makes a hook answer without binding a session or announcing mail.
 pub const DRY_RUN: &str = "MAILBAG_HOOK_TRIED";
 
-/// The fields that all three clients accept in a hook's answer.
-const FIELDS: [&str; 6] = ["continue", "decision", "hookSpecificOutput", "reason", "stopReason", "systemMessage"];
+/// The fields that the clients accept in a hook's answer; the last two are those of our plugins.
+const FIELDS: [&str; 8] =
+    ["continue", "decision", "hookSpecificOutput", "reason", "stopReason", "systemMessage", "text", "deny"];
 
 /// The result of a hook's test.
 #[derive(Debug, Clone, Serialize)]

@@ -1,20 +1,17 @@
-//! Finds, adds and removes our hooks and MCP server in JSON settings.
+//! Finds, adds and removes our hooks in JSON settings.
 
 use super::clients::{Job, SILENT, Wanted};
-use super::json::{End, Json, Step, Wrong};
+use super::json::{End, Json, Step, Wrong, wrong_kind};
+use super::servers::{is_empty, is_program};
 use crate::clients::kind::Client;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The settings key of hooks.
 const HOOKS: &str = "hooks";
-/// The settings key of MCP servers.
-const SERVERS: &str = "mcpServers";
 /// The key of a hook's command.
 const COMMAND: &str = "command";
 /// The key of a hook's arguments, if it runs without a shell.
 const ARGUMENTS: &str = "args";
-/// The name of our MCP server.
-const NAME: &str = "mailbag";
 
 /// One of our hooks and its position.
 pub(super) struct Ours {
@@ -126,76 +123,6 @@ pub(super) fn find(json: &Json, client: Client) -> Found {
     found
 }
 
-/// Adds our MCP server.
-pub(super) fn put_server(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
-    let server = client.server(wanted);
-    match json.value().get(SERVERS) {
-        None => json.put(&[], SERVERS, &json!({ NAME: server })),
-        Some(Value::Object(servers)) => match servers.get(NAME) {
-            None => json.put(&[SERVERS.into()], NAME, &server),
-            Some(there) if is_our_server(there) => {
-                let same = ["command", "args", "env"].iter().all(|key| there.get(key) == server.get(key));
-                if same { Ok(()) } else { json.replace(&[SERVERS.into(), NAME.into()], &merged(there, &server)) }
-            }
-            Some(_) => Err(foreign_server(SERVERS)),
-        },
-        Some(other) => Err(wrong_kind(SERVERS, other, "an object {…}")),
-    }
-}
-
-/// Removes our MCP server.
-pub(super) fn take_out_server(json: &mut Json) -> Result<(), Wrong> {
-    if server(json).is_none() {
-        return Ok(());
-    }
-    json.take_out(&[SERVERS.into(), NAME.into()])?;
-    match json.value().get(SERVERS).is_some_and(is_empty) {
-        true => json.take_out(&[SERVERS.into()]),
-        false => Ok(()),
-    }
-}
-
-/// The program and agent of our MCP server.
-pub(super) fn server(json: &Json) -> Option<Wanted> {
-    let value = json.value();
-    let server = value.get(SERVERS)?.get(NAME).filter(|server| is_our_server(server))?;
-    let agent = server.pointer("/env/MAILBAG_AGENT").and_then(Value::as_str).map(str::to_owned);
-    Some(Wanted { program: server["command"].as_str()?.to_owned(), agent, ..Wanted::default() })
-}
-
-/// The error for another MCP server with our name.
-pub(super) fn foreign_server(under: &str) -> Wrong {
-    Wrong::new(format!("already has another MCP server called \"mailbag\" in {under}; rename or remove that server"))
-}
-
-/// Whether an MCP server runs this program.
-pub(super) fn is_ours(program: &str, arguments: &[&str]) -> bool {
-    is_program(program) && arguments.first() == Some(&"mcp")
-}
-
-fn is_our_server(server: &Value) -> bool {
-    let arguments: Vec<&str> = server["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    server["command"].as_str().is_some_and(|program| is_ours(program, &arguments))
-}
-
-/// Our server entry, merged with fields that the user added.
-fn merged(there: &Value, wanted: &Value) -> Value {
-    let mut fields: Map<String, Value> = there.as_object().cloned().unwrap_or_default();
-    for key in ["command", "args"] {
-        fields.insert(key.into(), wanted[key].clone());
-    }
-    let env = fields.entry("env").or_insert_with(|| json!({}));
-    match (env, wanted.pointer("/env/MAILBAG_AGENT")) {
-        (Value::Object(env), Some(agent)) => drop(env.insert("MAILBAG_AGENT".into(), agent.clone())),
-        (Value::Object(env), None) => drop(env.shift_remove("MAILBAG_AGENT")),
-        _ => {}
-    }
-    if fields.get("env").is_some_and(is_empty) {
-        fields.shift_remove("env");
-    }
-    Value::Object(fields)
-}
-
 fn group(client: Client, event: &str, wanted: &Wanted) -> Value {
     let hooks: Vec<Value> = client.jobs(event).iter().map(|job| client.handler(*job, event, wanted)).collect();
     match client.matcher(event) {
@@ -267,29 +194,9 @@ fn unquoted(word: &str) -> String {
     inner.map_or_else(|| word.to_owned(), |inner| inner.replace(r"'\''", "'"))
 }
 
-fn is_program(path: &str) -> bool {
-    path.rsplit('/').next() == Some(NAME)
-}
-
 fn look<'v>(value: &'v Value, at: &[Step]) -> Option<&'v Value> {
     at.iter().try_fold(value, |value, step| match step {
         Step::Key(key) => value.get(key),
         Step::At(n) => value.get(n),
     })
-}
-
-fn is_empty(value: &Value) -> bool {
-    value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
-}
-
-fn wrong_kind(what: &str, is: &Value, wanted: &str) -> Wrong {
-    let kind = match is {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    };
-    Wrong::new(format!("has {kind} as {what:?}, expected {wanted}"))
 }

@@ -13,10 +13,12 @@ mod json;
 mod hook_test;
 mod sections;
 pub mod server;
+mod servers;
 mod status;
 mod toml;
 mod trust;
 mod notes;
+mod plugin;
 mod program;
 mod questions;
 
@@ -309,13 +311,14 @@ fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<
                 match part {
                     Part::Hooks => hooks::put(&mut json, client, wanted)?,
                     Part::Allow => allow::put(&mut json, client)?,
-                    _ => hooks::put_server(&mut json, client, wanted)?,
+                    _ => servers::put(&mut json, client, wanted)?,
                 }
             }
             Ok(json.text().to_owned())
         }
         Format::Toml => toml::put(text, wanted),
         Format::Markdown => sections::put(text, kind(target)),
+        Format::Script => plugin::put(text, client, wanted),
     }
 }
 
@@ -330,13 +333,14 @@ fn undo(target: &Target, text: &str, client: Client) -> Result<String, Wrong> {
                 match part {
                     Part::Hooks => hooks::take_out(&mut json, client)?,
                     Part::Allow => allow::take_out(&mut json, client, &target.kept)?,
-                    _ => hooks::take_out_server(&mut json)?,
+                    _ => servers::take_out(&mut json)?,
                 }
             }
             Ok(json.text().to_owned())
         }
         Format::Toml => toml::take_out(text),
         Format::Markdown => sections::take_out(text),
+        Format::Script => plugin::take_out(text),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::clients::{Format, Homes, Part, Scope, Target};
 use super::json::{Json, Wrong};
 use super::sections::{self, Kind};
-use super::{Request, allow, hooks, status, toml};
+use super::{Request, allow, plugin, servers, status, toml};
 use crate::base::error::{Error, Result};
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
@@ -64,9 +64,10 @@ fn rules_in(target: &Target, text: &str, client: Client) -> Vec<String> {
 /// Whether a text contains our server or section.
 fn contains_ours(target: &Target, text: &str) -> Result<bool, Wrong> {
     Ok(match target.format {
-        Format::Json(dialect) => hooks::server(&Json::read(text, dialect)?).is_some(),
+        Format::Json(dialect) => servers::find(&Json::read(text, dialect)?).is_some(),
         Format::Toml => toml::server(text)?.is_some(),
         Format::Markdown => sections::has_section(text, Kind::Mail),
+        Format::Script => plugin::find(text)?.is_some(),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::clients::{Format, Homes, Part, Scope, Target, Wanted};
 use super::json::{Dialect, Json, Wrong};
 use super::trust::{self, Trust};
-use super::{allow, hooks, kind, refused, sections, targets, text, toml};
+use super::{allow, hooks, kind, plugin, refused, sections, servers, targets, text, toml};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::clients::kind::{Allow, Client};
@@ -101,11 +101,12 @@ pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Want
     match target.format {
         Format::Json(dialect) => {
             let json = Json::read(text, dialect).ok()?;
-            let server = || hooks::server(&json);
+            let server = || servers::find(&json);
             target.parts.contains(&Part::Hooks).then(|| hooks::find(&json, client).wanted).flatten().or_else(server)
         }
         Format::Toml => toml::server(text).ok()?,
         Format::Markdown => anybody(),
+        Format::Script => plugin::find(text).ok()?,
     }
 }
 
@@ -142,6 +143,11 @@ impl Status {
     fn fill(&mut self, target: &Target, text: &str) -> Result<(), Wrong> {
         match target.format {
             Format::Markdown => self.section &= sections::has_section(text, kind(target)),
+            Format::Script => {
+                let plugin = plugin::find(text)?;
+                self.hooks = if plugin.is_some() { Hooks::Installed } else { Hooks::Absent };
+                self.called_for(plugin);
+            }
             Format::Toml => {
                 let server = toml::server(text)?;
                 self.mcp = server.is_some();
@@ -165,7 +171,7 @@ impl Status {
                     self.allow = Some(allow::found(&json, self.client).len() == rules.len());
                 }
                 if target.parts.contains(&Part::Mcp) {
-                    let server = hooks::server(&json);
+                    let server = servers::find(&json);
                     self.mcp = server.is_some();
                     self.called_for(server);
                 }

@@ -1,8 +1,8 @@
 //! Adds and removes the MCP server in Codex's `config.toml`.
 
 use super::clients::Wanted;
-use super::hooks::{foreign_server, is_ours};
 use super::json::Wrong;
+use super::servers::{foreign, is_ours};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 const SERVERS: &str = "mcp_servers";
@@ -15,7 +15,7 @@ pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
     let mut document = parse(text)?;
     let there = document.get(SERVERS).and_then(|servers| servers.get(NAME));
     if let Some(there) = there {
-        let found = server_of(there).ok_or_else(|| foreign_server(SERVERS))?;
+        let found = server_of(there).ok_or_else(|| foreign(SERVERS))?;
         if found == *wanted {
             return Ok(text.to_owned());
         }

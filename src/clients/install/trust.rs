@@ -29,6 +29,7 @@ pub enum Trust {
 pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
     match (client.facts().trust, scope) {
         (TrustRecord::CodexDigests, _) => codex(scope, homes),
+        (TrustRecord::None, _) => Trust::Yes,
         // User settings need no trust.
         (_, Scope::User) => Trust::Yes,
         (TrustRecord::ClaudeProjects, Scope::Project) => claude(homes),

@@ -1,7 +1,7 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy,
+    Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy,
     abilities, ask_in_project, file, guard, hook,
 };
 
@@ -13,6 +13,7 @@ pub(super) static FACTS: Facts = Facts {
     program: "claude",
     variable: Some("CLAUDE_CODE_SESSION_ID"),
     home: Home { variable: Some("CLAUDE_CONFIG_DIR"), below_variable: "", own: ".claude" },
+    directories: &[".claude"],
     project: &[
         file(".claude/settings.json", JSON, &[Part::Hooks, Part::Allow]),
         file(".mcp.json", JSON, &[Part::Mcp]),
@@ -31,6 +32,7 @@ pub(super) static FACTS: Facts = Facts {
         trusted_by_index: false,
         had_arguments: true,
     },
+    servers: Servers::Plain,
     // Esc fires no event, so the waiter already starts with the session and with each prompt.
     events: &[
         Hook { wakes: true, ..hook("SessionStart") },

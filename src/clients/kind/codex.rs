@@ -1,7 +1,7 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, TrustRecord, Unit, WakeBy, abilities, ask,
+    Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, Servers, TrustRecord, Unit, WakeBy, abilities, ask,
     ask_in_project, file, guard, hook,
 };
 
@@ -13,6 +13,7 @@ pub(super) static FACTS: Facts = Facts {
     program: "codex",
     variable: Some("CODEX_SESSION_ID"),
     home: Home { variable: Some("CODEX_HOME"), below_variable: "", own: ".codex" },
+    directories: &[".codex"],
     // Codex reads AGENTS.md itself.
     project: &[
         file(".codex/hooks.json", JSON, &[Part::Hooks]),
@@ -31,6 +32,7 @@ pub(super) static FACTS: Facts = Facts {
         trusted_by_index: true,
         had_arguments: false,
     },
+    servers: Servers::Plain,
     events: &[
         hook("SessionStart"),
         hook("UserPromptSubmit"),

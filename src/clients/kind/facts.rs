@@ -15,12 +15,16 @@ pub struct Facts {
     pub variable: Option<&'static str>,
     /// Where its user's files are.
     pub home: Home,
+    /// The names of its directories, which an uninstallation removes if they are empty.
+    pub directories: &'static [&'static str],
     /// The files of an installation for a project. The first has the hooks.
     pub project: &'static [File],
     /// The files of an installation for a user. The first has the hooks.
     pub user: &'static [File],
     /// The format of a hook in its settings.
     pub form: HookForm,
+    /// The form of an MCP server in its settings.
+    pub servers: Servers,
     /// The events with a hook. The first is that of a session's start.
     pub events: &'static [Hook],
     /// The event at which it asks for permission, if a hook can answer it.
@@ -85,6 +89,8 @@ pub enum Format {
     Toml,
     /// Instructions for agents.
     Markdown,
+    /// A script that the client loads as a plugin.
+    Script,
 }
 
 /// The JSON dialect of a client.
@@ -119,6 +125,15 @@ pub struct HookForm {
     pub trusted_by_index: bool,
     /// Did earlier releases of mailbag write the program and its arguments apart?
     pub had_arguments: bool,
+}
+
+/// The form of an MCP server in a client's settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Servers {
+    /// In `mcpServers`, with `command`, `args` and `env`.
+    Plain,
+    /// In `mcp`, with all words in `command`, and `environment`.
+    Words,
 }
 
 /// The unit of a time limit.
@@ -158,6 +173,8 @@ pub enum WakeBy {
         /// The variable with the token.
         token: &'static str,
     },
+    /// By a plugin in the client, which gets the mail from a process that waits in the background.
+    Plugin,
     /// Not at all.
     Nothing,
 }
@@ -173,6 +190,8 @@ pub enum TrustRecord {
     Folders,
     /// In the same file, if the person has switched `security.folderTrust` on in the user's settings.
     FoldersIfEnabled,
+    /// Nowhere: it asks for no trust.
+    None,
 }
 
 /// The form of a client's rules for commands and tools that need no question.

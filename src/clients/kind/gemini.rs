@@ -1,7 +1,7 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities,
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
     ask_in_project, file, guard, hook,
 };
 
@@ -13,6 +13,7 @@ pub(super) static FACTS: Facts = Facts {
     program: "gemini",
     variable: Some("GEMINI_SESSION_ID"),
     home: Home { variable: Some("GEMINI_CLI_HOME"), below_variable: ".gemini", own: ".gemini" },
+    directories: &[".gemini"],
     project: &[
         file(".gemini/settings.json", JSON, &[Part::Hooks, Part::Mcp]),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
@@ -29,6 +30,7 @@ pub(super) static FACTS: Facts = Facts {
         trusted_by_index: false,
         had_arguments: false,
     },
+    servers: Servers::Plain,
     events: &[
         hook("SessionStart"),
         hook("BeforeAgent"),

@@ -4,12 +4,13 @@ mod claude;
 mod codex;
 mod facts;
 mod gemini;
+mod opencode;
 mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, TrustRecord, Unit,
-    WakeBy, What,
+    Ability, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, Servers, TrustRecord,
+    Unit, WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};
@@ -26,11 +27,13 @@ pub enum Client {
     Gemini,
     /// Qwen Code.
     Qwen,
+    /// OpenCode.
+    OpenCode,
 }
 
 impl Client {
     /// All clients.
-    pub const ALL: [Client; 4] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen];
+    pub const ALL: [Client; 5] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::OpenCode];
 
     /// The facts about it.
     pub fn facts(self) -> &'static Facts {
@@ -39,6 +42,7 @@ impl Client {
             Client::Codex => &codex::FACTS,
             Client::Gemini => &gemini::FACTS,
             Client::Qwen => &qwen::FACTS,
+            Client::OpenCode => &opencode::FACTS,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Facts about Qwen Code: `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, TrustRecord, Unit, WakeBy, abilities, file,
-    guard, hook,
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
+    file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -13,6 +13,7 @@ pub(super) static FACTS: Facts = Facts {
     program: "qwen",
     variable: Some("QWEN_CODE_SESSION_ID"),
     home: Home { variable: Some("QWEN_HOME"), below_variable: "", own: ".qwen" },
+    directories: &[".qwen"],
     // Qwen Code reads AGENTS.md beside QWEN.md.
     project: &[
         file(".qwen/settings.json", JSON, &[Part::Hooks, Part::Mcp]),
@@ -29,6 +30,7 @@ pub(super) static FACTS: Facts = Facts {
         trusted_by_index: false,
         had_arguments: false,
     },
+    servers: Servers::Plain,
     events: &[
         hook("SessionStart"),
         hook("UserPromptSubmit"),

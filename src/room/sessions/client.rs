@@ -6,11 +6,12 @@ use crate::disk::machine::{self, Process};
 use std::path::PathBuf;
 
 /// The environment variables that contain a session's id, each with its client. See `docs/hooks.md`.
-pub const VARIABLES: [(&str, &str); 4] = [
+pub const VARIABLES: [(&str, &str); 5] = [
     ("CLAUDE_CODE_SESSION_ID", CLAUDE),
     ("CODEX_SESSION_ID", CODEX),
     ("GEMINI_SESSION_ID", GEMINI),
     ("QWEN_CODE_SESSION_ID", QWEN),
+    ("OPENCODE_SESSION_ID", OPENCODE),
 ];
 /// A variable in the shell of Gemini CLI, which does not give the session's id.
 pub const IN_GEMINI: &str = "GEMINI_CLI";
@@ -19,6 +20,7 @@ const CLAUDE: &str = "claude";
 const CODEX: &str = "codex";
 const GEMINI: &str = "gemini";
 const QWEN: &str = "qwen";
+const OPENCODE: &str = "opencode";
 
 /// Processes between a client and its commands.
 const SHELLS: [&str; 12] =

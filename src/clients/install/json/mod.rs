@@ -11,6 +11,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions};
 use render::Style;
+pub(super) use render::wrong_kind;
 use serde_json::Value;
 
 /// Why a text cannot be edited, with the line, from 1.

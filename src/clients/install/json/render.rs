@@ -1,5 +1,6 @@
 //! Formats values in the style of the file.
 
+use super::Wrong;
 use serde_json::Value;
 
 /// Longest simple value on one line, in characters.
@@ -84,4 +85,17 @@ fn depth(value: &Value) -> usize {
         Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
         _ => 0,
     }
+}
+
+/// The error for a value of another kind than the expected one.
+pub(in crate::clients::install) fn wrong_kind(what: &str, is: &Value, wanted: &str) -> Wrong {
+    let kind = match is {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    Wrong::new(format!("has {kind} as {what:?}, expected {wanted}"))
 }

@@ -1,0 +1,143 @@
+//! Finds, adds and removes our MCP server in JSON settings.
+
+use super::clients::Wanted;
+use super::json::{Json, Step, Wrong, wrong_kind};
+use crate::clients::kind::{Client, Servers};
+use serde_json::{Map, Value, json};
+
+/// The name of our MCP server, and of our program.
+const NAME: &str = "mailbag";
+/// The environment variable of the server that has the agent.
+const AGENT: &str = "MAILBAG_AGENT";
+/// The fields of a server that we write.
+const FIELDS: [&str; 4] = ["command", "args", "env", "environment"];
+
+impl Servers {
+    const ALL: [Servers; 2] = [Servers::Plain, Servers::Words];
+
+    /// The settings key of MCP servers.
+    fn key(self) -> &'static str {
+        match self {
+            Servers::Plain => "mcpServers",
+            Servers::Words => "mcp",
+        }
+    }
+
+    /// The field with environment variables.
+    fn environment(self) -> &'static str {
+        match self {
+            Servers::Plain => "env",
+            Servers::Words => "environment",
+        }
+    }
+
+    /// The program and the arguments that a server is started with.
+    fn words(self, server: &Value) -> Vec<String> {
+        let program = server["command"].as_str().map(str::to_owned);
+        let list = if self == Servers::Words { &server["command"] } else { &server["args"] };
+        let list = list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+        program.into_iter().chain(list).collect()
+    }
+
+    fn is_ours(self, server: &Value) -> bool {
+        let words = self.words(server);
+        words
+            .split_first()
+            .is_some_and(|(program, rest)| is_ours(program, &rest.iter().map(String::as_str).collect::<Vec<_>>()))
+    }
+
+    /// Our entry.
+    fn entry(self, wanted: &Wanted) -> Value {
+        let mut server = match self {
+            Servers::Plain => json!({"command": wanted.program, "args": ["mcp"]}),
+            Servers::Words => json!({"type": "local", "command": [wanted.program, "mcp"]}),
+        };
+        if let Some(agent) = &wanted.agent {
+            server[self.environment()] = json!({ AGENT: agent });
+        }
+        server
+    }
+
+    /// Our entry, merged with fields that the user added.
+    fn merged(self, there: &Value, wanted: &Value) -> Value {
+        let mut fields: Map<String, Value> = there.as_object().cloned().unwrap_or_default();
+        for key in ["command", "args"].into_iter().filter(|key| wanted.get(key).is_some()) {
+            fields.insert(key.into(), wanted[key].clone());
+        }
+        let name = self.environment();
+        let env = fields.entry(name).or_insert_with(|| json!({}));
+        match (env, wanted.get(name).and_then(|env| env.get(AGENT))) {
+            (Value::Object(env), Some(agent)) => drop(env.insert(AGENT.into(), agent.clone())),
+            (Value::Object(env), None) => drop(env.shift_remove(AGENT)),
+            _ => {}
+        }
+        if fields.get(name).is_some_and(is_empty) {
+            fields.shift_remove(name);
+        }
+        Value::Object(fields)
+    }
+}
+
+/// Adds our MCP server.
+pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
+    let form = client.facts().servers;
+    let (key, server) = (form.key(), form.entry(wanted));
+    match json.value().get(key) {
+        None => json.put(&[], key, &json!({ NAME: server })),
+        Some(Value::Object(servers)) => match servers.get(NAME) {
+            None => json.put(&[key.into()], NAME, &server),
+            Some(there) if form.is_ours(there) => {
+                let same = FIELDS.iter().all(|key| there.get(key) == server.get(key));
+                if same { Ok(()) } else { json.replace(&[key.into(), NAME.into()], &form.merged(there, &server)) }
+            }
+            Some(_) => Err(foreign(key)),
+        },
+        Some(other) => Err(wrong_kind(key, other, "an object {…}")),
+    }
+}
+
+/// Removes our MCP server.
+pub(super) fn take_out(json: &mut Json) -> Result<(), Wrong> {
+    let Some((form, _)) = found(json) else { return Ok(()) };
+    let key: Step = form.key().into();
+    json.take_out(&[key.clone(), NAME.into()])?;
+    match json.value().get(form.key()).is_some_and(is_empty) {
+        true => json.take_out(&[key]),
+        false => Ok(()),
+    }
+}
+
+/// The program and agent of our MCP server.
+pub(super) fn find(json: &Json) -> Option<Wanted> {
+    let (form, server) = found(json)?;
+    let agent = server.get(form.environment()).and_then(|env| env.get(AGENT)).and_then(Value::as_str);
+    let program = form.words(&server).into_iter().next()?;
+    Some(Wanted { program, agent: agent.map(str::to_owned), ..Wanted::default() })
+}
+
+/// Our server and its form.
+fn found(json: &Json) -> Option<(Servers, Value)> {
+    let value = json.value();
+    let of = |form: Servers| value.get(form.key())?.get(NAME).filter(|server| form.is_ours(server)).cloned();
+    Servers::ALL.into_iter().find_map(|form| Some((form, of(form)?)))
+}
+
+/// The error for another MCP server with our name.
+pub(super) fn foreign(under: &str) -> Wrong {
+    Wrong::new(format!("already has another MCP server called \"mailbag\" in {under}; rename or remove that server"))
+}
+
+/// Whether an MCP server runs this program.
+pub(super) fn is_ours(program: &str, arguments: &[&str]) -> bool {
+    is_program(program) && arguments.first() == Some(&"mcp")
+}
+
+/// Whether a path leads to a program of our name.
+pub(super) fn is_program(path: &str) -> bool {
+    path.rsplit('/').next() == Some(NAME)
+}
+
+/// Whether an object or a list is empty.
+pub(super) fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+}

@@ -1,0 +1,61 @@
+//! Facts about OpenCode: <https://opencode.ai/docs/plugins>, and `docs/hooks.md`.
+
+use super::{
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
+    file, guard, hook,
+};
+
+const JSON: Format = Format::Json(Dialect::Comments);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "opencode",
+    name: "OpenCode",
+    program: "opencode",
+    // Our plugin sets it.
+    variable: Some("OPENCODE_SESSION_ID"),
+    home: Home { variable: Some("XDG_CONFIG_HOME"), below_variable: "opencode", own: ".config/opencode" },
+    directories: &[".opencode", "plugins", "opencode", ".config"],
+    // OpenCode reads AGENTS.md itself.
+    project: &[
+        file(".opencode/plugins/mailbag.js", Format::Script, &[Part::Hooks]),
+        file("opencode.json", JSON, &[Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+    ],
+    user: &[
+        file("plugins/mailbag.js", Format::Script, &[Part::Hooks]),
+        file("opencode.json", JSON, &[Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+    ],
+    form: HookForm {
+        named: false,
+        unit: Unit::Seconds,
+        failure_blocks: false,
+        trusted_by_index: false,
+        had_arguments: false,
+    },
+    servers: Servers::Words,
+    // The names under which the plugin passes on what happens.
+    events: &[
+        hook("SessionStart"),
+        hook("UserPromptSubmit"),
+        guard("PreToolUse", "edit|write|patch|apply_patch|multiedit"),
+        hook("PostToolUse"),
+        hook("Stop"),
+        hook("SessionEnd"),
+    ],
+    approval: None,
+    allow: Allow::None,
+    wake: WakeBy::Plugin,
+    trust: TrustRecord::None,
+    asks: &[RESTART],
+    abilities: abilities([
+        Can::Partly("with the first prompt; before it, the session is not known"),
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::No("mailbag does not answer permission requests of OpenCode yet; it asks in its own dialog"),
+        Can::Partly("not before the first prompt, and not in `opencode run`, which ends after one prompt"),
+        Can::Partly("one server serves all sessions of a process; the tools act for the session that was active last"),
+    ]),
+};

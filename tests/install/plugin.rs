@@ -1,0 +1,45 @@
+//! The plugin file of OpenCode: it is ours between its marks, and what a person writes around it stays.
+
+use super::Desk;
+
+const PLUGIN: &str = ".opencode/plugins/mailbag.js";
+
+#[test]
+fn the_plugin_calls_the_program_as_the_agent_and_says_who_wrote_it() {
+    let desk = Desk::new();
+    desk.ok(&["install", "opencode", "--agent", "bob"]);
+    let text = desk.text(PLUGIN);
+    let command = serde_json::json!([desk.program, "hook", "opencode", "--as", "bob"]);
+    assert!(text.contains(&format!("\nconst COMMAND = {command}\n")), "{text}");
+    assert!(text.starts_with("// mailbag:begin\n// Written by `mailbag install opencode`;"), "{text}");
+    assert!(desk.ok(&["install", "opencode", "--agent", "bob"]).starts_with("no changes for OpenCode"));
+    desk.ok(&["install", "opencode"]);
+    assert!(!desk.text(PLUGIN).contains("--as"));
+}
+
+#[test]
+fn lines_of_a_person_around_the_plugin_and_files_beside_it_stay_to_the_byte() {
+    let desk = Desk::new();
+    desk.write(".opencode/plugins/mine.js", "export const Mine = async () => ({})\n");
+    desk.write("opencode.json", "{\n  // Mine.\n  \"theme\": \"system\"\n}\n");
+    let before = desk.files();
+    desk.ok(&["install", "opencode"]);
+    let ours = desk.text(PLUGIN);
+    desk.write(PLUGIN, format!("// Mine.\n{ours}\n// And this.\n"));
+    desk.ok(&["install", "opencode", "--agent", "bob"]);
+    assert!(desk.text(PLUGIN).starts_with("// Mine.\n// mailbag:begin\n") && desk.text(PLUGIN).contains("--as"));
+    desk.ok(&["uninstall", "opencode"]);
+    assert_eq!(desk.text(PLUGIN), "// Mine.\n\n// And this.\n");
+    std::fs::remove_file(desk.path(PLUGIN)).expect("a file");
+    assert!(desk.files() == before);
+}
+
+#[test]
+fn a_plugin_of_that_name_that_is_not_ours_is_refused_and_left_as_it_is() {
+    let desk = Desk::new();
+    desk.write(PLUGIN, "export const Mine = async () => ({})\n");
+    let before = desk.files();
+    let said = desk.run(&["install", "opencode"]);
+    assert!(said.code != 0 && said.err.contains("is not a plugin of mailbag; rename or remove it"), "{said:?}");
+    assert!(desk.files() == before);
+}
