@@ -1,7 +1,7 @@
 //! Whether a client has mailbag's MCP tools by its settings, for a hook that may read little.
 
 use super::clients::{Format, Part, Scope, Target};
-use super::{homes, hooks, json::Json, text, toml};
+use super::{homes, json::Json, servers, text, toml};
 use crate::base::limits;
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
@@ -25,7 +25,7 @@ fn names_it(target: &Target) -> bool {
         // Parsing the history of a client would take longer than a hook may.
         _ if text.len() as u64 > limits::SETTINGS_PARSED => text.contains("\"mailbag\""),
         Format::Toml => matches!(toml::server(text), Ok(Some(_))),
-        Format::Json(dialect) => Json::read(text, dialect).is_ok_and(|json| hooks::server(&json).is_some()),
-        Format::Markdown => false,
+        Format::Json(dialect) => Json::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some()),
+        Format::Markdown | Format::Script => false,
     }
 }
