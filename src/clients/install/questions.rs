@@ -37,7 +37,7 @@ fn folder(trust: TrustRecord) -> Option<(&'static str, &'static str)> {
             "Yes, I trust this folder (the highlighted answer is no)",
         )),
         TrustRecord::CodexDigests => Some(("Trust this folder?", "Trust and continue")),
-        TrustRecord::FoldersIfEnabled => None,
+        TrustRecord::FoldersIfEnabled | TrustRecord::None => None,
         TrustRecord::Folders => Some(("Do you trust the files in this folder?", "Trust folder")),
     }
 }
