@@ -151,6 +151,14 @@ impl UserFile {
         }
     }
 
+    /// Removes the file's directory if it is empty.
+    pub fn remove_empty_directory(&self) -> Result<()> {
+        match self.real.parent().map(place) {
+            Some(Ok(Some((dir, name)))) => dir.remove_empty(name),
+            _ => Ok(()),
+        }
+    }
+
     /// Removes the directories above the file that are empty, as long as they have one of these names.
     pub fn remove_empty_directories(&self, names: &[&str]) -> Result<()> {
         for above in self.real.ancestors().skip(1) {
