@@ -8,6 +8,8 @@ mod lines;
 mod output;
 #[path = "exec/signals.rs"]
 mod signals;
+#[path = "exec/terminal.rs"]
+mod terminal;
 #[path = "exec/waits.rs"]
 mod waits;
 

@@ -23,6 +23,7 @@ pub mod layout;
 mod listing;
 mod locks;
 pub mod machine;
+pub mod terminal;
 mod outside;
 mod own;
 mod owner;

@@ -326,6 +326,12 @@ pub const TAKE_OVER: Duration = Duration::from_secs(2);
 pub const LEFT_RUNNING: Duration = Duration::from_secs(2);
 /// The longest subject in characters, as in the schema.
 pub const SUBJECT: usize = 1000;
+/// How long a program waits for its own suspension, which may arrive a moment later.
+pub const SUSPENDING: Duration = Duration::from_millis(50);
+/// How often such a program looks whether all output was shown before.
+pub const SETTLING: usize = 10;
+/// How many warnings are kept while a command has the terminal.
+pub const KEPT_WARNINGS: usize = 20;
 /// How many invalid lines of a command's output are reported one by one.
 pub const WRONG_LINES: usize = 20;
 /// How many characters of a message `follow` shows on its line.

@@ -13,6 +13,7 @@ Examples:
   mailbag exec --id alice --role engineer -- ./agent.sh
   mailbag exec --id bob --role reviewer --after alice -- claude -p 'review it'
   mailbag exec --id carol --after alice bob --timeout 1h -- make release
+  mailbag exec --id dave -- claude            # in a terminal, as usual
 
 The environment of the command has MAILBAG_ROOM, MAILBAG_AGENT, MAOS_AGENT_ID and
 others. Its output is passed on unchanged, except for these lines on standard
@@ -21,6 +22,9 @@ output, which become messages:
   {\"type\":\"artifact\",\"path\":\"notes.md\",\"description\":\"what I found\"}
   {\"type\":\"dependency\",\"waiting_for\":\"bob\",\"reason\":\"needs the port\"}
   {\"type\":\"complete\",\"result\":\"done\",\"outputs\":[\"notes.md\"]}
+In a terminal, the command gets a terminal of its own, and its output is read for
+these lines only with --lines.
+
 `mailbag who`, `log` and `watch` show them. When the command ends with status 0,
 the agent has completed; with another status it is blocked. Then the agent is
 offline. The exit status is that of the command, 128 plus the number of the
@@ -45,6 +49,9 @@ pub(crate) struct Args {
     /// Timeout of --after: 30s, 5m, 1h; default: none
     #[arg(long, value_name = "TIME", requires = "after", value_parser = waiting::span)]
     timeout: Option<Duration>,
+    /// Lines for mailbag also in the output to a terminal
+    #[arg(long)]
+    lines: bool,
     /// Command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -52,9 +59,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
-    let Args { id, role, after, timeout, command } = args;
+    let Args { id, role, after, timeout, lines, command } = args;
     let role = role.filter(|role| !role.is_empty());
-    let request = Request { id, role, after, timeout, command };
+    let request = Request { id, role, after, timeout, lines, command };
     let hear = |told| match told {
         Report::Note(text) => cx.out.note(&text),
         Report::Warning(text) => cx.out.warn(&text),

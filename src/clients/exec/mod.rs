@@ -1,6 +1,7 @@
 //! Runs a command as an agent: registered and online while it runs, with its status lines in the log, and optionally after
 //! other agents have completed.
 
+mod console;
 mod environment;
 mod graph;
 mod lines;
@@ -40,6 +41,8 @@ pub struct Request {
     pub after: Vec<String>,
     /// How long to wait for them; `None` means without limit.
     pub timeout: Option<Duration>,
+    /// Whether lines for mailbag are also read from the output to a terminal.
+    pub lines: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -63,7 +66,8 @@ pub enum Ended {
     Signal(i32),
 }
 
-/// Runs a command as an agent and returns its status. Its output goes to `out`, except for lines addressed to mailbag.
+/// Runs a command as an agent and returns its status. Its output goes to `out`, except for lines addressed to mailbag. If
+/// standard input and output are a terminal, the command gets a terminal of its own.
 pub fn exec(room: &Room, request: &Request, out: Box<dyn Write + Send>, report: &dyn Fn(Report)) -> Result<Ended> {
     let others = session::others(&room.registry()?, &request.after)?;
     let mut events = Events::listen(room)?;
@@ -89,7 +93,7 @@ fn live(
     {
         return Ok(Ended::Signal(signal));
     }
-    run::run(session, &request.command, out, events, report)
+    run::run(session, request, out, events, report)
 }
 
 /// A signal's name, such as `SIGTERM`.
@@ -109,6 +113,10 @@ enum RunEvent {
     },
     /// The command has ended.
     Exited,
+    /// The command has been suspended.
+    Stopped,
+    /// A key asks to suspend the command.
+    Suspend,
     /// The command's output has ended.
     Drained,
     /// A warning for the user.

@@ -1,11 +1,10 @@
-//! Forwards a command's output byte for byte, except for lines addressed to mailbag.
+//! Forwards a command's output byte for byte, except for lines addressed to mailbag, if it is searched for them.
 
 use super::RunEvent;
 use super::lines::{ParsedLine, Piece, Splitter, read};
 use super::session::Session;
 use crate::base::limits;
 use std::io::{self, ErrorKind, Read, Write};
-use std::process::ChildStdout;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct Pump(Mutex<Flow>);
 
 struct Flow {
-    splitter: Splitter,
+    /// `None` if the output is not searched.
+    splitter: Option<Splitter>,
     into: Sink,
     /// Number of reads.
     count: u64,
@@ -31,15 +31,20 @@ struct Sink {
 }
 
 impl Pump {
-    /// Lines longer than `most` bytes are forwarded.
-    pub(super) fn new(session: Arc<Session>, most: u64, out: Box<dyn Write + Send>, tell: Sender<RunEvent>) -> Pump {
-        let splitter = Splitter::new(usize::try_from(most).unwrap_or(usize::MAX));
+    /// Lines longer than `most` bytes are forwarded; without it, all.
+    pub(super) fn new(
+        session: Arc<Session>,
+        most: Option<u64>,
+        out: Box<dyn Write + Send>,
+        tell: Sender<RunEvent>,
+    ) -> Pump {
+        let splitter = most.map(|most| Splitter::new(usize::try_from(most).unwrap_or(usize::MAX)));
         Pump(Mutex::new(Flow { splitter, into: Sink { session, out, tell, completed: false, wrong: 0 }, count: 0 }))
     }
 
     /// Forwards the output until its end, or until the output's reader is gone. Then the command gets a broken pipe, as it
     /// would without mailbag.
-    pub(super) fn run(&self, mut from: ChildStdout) {
+    pub(super) fn run(&self, mut from: impl Read) {
         let mut buffer = vec![0; 1 << 16];
         loop {
             let fed = match from.read(&mut buffer) {
@@ -68,6 +73,18 @@ impl Pump {
         self.flow().count
     }
 
+    /// Waits until a suspended command's output is shown.
+    pub(super) fn settle(&self) {
+        // Bounded, because another process may write there without end.
+        for _ in 0..limits::SETTLING {
+            let before = self.count();
+            std::thread::sleep(limits::SUSPENDING);
+            if self.count() == before {
+                return;
+            }
+        }
+    }
+
     /// Whether the command's last status line said that it has completed.
     pub(super) fn is_completed(&self) -> bool {
         self.flow().into.completed
@@ -82,12 +99,15 @@ impl Flow {
     fn feed(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.count += 1;
         let Flow { splitter, into, .. } = self;
-        splitter.feed(bytes, &mut |piece| into.take(piece))
+        match splitter {
+            Some(splitter) => splitter.feed(bytes, &mut |piece| into.take(piece)),
+            None => into.out.write_all(bytes),
+        }
     }
 
     fn finish(&mut self) -> io::Result<()> {
         let Flow { splitter, into, .. } = self;
-        splitter.finish(&mut |piece| into.take(piece))
+        splitter.as_mut().map_or(Ok(()), |splitter| splitter.finish(&mut |piece| into.take(piece)))
     }
 
     fn fail(&mut self, e: io::Error) {

@@ -1,17 +1,18 @@
 //! Starts the command, forwards signals, and reports its result.
 
+use super::console::Console;
 use super::pump::Pump;
 use super::session::{Session, warn_on_error};
 use super::waiting::{not_started, outcome};
-use super::{Ended, Events, Report, RunEvent};
+use super::{Ended, Events, Report, Request, RunEvent};
 use crate::base::error::{Doing, Result};
 use crate::base::limits;
-use crate::disk::machine;
+use crate::disk::{machine, terminal};
 use crate::message::address::quoted;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use serde_json::{Map, json};
-use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::cell::RefCell;
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -21,12 +22,12 @@ use std::time::Instant;
 /// Runs a command and returns how it ended.
 pub(super) fn run(
     session: &Arc<Session>,
-    words: &[OsString],
+    request: &Request,
     out: Box<dyn Write + Send>,
     events: &mut Events,
     report: &dyn Fn(Report),
 ) -> Result<Ended> {
-    let (program, arguments) = words.split_first().expect("the command line asks for a command");
+    let (program, arguments) = request.command.split_first().expect("the command line asks for a command");
     let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
     // Before the command starts, so that its own messages come later. Without arguments, which may contain secrets.
     let pid = ("pid".to_owned(), json!(std::process::id()));
@@ -37,7 +38,7 @@ pub(super) fn run(
         return Ok(Ended::Signal(signal));
     }
     let mut command = Command::new(program);
-    command.args(arguments).stdout(Stdio::piped());
+    command.args(arguments);
     for (variable, value) in session.place.variables() {
         match value {
             Some(value) => command.env(variable, value),
@@ -45,7 +46,17 @@ pub(super) fn run(
         };
     }
     machine::end_with_us(&mut command);
-    let mut child = match command.spawn() {
+    let console = match terminal::is_ours() {
+        true => Some(Console::for_command(&mut command)?),
+        false => None,
+    };
+    if console.is_none() {
+        command.stdout(Stdio::piped());
+    }
+    let spawned = command.spawn();
+    // It has the other side of the terminal, which must end with the command.
+    drop(command);
+    let child = match spawned {
         Ok(child) => child,
         Err(e) => {
             let code = if e.kind() == ErrorKind::NotFound { 127 } else { 126 };
@@ -55,8 +66,10 @@ pub(super) fn run(
             return Ok(Ended::Status(code));
         }
     };
-    let pump = pump(session, &mut child, out, events)?;
-    let status = attend(session, child, &pump, events, report)?;
+    let (status, pump) = match console {
+        Some(console) => in_terminal(session, (child, console), (request.lines, out), events, report)?,
+        None => in_pipe(session, child, out, events, report)?,
+    };
     events.tell(report);
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     let code = code.unwrap_or_else(|| 128 + status.signal().unwrap_or_default() as u8);
@@ -72,14 +85,61 @@ pub(super) fn run(
     Ok(Ended::Status(code))
 }
 
-/// Starts to forward the output.
-fn pump(session: &Arc<Session>, child: &mut Child, out: Box<dyn Write + Send>, events: &Events) -> Result<Arc<Pump>> {
-    let most = session.room.settings()?.message_bytes;
+type Output = Box<dyn Write + Send>;
+
+/// Attends to a command whose output is a pipe.
+fn in_pipe(
+    session: &Arc<Session>,
+    mut child: Child,
+    out: Output,
+    events: &mut Events,
+    report: &dyn Fn(Report),
+) -> Result<(ExitStatus, Arc<Pump>)> {
     let stdout = child.stdout.take().expect("it was asked for");
-    let (pump, sender) = (Arc::new(Pump::new(session.clone(), most, out, events.sender())), events.sender());
+    let pump = pump(session, stdout, (true, out), events)?;
+    let status = attend(session, child, (&pump, None), events, report)?;
+    Ok((status, pump))
+}
+
+/// Attends to a command in a terminal of its own. Reports are kept until our own terminal has its former mode again.
+fn in_terminal(
+    session: &Arc<Session>,
+    (mut child, mut console): (Child, Console),
+    (lines, out): (bool, Output),
+    events: &mut Events,
+    report: &dyn Fn(Report),
+) -> Result<(ExitStatus, Arc<Pump>)> {
+    let begun = console.begin(Pid::from_child(&child), events.sender()).and_then(|()| console.output());
+    let output = begun.inspect_err(|_| {
+        let _ = child.kill().and_then(|()| child.wait());
+    })?;
+    let pump = pump(session, output, (lines, out), events)?;
+    let kept = RefCell::new(Vec::new());
+    let keep = |told| {
+        let mut kept = kept.borrow_mut();
+        if kept.len() < limits::KEPT_WARNINGS {
+            kept.push(told);
+        }
+    };
+    let status = attend(session, child, (&pump, Some(&console)), events, &keep);
+    drop(console);
+    kept.into_inner().into_iter().for_each(report);
+    Ok((status?, pump))
+}
+
+/// Starts to forward the output, and to search it for lines addressed to mailbag if asked.
+fn pump(
+    session: &Arc<Session>,
+    from: impl Read + Send + 'static,
+    (lines, out): (bool, Output),
+    events: &Events,
+) -> Result<Arc<Pump>> {
+    let most = session.room.settings()?.message_bytes;
+    let (pump, sender) =
+        (Arc::new(Pump::new(session.clone(), lines.then_some(most), out, events.sender())), events.sender());
     let pumping = pump.clone();
     let flow = move || {
-        pumping.run(stdout);
+        pumping.run(from);
         let _ = sender.send(RunEvent::Drained);
     };
     std::thread::Builder::new().name("output".into()).spawn(flow).doing("read the output of", "the command")?;
@@ -90,12 +150,12 @@ fn pump(session: &Arc<Session>, child: &mut Child, out: Box<dyn Write + Send>, e
 fn attend(
     session: &Session,
     mut child: Child,
-    pump: &Pump,
+    (pump, console): (&Pump, Option<&Console>),
     events: &mut Events,
     report: &dyn Fn(Report),
 ) -> Result<ExitStatus> {
     let pid = Pid::from_child(&child);
-    watch(pid, events)?;
+    watch(pid, events, console.is_some())?;
     let (mut status, mut drained, mut seen) = (None, false, None);
     loop {
         if let Some(status) = status.filter(|_| drained) {
@@ -108,9 +168,16 @@ fn attend(
                 status = Some(child.wait().doing("wait for", "the command")?);
             }
             Some(RunEvent::Drained) => drained = true,
-            Some(RunEvent::Signal { number, to_all }) if status.is_none() && !to_all => {
+            Some(RunEvent::Signal { number, to_all }) if status.is_none() => match console {
+                Some(console) => console.signal(number, pid),
+                None if to_all => {}
                 // Fails if the command has just ended.
-                let _ = Signal::from_named_raw(number).map(|signal| kill_process(pid, signal));
+                None => drop(Signal::from_named_raw(number).map(|signal| kill_process(pid, signal))),
+            },
+            Some(RunEvent::Suspend) if status.is_none() => drop(kill_process_group(pid, Signal::STOP)),
+            Some(RunEvent::Stopped) if status.is_none() => {
+                pump.settle();
+                console.iter().for_each(|console| console.suspend(pid));
             }
             Some(RunEvent::Warn(text)) => report(Report::Warning(text)),
             Some(_) => {}
@@ -124,12 +191,22 @@ fn attend(
     }
 }
 
-/// Reports the end of the command without reaping it, so that its pid is not reused.
-fn watch(pid: Pid, events: &Events) -> Result<()> {
+/// Reports the end of the command without reaping it, so that its pid is not reused, and if asked, each suspension.
+fn watch(pid: Pid, events: &Events, suspensions: bool) -> Result<()> {
     let sender = events.sender();
+    let also = if suspensions { WaitIdOptions::STOPPED } else { WaitIdOptions::empty() };
     let wait = move || {
-        let until = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while waitid(WaitId::Pid(pid), until).is_err_and(|e| e == rustix::io::Errno::INTR) {}
+        loop {
+            match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | also) {
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(Some(status)) if status.stopped() => {
+                    // It is reported until it is taken.
+                    let _ = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+                    let _ = sender.send(RunEvent::Stopped);
+                }
+                _ => break,
+            }
+        }
         let _ = sender.send(RunEvent::Exited);
     };
     std::thread::Builder::new().name("child".into()).spawn(wait).map(drop).doing("wait for", "the command")
