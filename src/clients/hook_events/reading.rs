@@ -2,7 +2,7 @@
 
 use crate::base::limits;
 use crate::clients::briefing::{Briefing, Moment};
-use crate::clients::install::server::has_server;
+use crate::clients::install::has_tools::has_tools;
 use crate::clients::kind::Client;
 use crate::room::Room;
 use crate::room::sessions::{Caller, first_time};
@@ -19,7 +19,7 @@ pub(in crate::clients) fn hint(room: &Room, caller: &Caller, moment: Moment, bri
         return None;
     }
     let client = Client::parse(&caller.client).ok();
-    let has_tools = client.zip(caller.directory.as_deref()).is_some_and(|(client, at)| has_server(client, at));
+    let has_tools = client.zip(caller.directory.as_deref()).is_some_and(|(client, at)| has_tools(client, at));
     let (read, reply) = if has_tools { ("`fetch_inbox` or ", "`reply_message` or ") } else { ("", "") };
     let text = format!("{read}`mailbag read {newest}` shows it, {reply}`mailbag reply {newest} TEXT` answers");
     (text.chars().count() <= limits::BRIEFING_HINT).then_some(text)

@@ -12,7 +12,7 @@ mod hooks;
 mod json;
 mod hook_test;
 mod sections;
-pub mod server;
+pub mod has_tools;
 mod servers;
 mod status;
 mod toml;

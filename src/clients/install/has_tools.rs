@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Does a client that works in this directory have our MCP server, for the project or for the user? What cannot be read has
 /// none.
-pub fn has_server(client: Client, from: &Path) -> bool {
+pub fn has_tools(client: Client, from: &Path) -> bool {
     let Ok(homes) = homes(from) else { return false };
     let targets = [Scope::Project, Scope::User].into_iter().flat_map(|scope| client.targets(scope, &homes));
     targets.filter(|target| target.parts.contains(&Part::Mcp)).any(|target| names_it(&target))
