@@ -33,6 +33,34 @@ fn every_command_has_a_schema_for_its_output() {
     assert_eq!(there, with.len(), "a file in schema/output is not compiled in");
 }
 
+#[test]
+fn the_schemas_of_an_installation_name_every_client() {
+    let clients = mailbag::clients::kind::Client::ALL.map(|client| client.as_str());
+    for name in ["install", "uninstall"] {
+        let text = std::fs::read_to_string(format!("schema/output/{name}.schema.json")).expect("the schema");
+        let mut lists = Vec::new();
+        enumerations(&serde_json::from_str(&text).expect("JSON"), &mut lists);
+        lists.retain(|list| list.iter().any(|word| word == clients[0]));
+        assert!(!lists.is_empty(), "{name} names no client");
+        for list in lists {
+            let words: Vec<&str> = list.iter().filter_map(Value::as_str).filter(|word| *word != "git").collect();
+            assert_eq!(words, clients, "{name}");
+        }
+    }
+}
+
+/// All lists of allowed values.
+fn enumerations(schema: &Value, all: &mut Vec<Vec<Value>>) {
+    match schema {
+        Value::Object(fields) => {
+            all.extend(fields.get("enum").and_then(Value::as_array).cloned());
+            fields.values().for_each(|field| enumerations(field, all));
+        }
+        Value::Array(items) => items.iter().for_each(|item| enumerations(item, all)),
+        _ => {}
+    }
+}
+
 /// The commands that do something by themselves.
 fn collect(command: &clap::Command, before: &str, all: &mut Vec<String>) {
     let join = |name: &str| if before.is_empty() { name.to_owned() } else { format!("{before}-{name}") };
