@@ -1,7 +1,7 @@
 //! The same on real file systems: a block device in compressed memory (zram) refuses every write while its bound is set to
 //! nothing, and the kernel's own cache shows what it shows then. No device-mapper is needed.
 
-use super::device::program;
+use super::device::{hide_mounts, program};
 use super::ledger::Figures;
 use super::letters::Random;
 use super::passing::side_by_side;
@@ -69,6 +69,7 @@ impl Kind {
 
 impl Broken {
     fn new(kind: Kind) -> io::Result<Broken> {
+        hide_mounts()?;
         let number = fs::read_to_string(Path::new(CONTROL).join("hot_add"))?.trim().to_owned();
         let new = Broken { kind, number, home: TempDir::new()? };
         fs::write(new.switch("disksize"), format!("{}M", kind.2))?;

@@ -2,6 +2,7 @@
 //! down by an ioctl; of btrfs, which has none, the image is copied as it is at that instant, and mounted in its place.
 #![allow(unsafe_code)] // mount, umount2 and the shutdown ioctl: hundreds of them a sweep are too many for programs.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::fs::{self, File};
@@ -97,9 +98,26 @@ impl Kind {
     }
 }
 
+/// From now on, only this thread, its threads and its programs see what it mounts. In a copy of the mounts, such as each
+/// sandbox of another test has, a file system would live on: it would be the old one again after a cut, and fail.
+pub(crate) fn hide_mounts() -> io::Result<()> {
+    thread_local! {
+        static HIDDEN: Cell<bool> = const { Cell::new(false) };
+    }
+    if HIDDEN.replace(true) {
+        return Ok(());
+    }
+    // SAFETY: this call has no pointers.
+    done(unsafe { libc::unshare(libc::CLONE_FS | libc::CLONE_NEWNS) })?;
+    let (nothing, flags) = (std::ptr::null(), libc::MS_REC | libc::MS_PRIVATE);
+    // SAFETY: a string that lives through the call, and null where nothing is needed.
+    done(unsafe { libc::mount(nothing, c"/".as_ptr(), nothing, flags, nothing.cast()) })
+}
+
 impl PowerDevice {
     /// A new, empty, mounted file system.
     pub(crate) fn new(kind: Kind) -> io::Result<Self> {
+        hide_mounts()?;
         // What is lost at a cut is what stands in the file system's memory, so the image itself may lie in memory too.
         let memory = Path::new("/dev/shm");
         let home = if memory.is_dir() { TempDir::new_in(memory)? } else { TempDir::new()? };

@@ -72,7 +72,7 @@ fn nothing_is_left_over_even_after_a_panic() -> Done {
             std::panic::resume_unwind(Box::new("as a failed assertion would"));
         });
         assert!(panicked.join().is_err());
-        let mounts = fs::read_to_string("/proc/mounts")?;
+        let mounts = fs::read_to_string("/proc/thread-self/mounts")?;
         assert!(!mounts.contains(&*path.to_string_lossy()), "still mounted: {mounts}");
         drop(file);
         let image = path.with_file_name("image");

@@ -33,7 +33,10 @@ pub(crate) fn check(
     }
     let mut files = vec![worklog, room.join("MAILBOX.md")];
     let queues = fs::read_dir(room.join("queue"))?.map(|entry| Ok(entry?.path()));
-    files.extend(queues.collect::<io::Result<Vec<_>>>()?);
+    let queues = queues.collect::<io::Result<Vec<_>>>()?;
+    // A power cut can leave a draft.
+    let is_draft = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    files.extend(queues.into_iter().filter(|path| !is_draft(path)));
     let texts = files.iter().map(fs::read_to_string).collect::<io::Result<Vec<_>>>()?;
     files.iter().try_for_each(fs::remove_file)?;
     made_again()?;
