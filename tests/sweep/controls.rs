@@ -97,7 +97,7 @@ fn without_the_sync_of_staged_files() -> Done {
 #[test]
 fn without_the_barrier_before_settled() -> Done {
     red("settled-barrier", unordered(15), |setting| {
-        until_red(setting, unordered_cuts(Points::count(setting)?.last(40), 15))
+        until_red(setting, unordered_cuts(Points::count(setting)?.last(160), 15))
     })
 }
 
