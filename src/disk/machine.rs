@@ -256,21 +256,10 @@ fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
 
 /// The signals that this process ignores since its start, such as SIGHUP under `nohup`.
 fn ignored_signals() -> Vec<i32> {
-    let mask = signals_of("self", "SigIgn:").unwrap_or_default();
+    let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let mask = mask.unwrap_or_default();
     (1..=63).filter(|signal| mask & (1 << (signal - 1)) != 0).collect()
-}
-
-/// Does a process neither handle nor ignore this signal? `false` if the system does not say.
-pub fn leaves_to_system(process: rustix::process::Pid, signal: i32) -> bool {
-    let process = process.as_raw_nonzero().to_string();
-    let sets = ["SigIgn:", "SigCgt:"].map(|set| signals_of(&process, set));
-    sets.iter().all(|mask| mask.is_some_and(|mask| mask & (1 << (signal - 1)) == 0))
-}
-
-/// A set of signals of a process, as the system shows it.
-fn signals_of(process: &str, set: &str) -> Option<u64> {
-    let status = std::fs::read_to_string(proc().join(process).join("status")).ok()?;
-    status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix(set)?.trim(), 16).ok())
 }
 
 /// Selects the signals that this process should handle. A parent that ignores SIGINT or SIGHUP, such as `nohup`, wants

@@ -1,20 +1,30 @@
 //! Terminals: a pseudo-terminal for a command, and the mode of our own terminal while the command has it.
+//!
+//! Three processes take part. `mailbag exec` has our side. A monitor leads the session of the other side, and starts the command in a
+//! group of its own: the system suspends only a group whose parent is another group of its session, as below a shell.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
 pub use rustix::process::Pid;
-use rustix::process::{Signal, getpgrp, ioctl_tiocsctty, kill_process, kill_process_group, setsid};
+use rustix::process::{
+    Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpgrp, getpid, ioctl_tiocsctty, kill_process,
+    kill_process_group, setrlimit, setsid, waitpid,
+};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::stdio::{self, stderr, stdout};
 use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, tcsetwinsize,
+    OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, tcsetpgrp, tcsetwinsize,
 };
 use std::fs::File;
-use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, stdin};
-use std::os::fd::OwnedFd;
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write, stdin};
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::ptr;
 
 /// Are standard input and output a terminal?
 pub fn is_ours() -> bool {
@@ -44,24 +54,16 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Gives the terminal to a command, as the controlling terminal of a session of its own. A standard error that is not a
-    /// terminal stays as it is.
-    pub fn give(&mut self, command: &mut Command) -> io::Result<()> {
-        let Some(other) = self.other.take() else { return Ok(()) };
-        if stderr().is_terminal() {
-            command.stderr(other.try_clone()?);
+    /// Gives the terminal to a monitor. A standard error that is not a terminal stays as it is.
+    pub fn give(&mut self, monitor: &mut Command) -> io::Result<Beginning> {
+        let (ours, theirs) = UnixStream::pair()?;
+        if let Some(other) = self.other.take() {
+            if stderr().is_terminal() {
+                monitor.stderr(other.try_clone()?);
+            }
+            monitor.stdin(OwnedFd::from(theirs)).stdout(other);
         }
-        command.stdout(other.try_clone()?).stdin(other);
-        let begin = || {
-            setsid()?;
-            ioctl_tiocsctty(stdio::stdin()).map_err(io::Error::from)
-        };
-        // SAFETY: between fork and exec only two system calls are made, and no memory is allocated.
-        #[allow(unsafe_code)]
-        unsafe {
-            command.pre_exec(begin);
-        }
-        Ok(())
+        Ok(Beginning(ours))
     }
 
     /// Gives it the size of our own terminal. The system tells the command.
@@ -78,15 +80,6 @@ impl Terminal {
 
 /// Our side of a pseudo-terminal.
 pub struct Main(pub File);
-
-impl Main {
-    /// The key that suspends a program, if the program leaves this key to the terminal, and no shell in the terminal handles it.
-    pub fn suspend_key(&self, program: Pid) -> Option<u8> {
-        let mode = tcgetattr(&self.0).ok()?;
-        let is_alone = tcgetpgrp(&self.0).is_ok_and(|group| group == program);
-        (is_alone && mode.local_modes.contains(LocalModes::ISIG)).then(|| mode.special_codes[SpecialCodeIndex::VSUSP])
-    }
-}
 
 impl Read for Main {
     /// Linux reports the end as an error: no process has the other side open any more.
@@ -144,6 +137,87 @@ pub fn signal_group(process: Pid, number: i32) {
     }
 }
 
+/// What a monitor tells of the beginning of its command: nothing, or the number of the error.
+pub struct Beginning(UnixStream);
+
+impl Beginning {
+    /// Waits until the command has started.
+    pub fn wait(mut self) -> io::Result<()> {
+        let mut number = Vec::new();
+        self.0.read_to_end(&mut number)?;
+        number.try_into().map_or(Ok(()), |number| Err(io::Error::from_raw_os_error(i32::from_ne_bytes(number))))
+    }
+}
+
+/// Makes this process the leader of a session in the terminal of its standard output. It is a monitor, and has a [`Beginning`].
+pub fn lead() -> io::Result<()> {
+    setsid()?;
+    Ok(ioctl_tiocsctty(stdout())?)
+}
+
+/// Starts a command in the foreground of the terminal that this monitor leads, and tells what came of it.
+pub fn start_in_front(command: &mut Command) -> io::Result<Option<Pid>> {
+    command.stdin(stdout().as_fd().try_clone_to_owned()?).process_group(0);
+    // SAFETY: between fork and exec only system calls are made, no memory is allocated, and both sets are filled before their use.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(|| {
+            // The system suspends a process in the background that comes forward, unless it blocks this signal.
+            let (mut set, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+            libc::sigemptyset(set.as_mut_ptr());
+            libc::sigaddset(set.as_mut_ptr(), libc::SIGTTOU);
+            libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
+            let come = tcsetpgrp(stdio::stdin(), getpid());
+            libc::sigprocmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+            Ok(come?)
+        });
+    }
+    let mut told = UnixStream::from(stdin().as_fd().try_clone_to_owned()?);
+    let started = command.spawn();
+    if let Err(e) = &started {
+        told.write_all(&e.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes())?;
+    }
+    told.shutdown(Shutdown::Both)?;
+    Ok(started.ok().map(|child| Pid::from_child(&child)))
+}
+
+/// What happened to a child.
+pub enum Change {
+    /// It is suspended.
+    Stopped,
+    /// It ended with a status.
+    Status(u8),
+    /// A signal ended it.
+    Signal(i32),
+}
+
+/// The next change of a child that has not been taken yet.
+pub fn change(child: Pid) -> Option<Change> {
+    let (_, status) = waitpid(Some(child), WaitOptions::NOHANG | WaitOptions::UNTRACED).ok().flatten()?;
+    let ended = |status: WaitStatus| status.exit_status().and_then(|code| u8::try_from(code).ok()).map(Change::Status);
+    match status.stopped() {
+        true => Some(Change::Stopped),
+        false => ended(status).or_else(|| status.terminating_signal().map(Change::Signal)),
+    }
+}
+
+/// Suspends this process alone.
+pub fn stop() {
+    // Nothing can prevent it.
+    let _ = kill_process(getpid(), Signal::STOP);
+}
+
+/// From now on, a signal that ends this process leaves no memory dump.
+pub fn without_dump() {
+    // At worst there are two.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: None });
+}
+
+/// Are we in the foreground of our terminal? A shell leaves nobody else there while it waits for us.
+pub fn in_front() -> bool {
+    tcgetpgrp(stdin()).map_or(true, |group| group == getpgrp())
+}
+
 /// Our own terminal, which passes every key on until this is dropped. Then it has its former mode again.
 pub struct Raw {
     before: Termios,
@@ -171,9 +245,12 @@ impl Raw {
         let _ = kill_process_group(getpgrp(), Signal::TSTP);
     }
 
+    /// In the background the terminal has the mode of another program.
     fn end(&self) {
-        // Fails only if the terminal is gone.
-        let _ = tcsetattr(stdin(), OptionalActions::Drain, &self.before);
+        if in_front() {
+            // Fails only if the terminal is gone.
+            let _ = tcsetattr(stdin(), OptionalActions::Drain, &self.before);
+        }
     }
 }
 

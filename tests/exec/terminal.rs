@@ -146,15 +146,14 @@ fn output_to_a_pipe_is_a_pipe_also_at_a_terminal() {
 
 #[test]
 fn a_signal_from_elsewhere_ends_the_command_and_restores_the_terminal() {
-    let script = "EXEC -- sh -c 'stty raw -echo; kill -TERM $PPID; sleep 60'";
+    let script = "EXEC -- sh -c 'stty raw -echo; kill -TERM $(ps -o ppid= -p $PPID); sleep 60'";
     at_terminal(&World::new(), script, json!([["expect", "status=143"]]));
 }
 
 #[test]
 fn a_command_whose_exec_is_killed_is_hung_up() {
     let world = World::new();
-    let killed =
-        "EXEC -- sh -c 'trap \"echo hung up >> hung; exit\" HUP TERM; echo up; kill -KILL $PPID; sleep 60 & wait'";
+    let killed = "EXEC -- sh -c 'trap \"echo hung up >> hung; exit\" HUP TERM; echo up; kill -KILL $(ps -o ppid= -p $PPID); sleep 60 & wait'";
     // Nobody restores the mode then but the shell.
     let script = format!("{killed}; stty \"$(cat before)\"");
     if at_terminal(&world, &script, json!([["expect", "status=0"]])).is_some() {
@@ -162,28 +161,155 @@ fn a_command_whose_exec_is_killed_is_hung_up() {
     }
 }
 
+/// Plays the steps at the prompt of an interactive shell, in which `$LINE` runs this command as alice.
+#[track_caller]
+fn at_prompt(world: &World, command: &str, steps: &[Value]) -> Option<String> {
+    let line = format!("EXEC -- {command}").replace('\\', "\\\\").replace('$', "\\$").replace('"', "\\\"");
+    let script = format!("LINE=\"{line}\" PS1='$ ' bash --norc --noprofile -i");
+    let first = [json!(["expect", "$ "]), json!(["send", "eval \"$LINE\"\n"])];
+    let last = [json!(["expect", "$ "]), json!(["send", "exit 0\n"]), json!(["expect", "status="])];
+    at_terminal(world, &script, Value::Array([&first[..], steps, &last[..]].concat()))
+}
+
+/// Waits for the command, suspends it by Ctrl-Z, and uses the shell.
+fn suspended() -> Vec<Value> {
+    [json!(["expect", "up\r\n"]), json!(["send", "\u{1a}"])].into_iter().chain(stopped()).collect()
+}
+
+/// Sends a signal to a suspended command, and waits until the shell has no job any more.
+fn kill(signal: &str) -> [Value; 2] {
+    let kills = format!("kill -{signal} %1; while [ \"$(jobs)\" ]; do sleep 0.1; done; echo gone-$((1 + 1))\n");
+    [json!(["send", kills]), json!(["expect", "gone-2"])]
+}
+
+fn stopped() -> [Value; 4] {
+    let uses = json!(["send", "echo at-$((1 + 1))\n"]);
+    [json!(["expect", "Stopped"]), json!(["expect", "$ "]), uses, json!(["expect", "at-2"])]
+}
+
 #[test]
 fn the_suspend_key_suspends_both_and_fg_continues_both() {
-    for waits in ["read word", "kill -STOP $$; read word"] {
-        let world = World::new();
-        let exec = format!("EXEC -- sh -c 'echo up; {waits}; echo got $word'");
-        let (suspend, key) = if waits.starts_with("kill") { ("", "") } else { ("send", "\u{1a}") };
-        let mut steps = vec![json!(["expect", "$ "]), json!(["send", "eval \"$LINE\"\n"]), json!(["expect", "up\r\n"])];
-        steps.extend((!suspend.is_empty()).then(|| json!([suspend, key])));
-        steps.extend([
-            json!(["expect", "Stopped"]),
-            json!(["expect", "$ "]),
-            json!(["send", "echo at-$((1 + 1))\n"]),
-            json!(["expect", "at-2"]),
+    let continues = [json!(["send", "fg\n"]), json!(["send", "hello\n"]), json!(["expect", "got hello"])];
+    at_prompt(&World::new(), "sh -c 'echo up; read word; echo got $word'", &[suspended(), continues.to_vec()].concat());
+    let stops = [&[json!(["expect", "up\r\n"])], &stopped()[..], &continues].concat();
+    at_prompt(&World::new(), "sh -c 'echo up; kill -STOP $$; read word; echo got $word'", &stops);
+}
+
+/// Reads each key itself. At Ctrl-Z it suspends itself as a full-screen program does, and at `s` it shows the size.
+const RAW: &str = r#"
+import os, signal, sys, termios, tty
+before = termios.tcgetattr(0)
+tty.setraw(0)
+os.write(1, b"up\r\n")
+while (key := os.read(0, 1)) != b"q":
+    if key == b"\x1a":
+        termios.tcsetattr(0, termios.TCSADRAIN, before)
+        os.kill(0, signal.SIGTSTP)
+        tty.setraw(0)
+        os.write(1, b"back\r\n")
+    elif key == b"s":
+        size = os.get_terminal_size()
+        os.write(1, b"size %d %d\r\n" % (size.lines, size.columns))
+    else:
+        os.write(1, b"key %d\r\n" % key[0])
+termios.tcsetattr(0, termios.TCSADRAIN, before)
+"#;
+
+#[test]
+fn a_program_that_suspends_itself_is_suspended_and_comes_back_with_its_mode_and_the_new_size() {
+    let world = World::new();
+    world.write("../raw.py", RAW);
+    let back = |size: Value, shown: &str| {
+        [
+            json!(["size", size]),
             json!(["send", "fg\n"]),
-            json!(["send", "hello\n"]),
-            json!(["expect", "got hello"]),
-            json!(["expect", "$ "]),
-            json!(["send", "exit 0\n"]),
-            json!(["expect", "status=0"]),
-        ]);
-        let script =
-            format!("LINE=\"{}\" PS1='$ ' bash --norc --noprofile -i", exec.replace('$', "\\$").replace('"', "\\\""));
-        at_terminal(&world, &script, Value::Array(steps));
+            json!(["expect", "back"]),
+            json!(["send", "s"]),
+            json!(["expect", shown]),
+        ]
+    };
+    let again = [json!(["send", "\u{3}"]), json!(["expect", "key 3"]), json!(["send", "\u{1a}"])];
+    let quits = [json!(["send", "q"])];
+    let steps = [
+        &suspended()[..],
+        &back(json!([40, 100]), "size 40 100"),
+        &again,
+        &stopped(),
+        &back(json!([24, 80]), "size 24 80"),
+        &quits,
+    ];
+    at_prompt(&world, "python3 raw.py", &steps.concat());
+    assert_eq!(said(&world, "alice").pop().expect("it ended")["type"], "completed");
+}
+
+#[test]
+fn vim_is_suspended_and_writes_its_file_after_fg() {
+    let world = World::new();
+    if Command::new("vim").arg("--version").output().is_err() {
+        return skip(format_args!("vim is not installed"));
+    }
+    let begins = [json!(["expect", "~"]), json!(["send", "ihello\u{1b}\u{1a}"])];
+    let writes = [json!(["send", "fg\n"]), json!(["expect", "hello"]), json!(["send", ":wq written\r"])];
+    let steps = [&begins[..], &stopped(), &writes].concat();
+    if at_prompt(&world, "vim -u NONE -i NONE -n", &steps).is_some() {
+        assert_eq!(std::fs::read_to_string(world.path().join("written")).unwrap_or_default(), "hello\n");
+    }
+}
+
+#[test]
+fn a_suspended_command_stays_so_in_the_background() {
+    let waits = "bg; until [ \"$(jobs -s)\" ]; do sleep 0.1; done; echo again-$((1 + 1))\n";
+    let back = [json!(["send", waits]), json!(["expect", "again-2"]), json!(["send", "fg\n"])];
+    let ends = [json!(["send", "hello\n"]), json!(["expect", "got hello"])];
+    let steps = [&suspended()[..], &back, &ends].concat();
+    at_prompt(&World::new(), "sh -c 'echo up; read word; echo got $word'", &steps);
+}
+
+#[test]
+fn a_signal_ends_a_suspended_command() {
+    for command in ["sh -c 'trap \"exit 7\" TERM; echo up; while :; do sleep 0.1; done'", "sh -c 'echo up; sleep 60'"] {
+        let world = World::new();
+        let code = if command.contains("trap") { 7 } else { 143 };
+        if at_prompt(&world, command, &[&suspended()[..], &kill("TERM")].concat()).is_some() {
+            let last = said(&world, "alice").pop().expect("it ended");
+            assert_eq!(last["metadata"]["exit_code"], json!(code));
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_is_left_of_a_suspended_command_whose_exec_is_killed() {
+    let world = World::new();
+    let command = "sh -c 'echo $$ $PPID > pids; echo up; sleep 60; true'";
+    if at_prompt(&world, command, &[&suspended()[..], &kill("KILL")].concat()).is_some() {
+        let pids = std::fs::read_to_string(world.path().join("pids")).expect("its pids");
+        let is_gone = |pid: &str| !std::path::Path::new("/proc").join(pid).exists();
+        world.wait("both are gone", || pids.split_whitespace().all(is_gone));
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_said_as_without_a_terminal() {
+    for (command, code, why) in [("./nowhere", 127, "No such file"), ("./plain", 126, "Permission denied")] {
+        let world = World::new();
+        world.write("../plain", "text");
+        let status = json!([["expect", why], ["expect", format!("status={code}")]]);
+        if at_terminal(&world, &format!("EXEC -- {command}"), status).is_some() {
+            let last = said(&world, "alice").pop().expect("it ended");
+            assert!(last["subject"].as_str().is_some_and(|said| said.contains("cannot run")), "{last}");
+        }
+    }
+}
+
+#[test]
+fn a_signal_that_ends_the_command_is_said_as_without_a_terminal() {
+    for (name, number) in [("KILL", 9), ("SEGV", 11), ("HUP", 1)] {
+        let world = World::new();
+        let steps = json!([["expect", format!("status={}", 128 + number)]]);
+        if at_terminal(&world, &format!("EXEC -- sh -c 'kill -{name} $$'"), steps).is_some() {
+            let last = said(&world, "alice").pop().expect("it ended");
+            assert_eq!(last["metadata"]["signal"], format!("SIG{name}"), "{last}");
+        }
     }
 }

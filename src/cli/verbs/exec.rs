@@ -4,7 +4,7 @@ use crate::base::error::{Doing, Result};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::{output, waiting};
-use crate::clients::exec::{Ended, Report, Request, exec};
+use crate::clients::exec::{Ended, Report, Request, exec, monitor};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -52,21 +52,17 @@ pub(crate) struct Args {
     /// Lines for mailbag also in the output to a terminal
     #[arg(long)]
     lines: bool,
+    /// The process between this command and a command in a terminal
+    #[arg(long, hide = true)]
+    monitor: bool,
     /// Command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
-    let Args { id, role, after, timeout, lines, command } = args;
-    let role = role.filter(|role| !role.is_empty());
-    let request = Request { id, role, after, timeout, lines, command };
-    let hear = |told| match told {
-        Report::Note(text) => cx.out.note(&text),
-        Report::Warning(text) => cx.out.warn(&text),
-    };
-    match exec(&room, &request, Box::new(output::Raw), &hear)? {
+    let ended = if args.monitor { monitor(&args.command)? } else { attend(args, cx)? };
+    match ended {
         // The command may use statuses that mailbag itself does not have.
         Ended::Status(status) => std::process::exit(status.into()),
         Ended::Signal(signal) => {
@@ -74,4 +70,16 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             Ok(Exit::Ok)
         }
     }
+}
+
+fn attend(args: Args, cx: &mut Context) -> Result<Ended> {
+    let room = cx.room()?;
+    let Args { id, role, after, timeout, lines, command, .. } = args;
+    let role = role.filter(|role| !role.is_empty());
+    let request = Request { id, role, after, timeout, lines, command };
+    let hear = |told| match told {
+        Report::Note(text) => cx.out.note(&text),
+        Report::Warning(text) => cx.out.warn(&text),
+    };
+    exec(&room, &request, Box::new(output::Raw), &hear)
 }

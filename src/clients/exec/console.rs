@@ -1,19 +1,20 @@
 //! A command in a terminal of its own: keys, size, signals and suspension pass through.
 
-use super::RunEvent;
 use crate::base::error::{Doing, Result};
 use crate::base::limits;
-use crate::disk::machine;
-use crate::disk::terminal::{Keyboard, Main, Pid, Raw, Terminal, signal, signal_group};
-use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
-use signal_hook::iterator::Signals;
+use crate::disk::terminal::{Beginning, Keyboard, Main, Pid, Raw, Terminal, in_front, signal};
+use signal_hook::consts::{SIGCONT, SIGWINCH};
+use std::cell::Cell;
 use std::io::{PipeWriter, Write};
 use std::process::Command;
-use std::sync::mpsc::Sender;
+
+/// The signals of a program that has a terminal.
+pub(super) const SIGNALS: [i32; 2] = [SIGCONT, SIGWINCH];
 
 /// The terminal of a command, between ours and the command.
 pub(super) struct Console {
     terminal: Terminal,
+    suspended: Cell<bool>,
     /// `None` before the command has started.
     ours: Option<Ours>,
 }
@@ -26,10 +27,11 @@ struct Ours {
 }
 
 impl Console {
-    /// Opens the terminal, and gives it to the command.
-    pub(super) fn for_command(command: &mut Command) -> Result<Console> {
-        let opened = Terminal::like_ours().and_then(|mut terminal| terminal.give(command).map(|()| terminal));
-        Ok(Console { terminal: opened.doing("open a terminal for", "the command")?, ours: None })
+    /// Opens the terminal, and gives it to the monitor that will start the command.
+    pub(super) fn for_command(monitor: &mut Command) -> Result<(Console, Beginning)> {
+        let opened = Terminal::like_ours().and_then(|mut terminal| terminal.give(monitor).map(|told| (terminal, told)));
+        let (terminal, beginning) = opened.doing("open a terminal for", "the command")?;
+        Ok((Console { terminal, suspended: Cell::new(false), ours: None }, beginning))
     }
 
     /// The output of the command.
@@ -38,75 +40,62 @@ impl Console {
     }
 
     /// Passes on the keys to the command, which has started.
-    pub(super) fn begin(&mut self, command: Pid, events: Sender<RunEvent>) -> Result<()> {
+    pub(super) fn begin(&mut self) -> Result<()> {
         let open = || std::io::Result::Ok((self.terminal.main()?, Keyboard::open()?, Raw::begin()?));
         let (main, (keyboard, keys), raw) = open().doing("pass on the keys to", "the command")?;
         self.ours = Some(Ours { _keys: keys, raw });
-        listen(events.clone())?;
-        let keys = Keys { main, keyboard, command, events };
-        let thread = std::thread::Builder::new().name("keys".into()).spawn(move || keys.pass_on());
+        let thread = std::thread::Builder::new().name("keys".into()).spawn(move || pass_on(&keyboard, main));
         thread.map(drop).doing("pass on the keys to", "the command")
     }
 
     /// Handles a signal for the command. The terminal of the command sends it none of those that ours sends.
-    pub(super) fn signal(&self, number: i32, command: Pid) {
+    pub(super) fn signal(&self, number: i32, monitor: Pid) {
         match number {
             SIGWINCH => self.terminal.resize(),
-            SIGCONT => self.resume(command),
-            number => signal(command, number),
-        }
-    }
-
-    /// The command has been suspended: this program is, too, until it is continued.
-    pub(super) fn suspend(&self, command: Pid) {
-        self.ours.iter().for_each(|ours| ours.raw.suspend());
-        // The signal may reach another thread of this process a moment later.
-        std::thread::sleep(limits::SUSPENDING);
-        self.resume(command);
-    }
-
-    fn resume(&self, command: Pid) {
-        self.terminal.resize();
-        self.ours.iter().for_each(|ours| drop(ours.raw.resume()));
-        signal_group(command, SIGCONT);
-    }
-}
-
-/// Listens to the signals of a program that has a terminal.
-fn listen(events: Sender<RunEvent>) -> Result<()> {
-    let mut signals = Signals::new([SIGWINCH, SIGCONT]).doing("listen to", "signals")?;
-    let listen = move || {
-        // Sending fails only after the end of the run.
-        signals.forever().for_each(|number| drop(events.send(RunEvent::Signal { number, to_all: false })));
-    };
-    std::thread::Builder::new().name("resizes".into()).spawn(listen).map(drop).doing("listen to", "signals")
-}
-
-/// Reads the keys of our own terminal.
-struct Keys {
-    main: Main,
-    keyboard: Keyboard,
-    command: Pid,
-    events: Sender<RunEvent>,
-}
-
-impl Keys {
-    fn pass_on(mut self) {
-        let mut buffer = [0; 4096];
-        while let Some(count) = self.keyboard.read(&mut buffer) {
-            let suspends = self.suspend_key();
-            for (n, keys) in buffer[..count].split(|key| suspends == Some(*key)).enumerate() {
-                // Sending fails only after the end of the run.
-                if n > 0 && self.events.send(RunEvent::Suspend).is_err() || self.main.0.write_all(keys).is_err() {
-                    return;
+            SIGCONT if in_front() => self.resume(monitor),
+            // As any program that needs the terminal, it does not run in the background.
+            SIGCONT if self.suspended.get() => self.suspend_us(),
+            SIGCONT => {}
+            number => {
+                signal(monitor, number);
+                // A suspended process handles a signal only when it is continued.
+                if self.suspended.replace(false) {
+                    signal(monitor, SIGCONT);
                 }
             }
         }
     }
 
-    /// The key that suspends the command, if the command leaves that to the terminal. The system would ignore the key: nobody in
-    /// the command's session could continue the command.
-    fn suspend_key(&self) -> Option<u8> {
-        self.main.suspend_key(self.command).filter(|_| machine::leaves_to_system(self.command, SIGTSTP))
+    /// The command has been suspended: this program is, too, until it is continued.
+    pub(super) fn suspend(&self, monitor: Pid) {
+        self.suspended.set(true);
+        self.suspend_us();
+        // In the background there may be a signal to handle first.
+        if in_front() {
+            self.resume(monitor);
+        }
+    }
+
+    fn suspend_us(&self) {
+        self.ours.iter().for_each(|ours| ours.raw.suspend());
+        // The signal may reach another thread of this process a moment later.
+        std::thread::sleep(limits::SUSPENDING);
+    }
+
+    fn resume(&self, monitor: Pid) {
+        self.suspended.set(false);
+        self.terminal.resize();
+        self.ours.iter().for_each(|ours| drop(ours.raw.resume()));
+        signal(monitor, SIGCONT);
+    }
+}
+
+/// Passes the keys of our own terminal on.
+fn pass_on(keyboard: &Keyboard, mut main: Main) {
+    let mut buffer = [0; 4096];
+    while let Some(count) = keyboard.read(&mut buffer) {
+        if main.0.write_all(&buffer[..count]).is_err() {
+            return;
+        }
     }
 }

@@ -5,6 +5,7 @@ mod console;
 mod environment;
 mod graph;
 mod lines;
+mod monitor;
 mod pump;
 mod run;
 mod session;
@@ -15,10 +16,11 @@ use crate::base::limits;
 use crate::commands::wait::Routing;
 use crate::disk::machine;
 use crate::room::Room;
+pub use monitor::monitor;
 use session::{Session, warn_on_error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::{Handle, SignalsInfo};
 use std::ffi::OsString;
 use std::io::Write;
 use std::sync::Arc;
@@ -115,8 +117,6 @@ enum RunEvent {
     Exited,
     /// The command has been suspended.
     Stopped,
-    /// A key asks to suspend the command.
-    Suspend,
     /// The command's output has ended.
     Drained,
     /// A warning for the user.
@@ -127,6 +127,7 @@ enum RunEvent {
 
 /// All events in one queue. Reading it also keeps a router running and renews the session's lease.
 struct Events {
+    signals: Handle,
     sender: Sender<RunEvent>,
     receiver: Receiver<RunEvent>,
     routing: Routing,
@@ -141,7 +142,7 @@ impl Events {
         let (sender, receiver) = channel();
         let finishing = Arc::new(AtomicBool::new(false));
         let mut signals = SignalsInfo::<WithOrigin>::new(machine::heard(&SIGNALS)).doing("listen to", "signals")?;
-        let (told, is_finishing) = (sender.clone(), finishing.clone());
+        let (told, is_finishing, handle) = (sender.clone(), finishing.clone(), signals.handle());
         let listen = move || {
             for origin in signals.forever() {
                 if is_finishing.load(Ordering::Relaxed) {
@@ -153,7 +154,19 @@ impl Events {
             }
         };
         std::thread::Builder::new().name("signals".into()).spawn(listen).doing("listen to", "signals")?;
-        Ok(Events { sender, receiver, routing: Routing::new(room), renewal: Instant::now(), finishing })
+        Ok(Events {
+            signals: handle,
+            sender,
+            receiver,
+            routing: Routing::new(room),
+            renewal: Instant::now(),
+            finishing,
+        })
+    }
+
+    /// Receives further signals.
+    fn listen_to(&self, signals: &[i32]) -> Result<()> {
+        signals.iter().try_for_each(|signal| self.signals.add_signal(*signal)).doing("listen to", "signals")
     }
 
     fn sender(&self) -> Sender<RunEvent> {

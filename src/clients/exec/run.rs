@@ -1,6 +1,6 @@
 //! Starts the command, forwards signals, and reports its result.
 
-use super::console::Console;
+use super::console::{self, Console};
 use super::pump::Pump;
 use super::session::{Session, warn_on_error};
 use super::waiting::{not_started, outcome};
@@ -9,10 +9,11 @@ use crate::base::error::{Doing, Result};
 use crate::base::limits;
 use crate::disk::{machine, terminal};
 use crate::message::address::quoted;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::{Map, json};
 use std::cell::RefCell;
-use std::io::{ErrorKind, Read, Write};
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -27,7 +28,7 @@ pub(super) fn run(
     events: &mut Events,
     report: &dyn Fn(Report),
 ) -> Result<Ended> {
-    let (program, arguments) = request.command.split_first().expect("the command line asks for a command");
+    let program = request.command.first().expect("the command line asks for a command");
     let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
     // Before the command starts, so that its own messages come later. Without arguments, which may contain secrets.
     let pid = ("pid".to_owned(), json!(std::process::id()));
@@ -37,26 +38,8 @@ pub(super) fn run(
         warn_on_error(session.blocked(&not_started(signal), Map::new(), "normal").map(drop), report);
         return Ok(Ended::Signal(signal));
     }
-    let mut command = Command::new(program);
-    command.args(arguments);
-    for (variable, value) in session.place.variables() {
-        match value {
-            Some(value) => command.env(variable, value),
-            None => command.env_remove(variable),
-        };
-    }
-    machine::end_with_us(&mut command);
-    let console = match terminal::is_ours() {
-        true => Some(Console::for_command(&mut command)?),
-        false => None,
-    };
-    if console.is_none() {
-        command.stdout(Stdio::piped());
-    }
-    let spawned = command.spawn();
-    // It has the other side of the terminal, which must end with the command.
-    drop(command);
-    let child = match spawned {
+    let (started, console) = start(session, request)?;
+    let child = match started {
         Ok(child) => child,
         Err(e) => {
             let code = if e.kind() == ErrorKind::NotFound { 127 } else { 126 };
@@ -85,6 +68,43 @@ pub(super) fn run(
     Ok(Ended::Status(code))
 }
 
+/// Starts the command; in a terminal, by a monitor.
+fn start(session: &Session, request: &Request) -> Result<(io::Result<Child>, Option<Console>)> {
+    let in_terminal = terminal::is_ours();
+    let mut command = if in_terminal { monitor(session.id(), &request.command)? } else { plain(&request.command) };
+    for (variable, value) in session.place.variables() {
+        match value {
+            Some(value) => command.env(variable, value),
+            None => command.env_remove(variable),
+        };
+    }
+    machine::end_with_us(&mut command);
+    if !in_terminal {
+        return Ok((command.stdout(Stdio::piped()).spawn(), None));
+    }
+    let (console, beginning) = Console::for_command(&mut command)?;
+    let monitor = command.spawn();
+    // It has the other side of the terminal, which must end with the command.
+    drop(command);
+    let started = monitor.and_then(|mut monitor| match beginning.wait() {
+        Ok(()) => Ok(monitor),
+        Err(e) => monitor.wait().and(Err(e)),
+    });
+    Ok((started, Some(console)))
+}
+
+fn plain(words: &[OsString]) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    command
+}
+
+fn monitor(id: &str, words: &[OsString]) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().doing("find", "this program")?);
+    command.args(["exec", "--id", id, "--monitor", "--"]).args(words);
+    Ok(command)
+}
+
 type Output = Box<dyn Write + Send>;
 
 /// Attends to a command whose output is a pipe.
@@ -109,7 +129,7 @@ fn in_terminal(
     events: &mut Events,
     report: &dyn Fn(Report),
 ) -> Result<(ExitStatus, Arc<Pump>)> {
-    let begun = console.begin(Pid::from_child(&child), events.sender()).and_then(|()| console.output());
+    let begun = events.listen_to(&console::SIGNALS).and_then(|()| console.begin()).and_then(|()| console.output());
     let output = begun.inspect_err(|_| {
         let _ = child.kill().and_then(|()| child.wait());
     })?;
@@ -174,7 +194,6 @@ fn attend(
                 // Fails if the command has just ended.
                 None => drop(Signal::from_named_raw(number).map(|signal| kill_process(pid, signal))),
             },
-            Some(RunEvent::Suspend) if status.is_none() => drop(kill_process_group(pid, Signal::STOP)),
             Some(RunEvent::Stopped) if status.is_none() => {
                 pump.settle();
                 console.iter().for_each(|console| console.suspend(pid));
