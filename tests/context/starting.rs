@@ -12,7 +12,8 @@ fn fire(town: &Town, client: &str, event: &str, source: &str) -> String {
         json!({"hook_event_name": event, "session_id": "s1", "source": source, "prompt": "x", "cwd": town.path()});
     let output = hook.env("MAILBAG_AGENT", "alice").write_stdin(event.to_string()).output().expect("the program runs");
     let Ok(told) = serde_json::from_slice::<Value>(&output.stdout) else { return String::new() };
-    told["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+    let context = told.get("additionalContext").unwrap_or(&told["hookSpecificOutput"]["additionalContext"]);
+    context.as_str().unwrap_or_default().to_owned()
 }
 
 fn settings(town: &Town, text: &str) {
@@ -23,7 +24,7 @@ fn settings(town: &Town, text: &str) {
 #[test]
 fn each_client_gets_it_once_at_the_start_and_not_without_the_setting() {
     // P175
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         let town = room();
         let told = fire(&town, client, "SessionStart", "startup");
         assert!(told.contains("unread") && !told.contains("context of alice"), "{client}: {told}");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// The recorded edits: the client, the event with its tool, and the changed file in the project.
-const EDITS: [(&str, &str, &str); 10] = [
+const EDITS: [(&str, &str, &str); 14] = [
     ("claude", "PreToolUse-Edit", "src/a.txt"),
     ("claude", "PreToolUse-Write", "src/a.txt"),
     ("claude", "PreToolUse-NotebookEdit", "b.ipynb"),
@@ -18,6 +18,10 @@ const EDITS: [(&str, &str, &str); 10] = [
     ("qwen", "PreToolUse-edit", "a.txt"),
     ("opencode", "PreToolUse-write", "a.txt"),
     ("opencode", "PreToolUse-edit", "a.txt"),
+    ("copilot", "PreToolUse-Write", "a.txt"),
+    ("copilot", "PreToolUse-Write-helper", "b.txt"),
+    ("copilot", "PreToolUse-Edit", "a.txt"),
+    ("copilot", "PreToolUse-Edit-patch", "src/a.txt"),
 ];
 
 /// What a hook prints for an agent at a recorded edit in this directory; an empty name is nobody.
@@ -38,7 +42,7 @@ fn edit(world: &World, agent: &str, client: &str, event: &str) -> String {
 
 /// What a client prints if there is nothing to say.
 fn nothing(client: &str) -> &'static str {
-    if matches!(client, "claude" | "qwen" | "opencode") { "" } else { "{}\n" }
+    if matches!(client, "claude" | "qwen" | "opencode" | "copilot") { "" } else { "{}\n" }
 }
 
 /// The reason of a denial, in the client's own form.
@@ -48,6 +52,7 @@ fn reason(client: &str, event: &str, said: &str) -> String {
     let expected = |reason: &Value| match client {
         "gemini" => json!({"decision": "deny", "reason": reason}),
         "opencode" => json!({"text": reason, "deny": true}),
+        "copilot" => json!({"permissionDecision": "deny", "permissionDecisionReason": reason}),
         _ => json!({"hookSpecificOutput": {
             "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason
         }}),
@@ -55,6 +60,7 @@ fn reason(client: &str, event: &str, said: &str) -> String {
     let reason = answer
         .get("reason")
         .or(answer.get("text"))
+        .or(answer.get("permissionDecisionReason"))
         .unwrap_or(&answer["hookSpecificOutput"]["permissionDecisionReason"])
         .clone();
     assert_eq!(answer, expected(&reason), "{client} {event}");
@@ -66,7 +72,7 @@ fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_
     // P157
     for (client, event, path) in EDITS {
         let world = project(&["alice", "bob"]);
-        claim(&world, "bob", json!({"claims": ["src/**", "*.ipynb", "a.txt"], "subject": "the \"login\""}));
+        claim(&world, "bob", json!({"claims": ["src/**", "*.ipynb", "a.txt", "b.txt"], "subject": "the \"login\""}));
         let said = reason(client, event, &edit(&world, "alice", client, event));
         assert!(said.starts_with(&format!("mailbag: {path} belongs to bob (claim ")), "{said}");
         assert!(said.contains("“the \"login\"”). Do not change it; ask the owner with `mailbag send bob "), "{said}");
@@ -125,10 +131,11 @@ fn an_unidentified_session_is_warned_once_and_passes() {
     // P157
     let world = project(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["src", "a.txt", "b.ipynb"]}));
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         let (_, event, _) = *EDITS.iter().find(|(one, ..)| *one == client).expect("it edits");
         let said: Value = serde_json::from_str(&edit(&world, "", client, event)).expect("JSON");
-        let text = said["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");
+        let text = said.get("additionalContext").unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
+        let text = text.as_str().expect("a text");
         assert!(text.contains("belongs to bob") && text.contains("You are not stopped"), "{text}");
         assert_eq!(edit(&world, "", client, event), nothing(client), "again");
     }

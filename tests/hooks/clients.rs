@@ -89,6 +89,35 @@ fn qwen_code_gets_context_a_block_at_its_stop_and_silence_for_nothing() {
 }
 
 #[test]
+fn copilot_cli_gets_context_in_a_field_of_its_own_a_block_at_its_stop_and_silence_for_nothing() {
+    let world = room();
+    let news = |event: &str| {
+        let seq = mail(&world, event, &[]);
+        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}", world.inbox("alice").len())
+    };
+    for event in ["SessionStart-new", "UserPromptSubmit", "PostToolUse", "Stop", "Stop-helper"] {
+        assert_eq!(fire(&world, "copilot", event), "", "{event}");
+    }
+    let seq = mail(&world, "API shape?", &["--type", "question"]);
+    let start =
+        format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}", hint(seq));
+    let context = |text: &str| format!("{{\"additionalContext\":\"{text}\"}}\n");
+    assert_eq!(fire(&world, "copilot", "SessionStart-new"), context(&start));
+    for event in ["UserPromptSubmit", "PostToolUse"] {
+        let told = news(event);
+        for helper in ["UserPromptSubmit-helper", "PostToolUse-helper"] {
+            assert_eq!(fire(&world, "copilot", helper), "", "a sub-agent hears nothing");
+        }
+        assert_eq!(fire(&world, "copilot", event), context(&told));
+    }
+    let told = news("Stop");
+    assert_eq!(fire(&world, "copilot", "Stop"), format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n"));
+    news("later");
+    assert_eq!(fire(&world, "copilot", "Stop-again"), "");
+    assert_eq!(fire(&world, "copilot", "SessionEnd-complete"), "");
+}
+
+#[test]
 fn opencode_gets_a_text_for_its_plugin_and_silence_for_nothing() {
     let world = room();
     let text = |text: &str| format!("{{\"text\":\"{text}\"}}\n");

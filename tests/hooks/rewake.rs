@@ -267,3 +267,31 @@ fn a_command_line_that_makes_no_sense_wakes_nobody() {
     let ran = world.pipe(&["wait", "--rewake"], "{");
     assert_eq!(ran.code, 0);
 }
+
+#[test]
+fn hooks_of_claude_code_do_nothing_when_another_client_runs_them() {
+    // Copilot CLI does, and would wait for the one that waits for mail.
+    let world = room();
+    mail(&world, "API shape?", &[]);
+    let input = recorded("copilot", "SessionStart-new");
+    for hook in [&["wait", "--rewake"][..], &["hook", "claude"]] {
+        let run = |name: &str, value: &str| {
+            let mut hook = world.program(hook);
+            hook.env("COPILOT_CLI", "1")
+                .env("MAILBAG_AGENT", "alice")
+                .env(name, value)
+                .timeout(Duration::from_secs(20));
+            hook.write_stdin(input.clone()).output().expect("it ends")
+        };
+        let output = run("CLAUDE_CODE_SESSION_ID", "that-of-an-outer-session");
+        assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    }
+    assert!(world.json(&["agent", "show", "alice"]).get("session").is_none(), "it took no session");
+    // Claude Code in the shell of Copilot CLI.
+    let mut hook = world.program(&["hook", "claude"]);
+    let session: Value = serde_json::from_str(&recorded("claude", "SessionStart-startup")).expect("JSON");
+    hook.env("COPILOT_CLI", "1").env("MAILBAG_AGENT", "alice");
+    hook.env("CLAUDE_CODE_SESSION_ID", session["session_id"].as_str().expect("an id"));
+    let output = hook.write_stdin(recorded("claude", "SessionStart-startup")).output().expect("it ends");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("API shape?"), "{output:?}");
+}

@@ -8,6 +8,7 @@ const CLAUDE: [&str; 7] =
 const CODEX: [&str; 5] = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"];
 const QWEN: [&str; 7] =
     ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "StopFailure", "SessionEnd"];
+const COPILOT: [&str; 6] = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"];
 const GEMINI: [&str; 6] = ["SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"];
 
 /// The events of a client, and how it calls the hook.
@@ -16,6 +17,7 @@ fn called(client: &str, program: &str) -> (&'static [&'static str], String) {
         "claude" => &CLAUDE,
         "codex" => &CODEX,
         "qwen" => &QWEN,
+        "copilot" => &COPILOT,
         _ => &GEMINI,
     };
     (events, super::line(client, program, &format!("hook {client}")))
@@ -59,12 +61,13 @@ fn every_hook_goes_in_and_what_stood_there_says_the_same() {
 
 #[test]
 fn a_diff_touches_only_our_lines() {
-    // Whose settings are one line get it changed, and Codex counts hooks, so that ours go behind, after a comma.
+    // Settings or lists in one line are changed there, and Codex counts hooks, so that ours go behind, after a comma.
     let others = [
         "claude-minified.json",
         "claude-odd.json",
         "codex-hooks.json",
         "codex-hooks-at-stop.json",
+        "copilot-own-hooks.json",
         "codex-config-inline.toml",
     ];
     let unended = ["codex-config-dotted.toml"];
@@ -136,7 +139,7 @@ fn a_second_run_says_that_there_is_nothing_to_do_and_writes_nothing() {
 
 #[test]
 fn a_project_without_settings_gets_them_and_is_left_without_them() {
-    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
         let desk = Desk::new();
         let before = desk.files();
         let said = desk.ok(&["install", client]);
@@ -150,7 +153,7 @@ fn a_project_without_settings_gets_them_and_is_left_without_them() {
 
 #[test]
 fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
-    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
         let desk = Desk::new();
         let before = desk.files();
         let dry = desk.ok(&["install", client, "--dry-run"]);
@@ -168,7 +171,7 @@ fn the_change_is_shown_and_with_dry_run_it_is_all_that_happens() {
 #[test]
 fn the_servers_are_what_the_clients_want() {
     let desk = Desk::new();
-    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
         desk.ok(&["install", client, "--agent", "bob"]);
     }
     let program = desk.program.as_str();
@@ -176,6 +179,7 @@ fn the_servers_are_what_the_clients_want() {
     assert_eq!(meaning(&desk.text(".mcp.json"))["mcpServers"]["mailbag"], wanted);
     assert_eq!(meaning(&desk.text(".gemini/settings.json"))["mcpServers"]["mailbag"], wanted);
     assert_eq!(meaning(&desk.text(".qwen/settings.json"))["mcpServers"]["mailbag"], wanted);
+    assert_eq!(meaning(&desk.text(".github/mcp.json"))["mcpServers"]["mailbag"], wanted);
     let words = serde_json::json!({
         "type": "local", "command": [program, "mcp"], "environment": {"MAILBAG_AGENT": "bob"}
     });

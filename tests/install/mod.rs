@@ -55,7 +55,9 @@ fn at_home(world: &World) -> impl FnOnce(&mut assert_cmd::Command) {
     fs::create_dir_all(&home).expect("a home");
     move |command| {
         command.env("HOME", home);
-        for other in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "XDG_CONFIG_HOME"] {
+        for other in
+            ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "XDG_CONFIG_HOME", "COPILOT_HOME"]
+        {
             command.env_remove(other);
         }
     }
@@ -133,7 +135,7 @@ impl Desk {
 /// A hook's command: silent where the program is missing, and harmless where it fails and would block its user.
 fn line(client: &str, program: &str, words: &str) -> String {
     let call = match client {
-        "gemini" => format!("{program} {words} || exit 0"),
+        "gemini" | "copilot" => format!("{program} {words} || exit 0"),
         _ => format!("exec {program} {words}"),
     };
     format!("command -v {program} >/dev/null 2>&1 || exit 0; {call}")
@@ -151,6 +153,7 @@ fn place(fixture: &str) -> &'static str {
         ("codex", false) => ".codex/hooks.json",
         ("codex", true) => ".codex/config.toml",
         ("qwen", _) => ".qwen/settings.json",
+        ("copilot", _) => ".github/hooks/mailbag.json",
         _ => ".gemini/settings.json",
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 #[test]
 fn the_hook_gets_the_start_of_a_session_and_is_told_that_it_is_tried() {
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         let mut desk = Desk::new();
         let text = "cat > heard.json\necho \"$*|$MAILBAG_HOOK_TRIED\" > called.txt\n";
         desk.program = script(desk.world.path(), text);
@@ -31,7 +31,7 @@ fn what_it_said_is_shown() {
 fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
     let mut desk = Desk::new();
     desk.program = super::stand_in(&desk.path("it's a place"));
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         assert_eq!(desk.json(&["install", client])["proof"]["ok"], true);
         assert_eq!(desk.json(&["install", client])["files"], serde_json::json!([]), "{client} knows its own");
         let status = desk.json(&["install", client, "--status", "--project"]);
@@ -54,7 +54,7 @@ fn a_hook_that_fails_or_says_what_no_client_takes_is_told_of() {
             "not a string",
         ),
     ] {
-        for client in ["claude", "codex", "gemini", "qwen"] {
+        for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
             let mut desk = Desk::new();
             desk.program = script(desk.world.path(), does);
             let ran = desk.run(&["install", client, "--json"]);
@@ -89,10 +89,10 @@ fn a_program_that_is_not_there_is_told_of() {
 #[test]
 fn where_the_program_is_missing_the_hooks_say_nothing_and_fail_at_nothing() {
     let desk = Desk::new();
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         desk.ok(&["install", client]);
-        let path = if client == "codex" { ".codex/hooks.json".into() } else { format!(".{client}/settings.json") };
-        let settings = super::meaning(&desk.text(&path));
+        let of_client = if client == "codex" { "codex-hooks.json" } else { client };
+        let settings = super::meaning(&desk.text(super::place(of_client)));
         let events = settings["hooks"].as_object().expect("hooks").values();
         for hook in events.flat_map(|groups| groups[0]["hooks"].as_array().expect("hooks")) {
             let line = hook["command"].as_str().expect("a command").replace(&desk.program, "/nowhere/mailbag");
@@ -106,7 +106,7 @@ fn where_the_program_is_missing_the_hooks_say_nothing_and_fail_at_nothing() {
 
 #[test]
 fn what_is_proved_is_the_hook_that_this_program_has() {
-    for client in ["claude", "codex", "gemini", "qwen"] {
+    for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         let desk = Desk::new();
         desk.world.send("human", "bob", "are you there?");
         let before = desk.world.everything();
@@ -114,7 +114,8 @@ fn what_is_proved_is_the_hook_that_this_program_has() {
         let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
         assert_eq!((ran.code, &report["proof"]["ok"]), (0, &Value::Bool(true)), "{report:#}");
         let said: Value = serde_json::from_str(report["proof"]["said"].as_str().expect("a text")).expect("JSON");
-        let text = said["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");
+        let text = said.get("additionalContext").unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
+        let text = text.as_str().expect("a text");
         assert!(text.starts_with("mailbag: found the room "), "{text}");
         super::run_at_home(&desk.world, &["uninstall", client]).ok(&[]);
         assert!(desk.world.everything() == before, "{client}: a session was bound, or mail announced");

@@ -20,7 +20,7 @@ fn nothing_is_there_and_then_all_of_it_and_then_nothing_again() {
             (&json!("absent"), &json!(false), &json!(false))
         );
     }
-    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
         desk.ok(&["install", client, "--agent", "bob"]);
         let stands = of(&desk, client);
         assert_eq!(
@@ -117,6 +117,11 @@ fn whether_the_others_trust_the_project_is_read_from_theirs() {
         desk.write("home/.gemini/trustedFolders.json", json!({ here: word }).to_string());
         assert_eq!(of(&desk, "gemini")["trusted"], trusted);
     }
+    desk.ok(&["install", "copilot"]);
+    assert_eq!(of(&desk, "copilot")["trusted"], "unknown");
+    let config = json!({"trustedFolders": [project.parent().expect("a parent")]});
+    desk.write("home/.copilot/config.json", format!("// Managed automatically.\n{config}"));
+    assert_eq!(of(&desk, "copilot")["trusted"], "yes");
     desk.ok(&["install", "qwen"]);
     assert_eq!(of(&desk, "qwen")["trusted"], "yes", "it asks for no trust");
     desk.write("home/.qwen/settings.json", json!({"security": {"folderTrust": {"enabled": true}}}).to_string());

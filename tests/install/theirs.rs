@@ -13,6 +13,7 @@ fn by_hand() -> Desk {
     );
     desk.write(".gemini/settings.json", SERVER);
     desk.write(".qwen/settings.json", SERVER);
+    desk.write(".github/mcp.json", SERVER);
     desk.write("AGENTS.md", SECTION);
     desk
 }
@@ -21,7 +22,7 @@ const SERVER: &str = r#"{ "mcpServers": { "mailbag": {
   "command": "mailbag", "args": ["mcp", "--quiet"], "env": {"MAILBAG_AGENT": "carol", "MINE": "1"} } } }
 "#;
 const SECTION: &str = "# Rules\n\n<!-- mailbag:begin -->\nWrite to carol only.\n<!-- mailbag:end -->\n";
-const CLIENTS: [&str; 4] = ["claude", "codex", "gemini", "qwen"];
+const CLIENTS: [&str; 5] = ["claude", "codex", "gemini", "qwen", "copilot"];
 
 #[test]
 fn a_server_and_a_section_that_were_there_before_stay_and_are_there_afterwards() {

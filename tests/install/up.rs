@@ -123,14 +123,17 @@ fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
     };
     let (claude, codex) = (of("claude", ".json"), of("codex", ".json"));
     let (config, gemini) = (of("codex", ".toml"), of("gemini", ".json"));
-    let most = [&claude, &codex, &config, &gemini].into_iter().map(Vec::len).max().unwrap_or(0);
+    let copilot = of("copilot", ".json");
+    let most = [&claude, &codex, &config, &gemini, &copilot].into_iter().map(Vec::len).max().unwrap_or(0);
     for n in 0..most {
-        let fresh = Fresh::with(&CLIENTS);
+        let fresh = Fresh::with(&[&CLIENTS[..], &["copilot"]].concat());
         let one = |of: &Vec<String>| of[n % of.len()].clone();
         fresh.write(".claude/settings.json", read_fixture(&one(&claude)));
         fresh.write(".codex/hooks.json", read_fixture(&one(&codex)));
         fresh.write(".codex/config.toml", read_fixture(&one(&config)));
         fresh.write(".gemini/settings.json", read_fixture(&one(&gemini)));
+        fresh.write(".github/hooks/mailbag.json", read_fixture(&one(&copilot)));
+        fresh.write(".github/mcp.json", "{\"servers\": {}}");
         fresh.write(".mcp.json", "{\"mcpServers\":{\"own\":{\"command\":\"own\"}}}");
         fresh.write("AGENTS.md", "# Rules\n\nBe brief.");
         fresh.write("GEMINI.md", "Mine.\r\n");

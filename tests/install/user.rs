@@ -15,6 +15,14 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
         ("gemini", &["home/.gemini/settings.json", "home/.gemini/GEMINI.md"]),
         ("qwen", &["home/.qwen/settings.json", "home/.qwen/QWEN.md"]),
         (
+            "copilot",
+            &[
+                "home/.copilot/hooks/mailbag.json",
+                "home/.copilot/mcp-config.json",
+                "home/.copilot/copilot-instructions.md",
+            ],
+        ),
+        (
             "opencode",
             &[
                 "home/.config/opencode/plugins/mailbag.js",
@@ -35,7 +43,7 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
         assert!(!desk.is_there(file), "{file}");
     }
     assert_eq!(meaning(&desk.text("home/.claude.json"))["numStartups"], 7);
-    for client in ["claude", "codex", "gemini", "qwen", "opencode"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
         desk.ok(&["uninstall", client, "--user"]);
     }
     let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
@@ -50,6 +58,7 @@ fn variables_that_name_other_directories_are_respected() {
         ("codex", "CODEX_HOME", &["hooks.json", "config.toml", "AGENTS.md"]),
         ("gemini", "GEMINI_CLI_HOME", &[".gemini/settings.json", ".gemini/GEMINI.md"]),
         ("qwen", "QWEN_HOME", &["settings.json", "QWEN.md"]),
+        ("copilot", "COPILOT_HOME", &["hooks/mailbag.json", "mcp-config.json", "copilot-instructions.md"]),
         ("opencode", "XDG_CONFIG_HOME", &["opencode/plugins/mailbag.js", "opencode/opencode.json"]),
     ] {
         let other = desk.path("elsewhere").join(client);

@@ -13,7 +13,7 @@ use crate::clients::kind::Client;
 use crate::clients::rewake::{Ended, IdleWait};
 use crate::clients::session_watch;
 use crate::query::identity;
-use crate::room::sessions::Caller;
+use crate::room::sessions::{Caller, is_run_by_another};
 use crate::room::{self, Room};
 use std::io::{IsTerminal, Read};
 
@@ -100,7 +100,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
-    let event = read(client)?;
+    let Some(event) = read(client)? else { return Ok(()) };
     let Some(room) = room(cx, &event) else { return print(client, &event, None, Verdict::None, cx) };
     let named = identity::named(args.identity.given());
     if std::env::var_os(DRY_RUN).is_some() {
@@ -122,7 +122,7 @@ fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
 
 /// Waits for mail for the idle session of the event, and prints it for the plugin that has started this process.
 fn wait(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
-    let event = read(client)?;
+    let Some(event) = read(client)? else { return Ok(()) };
     let Some(room) = room(cx, &event) else { return Ok(()) };
     let caller = Caller::here(client.as_str(), event.session.clone())?;
     let named = identity::named(args.identity.given());
@@ -138,14 +138,16 @@ fn wait(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
     }
 }
 
-/// The event that a client writes to standard input.
-pub(crate) fn read(client: Client) -> Result<Event> {
+/// The event that a client writes to standard input. `None` if another client has started this hook.
+pub(crate) fn read(client: Client) -> Result<Option<Event>> {
     let mut input = Vec::new();
     std::io::stdin().take(limits::HOOK_BYTES).read_to_end(&mut input).doing("read", "standard input")?;
-    client.read(&input).map_err(|what| Error::Usage {
+    let event = client.read(&input).map_err(|what| Error::Usage {
         what,
         cure: format!("run `mailbag install {}`, which adds the hook to the client", client.as_str()),
-    })
+    })?;
+    let is_foreign = is_run_by_another(client.as_str(), event.session.as_deref());
+    Ok((!is_foreign || std::env::var_os(DRY_RUN).is_some()).then_some(event))
 }
 
 /// The room of `--room`, or the one where the session works. Most projects have none.

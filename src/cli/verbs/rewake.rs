@@ -29,7 +29,7 @@ fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
     if std::env::var(ATTENDED).map_or_else(|_| is_for_a_program(), |attended| attended == "0") {
         return Ok(Exit::Ok);
     }
-    let event = hook::read(Client::Claude)?;
+    let Some(event) = hook::read(Client::Claude)? else { return Ok(Exit::Ok) };
     let Some(room) = hook::room(cx, &event) else { return Ok(Exit::Ok) };
     let caller = Caller::here(Client::Claude.as_str(), event.session.clone())?;
     let named = identity::named(asked);

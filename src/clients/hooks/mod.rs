@@ -3,6 +3,7 @@
 
 mod claude;
 mod codex;
+mod copilot;
 mod gemini;
 mod opencode;
 mod patch;
@@ -36,6 +37,9 @@ struct Input {
     /// Id of a sub-agent.
     #[serde(default)]
     agent_id: Option<Value>,
+    /// Id of the session of the sub-agent, if `session_id` is its own.
+    #[serde(default)]
+    parent_agent_id: Option<String>,
     /// Kind of the sub-agent.
     #[serde(default)]
     agent_type: Option<String>,
@@ -73,6 +77,7 @@ fn adapter(client: Client) -> &'static Adapter {
         Client::Gemini => &gemini::ADAPTER,
         Client::Qwen => &qwen::ADAPTER,
         Client::OpenCode => &opencode::ADAPTER,
+        Client::Copilot => &copilot::ADAPTER,
     }
 }
 
@@ -92,7 +97,8 @@ impl Client {
         let helper = (!is_main).then(|| input.agent_type.unwrap_or_default());
         let tool = input.tool_name.filter(|_| kind == Kind::Permission);
         let tool = tool.map(|name| Tool { name, input: input.tool_input, helper });
-        let (name, session, directory) = (input.hook_event_name, input.session_id, input.cwd);
+        let session = input.parent_agent_id.filter(|_| !is_main).or(input.session_id);
+        let (name, directory) = (input.hook_event_name, input.cwd);
         Ok(Event { name, kind, session, directory, follows, files, tool })
     }
 

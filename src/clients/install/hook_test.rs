@@ -17,8 +17,17 @@ use wait_timeout::ChildExt;
 pub const DRY_RUN: &str = "MAILBAG_HOOK_TRIED";
 
 /// The fields that the clients accept in a hook's answer; the last two are those of our plugins.
-const FIELDS: [&str; 8] =
-    ["continue", "decision", "hookSpecificOutput", "reason", "stopReason", "systemMessage", "text", "deny"];
+const FIELDS: [&str; 9] = [
+    "additionalContext",
+    "continue",
+    "decision",
+    "hookSpecificOutput",
+    "reason",
+    "stopReason",
+    "systemMessage",
+    "text",
+    "deny",
+];
 
 /// The result of a hook's test.
 #[derive(Debug, Clone, Serialize)]

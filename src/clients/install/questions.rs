@@ -38,6 +38,9 @@ fn folder(trust: TrustRecord) -> Option<(&'static str, &'static str)> {
         )),
         TrustRecord::CodexDigests => Some(("Trust this folder?", "Trust and continue")),
         TrustRecord::FoldersIfEnabled | TrustRecord::None => None,
+        TrustRecord::CopilotFolders => {
+            Some(("Do you trust the files in this folder?", "Yes, and remember this folder for future sessions"))
+        }
         TrustRecord::Folders => Some(("Do you trust the files in this folder?", "Trust folder")),
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
         (_, Scope::User) => Trust::Yes,
         (TrustRecord::ClaudeProjects, Scope::Project) => claude(homes),
         (TrustRecord::Folders, Scope::Project) => folders(client, homes),
+        (TrustRecord::CopilotFolders, Scope::Project) => listed_folders(client, homes),
         (TrustRecord::FoldersIfEnabled, Scope::Project) if !asks_for_trust(client, homes) => Trust::Yes,
         (TrustRecord::FoldersIfEnabled, Scope::Project) => folders(client, homes),
     }
@@ -72,6 +73,17 @@ fn folders(client: Client, homes: &Homes) -> Trust {
         Some("DO_NOT_TRUST") => Trust::No,
         _ => Trust::Unknown,
     }
+}
+
+/// Copilot CLI stores the list of trusted directories.
+fn listed_folders(client: Client, homes: &Homes) -> Trust {
+    let config = read(&layout::of_client(&client.directory(homes), "config.json"));
+    let config = config.and_then(|text| Json::read(&text, Dialect::Comments).ok()).map(|json| json.value());
+    let listed = config.as_ref().and_then(|config| config["trustedFolders"].as_array());
+    let is_listed = |directory: &Path| {
+        listed.is_some_and(|listed| listed.iter().any(|one| one.as_str().map(Path::new) == Some(directory)))
+    };
+    if homes.project.ancestors().any(is_listed) { Trust::Yes } else { Trust::Unknown }
 }
 
 /// Codex stores, for each hook by file, event and index, the digest of the trusted version.

@@ -190,6 +190,8 @@ pub enum TrustRecord {
     Folders,
     /// In the same file, if the person has switched `security.folderTrust` on in the user's settings.
     FoldersIfEnabled,
+    /// In `config.json`, the list `trustedFolders`.
+    CopilotFolders,
     /// Nowhere: it asks for no trust.
     None,
 }

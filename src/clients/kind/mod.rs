@@ -2,6 +2,7 @@
 
 mod claude;
 mod codex;
+mod copilot;
 mod facts;
 mod gemini;
 mod opencode;
@@ -29,11 +30,14 @@ pub enum Client {
     Qwen,
     /// OpenCode.
     OpenCode,
+    /// GitHub Copilot CLI.
+    Copilot,
 }
 
 impl Client {
     /// All clients.
-    pub const ALL: [Client; 5] = [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::OpenCode];
+    pub const ALL: [Client; 6] =
+        [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::OpenCode, Client::Copilot];
 
     /// The facts about it.
     pub fn facts(self) -> &'static Facts {
@@ -43,6 +47,7 @@ impl Client {
             Client::Gemini => &gemini::FACTS,
             Client::Qwen => &qwen::FACTS,
             Client::OpenCode => &opencode::FACTS,
+            Client::Copilot => &copilot::FACTS,
         }
     }
 

@@ -6,21 +6,26 @@ use crate::disk::machine::{self, Process};
 use std::path::PathBuf;
 
 /// The environment variables that contain a session's id, each with its client. See `docs/hooks.md`.
-pub const VARIABLES: [(&str, &str); 5] = [
+pub const VARIABLES: [(&str, &str); 6] = [
     ("CLAUDE_CODE_SESSION_ID", CLAUDE),
     ("CODEX_SESSION_ID", CODEX),
     ("GEMINI_SESSION_ID", GEMINI),
     ("QWEN_CODE_SESSION_ID", QWEN),
     ("OPENCODE_SESSION_ID", OPENCODE),
+    ("COPILOT_AGENT_SESSION_ID", COPILOT),
 ];
 /// A variable in the shell of Gemini CLI, which does not give the session's id.
 pub const IN_GEMINI: &str = "GEMINI_CLI";
+
+/// A variable in all processes of Copilot CLI, which also runs the hooks in a project's settings of Claude Code.
+const IN_COPILOT: &str = "COPILOT_CLI";
 
 const CLAUDE: &str = "claude";
 const CODEX: &str = "codex";
 const GEMINI: &str = "gemini";
 const QWEN: &str = "qwen";
 const OPENCODE: &str = "opencode";
+const COPILOT: &str = "copilot";
 
 /// Processes between a client and its commands.
 const SHELLS: [&str; 12] =
@@ -92,6 +97,13 @@ impl Caller {
             None => None,
         }
     }
+}
+
+/// Does another client run the hook of this client? Copilot CLI does so with those of Claude Code, and would wait for the one
+/// that waits for mail. Claude Code itself, also in the shell of Copilot CLI, names the session to its hooks.
+pub fn is_run_by_another(client: &str, session: Option<&str>) -> bool {
+    let own = std::env::var(VARIABLES[0].0).ok();
+    client == CLAUDE && std::env::var_os(IN_COPILOT).is_some() && own.as_deref() != session
 }
 
 /// The nearest parent process that is not a shell.

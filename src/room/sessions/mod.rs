@@ -13,7 +13,7 @@ mod losses;
 mod told;
 
 pub use calls::{Calls, Run};
-pub use client::{Caller, IN_GEMINI, VARIABLES};
+pub use client::{Caller, IN_GEMINI, VARIABLES, is_run_by_another};
 pub use edits::note_edits;
 pub use fired::{Fired, WAKE, fired, note};
 pub use holds::{Hold, Named, is_held, is_watched};

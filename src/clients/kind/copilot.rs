@@ -1,0 +1,66 @@
+//! Facts about GitHub Copilot CLI: `docs/hooks.md`.
+
+use super::{
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
+    ask_in_project, file, guard, hook,
+};
+
+const JSON: Format = Format::Json(Dialect::Comments);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "copilot",
+    name: "GitHub Copilot CLI",
+    program: "copilot",
+    variable: Some("COPILOT_AGENT_SESSION_ID"),
+    home: Home { variable: Some("COPILOT_HOME"), below_variable: "", own: ".copilot" },
+    directories: &[".github", "hooks", ".copilot"],
+    // Copilot CLI reads AGENTS.md itself.
+    project: &[
+        file(".github/hooks/mailbag.json", JSON, &[Part::Hooks]),
+        file(".github/mcp.json", JSON, &[Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+    ],
+    user: &[
+        file("hooks/mailbag.json", JSON, &[Part::Hooks]),
+        file("mcp-config.json", JSON, &[Part::Mcp]),
+        file("copilot-instructions.md", Format::Markdown, &[Part::Section]),
+    ],
+    form: HookForm {
+        named: false,
+        unit: Unit::Seconds,
+        failure_blocks: true,
+        trusted_by_index: false,
+        had_arguments: false,
+    },
+    servers: Servers::Plain,
+    // Names in this form give inputs in the form of Claude Code, with its names of tools.
+    events: &[
+        hook("SessionStart"),
+        hook("UserPromptSubmit"),
+        guard("PreToolUse", "Edit|Write"),
+        hook("PostToolUse"),
+        hook("Stop"),
+        hook("SessionEnd"),
+    ],
+    approval: None,
+    wake: WakeBy::Nothing,
+    trust: TrustRecord::CopilotFolders,
+    // What it remembers names a whole program, and no single command of it.
+    allow: Allow::None,
+    asks: &[
+        ask_in_project(
+            "Copilot CLI runs a project's hooks only in a trusted folder: trust the folder when it asks, also before `copilot -p`",
+        ),
+        RESTART,
+    ],
+    abilities: abilities([
+        Can::Partly("with the first prompt; before it, Copilot CLI runs no hook"),
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::Yes,
+        Can::No("its hook also runs for tools that need no permission, so each of them would become an approval"),
+        Can::No("without its experimental extensions, Copilot CLI has no way to give an idle session a turn"),
+        Can::Yes,
+    ]),
+};
