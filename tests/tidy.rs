@@ -68,7 +68,7 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/commands/rejected/listing.rs", "directory.join(name)", "only shown, and read below the room: a refused file"),
     ("src/commands/rejected/mod.rs", "layout::outbox(&refused.agent).join(name)", "only shown: where the file was put"),
     ("src/query/status/mod.rs", "layout::rejected(agent).join(name)", "only shown: a refused file"),
-    ("src/query/trace.rs", "sent.join(name)", "only shown: where the original is kept"),
+    ("src/query/trace/mod.rs", "sent.join(name)", "only shown: where the original is kept"),
     ("src/query/status/mod.rs", "Path::new(layout::STAGE).join(", "looks whether a copy still waits"),
 ];
 

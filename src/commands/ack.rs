@@ -3,12 +3,12 @@
 use super::send::{self, Draft, Sent};
 use crate::base::error::{Error, Result};
 use crate::log;
-use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Viewer};
+use crate::log::lookup::{self, LoggedMessage, SearchLimiter};
 use crate::log::state::{self, State};
 use crate::message::Message;
 use crate::message::reference::{Fit, Reference};
 use crate::message::status::Status;
-use crate::query::identity::Who;
+use crate::query::identity::{self, Who};
 use crate::room::Room;
 use crate::router::{AckClaims, judge_ack};
 use serde_json::{Map, json};
@@ -44,8 +44,8 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     if let Some(message) = judged {
-        let judged =
-            judge_ack(&room.dir, &state, &agent, &message, &mut AckClaims::new(), &mut SearchLimiter::default())?;
+        let (mut before, mut searches) = (AckClaims::new(), SearchLimiter::default());
+        let judged = judge_ack(&room.dir, (&state, &registry), &agent, &message, &mut before, &mut searches)?;
         judged.map_err(Error::Rejected)?;
     }
     let draft = Draft {
@@ -61,7 +61,7 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
 /// The messages, and the reference by which the router finds each quickly: the given one if it is complete, else the
 /// number. All missing and ambiguous references are reported together.
 fn look_up(room: &Room, state: &State, agent: &str, refs: Vec<String>) -> Result<(Vec<LoggedMessage>, Vec<String>)> {
-    let viewer = Viewer::only(agent);
+    let viewer = identity::own_viewer(room, agent)?;
     let live = log::live(&room.dir)?;
     let found = lookup::find(&room.dir, Some(state), &viewer, &refs, &mut SearchLimiter::default())?;
     let (mut messages, mut names, mut problems) = (Vec::new(), Vec::new(), Vec::new());

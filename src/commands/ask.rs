@@ -75,6 +75,12 @@ impl Question {
         if !mails.is_empty() && self.seq.is_none() {
             self.find_record(room)?;
         }
+        if !mails.is_empty() {
+            // An agent that was asked may have another name now.
+            let registry = room.registry()?;
+            let now = |agent: &Arc<str>| registry.now(agent).map_or_else(|| agent.clone(), |agent| agent.id.clone());
+            self.asked = self.asked.iter().map(now).collect();
+        }
         let heads: Vec<Mail> = mails.into_iter().filter(|mail| self.may_reply(mail)).collect();
         Ok(inbox::whole(room, &heads)?.into_iter().filter_map(|mail| self.reply(mail)).collect())
     }

@@ -344,7 +344,7 @@ impl Asked {
             }
             Change::Accept { offer } => self.answered(plain, Status::Granted, offer),
             Change::Decline { offer } => self.answered(plain, Status::Declined, offer),
-            Change::Cut { .. } => return None,
+            Change::Rename { .. } | Change::Cut { .. } => return None,
         })
     }
 

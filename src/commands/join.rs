@@ -58,7 +58,9 @@ pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim:
         rename::rename(room, was, &agent)?;
     }
     name::keep(room, &agent, caller)?;
-    let unread = inbox::unread(&room.dir, &agent)?.len();
+    // Mail that the router has not moved yet counts, too.
+    let names = was.iter().chain([&agent]).map(|name| Ok(inbox::newest(&room.dir, name, 0)?.1));
+    let unread = names.sum::<Result<usize>>()?;
     let Lease { client, session, .. } = lease;
     Ok(Joined { agent, registered, was, client, session, unread })
 }

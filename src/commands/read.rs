@@ -1,9 +1,10 @@
 //! Finds messages to read, and moves them to `seen/` after they were shown.
 
 use crate::base::error::{Error, Result};
-use crate::log::lookup::{self, Viewer};
+use crate::log::lookup;
 use crate::message::address::quoted;
 use crate::message::reference::{Chosen, Fit, Reference, choose};
+use crate::query::identity;
 use crate::query::inbox::{self, Holding, Mail};
 use crate::room::Room;
 use std::ffi::OsStr;
@@ -52,9 +53,9 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
 
 /// A message from the log that the agent received.
 fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
-    let viewer = Viewer::only(agent);
+    let viewer = identity::own_viewer(room, agent)?;
     let past = lookup::one_of(&room.dir, &viewer, name)?;
-    match past.recipients.iter().any(|recipient| **recipient == *agent) {
+    match viewer.received(&past) {
         true => Ok(Mail::of_past(agent, past)),
         false => Err(Error::NotFound {
             what: format!("{agent} is the sender of {}, not a recipient", past.name()),

@@ -27,7 +27,7 @@ pub struct Reply {
 pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Result<Reply> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let own = sender_id(&registry, &settings, who)?;
-    let past = lookup::one_of(&room.dir, &Viewer::of(&own), name)?;
+    let past = lookup::one_of(&room.dir, &Viewer::of(&own).formerly(registry.former(&own)), name)?;
     if &*past.from == id::MAILBAG {
         return Err(Error::Rejected(vec![by_mailbag(&past)]));
     }

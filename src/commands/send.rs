@@ -6,10 +6,10 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk;
 use crate::disk::layout;
-use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved, Viewer};
+use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved};
 use crate::message::address::{Address, quoted};
 use crate::message::id;
-use crate::query::identity::Who;
+use crate::query::identity::{self, Who};
 use crate::query::{status, time};
 use crate::room::registry::{Agent, Registry};
 use crate::room::resolve::Recipient;
@@ -316,7 +316,7 @@ fn compose(
 
 /// Resolves references: the value for `in_reply_to` or `refs`, and the message.
 fn resolve(room: &Room, sender: &str, references: &[String]) -> Result<Vec<(String, LoggedMessage)>> {
-    let viewer = Viewer::of(sender);
+    let viewer = identity::viewer(room, sender)?;
     let found = lookup::find(&room.dir, None, &viewer, references, &mut SearchLimiter::default())?;
     let named = |(text, found): (&String, std::result::Result<lookup::LocatedMessage, Unresolved>)| {
         let (past, _) = found.map_err(|unclear| unclear.error(&viewer, text))?;

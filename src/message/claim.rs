@@ -51,6 +51,13 @@ pub enum Change {
         /// The message.
         offer: String,
     },
+    /// An agent has another name now: everything that it had is that of the agent with this name.
+    Rename {
+        /// The name so far.
+        of: Arc<str>,
+        /// The agent.
+        to: Arc<str>,
+    },
     /// The session of this agent ended: its claims lapse at this time, unless the agent becomes active again.
     Cut {
         /// The agent.
@@ -89,7 +96,7 @@ impl Change {
             Change::Offer { claims, .. } => (listed(claims), "offered"),
             Change::Accept { offer } => (format!("offer {offer}"), "accepted"),
             Change::Decline { offer } => (format!("offer {offer}"), "declined"),
-            Change::Dequeue { .. } | Change::Skip { .. } | Change::Cut { .. } => return None,
+            Change::Dequeue { .. } | Change::Skip { .. } | Change::Rename { .. } | Change::Cut { .. } => return None,
         };
         Some(format!("{what} · {status}"))
     }

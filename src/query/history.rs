@@ -8,7 +8,7 @@ use crate::disk::{Dir, layout};
 use crate::log::{Position, START, find};
 use crate::message::address::quoted;
 use crate::message::{TYPES, id};
-use crate::query::identity::mailbox;
+use crate::query::identity::{self, mailbox};
 use crate::room::registry::Registry;
 use crate::room::{Room, inbox};
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ pub struct Criteria {
 pub struct Filter {
     viewer: Viewer,
     from: Option<String>,
-    to: Option<String>,
+    to: Option<Viewer>,
     kind: Option<String>,
     channel: Option<String>,
     since: Option<Stamp>,
@@ -67,9 +67,9 @@ impl Filter {
             to = Some(whose);
         }
         Ok(Filter {
-            viewer: asked.asker.as_deref().map_or(Viewer::ALL, Viewer::of),
+            viewer: asked.asker.as_deref().map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?,
             from,
-            to,
+            to: to.map(|to| Viewer::only(&to).formerly(registry.former(&to))),
             kind: asked.kind.map(known_type).transpose()?,
             channel: asked.channel,
             since: asked.since,
@@ -91,22 +91,22 @@ impl Filter {
     /// A text that every matching line contains. Agent names need no JSON escapes.
     pub fn sieve(&self) -> Option<String> {
         let agent = self.from.as_ref().map(|from| format!("\"from\":\"{from}\""));
-        let agent = agent.or_else(|| self.to.as_ref().map(|to| format!("\"{to}\"")));
+        let to = self.to.as_ref().and_then(|to| to.only_name());
+        let agent = agent.or_else(|| to.map(|to| format!("\"{to}\"")));
         let kind = || self.kind.as_ref().map(|kind| format!("\"type\":\"{kind}\""));
         let asked = || self.requires_response.then(|| "\"requires_response\":true".to_owned());
-        let own = || self.viewer.only_of().map(|agent| format!("\"{agent}\""));
+        let own = || self.viewer.only_name().map(|agent| format!("\"{agent}\""));
         asked().or(agent).or_else(own).or_else(kind)
     }
 
     /// Whether a message matches.
     pub fn fits(&self, past: &LoggedMessage) -> bool {
         let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
-        let got = |agent: &String| past.recipients.iter().any(|recipient| **recipient == **agent);
         is(&self.from, &past.from)
             && is(&self.kind, &past.kind)
             && is(&self.channel, &past.channel)
             && (past.requires_response || !self.requires_response)
-            && self.to.as_ref().is_none_or(got)
+            && self.to.as_ref().is_none_or(|to| to.received(past))
             && self.viewer.see(past)
             && self.since.is_none_or(|since| Stamp::parse(&past.accepted_at).is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| Stamp::parse(&past.accepted_at).is_some_and(|at| at < until))

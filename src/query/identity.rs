@@ -3,6 +3,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
+use crate::log::lookup::Viewer;
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::room::Room;
@@ -64,6 +65,16 @@ fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal:
             None => by_place(at_terminal),
         },
     }
+}
+
+/// What an agent or the human may see: also the messages of the names that it had before.
+pub fn viewer(room: &Room, agent: &str) -> Result<Viewer> {
+    Ok(Viewer::of(agent).formerly(room.registry()?.former(agent)))
+}
+
+/// What an agent sent or received, even if it is the human.
+pub fn own_viewer(room: &Room, agent: &str) -> Result<Viewer> {
+    Ok(Viewer::only(agent).formerly(room.registry()?.former(agent)))
 }
 
 /// The source of a name that comes from the session.

@@ -3,7 +3,7 @@
 use super::identity;
 use super::inbox::{self, Mail};
 use crate::base::error::{Error, Result, nearest};
-use crate::log::lookup::{self, Viewer};
+use crate::log::lookup;
 use crate::message::address::quoted;
 use crate::message::{TYPES, id};
 use crate::room::Room;
@@ -42,7 +42,7 @@ impl Filter {
         };
         let from = from.iter().map(sender).collect::<Result<_>>()?;
         kinds.iter().try_for_each(|kind| check_type(kind))?;
-        let named = |thread: String| lookup::thread_name(&room.dir, &Viewer::of(agent), &thread);
+        let named = |thread: String| lookup::thread_name(&room.dir, &identity::viewer(room, agent)?, &thread);
         Ok(Filter { from, thread: thread.map(named).transpose()?, kinds })
     }
 

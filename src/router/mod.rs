@@ -28,7 +28,7 @@ use crate::log::state::State;
 use crate::room::outbox::Patience;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
-use parts::{Config, Gates, Intake, Journal, Leases, Notices, Pending, Progress, Receipts, Storage, Wakes};
+use parts::{Config, Gates, Intake, Journal, Leases, Notices, Pending, Progress, Receipts, Renames, Storage, Wakes};
 use projections::{Cause, Projections, View};
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
@@ -63,6 +63,7 @@ pub struct Router {
     deadlines: Deadlines,
     leases: Leases,
     gates: Gates,
+    renames: Renames,
     /// Shared with a backup, which makes the router pause.
     turn: Turn,
 }
@@ -90,6 +91,7 @@ impl Router {
             deadlines: Deadlines::default(),
             leases: Leases::default(),
             gates: Gates::default(),
+            renames: Renames::default(),
             turn,
             config,
         })
@@ -100,17 +102,29 @@ impl Router {
         let begun = Instant::now();
         // Step 1, notice, is the watcher's: it has filled the intake.
         let Router { config, intake, storage, journal, progress, receipts, wakes, .. } = self;
-        let Router { notices, pending, leases, gates, .. } = self;
+        let Router { notices, pending, leases, gates, renames, .. } = self;
         let state = journal.state();
-        let picked_up = Pickup { config, intake, storage, state, notices, pending }.run();
-        let letters = read::read(intake, storage, picked_up);
-        let checked = check::check(config.registry(), letters);
-        let addressed = resolve::resolve(config, intake, state, notices, pending, (leases, gates), checked)?;
+        let renames = renames.take(state, config.registry());
+        // All mail is judged after the renamings.
+        let addressed = if renames.is_empty() {
+            let picked_up = Pickup { config, intake, storage, state, notices, pending }.run();
+            let letters = read::read(intake, storage, picked_up);
+            let checked = check::check(config.registry(), letters);
+            resolve::resolve(config, intake, state, notices, pending, (leases, gates), checked)?
+        } else {
+            // The record is not to outlive the change of the registry.
+            storage.sync(config.dir());
+            resolve::rename(config, state, &renames)
+        };
         let mut staged = Stage { config, storage, state, progress, pending }.run(addressed);
         intake.leave(staged.take_late(), config.settings(), state);
         let committed = Commit { config, storage, journal, progress, receipts, wakes, notices, pending }.run(staged)?;
         intake.committed(committed.seqs(), journal.state(), config.dir(), pending);
         let routed = self.complete(committed)?;
+        if !renames.is_empty() {
+            // What is stuck may go elsewhere now.
+            self.try_stuck_again()?;
+        }
         self.intake.batch_took(begun.elapsed());
         Ok(routed)
     }
@@ -129,7 +143,9 @@ impl Router {
     /// Is there nothing left to do right now?
     fn is_idle(&self) -> bool {
         let state = self.journal.state();
-        let is_due = self.leases.is_due(state) || self.gates.is_due(state, self.config.registry());
+        let registry = self.config.registry();
+        let is_due =
+            self.leases.is_due(state) || self.gates.is_due(state, registry) || self.renames.is_due(state, registry);
         self.intake.is_idle() && self.notices.is_empty() && !is_due
     }
 
@@ -178,14 +194,18 @@ impl Router {
             }
         }
         if copies {
-            let committed = Committed::again(self.journal.state(), self.progress.take_stuck());
-            self.complete(committed)?;
+            self.try_stuck_again()?;
         }
         if projections {
             self.reconcile(Cause::Sweep)?;
         }
         self.notices.retry();
         Ok(reload)
+    }
+
+    fn try_stuck_again(&mut self) -> Result<()> {
+        let committed = Committed::again(self.journal.state(), self.progress.take_stuck());
+        self.complete(committed).map(drop)
     }
 
     /// What this router did.
@@ -237,7 +257,8 @@ impl Router {
     fn until_deadline(&self) -> Option<Duration> {
         let state = self.journal.state();
         let gates = self.gates.until_next(state, self.config.registry());
-        [self.deadlines.until_next(state), self.leases.until_next(state), gates].into_iter().flatten().min()
+        let renames = self.renames.until_next(state, self.config.registry());
+        [self.deadlines.until_next(state), self.leases.until_next(state), gates, renames].into_iter().flatten().min()
     }
 
     /// Does what is due by now.

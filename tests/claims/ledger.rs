@@ -88,9 +88,18 @@ impl Ledger {
                 self.grant(record, &to, offered);
             }
             "decline" => self.offers.retain(|(name, ..)| *name != text(&change["offer"])),
+            "rename" => self.rename(&text(&change["of"]), &text(&change["to"])),
             "cut" => {}
             other => panic!("unknown change {other}"),
         }
+    }
+
+    fn rename(&mut self, of: &str, to: &str) {
+        let agents =
+            self.held.iter_mut().map(|(owner, _)| owner).chain(self.waiting.iter_mut().map(|(_, agent, _)| agent));
+        let agents = agents.chain(self.offers.iter_mut().flat_map(|(_, from, to, _)| [from, to]));
+        agents.filter(|agent| *agent == of).for_each(|agent| *agent = to.to_owned());
+        self.offers.retain(|(_, from, to, _)| from != to);
     }
 
     fn grant(&mut self, record: &Value, owner: &str, subjects: Vec<Subject>) {

@@ -38,21 +38,58 @@ fn a_session_that_joins_takes_its_claims_and_the_mail_to_its_first_name_along() 
 }
 
 #[test]
-fn unread_mail_of_the_first_name_is_read_before_the_session_joins() {
-    // P192
+fn unread_mail_of_the_first_name_waiting_claims_and_offers_go_along() {
+    // P192, P143
     let world = room();
     told(&world, "s1", "SessionStart-startup");
     world.send("bob", "alder", "hello");
+    world.send("bob", "alice", "for alice");
+    world.ok(&["claim", "src", "--as", "bob"]);
+    world.drop_file("alder", "wait.json", json!({"type": "claim", "claims": ["src/a"], "wait": true}).to_string());
+    in_session(&world, "s1", &["claim", "docs"]).ok(&["claim"]);
+    in_session(&world, "s1", &["handoff", "bob", "docs"]).ok(&["handoff"]);
+    let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
+    assert!(joined.contains("no longer alder; 3 unread messages"), "{joined}");
+    assert_eq!(world.bodies("alice"), ["hello", "for alice", ""], "the last one says that the claim waits");
+    let claims = world.json(&["claims"]);
+    let of = |list: &str, field: &str| claims[list][0][field].clone();
+    assert_eq!((of("waiting", "agent"), of("offers", "from")), (json!("alice"), json!("alice")), "{claims}");
+    let text = told(&world, "s1", "UserPromptSubmit");
+    assert!(text.contains("hello") && text.contains("for alice"), "{text}");
+    world.send("bob", "alder", "more");
+    assert_eq!(world.bodies("alice").last().map(String::as_str), Some("more"));
+}
+
+#[test]
+fn a_session_that_joins_beside_a_router_has_its_mail_when_the_command_ends() {
+    // P192, P143
+    let world = room();
+    told(&world, "s1", "SessionStart-startup");
+    let router = world.router(&[]);
+    world.send("bob", "alder", "hello");
+    world.wait("alder has it", || world.inbox("alder").len() == 1);
+    in_session(&world, "s1", &["claim", "docs"]).ok(&["claim"]);
+    let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
+    assert!(joined.contains("1 unread message"), "{joined}");
+    assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
+    world.wait("the mail is moved", || world.bodies("alice") == ["hello"]);
+    assert_eq!(router.end(), 0);
+}
+
+#[test]
+fn a_name_with_a_file_that_cannot_be_sent_yet_does_not_end() {
+    // P192
+    let world = room();
+    told(&world, "s1", "SessionStart-startup");
+    world.drop_file("alder", "half.json", r#"{"to": "bob", "bo"#);
     let refused = in_session(&world, "s1", &["join", "alice"]);
     assert_eq!(refused.code, 75, "{}", refused.err);
-    assert!(refused.err.contains("alder, the name of this session so far, has 1 unread message"), "{}", refused.err);
+    assert!(
+        refused.err.contains("alder, the name of this session so far, has 1 file in its outbox"),
+        "{}",
+        refused.err
+    );
     assert_eq!(agent_of(&world, "s1").as_deref(), Some("alder"), "nothing was changed");
-    let read = in_session(&world, "s1", &["read", "--as", "alder"]).ok(&["read"]);
-    assert!(read.contains("hello"), "{read}");
-    in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
-    assert_eq!(world.read("registry.json")["aliases"]["alder"], "alice");
-    world.send("bob", "alder", "more");
-    assert_eq!(world.bodies("alice"), ["more"]);
 }
 
 #[test]
@@ -61,18 +98,35 @@ fn a_join_that_was_killed_is_completed_by_the_next_one() {
     let world = room();
     told(&world, "s1", "SessionStart-startup");
     in_session(&world, "s1", &["claim", "src/**"]).ok(&["claim"]);
-    // As after a kill behind the lease, and behind the offer.
+    // As after a kill behind the lease.
     let mut lease = world.read("sessions/alder.json");
     lease["agent"] = json!("alice");
     world.write("sessions/alice.json", lease.to_string());
     std::fs::remove_file(world.room("sessions/alder.json")).expect("it is there");
-    world.ok(&["handoff", "alice", "--as", "alder"]);
     let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
     assert!(joined.contains("no longer alder"), "{joined}");
     assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
     assert_eq!(registered(&world, "alder"), Value::Null);
     let again = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
     assert!(!again.contains("no longer"), "{again}");
+}
+
+#[test]
+fn two_processes_of_a_session_that_join_at_once_and_mail_meanwhile_lose_nothing() {
+    // P192, P143
+    let world = room();
+    told(&world, "s1", "SessionStart-startup");
+    world.send("bob", "alder", "0");
+    std::thread::scope(|scope| {
+        scope.spawn(|| (1..12).for_each(|n| drop(world.send("bob", "alder", &n.to_string()))));
+        scope.spawn(|| in_session(&world, "s1", &["join", "alice"]));
+        scope.spawn(|| in_session(&world, "s1", &["join", "alice"]));
+    });
+    world.ok(&["run", "--once"]);
+    let mut bodies = world.bodies("alice");
+    bodies.sort_by_key(|body| body.parse::<u32>().unwrap_or_default());
+    assert_eq!(bodies, (0..12).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert_eq!(world.bodies("alder"), [""; 0]);
 }
 
 #[test]

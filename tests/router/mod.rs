@@ -5,3 +5,4 @@ mod arriving;
 mod crowds;
 mod living;
 mod obstacles;
+mod renaming;

@@ -42,6 +42,15 @@ fn every_call_may_fail_once_or_from_then_on() -> Done {
     green("calls that fail", &figures)
 }
 
+// P144
+#[test]
+fn every_call_may_fail_while_an_agent_gets_another_name() -> Done {
+    let setting = Setting { seed: 32, joins: true, ..Setting::default() };
+    let made = count(&setting)?.names();
+    let figures = sweep(Ground::directory, &setting, failures(&made, 32))?;
+    green("calls that fail around a change of a name", &figures)
+}
+
 #[test]
 fn no_file_that_can_t_be_opened_at_the_start_spoils_the_log() -> Done {
     let setting = Setting { seed: 21, ..Setting::default() };

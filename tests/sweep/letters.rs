@@ -16,6 +16,8 @@ pub(crate) const AGENTS: [(&str, Option<&str>); 8] = [
 ];
 /// Who joins while mail is on its way, where a sweep wants that.
 pub(crate) const LATE: &str = "late";
+/// Who has that name in the end, where a sweep wants that.
+pub(crate) const HEIR: &str = "heir";
 /// Letters come in this many waves after the first, which waits when the router starts.
 pub(crate) const WAVES: usize = 4;
 const LETTERS: usize = 100;
@@ -68,7 +70,8 @@ pub(crate) struct Letter {
 }
 
 /// A hundred letters with about two hundred copies, the last ones joined by some of the first, which come again.
-pub(crate) fn letters(seed: u64, late: bool) -> Vec<Letter> {
+/// From the wave `late` on, some go to the newcomer.
+pub(crate) fn letters(seed: u64, late: Option<usize>) -> Vec<Letter> {
     let mut random = Random(seed);
     let mut letters: Vec<Letter> = (0..LETTERS).map(|n| letter(n, &mut random, late)).collect();
     let again = letters.iter().step_by(4).filter(|letter| letter.message["id"].is_string());
@@ -90,7 +93,7 @@ pub(crate) fn letters(seed: u64, late: bool) -> Vec<Letter> {
 /// From this seed on, the first one whose files of lines have several lines in every wave.
 pub(crate) fn seed_with_lines(from: u64) -> u64 {
     let several = |seed: &u64| {
-        let letters = letters(*seed, false);
+        let letters = letters(*seed, None);
         let lines = |wave| letters.iter().filter(|l| l.sender == WRITER_OF_LINES && l.wave == wave && l.file.contains("lines")).count();
         let riding = |wave| letters.iter().filter(|l| l.rides && l.wave == wave).count();
         (0..=WAVES).all(|wave| lines(wave) > 0 && riding(wave) > 1)
@@ -108,12 +111,12 @@ fn bundle(letters: &mut [Letter], wave: usize) {
     others.iter_mut().for_each(|letter| letter.rides = true);
 }
 
-fn letter(n: usize, random: &mut Random, late: bool) -> Letter {
+fn letter(n: usize, random: &mut Random, late: Option<usize>) -> Letter {
     let sender = random.agent();
     let wave = (n * (WAVES + 2) / LETTERS).saturating_sub(1);
-    let to = address(n, random, late && wave == WAVES);
+    let to = address(n, random, late.is_some_and(|late| wave >= late));
     // Without `all` it does not matter to a letter whether the newcomer was there yet.
-    let to = if late && to == "all" { json!("all_engineers") } else { to };
+    let to = if late.is_some() && to == "all" { json!("all_engineers") } else { to };
     let token = format!("token-{n:03}");
     let body = format!("Letter {n}: \"quotes\"\n{{braces}} and käse 🧀. ").repeat(1 + random.below(40));
     let mut message = json!({"to": to, "subject": format!("No. {n}"), "body": body, "metadata": {"token": token}});
@@ -206,7 +209,7 @@ impl Letter {
 
 #[test]
 fn a_hundred_letters_have_about_two_hundred_copies_and_come_in_all_waves() {
-    for late in [false, true] {
+    for late in [None, Some(WAVES), Some(0)] {
         let letters = letters(1, late);
         let copies: usize = letters.iter().map(|letter| letter.recipients.len()).sum();
         assert!((160..=280).contains(&copies), "{copies}");
@@ -215,6 +218,6 @@ fn a_hundred_letters_have_about_two_hundred_copies_and_come_in_all_waves() {
         assert!(letters.len() > LETTERS + 15, "{} files", letters.len());
         let waves: BTreeSet<usize> = letters.iter().map(|letter| letter.wave).collect();
         assert_eq!(waves, (0..=WAVES).collect());
-        assert_eq!(letters.iter().any(|letter| letter.recipients.contains(LATE)), late);
+        assert_eq!(letters.iter().any(|letter| letter.recipients.contains(LATE)), late.is_some());
     }
 }

@@ -4,7 +4,7 @@
 
 use super::calls::Call;
 use super::ledger::{Figures, Ledger};
-use super::letters::{AGENTS, LATE, Letter, WAVES, WRITER_OF_LINES, letters};
+use super::letters::{AGENTS, HEIR, LATE, Letter, WAVES, WRITER_OF_LINES, letters};
 pub(crate) use super::setting::{BATCH_COPIES, STAGE_MS, Setting};
 use super::{entries, originals, ptrace, receipts, shown};
 use serde_json::json;
@@ -49,7 +49,7 @@ pub(crate) struct World {
 impl World {
     /// A room in the new directory `room`, with the first wave of letters in the outboxes.
     pub(crate) fn new(room: &Path, setting: Setting) -> io::Result<World> {
-        let mut letters = letters(setting.seed, setting.late);
+        let mut letters = letters(setting.seed, setting.late.then_some(WAVES).or(setting.joins.then_some(0)));
         letters.retain(|letter| !setting.archives || !letter.recipients.is_empty());
         if setting.env.iter().any(|(name, _)| *name == STAGE_MS) {
             // Only the last file of a sender is left to a later batch.
@@ -85,7 +85,7 @@ impl World {
             return Err(io::Error::other(format!("mailbag init: {}", String::from_utf8_lossy(&made.stderr))));
         }
         world.register(false)?;
-        for (agent, _) in AGENTS.iter().chain(world.setting.late.then_some(&(LATE, None))) {
+        for (agent, _) in AGENTS.iter().chain(world.setting.late.then_some(&(LATE, None))).chain(world.setting.joins.then_some(&(LATE, None))) {
             fs::create_dir_all(room.join("outbox").join(agent))?;
             fs::create_dir_all(room.join("inbox").join(agent).join("seen"))?;
         }
@@ -131,11 +131,13 @@ impl World {
         agents.iter_mut().filter(|agent| agent["role"].is_null()).for_each(|agent| {
             agent.as_object_mut().and_then(|agent| agent.remove("role"));
         });
-        if late {
+        if late != self.setting.joins {
             agents.push(json!({"id": LATE, "role": "newcomer"}));
         }
+        agents.extend(self.setting.joins.then(|| json!({"id": HEIR})));
+        let aliases = if late && self.setting.joins { json!({LATE: HEIR}) } else { json!({}) };
         let beside = self.room.join(".registry.json.editing");
-        fs::write(&beside, serde_json::to_vec_pretty(&json!({"agents": agents}))?)?;
+        fs::write(&beside, serde_json::to_vec_pretty(&json!({"agents": agents, "aliases": aliases}))?)?;
         if self.setting.power {
             File::open(&beside)?.sync_all()?;
         }
@@ -167,7 +169,9 @@ impl World {
     /// The next wave comes, and with the second the newcomer.
     fn next_wave(&mut self) -> io::Result<()> {
         self.wave = (self.wave + 1).min(WAVES);
-        if self.setting.late && !self.joined && self.wave >= 2 {
+        // A power cut may have undone a change of the registry.
+        let is_new = !self.joined || self.setting.joins && self.setting.power;
+        if (self.setting.late || self.setting.joins) && is_new && self.wave >= 2 {
             self.joined = true;
             self.register(true)?;
         }
@@ -179,7 +183,8 @@ impl World {
         if self.dark {
             return Ok(());
         }
-        for (n, (agent, _)) in AGENTS.iter().chain([&(LATE, None)]).enumerate() {
+        let reader = if self.setting.joins { HEIR } else { LATE };
+        for (n, (agent, _)) in AGENTS.iter().chain([&(reader, None)]).enumerate() {
             let inbox = self.room.join("inbox").join(agent);
             for name in names(&inbox)? {
                 let (from, Some(shown)) = (inbox.join(&name), name.to_str()) else { continue };
@@ -189,6 +194,9 @@ impl World {
                 let bytes = fs::read(&from)?;
                 if bytes == SQUATTER {
                     self.squatted -= 1;
+                } else if *agent == HEIR {
+                    let text = String::from_utf8_lossy(&bytes).replace("\"to\": \"heir\"", "\"to\": \"late\"");
+                    self.ledger.take(LATE, shown, text.into_bytes());
                 } else {
                     self.ledger.take(agent, shown, bytes);
                 }
@@ -335,7 +343,8 @@ impl World {
                 left.extend(files(&self.room.join(directory).join(agent))?);
             }
         }
-        for directory in ["spool/claim", "spool/stage"] {
+        let unread = if self.setting.joins { "inbox/late" } else { "spool/claim" };
+        for directory in ["spool/claim", "spool/stage", unread] {
             left.extend(files(&self.room.join(directory))?);
         }
         left.extend(self.quarantined()?.into_iter().filter(|path| !self.is_rightly_set_aside(path)));

@@ -14,6 +14,8 @@ pub(crate) struct Setting {
     pub(crate) stays: bool,
     /// Somebody joins while mail is on its way.
     pub(crate) late: bool,
+    /// Somebody reads nothing, and gets another name while mail is on its way: the agent of that name reads all.
+    pub(crate) joins: bool,
     /// The power may go: senders drop by rename alone, so that no letter is lost before it was dropped.
     pub(crate) power: bool,
     /// The power goes on a file system that keeps no order. There a copy can be staged durably and the claim that it

@@ -8,7 +8,8 @@ use crate::cli::context::{Context, Identity};
 use crate::cli::show::frame;
 use crate::cli::show::output::{BOLD, Output};
 use crate::message::id;
-use crate::query::history::{LoggedMessage, Viewer};
+use crate::query::history::LoggedMessage;
+use crate::query::identity;
 use crate::query::thread::thread;
 use crate::query::view::View;
 use serde::Serialize;
@@ -54,7 +55,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let looker = args.identity.looker(cx, &room)?;
     cx.route_waiting(&room);
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
-    let messages = thread(&room, &Viewer::of(asker), &args.name, args.last)?;
+    let messages = thread(&room, &identity::viewer(&room, asker)?, &args.name, args.last)?;
     let whole = messages.iter().map(|past| Ok(Whole { past, message: &past.message }));
     let mut is_first = true;
     cx.out.list(whole, "no matching messages", |out, Whole { past, .. }| {

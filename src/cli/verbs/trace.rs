@@ -83,7 +83,8 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
 fn show_recipient(recipient: &Recipient, out: &mut Output) -> Result<()> {
     let name = out.paint(BOLD, &recipient.agent);
     let via = if recipient.via == "direct" { String::new() } else { format!(" (via {})", recipient.via) };
-    out.line(format!("{name}{via}: {}", recipient.status.as_str()))?;
+    let now = recipient.now.as_ref().map(|now| format!(" (now {now})")).unwrap_or_default();
+    out.line(format!("{name}{now}{via}: {}", recipient.status.as_str()))?;
     for step in &recipient.statuses {
         let at = step.at.as_deref().map(to_the_second).unwrap_or_else(|| "just now".into());
         let at = out.paint(DIM, &format!("{at:<20}"));

@@ -93,22 +93,29 @@ impl LoggedMessage {
 /// see all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Viewer {
-    agent: Option<String>,
+    /// The agent's name, and the names that it had before.
+    names: Vec<String>,
     all: bool,
 }
 
 impl Viewer {
     /// A reader without a name.
-    pub const ALL: Viewer = Viewer { agent: None, all: true };
+    pub const ALL: Viewer = Viewer { names: Vec::new(), all: true };
 
     /// The view of an agent or of the human.
     pub fn of(agent: &str) -> Viewer {
-        Viewer { agent: Some(agent.to_owned()), all: agent == id::HUMAN }
+        Viewer { names: vec![agent.to_owned()], all: agent == id::HUMAN }
     }
 
     /// The view of one agent only, even if it is the human.
     pub fn only(agent: &str) -> Viewer {
-        Viewer { agent: Some(agent.to_owned()), all: false }
+        Viewer { all: false, ..Viewer::of(agent) }
+    }
+
+    /// The same view, of an agent that had these names before.
+    pub fn formerly(mut self, names: Vec<String>) -> Viewer {
+        self.names.extend(names);
+        self
     }
 
     /// May this reader see the message?
@@ -118,11 +125,31 @@ impl Viewer {
 
     /// Did this reader send the message or receive a copy?
     pub fn is_own(&self, past: &LoggedMessage) -> bool {
-        self.agent.as_ref().is_some_and(|agent| past.concerns(agent))
+        self.names.iter().any(|name| past.concerns(name))
+    }
+
+    /// The agent's name, and the names that it had before; none for a reader without a name.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Did this reader send the message?
+    pub fn sent(&self, past: &LoggedMessage) -> bool {
+        self.names.iter().any(|name| **name == *past.from)
+    }
+
+    /// Did this reader receive a copy?
+    pub fn received(&self, past: &LoggedMessage) -> bool {
+        past.recipients.iter().any(|recipient| self.names.iter().any(|name| **name == **recipient))
     }
 
     /// The agent, if the reader sees only its own messages.
     pub fn only_of(&self) -> Option<&str> {
-        self.agent.as_deref().filter(|_| !self.all)
+        self.names.first().map(String::as_str).filter(|_| !self.all)
+    }
+
+    /// The only name of the agent, if the reader sees only its own messages.
+    pub fn only_name(&self) -> Option<&str> {
+        self.only_of().filter(|_| self.names.len() == 1)
     }
 }

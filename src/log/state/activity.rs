@@ -82,6 +82,15 @@ impl Activity {
         }
     }
 
+    /// What one agent did, another did.
+    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
+        let Some(AgentActivity { read, doing, commit }) = self.0.remove(of) else { return };
+        let life = self.life(to);
+        life.read = life.read.max(read);
+        life.doing = life.doing.take().into_iter().chain(doing).max_by_key(|doing| doing.at);
+        life.commit = life.commit.take().into_iter().chain(commit).max_by_key(|commit| commit.at);
+    }
+
     /// The last commit of this agent.
     pub fn commit(&self, agent: &str) -> Option<&Commit> {
         self.0.get(agent)?.commit.as_ref()

@@ -3,7 +3,7 @@
 //! The records of the log decide: [`Approvals::apply`] applies them in their order and rejects nothing. The router asks
 //! before it writes a record whether a decision is valid.
 
-use super::Source;
+use super::{Source, renames};
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
@@ -173,6 +173,20 @@ impl Approvals {
         if let Some(open) = open.filter(|open| status.is_closed() && !open.dismissed.contains(agent)) {
             open.dismissed.push(agent.clone());
             self.changed = at;
+        }
+    }
+
+    /// Records in `at` that what one agent asks or can decide, another does.
+    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, at: u64) {
+        for open in &mut self.open {
+            if *open.from == *of || open.to.iter().any(|one| **one == *of) {
+                self.changed = at;
+            }
+            if *open.from == *of {
+                open.from = to.clone();
+            }
+            renames::replace(&mut open.to, of, to);
+            renames::replace(&mut open.dismissed, of, to);
         }
     }
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 
 /// The first line of the body. The ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
@@ -35,6 +35,7 @@ struct Head {
     #[serde(rename = "heard")]
     notices: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
+    former: BTreeSet<Arc<str>>,
     #[serde(rename = "lives")]
     activity: Activity,
     channels: BTreeMap<Arc<str>, u64>,
@@ -75,6 +76,7 @@ impl State {
             open: self.open.values().cloned().collect(),
             notices: self.notices.clone(),
             active: self.active.iter().map(|(agent, at)| (agent.clone(), at.micros())).collect(),
+            former: self.former.clone(),
             activity: self.activity.clone(),
             channels: self.channels.clone(),
             counts: self.counts,
@@ -135,6 +137,7 @@ fn read(file: &[u8]) -> Option<State> {
         open: head.open.into_iter().map(|open| (open.seq, open)).collect(),
         notices: head.notices,
         active: head.active.into_iter().map(|(agent, at)| (agent, Stamp::from_micros(at))).collect(),
+        former: head.former,
         activity: head.activity,
         channels: head.channels,
         counts: head.counts,

@@ -2,7 +2,7 @@
 //!
 //! The records of the log decide: [`Disputes::apply`] applies them in their order and rejects nothing.
 
-use super::Source;
+use super::{Source, renames};
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
@@ -110,6 +110,15 @@ impl Disputes {
             one.names.iter().any(fits)
         };
         by_thread().or_else(|| self.0.iter().find(is_named))
+    }
+
+    /// What one agent said, another did.
+    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
+        for one in &mut self.0 {
+            one.positions.iter_mut().filter(|position| *position.from == *of).for_each(|one| one.from = to.clone());
+            renames::replace(&mut one.asked, of, to);
+            renames::replace(&mut one.since_round, of, to);
+        }
     }
 
     /// The disagreement of this thread.

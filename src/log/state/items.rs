@@ -1,7 +1,7 @@
 //! Open items: messages that somebody has to act on, until it did. Questions, escalations and rejections; approvals and offers
 //! have a state of their own.
 
-use super::{OVERDUE, OVERDUE_AT_LAST};
+use super::{OVERDUE, OVERDUE_AT_LAST, renames};
 use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
 use crate::message::claim::rfc3339;
@@ -130,6 +130,19 @@ impl Items {
         };
         if is_done {
             self.acted(seq, agent, at);
+        }
+    }
+
+    /// Records in `at` that what one agent has to do is for another.
+    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, at: u64) {
+        let is_theirs = |item: &&Item| item.of.iter().any(|one| **one == *of);
+        let seqs: Vec<u64> = self.open.values().filter(is_theirs).map(|item| item.seq).collect();
+        for seq in seqs {
+            let Some(mut item) = self.open.get(&seq).cloned() else { continue };
+            self.remove(seq);
+            renames::replace(&mut item.of, of, to);
+            self.add(item);
+            self.changed = at;
         }
     }
 

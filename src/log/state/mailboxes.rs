@@ -54,6 +54,27 @@ impl Mailboxes {
         }
     }
 
+    /// Was this agent ever a recipient?
+    pub fn has(&self, agent: &str) -> bool {
+        self.0.contains_key(agent)
+    }
+
+    /// Gives the copies of one agent to another, and returns the accept times of those unread copies that the other one has, too.
+    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) -> Vec<i64> {
+        let Some(Mailbox { unread, reached }) = self.0.remove(of) else { return Vec::new() };
+        let mailbox = self.0.entry(to.clone()).or_default();
+        let is_there = |at: i64| mailbox.unread.binary_search_by_key(&at, |&(at, _)| at).is_ok();
+        let (twice, new): (Vec<_>, Vec<_>) = unread.into_iter().partition(|&(at, _)| is_there(at));
+        mailbox.unread.extend(new);
+        mailbox.unread.make_contiguous().sort_unstable();
+        for (seq, status) in reached {
+            if mailbox.reached.get(&seq).is_none_or(|&now| status.may_follow(now)) {
+                mailbox.reached.insert(seq, status);
+            }
+        }
+        twice.into_iter().map(|(at, _)| at).collect()
+    }
+
     /// The status that an ack or an expiry gave to this copy.
     pub fn status(&self, agent: &str, seq: u64) -> Option<Status> {
         self.0.get(agent)?.reached.get(&seq).copied()

@@ -9,6 +9,7 @@ mod ids;
 pub mod items;
 mod mailboxes;
 mod open;
+mod renames;
 mod replay;
 mod timers;
 mod wakes;
@@ -21,7 +22,7 @@ pub use disputes::Disputes;
 pub use ids::Ids;
 pub use items::Items;
 pub use mailboxes::Mailboxes;
-pub use open::{Delivery, Open, Place};
+pub use open::{Delivery, Open, Place, Renamed};
 pub use replay::{Damage, Last, Replayed, committed, replay, replay_durable};
 pub use timers::{Timed, Timers, Wanted};
 pub use wakes::{FailedWake, LastWake, Wakes};
@@ -67,6 +68,8 @@ pub struct State {
     pub notices: BTreeSet<String>,
     /// The accept time of each agent's last message.
     pub active: BTreeMap<Arc<str>, Stamp>,
+    /// Names with which messages were sent, and that belong to other agents now.
+    pub former: BTreeSet<Arc<str>>,
     /// The other activity of all agents.
     pub activity: Activity,
     /// The last message of each channel's conversation.
@@ -148,6 +151,7 @@ impl Default for State {
             open: BTreeMap::new(),
             notices: BTreeSet::new(),
             active: BTreeMap::new(),
+            former: BTreeSet::new(),
             activity: Activity::default(),
             channels: BTreeMap::new(),
             counts: Counts::default(),
@@ -186,6 +190,7 @@ impl State {
         seen.for_each(|receipt| self.activity.read(&receipt.agent, stamp));
         record.wakes.iter().for_each(|waking| self.wakes.apply(waking, record.seq, stamp));
         self.change(&record, stamp);
+        let renamed = self.rename(&record);
         match record.event {
             Event::Room => self.room = record.room,
             Event::Receipts | Event::Settled => {}
@@ -200,7 +205,7 @@ impl State {
                     self.items.extend(Item::of(&record, (head.kind(), head.wants_answer()), stamp));
                     self.shown(&record, head, message, stamp);
                 }
-                self.open_up(record, stamp, at);
+                self.open_up(record, stamp, at, None);
             }
             Event::Rejected | Event::Duplicate | Event::Notice => {
                 self.counts.refused += u64::from(record.event == Event::Rejected);
@@ -209,7 +214,7 @@ impl State {
                 let about = record.about.iter().filter(|_| record.ownership.is_none() && record.decision.is_none());
                 about.for_each(|about| self.note_notice(about, stamp));
                 self.items.extend(Item::of(&record, ("", false), stamp));
-                self.open_up(record, stamp, at);
+                self.open_up(record, stamp, at, renamed);
             }
         }
     }
@@ -336,7 +341,7 @@ impl State {
         self.begun.get(claim).filter(|begun| begun.more).map(|begun| begun.line)
     }
 
-    fn open_up(&mut self, record: Record, at: Stamp, place: Position) {
+    fn open_up(&mut self, record: Record, at: Stamp, place: Position, renamed: Option<Renamed>) {
         self.count_line(&record);
         if let (Some(from), Some(id)) = (&record.from, record.id.as_ref().filter(|_| record.event != Event::Duplicate))
         {
@@ -355,6 +360,8 @@ impl State {
             id: record.id.unwrap_or_default(),
             to: record.to,
             act: record.act,
+            renamed,
+            now: BTreeMap::new(),
         };
         self.open.insert(open.seq, open);
     }

@@ -4,6 +4,7 @@ use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::message::record::{Act, Event, Group};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A committed record whose copies or picked-up file may still have to be moved.
@@ -29,6 +30,23 @@ pub struct Open {
     /// The router's own action for it.
     #[serde(default)]
     pub act: Option<Act>,
+    /// For a renaming: which files are to be moved.
+    #[serde(default)]
+    pub renamed: Option<Renamed>,
+    /// Recipients that were renamed since, each with its present name: copies that are still staged go there.
+    #[serde(default)]
+    pub now: BTreeMap<Arc<str>, Arc<str>>,
+}
+
+/// The files of an agent that has another name now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renamed {
+    /// The name so far.
+    pub of: Arc<str>,
+    /// The agent.
+    pub to: Arc<str>,
+    /// The accept times of the unread messages of which the agent has a copy of its own.
+    pub twice: BTreeSet<i64>,
 }
 
 /// A staged file and its target.
@@ -87,7 +105,7 @@ impl Open {
         let copies = copies.map(move |agent| Delivery {
             staged: layout::staged(self.seq, number, agent),
             place: Place::Inbox,
-            agent: agent.clone(),
+            agent: self.now.get(agent).unwrap_or(agent).clone(),
             name: name.clone(),
         });
         explanation.into_iter().chain(copies)

@@ -2,6 +2,7 @@
 //!
 //! An entry is removed when the log records that its deadline has passed, or that no answer is missing any more.
 
+use super::renames;
 use crate::base::clock::Stamp;
 use crate::log::Position;
 use crate::message::reference::{Fit, Reference};
@@ -119,6 +120,17 @@ impl Timers {
                 wanted.of.retain(|of| **of != *agent);
             }
         });
+    }
+
+    /// The answers of one agent are those of another.
+    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
+        let is_theirs = |timed: &&Timed| timed.wanted.iter().any(|wanted| wanted.of.iter().any(|one| **one == *of));
+        let seqs: Vec<u64> = self.timed.values().filter(is_theirs).map(|timed| timed.seq).collect();
+        for seq in seqs {
+            self.change(seq, |timed| {
+                timed.wanted.iter_mut().for_each(|wanted| renames::replace(&mut wanted.of, of, to))
+            });
+        }
     }
 
     /// Removes the expiry after the notice to the sender, or if no notice is needed. The next start builds the entry

@@ -81,6 +81,13 @@ impl Wakes {
         }
     }
 
+    /// The agent has another name: its unread mail is that of an agent with wakes of its own.
+    pub(super) fn rename(&mut self, of: &str, at: u64) {
+        if self.of.remove(of).is_some_and(|of| of.failed.is_some()) {
+            self.changed = at;
+        }
+    }
+
     /// The last record that changed the list of failures; 0 for none.
     pub fn changed_at(&self) -> u64 {
         self.changed

@@ -12,6 +12,7 @@ use super::charter;
 use super::claims::{self, blocked_by};
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::log::lookup::Viewer;
 use crate::message::subject::Subject;
 use crate::room::Room;
 use crate::room::charter::{Agreed, Charter, Lane};
@@ -86,7 +87,7 @@ impl Context {
 pub fn context(room: &Room, agent: &str) -> Result<Context> {
     let registry = room.registry()?;
     let charter = charter::readable(room).unwrap_or_default();
-    let (conversation, decisions) = threads::of(room, agent)?;
+    let (conversation, decisions) = threads::of(room, &Viewer::only(agent).formerly(registry.former(agent)))?;
     let (claims, waiting) = owned(room, agent)?;
     let lanes = lanes(&registry, &charter, agent);
     let Charter { goals, criteria, settings, .. } = charter;
@@ -97,7 +98,7 @@ pub fn context(room: &Room, agent: &str) -> Result<Context> {
 
 /// Does the agent take part in a thread that is open? Reads the end of the log.
 pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
-    Ok(!threads::of(room, agent)?.0.is_empty())
+    Ok(!threads::of(room, &Viewer::only(agent))?.0.is_empty())
 }
 
 fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<Blocked>)> {

@@ -3,7 +3,8 @@
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::text::to_the_second;
-use crate::log::{self, lookup::LoggedMessage};
+use crate::log;
+use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::message::claim;
 use crate::message::decision::{DENIED, Step};
 use crate::message::id;
@@ -65,16 +66,16 @@ struct Collected {
 }
 
 /// The open threads, those that await an answer first and then the newest first, and the newest decisions.
-pub(super) fn of(room: &Room, agent: &str) -> Result<(Vec<Thread>, Vec<Said>)> {
+pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<Thread>, Vec<Said>)> {
     let mut threads: Vec<Collected> = Vec::new();
     let (mut places, mut closed, mut decisions) = (HashMap::new(), HashSet::new(), Vec::new());
     let mut asked = HashMap::new();
-    let name = format!("\"{agent}\"");
-    let mentions = memmem::Finder::new(name.as_bytes());
+    let names: Vec<String> = viewer.names().iter().map(|name| format!("\"{name}\"")).collect();
+    let mentions: Vec<memmem::Finder<'_>> = names.iter().map(|name| memmem::Finder::new(name.as_bytes())).collect();
     let from = log::before_end(&room.dir, limits::CONTEXT_LOG)?;
     for line in log::lines(&room.dir, from)? {
         let line = line?;
-        if mentions.find(&line.bytes).is_none() {
+        if mentions.iter().all(|name| name.find(&line.bytes).is_none()) {
             continue;
         }
         let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
@@ -89,7 +90,7 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<(Vec<Thread>, Vec<Said>)> {
         let is_formal = record.decision.is_some();
         let is_addressed =
             record.to.iter().any(|group| Via::parse(&group.via).is_none_or(|via| !GROUPS.contains(&via)));
-        let Some(past) = LoggedMessage::of(record).filter(|past| is_said(past, agent)) else { continue };
+        let Some(past) = LoggedMessage::of(record).filter(|past| is_said(past, viewer)) else { continue };
         if past.kind == "decision" && !is_formal {
             decisions.push(said(&past));
         }
@@ -103,11 +104,11 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<(Vec<Thread>, Vec<Said>)> {
         (thread.is_addressed || thread.messages.len() > 1) && !thread.messages.last().is_none_or(is_over)
     };
     threads.retain(is_open);
-    threads.sort_by_key(|thread| Reverse((thread.awaits(agent), thread.messages.last().map(|past| past.seq))));
+    threads.sort_by_key(|thread| Reverse((thread.awaits(viewer), thread.messages.last().map(|past| past.seq))));
     threads.truncate(limits::CONTEXT_THREADS);
     decisions.reverse();
     decisions.truncate(limits::CONTEXT_DECISIONS);
-    Ok((threads.into_iter().map(|thread| thread.shown(agent)).collect(), decisions))
+    Ok((threads.into_iter().map(|thread| thread.shown(viewer)).collect(), decisions))
 }
 
 /// A closed approval.
@@ -142,8 +143,8 @@ fn decided(record: &Record, asked: &mut HashMap<String, (u64, String)>) -> Optio
     Some(Decision { approval: approval.clone(), said })
 }
 
-fn is_said(past: &LoggedMessage, agent: &str) -> bool {
-    past.concerns(agent) && &*past.from != id::MAILBAG && !SILENT.contains(&&*past.kind) && !past.kind.contains('.')
+fn is_said(past: &LoggedMessage, viewer: &Viewer) -> bool {
+    viewer.is_own(past) && &*past.from != id::MAILBAG && !SILENT.contains(&&*past.kind) && !past.kind.contains('.')
 }
 
 /// The position of a message's thread: that of the message that it answers, or the one with its thread id.
@@ -162,15 +163,15 @@ fn place(past: &LoggedMessage, threads: &mut Vec<Collected>, places: &mut HashMa
 
 impl Collected {
     /// Was an answer asked of the agent that it has not given since?
-    fn awaits(&self, agent: &str) -> bool {
-        let since = self.messages.iter().rev().take_while(|past| &*past.from != agent);
+    fn awaits(&self, viewer: &Viewer) -> bool {
+        let since = self.messages.iter().rev().take_while(|past| !viewer.sent(past));
         since.into_iter().any(|past| past.requires_response || past.kind == "approval")
     }
 
-    fn shown(self, agent: &str) -> Thread {
+    fn shown(self, viewer: &Viewer) -> Thread {
         let last = self.messages.iter().rev().take(limits::CONTEXT_MESSAGES);
         Thread {
-            awaits_answer: self.awaits(agent),
+            awaits_answer: self.awaits(viewer),
             total: self.messages.len(),
             messages: last.map(said).collect(),
             thread_id: self.name,

@@ -8,6 +8,7 @@ use crate::log::lookup::{self, LoggedMessage, Unresolved, Viewer};
 use crate::message::address::quoted;
 use crate::message::reference::{Fit, Reference, bare};
 use crate::room::Room;
+use crate::room::registry::Registry;
 use passes::Link;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,6 +48,8 @@ const PASSES: usize = 3;
 
 /// The part of a thread that is known so far.
 struct Collector {
+    /// Knows which names an agent had before.
+    registry: Registry,
     members: BTreeMap<u64, LoggedMessage>,
     /// Members by id, and by the reference that they answer.
     by_id: BTreeMap<String, Vec<u64>>,
@@ -117,6 +120,7 @@ impl Collector {
             threads: names,
             name: known,
             also,
+            registry: room.registry()?,
             passes: 1,
             links: None,
         };
@@ -144,7 +148,7 @@ impl Collector {
         let reference = past.in_reply_to.as_deref()?;
         let by_id = self.by_id.get(bare(reference)).into_iter().flatten().copied();
         let meant = by_id.chain(bare(reference).parse().ok()).filter(|&seq| seq < past.seq);
-        meant.filter(|seq| self.members.get(seq).is_some_and(|member| answers(past, member))).max()
+        meant.filter(|seq| self.members.get(seq).is_some_and(|member| answers(&self.registry, past, member))).max()
     }
 
     /// Follows replies upward among the known members, as far as possible, to find the thread's name. The first message of
@@ -214,7 +218,9 @@ impl Collector {
         let of_thread = of_thread || self.also.as_ref().is_some_and(|thread| is_in(past, thread));
         let names = [past.id.clone(), past.seq.to_string()];
         let mut answering = names.iter().filter_map(|name| self.by_answered.get(name)).flatten();
-        of_thread || self.answered_by(past).is_some() || answering.any(|seq| answers(&self.members[seq], past))
+        of_thread
+            || self.answered_by(past).is_some()
+            || answering.any(|seq| answers(&self.registry, &self.members[seq], past))
     }
 }
 
@@ -240,10 +246,13 @@ fn by_seq(room: &Room, seq: u64) -> Result<Option<LoggedMessage>> {
 }
 
 /// Whether one message answers the other. A bare id means a message that the answer's sender wrote or received.
-fn answers(answer: &LoggedMessage, to: &LoggedMessage) -> bool {
+fn answers(registry: &Registry, answer: &LoggedMessage, to: &LoggedMessage) -> bool {
     answer.in_reply_to.as_deref().is_some_and(|reference| {
         let fit = Reference::parse(reference).and_then(|one| one.fit(&to.from, &to.id, Some(to.seq)));
-        fit == Some(Fit::Whole) && answer.seq != to.seq && (reference.contains('/') || to.concerns(&answer.from))
+        fit == Some(Fit::Whole)
+            && answer.seq != to.seq
+            && (reference.contains('/')
+                || Viewer::only(&answer.from).formerly(registry.former(&answer.from)).is_own(to))
     })
 }
 

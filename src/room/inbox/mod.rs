@@ -1,6 +1,9 @@
 //! Inboxes: unread mail, the delivery of copies, and the moves of read copies.
 
+mod renamed;
 pub mod taken;
+
+pub use renamed::pass_on;
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};

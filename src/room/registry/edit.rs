@@ -51,12 +51,18 @@ impl Registry {
     pub fn renamed(&self, id: &str, to: &str) -> Result<Registry, Vec<Problem>> {
         self.not_human(id, "be renamed")?;
         let topics = self.known(id)?.topics.clone();
-        let mut document = self.remove(id)?.document;
+        let registry = self.remove(id)?.aliased(id, to)?;
+        topics.iter().try_fold(registry, |registry, topic| registry.subscribe(to, topic))
+    }
+
+    /// Makes a name an alias of an agent.
+    pub fn aliased(&self, name: &str, to: &str) -> Result<Registry, Vec<Problem>> {
+        let mut document = self.document.clone();
         let aliases = document.entry("aliases").or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(aliases) = aliases {
-            aliases.insert(id.to_owned(), to.into());
+            aliases.insert(name.to_owned(), to.into());
         }
-        topics.iter().try_fold(read::registry(document)?, |registry, topic| registry.subscribe(to, topic))
+        read::registry(document)
     }
 
     /// Subscribes an agent to a topic. If it is subscribed already, the registry is unchanged.

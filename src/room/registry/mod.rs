@@ -236,6 +236,26 @@ impl Registry {
         at.map(|at| &self.aliases[at as usize])
     }
 
+    /// The agent that has this id now: the agent itself, or the only one that an alias in its place means.
+    pub fn now(&self, id: &str) -> Option<&Agent> {
+        let mut name = id;
+        for _ in 0..=self.aliases.len() {
+            if let Some(agent) = self.agent(name) {
+                return Some(agent);
+            }
+            let (_, addresses) = self.aliases.iter().find(|(alias, _)| alias == name)?;
+            let [address] = addresses.as_slice() else { return None };
+            name = address.strip_prefix('@').unwrap_or(address);
+        }
+        None
+    }
+
+    /// The names in place of which an alias means this agent: it may have had them before.
+    pub fn former(&self, id: &str) -> Vec<String> {
+        let names = self.aliases.iter().map(|(alias, _)| alias);
+        names.filter(|alias| self.now(alias).is_some_and(|agent| *agent.id == *id)).cloned().collect()
+    }
+
     /// By id, otherwise by display name in any letter case.
     pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
         self.position(word).or_else(|| match self.by_lower_case(word) {

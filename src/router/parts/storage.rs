@@ -1,8 +1,9 @@
 //! The spool, the moves of files into and out of it, and the barrier that makes these moves durable.
 
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::{Barrier, Dir, Durability};
-use crate::log::state::{Delivery, Open, Place};
+use crate::log::state::{Delivery, Open, Place, Renamed};
 use crate::room::inbox;
 use crate::room::spool::{Kept, Spool};
 use std::ffi::OsStr;
@@ -68,6 +69,11 @@ impl Storage {
     /// Moves an unread copy to `expired/`.
     pub(crate) fn expire(&mut self, agent: &str, name: &OsStr) -> Result<()> {
         inbox::expire(&self.room, agent, name, &mut self.barrier)
+    }
+
+    /// Moves the unread mail of an agent that has another name now.
+    pub(crate) fn pass_on(&mut self, renamed: &Renamed, until: Stamp) -> Result<()> {
+        inbox::pass_on(&self.room, renamed, until, &mut self.barrier)
     }
 
     /// Moves a claim to where its records say.

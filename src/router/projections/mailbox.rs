@@ -226,7 +226,7 @@ impl Mailbox {
         for (seq, shown) in self.known.iter().rev().take(limits::LISTED) {
             let to = named(shown.to.iter().map(|agent| &**agent));
             let _ = writeln!(text, "- #{seq} {} {} → {to} · {}", shown.at, escaped(&shown.from), shown.text);
-            let _ = writeln!(text, "  - {}", statuses(state, *seq, &shown.to));
+            let _ = writeln!(text, "  - {}", statuses((state, registry), *seq, &shown.to));
         }
         if self.known.len() >= limits::LISTED {
             let _ = writeln!(text, "\nOlder messages: `mailbag list`.");
@@ -288,11 +288,14 @@ impl Shown {
 }
 
 /// The status of each copy, or how many are unread.
-fn statuses(state: &State, seq: u64, to: &[Arc<str>]) -> String {
-    let status = |agent: &Arc<str>| match state.mailboxes.status(agent, seq) {
-        Some(status) => status.as_str(),
-        None if state.mailboxes.is_unread(agent, seq) => "unread",
-        None => "seen",
+fn statuses((state, registry): (&State, &Registry), seq: u64, to: &[Arc<str>]) -> String {
+    let status = |agent: &Arc<str>| {
+        let agent = registry.now(agent).map_or(&**agent, |agent| &*agent.id);
+        match state.mailboxes.status(agent, seq) {
+            Some(status) => status.as_str(),
+            None if state.mailboxes.is_unread(agent, seq) => "unread",
+            None => "seen",
+        }
     };
     if to.len() <= limits::IN_SENTENCE {
         return to.iter().map(|agent| format!("{} {}", escaped(agent), status(agent))).collect::<Vec<_>>().join(", ");

@@ -4,12 +4,12 @@
 use crate::base::error::{Class, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Dir, Meta};
+use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{Place, State};
 use crate::room::spool::Spool;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The staged names of copies with a second name, by inode.
 type Twice = HashMap<u64, (String, Meta)>;
@@ -24,13 +24,44 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
             by_inbox.entry(copy.place.of(&copy.agent)).or_default().insert(meta.inode, (copy.staged, meta));
         }
     }
-    for (inbox, mut twice) in by_inbox {
-        match room.sub(&inbox).and_then(|dir| look_below(&dir, &mut twice, &spool.stage, limits::INBOX_DEPTH)) {
-            Err(e) if e.class() == Class::Temporary => tracing::warn!("{e}; mail there may be delivered once more"),
-            done => done?,
+    for (inbox, twice) in by_inbox {
+        look(room, &inbox, twice, &spool.stage)?;
+    }
+    // As of a file that was moved because its agent has another name now.
+    for renamed in state.open.values().filter_map(|open| open.renamed.as_ref()) {
+        for former in [layout::inbox(&renamed.of), layout::taken(&renamed.of)] {
+            let former = match room.sub(former) {
+                // What cannot be read is not moved from either.
+                Err(e) if e.class() == Class::Temporary || e.errno() == Some(libc::ENOENT) => continue,
+                former => former?,
+            };
+            let mut twice = Twice::new();
+            for entry in former.list()? {
+                let name = entry?.name;
+                if let Some(meta) = former.stat(&name)?.filter(|meta| meta.links > 1)
+                    && let Some(name) = name.to_str().filter(|_| failpoint::on(Failpoint::SecondName))
+                {
+                    twice.insert(meta.inode, (name.to_owned(), meta));
+                }
+            }
+            look(room, &layout::inbox(&renamed.to), twice, &former)?;
         }
     }
     Ok(())
+}
+
+fn look(room: &Dir, inbox: &Path, mut twice: Twice, stage: &Dir) -> Result<()> {
+    if twice.is_empty() {
+        return Ok(());
+    }
+    match room.sub(inbox).and_then(|dir| look_below(&dir, &mut twice, stage, limits::INBOX_DEPTH)) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
+        Err(e) if e.class() == Class::Temporary => {
+            tracing::warn!("{e}; mail there may be delivered once more");
+            Ok(())
+        }
+        done => done,
+    }
 }
 
 fn look_below(dir: &Dir, twice: &mut Twice, stage: &Dir, depth: usize) -> Result<()> {

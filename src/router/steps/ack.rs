@@ -7,7 +7,8 @@ use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Viewer};
 use crate::log::state::State;
 use crate::message::Message;
 use crate::message::status::{Receipt, Status};
-use std::collections::HashMap;
+use crate::room::registry::Registry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The statuses that acks of the present batch have set.
@@ -17,7 +18,7 @@ pub type Claimed = HashMap<(Arc<str>, u64), Status>;
 /// be looked up, and nothing of the ack. `claimed` has the status changes of the same batch.
 pub fn judge(
     room: &Dir,
-    state: &State,
+    (state, registry): (&State, &Registry),
     agent: &Arc<str>,
     ack: &Message,
     claimed: &mut Claimed,
@@ -26,11 +27,14 @@ pub fn judge(
     let status = ack.text("status").and_then(Status::of_ack).unwrap_or(Status::Acknowledged);
     let (mut receipts, mut problems): (Vec<Receipt>, Vec<Problem>) = (Vec::new(), Vec::new());
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
-    let viewer = Viewer::only(agent);
+    let viewer = Viewer::only(agent).formerly(registry.former(agent));
     let found = lookup::find(room, Some(state), &viewer, &references, pace)?;
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
         let advanced = match meant {
-            Ok((meant, _)) => may_advance(state, agent, &meant, status, claimed).map(|agents| (meant.seq, agents)),
+            Ok((meant, _)) => {
+                let of = (agent, &viewer);
+                may_advance((state, registry), of, &meant, status, claimed).map(|agents| (meant.seq, agents))
+            }
             Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
         match advanced {
@@ -44,15 +48,15 @@ pub fn judge(
 
 /// Whose copies of this message the ack may set to this status.
 fn may_advance(
-    state: &State,
-    agent: &Arc<str>,
+    (state, registry): (&State, &Registry),
+    (agent, viewer): (&Arc<str>, &Viewer),
     meant: &LoggedMessage,
     status: Status,
     claimed: &mut Claimed,
 ) -> std::result::Result<Vec<Arc<str>>, Box<Problem>> {
     let name = meant.name();
-    let may_as_sender = meant.from == *agent && matches!(status, Status::Withdrawn | Status::Superseded);
-    if !meant.recipients.contains(agent) && !may_as_sender {
+    let may_as_sender = viewer.sent(meant) && matches!(status, Status::Withdrawn | Status::Superseded);
+    if !viewer.received(meant) && !may_as_sender {
         let what = format!("{agent} sent {name}, and only who got it can say {}", status.as_str());
         return Err(Problem::new("not_a_recipient", what).fix("a sender can say `withdrawn` or `superseded`").into());
     }
@@ -60,7 +64,10 @@ fn may_advance(
         let now = claimed.get(&(of.clone(), meant.seq)).copied();
         now.or_else(|| state.mailboxes.status(of, meant.seq)).unwrap_or(Status::Delivered)
     };
-    let of: Vec<Arc<str>> = if may_as_sender { meant.recipients.clone() } else { vec![agent.clone()] };
+    // A recipient that was renamed has its copy under its present name.
+    let now = |agent: &Arc<str>| registry.now(agent).map_or_else(|| agent.clone(), |agent| agent.id.clone());
+    let all = || meant.recipients.iter().map(now).collect::<BTreeSet<_>>().into_iter().collect();
+    let of: Vec<Arc<str>> = if may_as_sender { all() } else { vec![agent.clone()] };
     let (may, not): (Vec<Arc<str>>, Vec<Arc<str>>) = of.into_iter().partition(|of| status.may_follow(current(of)));
     // A sender withdraws the copies that are still open, although others are closed already.
     if let Some(of) = not.first().filter(|_| may.is_empty()) {

@@ -2,9 +2,10 @@
 //! inboxes. Made again after a kill, an effect gives the same result.
 
 use super::deliver::Delivered;
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
-use crate::log::state::State;
+use crate::log::state::{Place, Renamed, State};
 use crate::message::record::Act;
 use crate::message::status::{Receipt, Status};
 use crate::room::inbox;
@@ -14,6 +15,9 @@ use std::sync::Arc;
 /// Step 9: what the messages change is changed.
 #[must_use]
 pub(in crate::router) struct Effected(Vec<u64>);
+
+/// What becomes of a message that cannot be moved yet.
+const WAIT: &str = "it is kept and retried";
 
 /// What the pending list shows when withdrawn mail cannot be moved.
 const WITHDRAWN: &str = "inbox";
@@ -38,6 +42,15 @@ pub(in crate::router) fn effects(
     let mut acts: Vec<(u64, &Arc<str>, &Act)> = Vec::new();
     for seq in delivered.into_seqs() {
         let open = state.open.get(&seq);
+        if let Some(renamed) = open.and_then(|open| open.renamed.as_ref()) {
+            let what = layout::inbox(&renamed.of).display().to_string();
+            if let Err(e) = pass_on(storage, state, (seq, renamed)) {
+                pending.failed(&what, e.to_string());
+                progress.failed(seq);
+                continue;
+            }
+            pending.clear(&what);
+        }
         match open.and_then(|open| Some((&open.from, open.act.as_ref()?))) {
             Some((_, Act::Ack(acked))) if acked.iter().any(|receipt| receipt.status == Status::Withdrawn) => {
                 if let Err(e) = withdraw(config, storage, state, receipts, acked) {
@@ -63,6 +76,18 @@ pub(in crate::router) fn effects(
         }
     }
     Effected(done)
+}
+
+/// Moves the unread mail of an agent that has another name now. A copy that is still staged comes first.
+fn pass_on(storage: &mut Storage, state: &State, (seq, renamed): (u64, &Renamed)) -> Result<()> {
+    let earlier = state.open.range(..seq).flat_map(|(_, open)| open.deliveries());
+    for copy in earlier.filter(|copy| copy.place == Place::Inbox && copy.agent == renamed.of) {
+        if storage.is_staged(&copy)? {
+            return Err(Error::Busy { what: format!("{} is not delivered yet", copy.name), cure: WAIT.into() });
+        }
+    }
+    let until = state.open.get(&seq).map_or(0, |open| open.at);
+    storage.pass_on(renamed, Stamp::from_micros(until))
 }
 
 /// Moves withdrawn messages out of the inboxes in which they are unread.

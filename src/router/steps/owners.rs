@@ -81,6 +81,24 @@ impl<'a> Owners<'a> {
         granted
     }
 
+    /// An agent has another name now. Claims of both that wait for each other, over others or not, would wait for ever.
+    pub(super) fn rename(&mut self, of: &Arc<str>, to: &Arc<str>) -> Vec<Letter<Ruling>> {
+        let own = |one: &&Waiting| one.agent == *of || one.agent == *to;
+        let waiting: Vec<Waiting> = self.claims.waiting().iter().filter(own).cloned().collect();
+        let about = format!("renamed {of} {to}");
+        let subject = format!("{of} is {to} now");
+        let body = format!("{to} has the unread mail and the claims of {of}, and {of} is an alias of {to}.");
+        let letter = notice(about, Vec::new(), subject, body, Map::new());
+        let mut letters = Vec::from_iter(self.with(letter, Change::Rename { of: of.clone(), to: to.clone() }));
+        let mut newest = waiting.into_iter().rev();
+        while self.claims.has_circle() {
+            let Some(one) = newest.next() else { break };
+            let why = format!("{of} is {to} now, and would wait for itself.");
+            letters.extend(self.stop_waiting(Waiting { agent: to.clone(), ..one }, &why));
+        }
+        letters
+    }
+
     /// Reviews the leases. `active` are the senders of the present batch. Gives the notices, with the changes that they
     /// make, and when the next review is due.
     pub(super) fn review(&mut self, active: &HashSet<Arc<str>>) -> (Vec<Letter<Ruling>>, Option<Stamp>) {
@@ -213,7 +231,7 @@ impl<'a> Owners<'a> {
                 let status = if is_accepted { "granted" } else { "declined" };
                 json!({"status": status, "claims": one.subjects, "offer": offer})
             }
-            Change::Dequeue { .. } | Change::Skip { .. } | Change::Cut { .. } => Value::Null,
+            Change::Dequeue { .. } | Change::Skip { .. } | Change::Rename { .. } | Change::Cut { .. } => Value::Null,
         }
     }
 
@@ -238,13 +256,15 @@ impl<'a> Owners<'a> {
         self.with(letter, Change::Release { of: owner, claims, waiting: Vec::new() })
     }
 
-    fn skip(&mut self, Waiting { claim, agent, subjects, .. }: Waiting) -> Option<Letter<Ruling>> {
+    fn skip(&mut self, one: Waiting) -> Option<Letter<Ruling>> {
+        let span = clock::span_text(limits::CLAIM_WAITER);
+        self.stop_waiting(one, &format!("You showed no activity for {span}. Claim it again if you still need it."))
+    }
+
+    fn stop_waiting(&mut self, one: Waiting, why: &str) -> Option<Letter<Ruling>> {
+        let Waiting { claim, agent, subjects, .. } = one;
         let what = list(&subjects);
-        let body = format!(
-            "Your claim of {what} no longer waits, because you showed no activity for {}. Claim it again if you still \
-             need it.",
-            clock::span_text(limits::CLAIM_WAITER)
-        );
+        let body = format!("Your claim of {what} no longer waits. {why}");
         let more = more(&claim, json!({"status": "skipped", "claims": subjects}));
         let to = parties::registered(self.config, vec![agent]);
         let letter = notice(format!("claim-skipped {claim}"), to, format!("no longer waiting: {what}"), body, more);

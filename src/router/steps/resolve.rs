@@ -19,7 +19,7 @@ use crate::message::{self, Message, id};
 use crate::room::registry::Status;
 use crate::room::resolve::{self, Availability, Recipient};
 use crate::room::sessions::Calls;
-use crate::router::parts::{Config, Gates, Intake, Leases, Notice, Notices, Pending};
+use crate::router::parts::{Config, Gates, Intake, Leases, Notice, Notices, Pending, Rename};
 use crate::router::projections::roster;
 use crate::router::temporary;
 use std::collections::{HashMap, HashSet};
@@ -85,6 +85,14 @@ pub(in crate::router) fn resolve(
     }
     ruled.extend(notices.take().into_iter().map(rule_notice));
     Ok(Addressed(ruled))
+}
+
+/// The batch in which agents get another name. The claims that can be granted then are granted with it.
+pub(in crate::router) fn rename(config: &Config, state: &State, renames: &[Rename]) -> Addressed {
+    let mut owners = Owners::new(config, state);
+    let mut letters: Vec<_> = renames.iter().flat_map(|(of, to)| owners.rename(of, to)).collect();
+    letters.extend(owners.grant());
+    Addressed(letters)
 }
 
 /// Takes out the lines of files that failed. If one of them changes the ownership of work, the later changes were judged
@@ -215,7 +223,14 @@ impl Judge<'_> {
             false => compose::act(&message),
             true => {
                 let room = self.config.dir();
-                match ack::judge(room, self.state, agent, &message, &mut self.acks, intake.searches())? {
+                match ack::judge(
+                    room,
+                    (self.state, self.config.registry()),
+                    agent,
+                    &message,
+                    &mut self.acks,
+                    intake.searches(),
+                )? {
                     Ok(receipts) => {
                         self.decisions.withdraw(agent, message.id(), &receipts);
                         Some(Act::Ack(receipts))

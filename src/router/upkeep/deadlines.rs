@@ -11,7 +11,7 @@ use crate::message::record::Record;
 use crate::message::{ESCALATION, id};
 use crate::router::parts::{Config, Journal, Notice, Notices, Pending, Progress, Receipts, Storage};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,9 @@ impl Keep<'_> {
         let mut unread = Vec::new();
         let record = self.record_of(timed)?;
         let state = self.journal.state();
-        for (agent, _) in record.iter().flat_map(Record::recipients) {
+        let all = record.iter().flat_map(Record::recipients).map(|(agent, _)| self.now(agent));
+        let all: BTreeSet<Arc<str>> = all.collect();
+        for agent in &all {
             if state.mailboxes.is_unread(agent, timed.seq) {
                 // An expired copy that could not be delivered yet is delivered first, and expires then.
                 if self.progress.is_stuck(timed.seq) {
@@ -92,7 +94,8 @@ impl Keep<'_> {
                 }
             }
         }
-        let knows = self.config.registry().agent(&timed.from).is_some_and(|agent| !agent.is_retired());
+        let from = self.now(&timed.from);
+        let knows = self.config.registry().agent(&from).is_some_and(|agent| !agent.is_retired());
         if unread.is_empty() || !knows {
             self.journal.forget_expiry(timed.seq);
             return Ok(());
@@ -101,8 +104,13 @@ impl Keep<'_> {
         let body =
             format!("{}/{} was not read in its time by {who}. It is in their `expired/` now.", timed.from, timed.id);
         let subject = format!("expired unread: {}", title(timed, record));
-        self.tell(timed, (EXPIRED, &timed.from, "notification"), (subject, body), &unread, None);
+        self.tell(timed, (EXPIRED, &from, "notification"), (subject, body), &unread, None);
         Ok(())
+    }
+
+    /// The agent that has this name now.
+    fn now(&self, agent: &Arc<str>) -> Arc<str> {
+        self.config.registry().now(agent).map_or_else(|| agent.clone(), |agent| agent.id.clone())
     }
 
     // First the supervisors of the agents that have not replied, and after the same time again, the human.

@@ -8,6 +8,7 @@ use crate::log::state::{Place, State};
 use crate::router::parts::{Config, Pending, Progress, Receipts, Storage};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A change that is younger than this, in nanoseconds, may not be the last one with its time.
@@ -68,12 +69,16 @@ impl Look<'_> {
         let mut there: BTreeMap<Stamp, OsString> = BTreeMap::new();
         let mut elsewhere: BTreeMap<Stamp, OsString> = BTreeMap::new();
         let places = [layout::inbox(agent), layout::taken(agent), layout::expired(agent), layout::announced(agent)];
-        for (nth, place) in places.into_iter().enumerate() {
+        // What could not be moved yet did not leave.
+        let renamed = self.state.open.values().filter_map(|open| open.renamed.as_ref());
+        let former = renamed.filter(|renamed| renamed.to == *agent).map(|renamed| &renamed.of);
+        let former: Vec<PathBuf> = former.flat_map(|of| [layout::inbox(of), layout::taken(of)]).collect();
+        for (nth, place) in places.into_iter().chain(former).enumerate() {
             let dir = match self.config.dir().sub(place) {
                 Err(e) if e.errno() == Some(libc::ENOENT) && nth > 0 => continue,
                 dir => dir?,
             };
-            let to = if nth < 2 { &mut there } else { &mut elsewhere };
+            let to = if matches!(nth, 2 | 3) { &mut elsewhere } else { &mut there };
             for entry in dir.list()? {
                 let name = entry?.name;
                 to.extend(layout::read_delivered(&name).map(|at| (at, name)));

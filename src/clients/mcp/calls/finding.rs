@@ -6,7 +6,8 @@ use crate::base::error::Result;
 use crate::base::text::count_of;
 use crate::base::{limits, sanitize};
 use crate::commands::send::route_pending;
-use crate::query::history::{Criteria, Filter, Viewer};
+use crate::query::history::{Criteria, Filter};
+use crate::query::identity;
 use crate::query::search::{Hit, Match, Pattern, search as searched};
 use crate::query::thread as conversation;
 use crate::query::view::View;
@@ -127,7 +128,7 @@ pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "get_thread")?.name;
     route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let messages = conversation::thread(&room, &Viewer::of(&agent), &id, Some(limit))?;
+    let messages = conversation::thread(&room, &identity::viewer(&room, &agent)?, &id, Some(limit))?;
     let part = Part { from: 0, most: limits::THREAD_BODY_SHOWN };
     let letters =
         messages.iter().map(|past| Letter::new(&room, &View::from(past), part)).collect::<Result<Vec<_>>>()?;

@@ -209,7 +209,7 @@ impl Claims {
     }
 
     /// Does an agent wait, directly or not, for itself?
-    pub(super) fn has_circle(&self) -> bool {
+    pub fn has_circle(&self) -> bool {
         self.waiting.iter().enumerate().any(|(n, one)| {
             self.in_the_way(&one.agent, &one.subjects, n).any(|other| self.waits_for(other.agent, &one.agent))
         })

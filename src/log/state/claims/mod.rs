@@ -154,6 +154,7 @@ impl Claims {
                 }
             }
             Change::Decline { offer } => drop(self.close_offer(offer)),
+            Change::Rename { of, to } => self.rename(of, to),
             Change::Cut { of, until } => drop(self.cuts.insert(of.clone(), Cut { at, until: *until })),
         }
     }
@@ -248,6 +249,21 @@ impl Claims {
             self.cuts.remove(owner);
         }
         freed
+    }
+
+    // What two agents own never overlaps, so one agent can own both.
+    fn rename(&mut self, of: &Arc<str>, to: &Arc<str>) {
+        let own = |agent: &mut Arc<str>| {
+            if agent == of {
+                *agent = to.clone();
+            }
+        };
+        self.held.iter_mut().for_each(|held| own(&mut held.owner));
+        self.waiting.iter_mut().for_each(|one| own(&mut one.agent));
+        self.offered.iter_mut().for_each(|one| [&mut one.from, &mut one.to].into_iter().for_each(own));
+        self.offered.retain(|one| one.from != one.to);
+        self.cuts.remove(of);
+        self.index.removed();
     }
 
     fn stop_waiting(&mut self, claim: &str) -> Option<Waiting> {

@@ -1,18 +1,23 @@
 //! Traces a message: the status of each recipient's copy, its receipts, and the answers.
 
+mod claimed;
+
+pub use claimed::{Claimed, Now};
+
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::{Meta, layout};
 use crate::log;
 use crate::log::Position;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved, Viewer};
-use crate::log::state::{self, Claims, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
-use crate::message::claim::{self, Change};
+use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
+use crate::message::claim::Change;
 use crate::message::decision;
 use crate::message::record::{Act, Event, Record};
 use crate::message::reference::{Fit, Reference};
 use crate::message::status::{Receipt, Status};
 use crate::message::waking::WakeStep;
+use crate::query::identity;
 use crate::room::Room;
 use regex::bytes::Regex;
 use serde::Serialize;
@@ -49,51 +54,14 @@ pub struct Trace {
     pub told: Vec<Told>,
 }
 
-/// What a message about claims changed, and what became of it.
-#[derive(Debug, Serialize)]
-pub struct Claimed {
-    /// The change, in few words.
-    pub what: String,
-    /// What is left of a claim or an offer.
-    pub now: Option<Now>,
-}
-
-/// What is left of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Now {
-    /// The sender owns the subjects.
-    Owned,
-    /// The claim waits.
-    Waiting,
-    /// The offer is open.
-    Open,
-    /// Nothing: the work was released or handed over, the claim withdrawn, the offer closed.
-    Ended,
-}
-
-impl Claimed {
-    fn of(change: &Change, (from, id): (&str, &str), claims: &Claims) -> Option<Claimed> {
-        let name = claim::name(from, id);
-        let owns = |owner: &str, subjects: &[String]| {
-            subjects.iter().all(|text| claims.of(owner).any(|held| held.subject.as_str() == text))
-        };
-        let now = match change {
-            Change::Queue(_) if claims.waiting().iter().any(|one| one.claim == name) => Some(Now::Waiting),
-            Change::Grant(terms) | Change::Queue(terms) if owns(from, &terms.claims) => Some(Now::Owned),
-            Change::Offer { .. } if claims.offered().iter().any(|one| one.offer == name) => Some(Now::Open),
-            Change::Grant(_) | Change::Queue(_) | Change::Offer { .. } => Some(Now::Ended),
-            _ => None,
-        };
-        Some(Claimed { what: change.summary()?, now })
-    }
-}
-
 /// One recipient's copy.
 #[derive(Debug, Serialize)]
 pub struct Recipient {
     /// Recipient.
     pub agent: String,
+    /// The agent that has its mail, if its name changed since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now: Option<String>,
     /// Kind of address that reached the recipient.
     pub via: String,
     /// Current status.
@@ -177,7 +145,7 @@ pub struct Told {
 /// ```
 pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
     let state = state::committed(&room.dir)?;
-    let viewer = asker.map_or(Viewer::ALL, Viewer::of);
+    let viewer = asker.map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?;
     let found =
         lookup::find(&room.dir, Some(&state), &viewer, &[reference.to_owned()], &mut SearchLimiter::default())?.pop();
     let found = found.unwrap_or(Err(Unresolved::Missing));
@@ -192,8 +160,11 @@ struct Tracing<'a> {
     meant: &'a LoggedMessage,
     place: Position,
     record: Option<Record>,
-    steps: BTreeMap<String, Vec<Step>>,
+    /// The steps of each recipient, and of the agents whose name it has now.
+    steps: BTreeMap<Arc<str>, Vec<Step>>,
     wakes: BTreeMap<Arc<str>, Vec<WakeRecord>>,
+    /// The recipients, each with its present name.
+    now: BTreeMap<Arc<str>, Arc<str>>,
     settled: Option<String>,
     answers: Vec<Answer>,
     told: Vec<Told>,
@@ -202,14 +173,15 @@ struct Tracing<'a> {
 impl<'a> Tracing<'a> {
     fn new(room: &'a Room, meant: &'a LoggedMessage, place: Position) -> Tracing<'a> {
         let (steps, wakes, answers, told) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
-        Tracing { room, meant, place, record: None, steps, wakes, settled: None, answers, told }
+        let now = meant.recipients.iter().map(|agent| (agent.clone(), agent.clone())).collect();
+        Tracing { room, meant, place, record: None, steps, wakes, now, settled: None, answers, told }
     }
 
     /// Reads the log from the message on. Only lines that may concern it are parsed.
     fn read(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern = format!(
-            r##"^\{{"seq":{seq},|"rungs":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"about":"|"{id}"|/{id}"|"#?{seq}""##
+            r##"^\{{"seq":{seq},|"rungs":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"about":"|"{id}"|/{id}"|"#?{seq}""##
         );
         let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
             what: format!("cannot search for this id: {e}"),
@@ -234,7 +206,13 @@ impl<'a> Tracing<'a> {
         self.advance(&record.receipts, &record.at, None, None);
         for waking in record.wakes.iter().filter(|waking| waking.seqs.contains(&self.meant.seq)) {
             let step = WakeRecord { step: waking.step, at: record.at.clone(), why: waking.why.clone() };
-            self.wakes.entry(waking.agent.clone()).or_default().push(step);
+            for agent in self.called(&waking.agent) {
+                self.wakes.entry(agent).or_default().push(step.clone());
+            }
+        }
+        // What the record has seen was before.
+        if let Some(Change::Rename { of, to }) = &record.ownership {
+            self.now.values_mut().filter(|now| *now == of).for_each(|now| *now = to.clone());
         }
         if self.settled.is_none() && record.settled.iter().any(|(from, to)| (from..=to).contains(&&self.meant.seq)) {
             self.settled = Some(record.at.clone());
@@ -260,10 +238,17 @@ impl<'a> Tracing<'a> {
 
     fn advance(&mut self, receipts: &[Receipt], at: &str, by: Option<&str>, note: Option<String>) {
         for receipt in receipts.iter().filter(|receipt| receipt.seqs.contains(&self.meant.seq)) {
-            let (at, by) = (Some(at.to_owned()), by.map(str::to_owned));
-            let step = Step { status: receipt.status, at, by, note: note.clone() };
-            self.steps.entry(receipt.agent.to_string()).or_default().push(step);
+            for agent in self.called(&receipt.agent) {
+                let (at, by) = (Some(at.to_owned()), by.map(str::to_owned));
+                let step = Step { status: receipt.status, at, by, note: note.clone() };
+                self.steps.entry(agent).or_default().push(step);
+            }
         }
+    }
+
+    /// The recipients that have this name now.
+    fn called(&self, agent: &Arc<str>) -> Vec<Arc<str>> {
+        self.now.iter().filter(|(_, now)| *now == agent).map(|(recipient, _)| recipient.clone()).collect()
     }
 
     fn is_answered_by(&self, record: &Record) -> bool {
@@ -331,13 +316,15 @@ impl<'a> Tracing<'a> {
         let status =
             statuses.iter().map(|step| step.status).max_by_key(|status| status.rank()).unwrap_or(Status::Accepted);
         let wakes = self.wakes.get(agent).cloned().unwrap_or_default();
-        Recipient { agent: agent.to_owned(), via: via.to_owned(), status, statuses, wakes }
+        let now = self.now.get(agent).filter(|now| ***now != *agent).map(|now| now.to_string());
+        Recipient { agent: agent.to_owned(), now, via: via.to_owned(), status, statuses, wakes }
     }
 
     /// A committed copy that is no longer staged was delivered.
     fn delivery(&self, record: &Record, agent: &str, state: &State, has_receipts: bool) -> Option<Step> {
         let open = state.open.get(&record.seq);
-        let staged = open.and_then(|open| open.deliveries().find(|delivery| &*delivery.agent == agent));
+        let now = self.now.get(agent).map_or(agent, |now| &**now);
+        let staged = open.and_then(|open| open.deliveries().find(|delivery| [agent, now].contains(&&*delivery.agent)));
         let is_staged = match staged {
             Some(delivery) => self.look(layout::STAGE, &delivery.staged).is_some(),
             None => false,
@@ -345,14 +332,15 @@ impl<'a> Tracing<'a> {
         if is_staged && !has_receipts {
             return None;
         }
-        let came = self.look(layout::inbox(agent), &self.file_name(record)).map(|meta| (meta.changed / 1000) as i64);
+        let came = self.look(layout::inbox(now), &self.file_name(record)).map(|meta| (meta.changed / 1000) as i64);
         let at = came.map(|micros| Stamp::from_micros(micros).to_string()).or_else(|| self.settled.clone());
         Some(Step { status: Status::Delivered, at, by: None, note: None })
     }
 
     /// The marker of an announcement, which exists as long as the copy is unread.
     fn marker(&self, record: &Record, agent: &str) -> Option<Step> {
-        let marker = self.look(layout::announced(agent), &self.file_name(record));
+        let marker =
+            self.look(layout::announced(self.now.get(agent).map_or(agent, |now| &**now)), &self.file_name(record));
         let at = marker.map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
         at.map(|at| Step { status: Status::Announced, at: Some(at), by: None, note: None })
     }

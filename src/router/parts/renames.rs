@@ -1,0 +1,46 @@
+//! Which agents have another name now: the registry has an alias in the place of an agent that the log knows.
+
+use crate::base::limits;
+use crate::log::state::State;
+use crate::room::registry::Registry;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A name, and the agent that has it now.
+pub(crate) type Rename = (Arc<str>, Arc<str>);
+
+/// When the names are looked at again, after a batch with renamings: it may fail.
+#[derive(Default)]
+pub(crate) struct Renames {
+    not_before: Option<Instant>,
+}
+
+impl Renames {
+    /// Is there anything to record now?
+    pub(crate) fn is_due(&self, state: &State, registry: &Registry) -> bool {
+        self.not_before.is_none_or(|at| at <= Instant::now()) && due(state, registry).next().is_some()
+    }
+
+    /// How long until there is something to record.
+    pub(crate) fn until_next(&self, state: &State, registry: &Registry) -> Option<Duration> {
+        let left = self.not_before?.saturating_duration_since(Instant::now());
+        due(state, registry).next().map(|_| left)
+    }
+
+    /// What is to be recorded in the next batch.
+    pub(crate) fn take(&mut self, state: &State, registry: &Registry) -> Vec<Rename> {
+        let taken: Vec<Rename> = if self.is_due(state, registry) { due(state, registry).collect() } else { Vec::new() };
+        if !taken.is_empty() {
+            self.not_before = Some(Instant::now() + limits::RETRY_FIRST);
+        }
+        taken
+    }
+}
+
+fn due<'a>(state: &'a State, registry: &'a Registry) -> impl Iterator<Item = Rename> {
+    let known = registry.aliases().iter().filter(|(alias, _)| state.knows(alias));
+    known.filter_map(|(alias, _)| {
+        let agent = registry.now(alias).filter(|agent| *agent.id != **alias && !agent.is_retired())?;
+        Some((alias.as_str().into(), agent.id.clone()))
+    })
+}

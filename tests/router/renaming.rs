@@ -1,0 +1,291 @@
+//! An agent that has another name now: an alias stands in its place, and everything that it had goes along.
+
+use crate::town::{Town, so_within};
+use crate::world::World;
+use serde_json::{Value, json};
+use std::fs;
+use std::time::Duration;
+
+/// What a person or `join` does: the agent goes, and its name becomes an alias.
+fn rename(world: &World, of: &str, to: &str) {
+    let mut registry = world.read("registry.json");
+    registry["agents"].as_array_mut().expect("a list").retain(|agent| agent["id"] != of);
+    registry["aliases"][of] = json!(to);
+    world.write("registry.json", registry.to_string());
+}
+
+fn renamed(agents: &[&str]) -> World {
+    let world = World::with(agents);
+    world.send("alice", "kiwi", "first");
+    world.send("alice", "kiwi", "second");
+    world
+}
+
+fn recipient(world: &World, seq: &str) -> Value {
+    world.json(&["trace", seq, "--as", "alice"])["recipients"][0].clone()
+}
+
+fn renames(world: &World) -> Vec<Value> {
+    let log = fs::read_to_string(world.room("log/00000001.ndjson")).expect("the log");
+    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    records.filter(|record| !record["ownership"]["rename"].is_null()).collect()
+}
+
+#[test]
+fn unread_mail_goes_along_with_its_markers_and_is_not_taken_for_read() {
+    // P143, P144, P145
+    let world = renamed(&["alice", "bob", "kiwi"]);
+    world.ok(&["send", "kiwi", "third", "--as", "alice"]);
+    world.ok(&["send", "kiwi", "fourth", "--as", "alice"]);
+    let names = world.names("inbox/kiwi").into_iter().filter(|name| name.ends_with(".json")).collect::<Vec<_>>();
+    world.write(&format!("inbox/kiwi/.announced/{}", names[0]), "");
+    world.ok(&["take", "--as", "kiwi", "--lease", "1h"]);
+    world.ok(&["read", "#5", "--as", "kiwi"]);
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    world.ok(&["run", "--once"]);
+    assert_eq!(renames(&world).len(), 1, "it is recorded once");
+    assert_eq!(world.bodies("kiwi"), [""; 0]);
+    assert_eq!(world.bodies("bob"), ["second", "third"]);
+    assert!(world.room(&format!("inbox/bob/taken/{}", names[0])).exists(), "the leased message is still leased");
+    assert!(world.room(&format!("inbox/bob/taken/.{}.lease", names[0])).exists());
+    assert!(world.room(&format!("inbox/bob/.announced/{}", names[0])).exists());
+    assert!(!world.room(&format!("inbox/kiwi/.announced/{}", names[0])).exists());
+    let third = recipient(&world, "4");
+    assert_eq!([&third["agent"], &third["now"], &third["rung"]], ["kiwi", "bob", "delivered"], "{third}");
+    assert_eq!(recipient(&world, "5")["rung"], "seen");
+    assert_eq!(recipient(&world, "2")["rung"], "announced");
+    let shown = world.ok(&["trace", "4", "--as", "alice"]);
+    assert!(shown.contains("kiwi (now bob): delivered"), "{shown}");
+    assert!(world.ok(&["read", "#4", "--as", "bob"]).contains("third"));
+    world.ok(&["run", "--once"]);
+    assert_eq!(recipient(&world, "4")["rung"], "seen");
+    world.send("alice", "kiwi", "later");
+    assert_eq!(world.bodies("bob"), ["second", "later"]);
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn a_message_to_both_is_delivered_to_the_agent_once() {
+    // P144
+    let world = World::with(&["alice", "bob", "kiwi"]);
+    world.ok(&["send", "all", "hello", "--as", "alice"]);
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    assert_eq!((world.bodies("bob"), world.bodies("kiwi").len()), (vec!["hello".to_owned()], 0));
+    let aside = world.names("inbox/kiwi/seen");
+    assert_eq!(aside, world.names("inbox/bob").into_iter().filter(|name| name.ends_with("json")).collect::<Vec<_>>());
+    world.ok(&["read", "--as", "bob"]);
+    world.ok(&["run", "--once"]);
+    let trace = world.json(&["trace", "2", "--as", "alice"]);
+    let rungs: Vec<&Value> = trace["recipients"].as_array().expect("a list").iter().map(|one| &one["rung"]).collect();
+    assert_eq!(rungs, ["seen", "seen"], "{trace}");
+}
+
+#[test]
+fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
+    // P145
+    let world = World::with(&["alice", "bob", "kiwi"]);
+    world.ok(&["send", "kiwi", "which port?", "--type", "question", "--as", "alice"]);
+    world.ok(&["send", "kiwi", "do this", "--as", "alice"]);
+    world.ok(&["read", "#3", "--as", "kiwi"]);
+    world.drop_file(
+        "alice",
+        "bare.json",
+        json!({"id": "bare", "to": "kiwi", "type": "question", "body": "and?"}).to_string(),
+    );
+    world.ok(&["send", "alice", "never mind", "--as", "kiwi"]);
+    let own = world.inbox("alice")[0]["delivery"]["seq"].to_string();
+    rename(&world, "kiwi", "bob");
+    world.ok(&["ack", "3", "--state", "resolved", "--as", "bob"]);
+    assert_eq!(recipient(&world, "3")["rung"], "resolved");
+    let pending = world.json(&["pending", "--as", "bob"]);
+    assert!(pending.to_string().contains("which port?"), "{pending}");
+    world.ok(&["reply", "2", "8080", "--as", "bob"]);
+    world.drop_file(
+        "bob",
+        "answer.json",
+        json!({"to": "alice", "type": "answer", "in_reply_to": "bare", "body": "so"}).to_string(),
+    );
+    world.ok(&["run", "--once"]);
+    let answers = world.json(&["trace", "2", "--as", "alice"])["answers"].clone();
+    assert_eq!(answers[0]["from"], "bob", "{answers}");
+    assert_eq!(
+        world.json(&["pending", "--as", "bob"])["items"],
+        json!([]),
+        "{}",
+        world.json(&["pending", "--as", "bob"])
+    );
+    let thread = world.ok(&["thread", "bare", "--as", "alice"]);
+    assert!(thread.contains("and?") && thread.contains("so"), "{thread}");
+    assert!(world.ok(&["list", "--as", "bob"]).contains("do this"), "it sees the mail of its first name");
+    world.ok(&["ack", &own, "--state", "withdrawn", "--as", "bob"]);
+    world.ok(&["run", "--once"]);
+    assert!(!world.bodies("alice").contains(&"never mind".to_owned()), "{:?}", world.bodies("alice"));
+}
+
+#[test]
+fn claims_waiting_claims_and_offers_go_along_and_none_waits_for_ever() {
+    // P146, P119
+    let world = World::with(&["alice", "bob", "carol", "kiwi"]);
+    let drop = |agent: &str, message: Value| {
+        world.drop_file(agent, "x.json", message.to_string());
+        world.ok(&["run", "--once"]);
+    };
+    drop("kiwi", json!({"type": "claim", "claims": ["src", "docs"]}));
+    drop("bob", json!({"type": "claim", "claims": ["tests", "web"]}));
+    drop("alice", json!({"type": "claim", "claims": ["api"]}));
+    drop("kiwi", json!({"type": "claim", "claims": ["web/a"], "wait": true}));
+    drop("kiwi", json!({"type": "claim", "claims": ["api"], "wait": true}));
+    drop("alice", json!({"type": "claim", "claims": ["tests"], "wait": true}));
+    drop("kiwi", json!({"type": "handoff", "to": "carol", "claims": ["docs"], "body": "yours"}));
+    drop("carol", json!({"type": "claim", "claims": ["doc2"]}));
+    drop("carol", json!({"type": "handoff", "to": "kiwi", "claims": ["doc2"], "body": "yours"}));
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    let claims = world.json(&["claims"]);
+    let mut owned: Vec<String> = claims["claims"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| {
+            format!("{} {}", one["subject"].as_str().unwrap_or_default(), one["owner"].as_str().unwrap_or_default())
+        })
+        .collect();
+    owned.sort();
+    assert_eq!(
+        owned,
+        ["api alice", "doc2 carol", "docs bob", "src bob", "tests bob", "web bob", "web/a bob"],
+        "{claims}"
+    );
+    let waiting = claims["waiting"].as_array().expect("a list");
+    assert_eq!((waiting.len(), &waiting[0]["agent"]), (1, &json!("alice")), "bob would wait for itself: {claims}");
+    let told: Vec<Value> = world.inbox("bob").into_iter().filter(|mail| mail["from"] == "mailbag").collect();
+    let subjects: Vec<&str> = told.iter().filter_map(|mail| mail["subject"].as_str()).collect();
+    assert_eq!(subjects, ["no longer waiting: api", "granted: web/a"], "{told:?}");
+    drop("carol", json!({"type": "accept"}));
+    drop("bob", json!({"type": "accept"}));
+    let claims = world.json(&["claims"]);
+    let of = |subject: &str| {
+        let all = claims["claims"].as_array().cloned().unwrap_or_default();
+        all.into_iter().find(|one| one["subject"] == subject).map(|one| one["owner"].clone())
+    };
+    assert_eq!((of("docs"), of("doc2")), (Some(json!("carol")), Some(json!("bob"))), "{claims}");
+}
+
+#[test]
+fn an_approval_that_was_asked_of_or_by_the_first_name_is_decided_under_the_new_one() {
+    // P143
+    let world = World::with(&["alice", "bob", "kiwi"]);
+    world.drop_file("alice", "a.json", json!({"id": "a", "to": "kiwi", "type": "approval", "body": "go?"}).to_string());
+    world.drop_file(
+        "kiwi",
+        "k.json",
+        json!({"id": "k", "to": "alice", "type": "approval", "body": "may I?"}).to_string(),
+    );
+    world.ok(&["run", "--once"]);
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    world.drop_file(
+        "bob",
+        "d.json",
+        json!({"type": "decision", "in_reply_to": "alice/a", "option": "yes"}).to_string(),
+    );
+    world.drop_file(
+        "alice",
+        "d.json",
+        json!({"type": "decision", "in_reply_to": "kiwi/k", "option": "no"}).to_string(),
+    );
+    world.ok(&["run", "--once"]);
+    let options = |agent: &str| -> Vec<Value> {
+        world
+            .inbox(agent)
+            .iter()
+            .map(|mail| mail["delivery"]["approval"]["option"].clone())
+            .filter(|one| !one.is_null())
+            .collect()
+    };
+    assert_eq!((options("alice"), options("bob")), (vec![json!("yes")], vec![json!("no")]));
+}
+
+#[test]
+fn a_later_agent_of_that_name_gets_its_own_mail_and_keeps_it() {
+    // P147
+    let world = renamed(&["alice", "bob", "kiwi"]);
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    let mut registry = world.read("registry.json");
+    registry["aliases"] = json!({});
+    world.write("registry.json", registry.to_string());
+    world.ok(&["agent", "add", "kiwi"]);
+    world.send("alice", "kiwi", "for the new one");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("kiwi"), ["for the new one"]);
+    assert_eq!(world.bodies("bob"), ["first", "second"]);
+    assert_eq!(recipient(&world, "2")["now"], "bob");
+    let trace = world.json(&["trace", "5", "--as", "alice"]);
+    assert_eq!(
+        (&trace["recipients"][0]["agent"], &trace["recipients"][0]["now"]),
+        (&json!("kiwi"), &Value::Null),
+        "{trace}"
+    );
+}
+
+#[test]
+fn a_router_that_runs_moves_the_mail_at_once_and_all_that_still_comes() {
+    // P143, P144
+    let mut town = Town::of(&["alice", "bob", "kiwi"]);
+    town.start(&[]);
+    for n in 0..20 {
+        town.mail("alice", &format!("{n}.json"), json!({"to": "kiwi", "body": n.to_string()}));
+        if n == 10 {
+            rename(&town, "kiwi", "bob");
+        }
+    }
+    let wanted: Vec<String> = (0..20).map(|n| n.to_string()).collect();
+    let all = || {
+        let mut bodies = town.bodies("bob");
+        bodies.sort_by_key(|body| body.parse::<u32>().unwrap_or_default());
+        bodies == wanted && town.bodies("kiwi").is_empty()
+    };
+    assert!(so_within(Duration::from_secs(30), all), "{:?} {:?}", town.bodies("bob"), town.bodies("kiwi"));
+    town.stop();
+    for mail in town.inbox("bob") {
+        assert_eq!(recipient(&town, &mail["delivery"]["seq"].to_string())["rung"], "delivered", "{mail}");
+    }
+    town.verify();
+}
+
+#[test]
+fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
+    // P144
+    let world = World::with(&["alice", "bob", "carol", "kiwi"]);
+    // A name is taken in the inbox: the copy stays staged.
+    world.drop_file("alice", "a.json", json!({"id": "a", "to": "kiwi", "body": "staged"}).to_string());
+    fs::remove_dir_all(world.room("inbox/kiwi")).expect("it is there");
+    fs::write(world.room("inbox/kiwi"), "in the way").expect("a file");
+    world.ok(&["run", "--once"]);
+    let staged = || fs::read_dir(world.room("spool/stage")).expect("it is there").count();
+    assert_eq!(staged(), 1);
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["staged"]);
+    assert_eq!(staged(), 0);
+    let expires = json!({"id": "b", "to": "bob", "body": "late", "expires_at": "2999-01-01T00:00:00Z"});
+    world.drop_file("alice", "b.json", expires.to_string());
+    world.ok(&["run", "--once"]);
+    rename(&world, "bob", "carol");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("carol"), ["staged", "late"]);
+    let later = |program: &mut assert_cmd::Command| {
+        program.env("MAILBAG_TEST_NOW", "2999-01-02T00:00:00Z");
+    };
+    world.run_with(&["run", "--once"], later).ok(&["run"]);
+    assert_eq!(world.bodies("carol"), ["staged"]);
+    assert_eq!(world.names("inbox/carol/expired").len(), 1);
+    assert!(
+        world.inbox("alice")[0]["body"].as_str().is_some_and(|body| body.contains("by carol")),
+        "{:?}",
+        world.inbox("alice")
+    );
+}
