@@ -28,8 +28,12 @@ const NEVER: [&str; 20] = [
 ];
 
 fn allowed(desk: &Desk) -> Vec<String> {
-    let settings = meaning(&desk.text(".claude/settings.json"));
-    let rules = settings["permissions"]["allow"].as_array().cloned().unwrap_or_default();
+    listed(desk, ".claude/settings.json", ["permissions", "allow"])
+}
+
+/// The rules of a list in the settings of a project.
+fn listed(desk: &Desk, file: &str, [outer, inner]: [&str; 2]) -> Vec<String> {
+    let rules = meaning(&desk.text(file))[outer][inner].as_array().cloned().unwrap_or_default();
     rules.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
@@ -54,6 +58,69 @@ fn claude_code_may_read_and_send_and_nothing_else() {
     let tools: Vec<String> = allowed(&desk).into_iter().filter(|rule| rule.starts_with("mcp__mailbag__")).collect();
     assert!(tools.contains(&"mcp__mailbag__fetch_inbox".to_owned()), "{tools:?}");
     assert_eq!(tools.len() + commands.len(), allowed(&desk).len(), "only commands and tools of mailbag");
+}
+
+#[test]
+fn gemini_cli_has_the_same_commands_and_tools_in_its_own_words() {
+    // P194
+    let desk = Desk::new();
+    desk.ok(&["install", "claude"]);
+    desk.ok(&["install", "gemini"]);
+    let in_gemini = |rule: &String| match rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(":*)")) {
+        Some(command) => format!("run_shell_command({command})"),
+        None => rule.replace("mcp__mailbag__", "mcp_mailbag_"),
+    };
+    let expected: Vec<String> = allowed(&desk).iter().map(in_gemini).collect();
+    assert_eq!(listed(&desk, ".gemini/settings.json", ["tools", "allowed"]), expected);
+}
+
+#[test]
+fn qwen_code_may_use_the_tools_alone_because_a_rule_for_a_command_allows_more() {
+    // P194
+    let desk = Desk::new();
+    desk.ok(&["install", "claude"]);
+    desk.ok(&["install", "qwen"]);
+    let tools: Vec<String> = allowed(&desk).into_iter().filter(|rule| rule.starts_with("mcp__")).collect();
+    assert_eq!(listed(&desk, ".qwen/settings.json", ["permissions", "allow"]), tools);
+}
+
+#[test]
+fn codex_and_opencode_get_no_rules() {
+    let desk = Desk::new();
+    for client in ["codex", "opencode"] {
+        desk.ok(&["install", client]);
+        assert_eq!(desk.json(&["install", client, "--status", "--project"])["clients"][0]["allow"], Value::Null);
+    }
+    assert!(meaning(&desk.text("opencode.json"))["permission"].is_null());
+    assert!(!desk.is_there(".codex/rules"));
+}
+
+#[test]
+fn rules_that_would_switch_off_the_persons_own_are_not_added_and_a_note_says_so() {
+    let desk = Desk::new();
+    let text = "{ \"tools\": { \"allowed\": [\"run_shell_command(make)\"] } }\n";
+    desk.write("home/.gemini/settings.json", text);
+    let said = desk.run(&["install", "gemini"]).err;
+    assert!(said.contains("would replace your own in tools.allowed"), "{said}");
+    assert!(meaning(&desk.text(".gemini/settings.json"))["tools"].is_null());
+    desk.ok(&["uninstall", "gemini"]);
+    assert!(!desk.is_there(".gemini/settings.json"));
+    // For the user, ours stand before theirs.
+    desk.ok(&["install", "gemini", "--user"]);
+    let both = desk.text("home/.gemini/settings.json");
+    assert!(both.contains("run_shell_command(mailbag read)") && both.contains("run_shell_command(make)"), "{both}");
+    desk.ok(&["uninstall", "gemini", "--user"]);
+    assert_eq!(desk.text("home/.gemini/settings.json"), text);
+}
+
+#[test]
+fn rules_go_although_the_person_has_rules_of_their_own_now() {
+    let desk = Desk::new();
+    desk.write(".gemini/settings.json", "{}\n");
+    desk.ok(&["install", "gemini"]);
+    desk.write("home/.gemini/settings.json", "{ \"tools\": { \"allowed\": [\"run_shell_command(make)\"] } }\n");
+    desk.ok(&["uninstall", "gemini"]);
+    assert_eq!(desk.text(".gemini/settings.json"), "{}\n");
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! The rules by which a client lets an agent use mail without a question: single commands and tools, and nothing else.
 
+use super::clients::{Format, Homes, Part, Scope};
 use super::json::{End, Json, Step, Wrong};
+use super::text;
+use crate::base::limits;
 use crate::clients::kind::{Allow, Client};
 use crate::clients::mcp;
+use crate::disk::UserFile;
 use serde_json::{Map, Value, json};
 
 /// The commands that read and write mail and claims. None of them runs a program, decides for the person, changes who is
@@ -39,8 +43,27 @@ pub(super) const COMMANDS: [&str; 26] = [
 /// The rules of a client, if its settings have a list of them.
 pub(super) fn rules(client: Client) -> Vec<String> {
     let Allow::List { command, tool, .. } = client.facts().allow else { return Vec::new() };
-    let commands = COMMANDS.iter().map(|name| command.replacen('*', name, 1));
+    let commands = COMMANDS.iter().filter_map(|name| Some(command?.replacen('*', name, 1)));
     commands.chain(mcp::tool_names().map(|name| tool.replace('*', name))).collect()
+}
+
+/// Would our rules in a project take the person's own from them, because its list replaces that of the user?
+pub(super) fn would_replace_theirs(client: Client, scope: Scope, homes: &Homes) -> bool {
+    let replaces = matches!(client.facts().allow, Allow::List { replaces: true, .. });
+    let list = |scope| listed_in(client, scope, homes).unwrap_or_default();
+    let ours = rules(client);
+    replaces
+        && scope == Scope::Project
+        && list(Scope::User).iter().any(|rule| !ours.contains(rule))
+        && !list(Scope::Project).iter().any(|rule| ours.contains(rule))
+}
+
+/// The rules in a client's file. An unreadable file is reported elsewhere.
+fn listed_in(client: Client, scope: Scope, homes: &Homes) -> Option<Vec<String>> {
+    let target = client.targets(scope, homes).into_iter().find(|target| target.parts.contains(&Part::Allow))?;
+    let Format::Json(dialect) = target.format else { return None };
+    let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
+    Some(listed(&Json::read(text(&file).ok()??, dialect).ok()?, client))
 }
 
 /// The keys of the list.

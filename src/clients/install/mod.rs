@@ -224,8 +224,10 @@ fn targets(client: Client, scope: Scope, homes: &Homes) -> Result<Vec<Target>> {
     let agents = layout::of_client(&homes.project, layout::AGENTS);
     let agents = UserFile::read(&agents, limits::CLIENT_FILE_BYTES)?.real().to_path_buf();
     let reads_agents = client == Client::Gemini && status::reads_agents(&all);
+    let without_rules = allow::would_replace_theirs(client, scope, homes);
     let mut kept = Vec::new();
-    for target in all {
+    for mut target in all {
+        target.parts.retain(|part| *part != Part::Allow || !without_rules);
         let include = target.parts == [Part::Include];
         let same = include && UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?.real() == agents;
         if !(include && (same || reads_agents)) {

@@ -1,7 +1,7 @@
 //! Diffs, and notes for the user.
 
 use super::clients::{Homes, Scope, Wanted};
-use super::{Hooks, Request, status};
+use super::{Hooks, Request, allow, status};
 use crate::base::error::Error;
 use crate::clients::kind::Client;
 use crate::room::{self, Room, signature};
@@ -74,6 +74,12 @@ pub(super) fn on_install(
     }
     if asked.approvals {
         approvals(asked.client, &mut notes);
+    }
+    if allow::would_replace_theirs(asked.client, asked.scope, homes) {
+        notes.push(format!(
+            "{} asks before it reads and sends mail: rules for it in this project would replace your own in tools.allowed",
+            asked.client.name()
+        ));
     }
     if asked.for_up {
         return notes;

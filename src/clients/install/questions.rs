@@ -21,12 +21,23 @@ pub(super) fn of(client: Client, scope: Scope, homes: &Homes) -> Vec<Question> {
     let folder = if is_trusted || scope == Scope::User { None } else { folder(trust) };
     let hooks = (trust == TrustRecord::CodexDigests && !is_trusted)
         .then_some(("Hooks need review", "Trust all and continue; otherwise Codex silently skips them"));
-    let server = (trust == TrustRecord::ClaudeProjects && scope == Scope::Project).then_some((
-        "New MCP server found in this project: mailbag",
-        "Use this MCP server (the highlighted answer is to continue without it)",
-    ));
+    let server = if scope == Scope::Project { server(trust) } else { None };
     let all = folder.into_iter().chain(server).chain(hooks);
     all.map(|(question, answer)| Question { question, answer }).collect()
+}
+
+/// The question about an MCP server of a project, and its answer.
+fn server(trust: TrustRecord) -> Option<(&'static str, &'static str)> {
+    match trust {
+        TrustRecord::ClaudeProjects => Some((
+            "New MCP server found in this project: mailbag",
+            "Use this MCP server (the highlighted answer is to continue without it)",
+        )),
+        TrustRecord::FoldersIfEnabled => {
+            Some(("Untrusted MCP server in .qwen/settings.json: mailbag", "Approve this server"))
+        }
+        _ => None,
+    }
 }
 
 /// The question at the first start in a folder, and its answer.

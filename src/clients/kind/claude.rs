@@ -46,7 +46,12 @@ pub(super) static FACTS: Facts = Facts {
     approval: Some("PermissionRequest"),
     wake: WakeBy::Hook,
     trust: TrustRecord::ClaudeProjects,
-    allow: Allow::List { at: &["permissions", "allow"], command: "Bash(mailbag *:*)", tool: "mcp__mailbag__*" },
+    allow: Allow::List {
+        at: &["permissions", "allow"],
+        command: Some("Bash(mailbag *:*)"),
+        tool: "mcp__mailbag__*",
+        replaces: false,
+    },
     asks: &[
         ask_in_project(
             "Claude Code asks once whether it may use the server in .mcp.json: choose yes (the highlighted answer is no). \
@@ -62,6 +67,7 @@ pub(super) static FACTS: Facts = Facts {
         Can::Yes,
         Can::Yes,
         Can::Partly("`claude -p` runs one prompt and ends, so nothing wakes it"),
+        Can::Yes,
         Can::Yes,
     ]),
 };

@@ -67,5 +67,9 @@ pub(super) static FACTS: Facts = Facts {
              daemon. Other sessions get the mail when they are opened again",
         ),
         Can::Yes,
+        Can::Partly(
+            "in its default mode, where commands run in the sandbox; mailbag adds no rule, because a command with a rule runs outside \
+             of the sandbox",
+        ),
     ]),
 };

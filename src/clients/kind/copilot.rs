@@ -62,5 +62,6 @@ pub(super) static FACTS: Facts = Facts {
         Can::No("its hook also runs for tools that need no permission, so each of them would become an approval"),
         Can::No("without its experimental extensions, Copilot CLI has no way to give an idle session a turn"),
         Can::Yes,
+        Can::No("what Copilot CLI remembers names a whole program, and no single command of it"),
     ]),
 };

@@ -38,7 +38,7 @@ pub struct Facts {
     /// What it asks the person, or what the person has to do, after an installation.
     pub asks: &'static [Ask],
     /// What mailbag can do in it.
-    pub abilities: [Ability; 8],
+    pub abilities: [Ability; 9],
 }
 
 /// The directory of a user's settings of a client.
@@ -205,10 +205,12 @@ pub enum Allow {
     List {
         /// The keys that lead to the list.
         at: &'static [&'static str],
-        /// The rule for a command of mailbag, with `*` for the command.
-        command: &'static str,
+        /// The rule for a command of mailbag, with `*` for the command, if it allows nothing else in the same line.
+        command: Option<&'static str>,
         /// The rule for a tool of the MCP server, with `*` for the tool.
         tool: &'static str,
+        /// Does the list of a project replace that of the user?
+        replaces: bool,
     },
 }
 
@@ -249,6 +251,8 @@ pub enum What {
     Wake,
     /// The model has the MCP tools, and they know their session.
     Server,
+    /// It asks no permission to read and send mail.
+    Unasked,
 }
 
 /// Whether something can be done.
@@ -264,8 +268,17 @@ pub enum Can {
 
 impl What {
     /// All of them, in the order of the table.
-    pub const ALL: [What; 8] =
-        [What::Start, What::Prompt, What::Tools, What::Stop, What::Guard, What::Permission, What::Wake, What::Server];
+    pub const ALL: [What; 9] = [
+        What::Start,
+        What::Prompt,
+        What::Tools,
+        What::Stop,
+        What::Guard,
+        What::Permission,
+        What::Wake,
+        What::Server,
+        What::Unasked,
+    ];
 
     /// In one or two words, as the head of a column.
     pub fn short(self) -> &'static str {
@@ -278,6 +291,7 @@ impl What {
             What::Permission => "permission",
             What::Wake => "wake",
             What::Server => "MCP",
+            What::Unasked => "unasked",
         }
     }
 }

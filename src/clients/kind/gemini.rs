@@ -15,12 +15,12 @@ pub(super) static FACTS: Facts = Facts {
     home: Home { variable: Some("GEMINI_CLI_HOME"), below_variable: ".gemini", own: ".gemini" },
     directories: &[".gemini"],
     project: &[
-        file(".gemini/settings.json", JSON, &[Part::Hooks, Part::Mcp]),
+        file(".gemini/settings.json", JSON, &[Part::Hooks, Part::Mcp, Part::Allow]),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
         file("GEMINI.md", Format::Markdown, &[Part::Include]),
     ],
     user: &[
-        file("settings.json", JSON, &[Part::Hooks, Part::Mcp]),
+        file("settings.json", JSON, &[Part::Hooks, Part::Mcp, Part::Allow]),
         file("GEMINI.md", Format::Markdown, &[Part::Section]),
     ],
     form: HookForm {
@@ -42,7 +42,12 @@ pub(super) static FACTS: Facts = Facts {
     approval: None,
     wake: WakeBy::Nothing,
     trust: TrustRecord::Folders,
-    allow: Allow::None,
+    allow: Allow::List {
+        at: &["tools", "allowed"],
+        command: Some("run_shell_command(mailbag *)"),
+        tool: "mcp_mailbag_*",
+        replaces: true,
+    },
     asks: &[
         ask_in_project("Gemini CLI runs a project's hooks only in a trusted folder: trust the folder when it asks"),
         RESTART,
@@ -56,5 +61,8 @@ pub(super) static FACTS: Facts = Facts {
         Can::No("no hook can answer a permission request"),
         Can::No("Gemini CLI has no way to give an idle session a turn"),
         Can::Yes,
+        Can::Partly(
+            "mailbag adds no rules to a project if your own settings have `tools.allowed`, which would then not count there",
+        ),
     ]),
 };

@@ -112,7 +112,7 @@ const fn ask_in_project(text: &'static str) -> Ask {
 const RESTART: Ask = ask("restart running sessions to apply the change");
 
 /// The abilities in the order of the table.
-const fn abilities(can: [Can; 8]) -> [Ability; 8] {
+const fn abilities(can: [Can; 9]) -> [Ability; 9] {
     let what = What::ALL;
     [
         Ability { what: what[0], can: can[0] },
@@ -123,6 +123,7 @@ const fn abilities(can: [Can; 8]) -> [Ability; 8] {
         Ability { what: what[5], can: can[5] },
         Ability { what: what[6], can: can[6] },
         Ability { what: what[7], can: can[7] },
+        Ability { what: what[8], can: can[8] },
     ]
 }
 

@@ -57,5 +57,9 @@ pub(super) static FACTS: Facts = Facts {
         Can::No("mailbag does not answer permission requests of OpenCode yet; it asks in its own dialog"),
         Can::Partly("not before the first prompt, and not in `opencode run`, which ends after one prompt"),
         Can::Partly("one server serves all sessions of a process; the tools act for the session that was active last"),
+        Can::Partly(
+            "it asks only where your `permission` says so; mailbag adds no rule, because one for `mailbag read` would also let \
+             `mailbag read > FILE` pass",
+        ),
     ]),
 };

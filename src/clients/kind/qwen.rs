@@ -2,7 +2,7 @@
 
 use super::{
     Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
-    file, guard, hook,
+    ask_in_project, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -16,11 +16,11 @@ pub(super) static FACTS: Facts = Facts {
     directories: &[".qwen"],
     // Qwen Code reads AGENTS.md beside QWEN.md.
     project: &[
-        file(".qwen/settings.json", JSON, &[Part::Hooks, Part::Mcp]),
+        file(".qwen/settings.json", JSON, &[Part::Hooks, Part::Mcp, Part::Allow]),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
     ],
     user: &[
-        file("settings.json", JSON, &[Part::Hooks, Part::Mcp]),
+        file("settings.json", JSON, &[Part::Hooks, Part::Mcp, Part::Allow]),
         file("QWEN.md", Format::Markdown, &[Part::Section]),
     ],
     form: HookForm {
@@ -43,8 +43,13 @@ pub(super) static FACTS: Facts = Facts {
     approval: None,
     wake: WakeBy::Socket { path: "QWEN_CODE_MESSAGING_SOCKET", token: "QWEN_CODE_MESSAGING_TOKEN" },
     trust: TrustRecord::FoldersIfEnabled,
-    allow: Allow::None,
-    asks: &[RESTART],
+    allow: Allow::List { at: &["permissions", "allow"], command: None, tool: "mcp__mailbag__*", replaces: false },
+    asks: &[
+        ask_in_project(
+            "Qwen Code asks about the server in .qwen/settings.json, again after each change of it: approve it",
+        ),
+        RESTART,
+    ],
     abilities: abilities([
         Can::Yes,
         Can::Yes,
@@ -54,5 +59,9 @@ pub(super) static FACTS: Facts = Facts {
         Can::No("mailbag does not answer permission requests of Qwen Code yet; it asks in its own dialog"),
         Can::Partly("needs version 0.24 or later, and no other setting of `agents.crossSessionInbound` than `accept`"),
         Can::Yes,
+        Can::Partly(
+            "the tools; it asks for commands, because a rule for `mailbag read` would also let `mailbag read > FILE` and \
+             `mailbag read $(COMMAND)` pass",
+        ),
     ]),
 };
