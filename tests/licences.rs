@@ -37,6 +37,25 @@ fn every_dependency_has_a_licence_that_may_be_used() {
 }
 
 #[test]
+fn the_packages_have_the_text_of_every_licence() {
+    let Ok(printed) = Command::new("python3").arg("packaging/licences").output() else {
+        return crate::world::skip("there is no python3");
+    };
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let text = String::from_utf8(printed.stdout).expect("it prints UTF-8");
+    for part in [
+        "serde_json 1.",
+        "the standard library of Rust",
+        "Permission is hereby granted",
+        "Apache License",
+        "Meta Platforms",
+    ] {
+        assert!(text.contains(part), "{part} is missing");
+    }
+    assert!(!text.contains("GNU GENERAL PUBLIC LICENSE"), "a licence that is not used");
+}
+
+#[test]
 fn expressions_are_read_as_spdx_has_them() {
     for allowed in ["MIT", "MIT/Apache-2.0", "GPL-3.0 OR MIT", "(MIT OR GPL-3.0) AND Unicode-3.0", "MIT AND ISC"] {
         assert!(is_allowed(allowed), "{allowed}");
