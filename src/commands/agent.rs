@@ -65,7 +65,7 @@ pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
     let registry = registry.add_all(added.clone()).map_err(Error::Rejected)?;
     trust::agree_to_set(room, fields.wake.as_ref())?;
     save(room, &registry)?;
-    make_boxes(room, ids, fields.uid)?;
+    make_boxes(room, ids, fields.uid, Durability::Power)?;
     room.give_to_owners(&registry)?;
     Ok(added)
 }
@@ -206,8 +206,8 @@ fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<Stri
 }
 
 /// Creates outboxes and inboxes, with one sync for all.
-pub(super) fn make_boxes(room: &Room, ids: &[String], uid: Option<u32>) -> Result<()> {
-    let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
+pub(super) fn make_boxes(room: &Room, ids: &[String], uid: Option<u32>, survive: Durability) -> Result<()> {
+    let mut barrier = Barrier::new(survive, room.dir.clone());
     for id in ids {
         for directory in [layout::outbox(id), layout::seen(id)] {
             room.make_box(&directory, uid, &mut barrier)?;

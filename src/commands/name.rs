@@ -8,7 +8,7 @@ use super::agent::{self, make_boxes, save};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{Dir, layout};
+use crate::disk::{Dir, Durability, layout};
 use crate::log::state::Claims;
 use crate::query::{claims, context};
 use crate::room::registry::{Agent, Registry, Status};
@@ -46,7 +46,8 @@ pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<L
         let choice = pool.choose(&registry, caller, role.as_deref())?;
         if let Some(changed) = pool.registered(&registry, &choice, &key, role.as_deref())? {
             save(room, &changed)?;
-            make_boxes(room, std::slice::from_ref(&choice.name), None)?;
+            // A power cut may take its directories: they are made again when they are needed. A hook has no time to sync.
+            make_boxes(room, std::slice::from_ref(&choice.name), None, Durability::Process)?;
             room.give_to_owners(&changed)?;
             registry = room.registry()?;
         }

@@ -261,6 +261,11 @@ fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
     assert_eq!(owned(&world).len(), 1000);
     assert_eq!(say(&world, 1, "alice", claim(&["one/more"])), "too_many_claims");
     assert_eq!(say(&world, 2, "alice", claim(&["d0/f0"])), "granted", "a renewal is not one more");
+    let many: Vec<String> = (0..101).map(|n| format!("e{n}")).collect();
+    world.drop_file("bob", "many.json", json!({"type": "claim", "claims": many}).to_string());
+    pass(&world, 3);
+    let told = world.inbox("bob").iter().map(Value::to_string).collect::<String>();
+    assert!(told.contains("claims has more than 100 items"), "{told}");
 }
 
 #[test]

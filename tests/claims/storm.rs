@@ -7,7 +7,8 @@ use crate::world::World;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// An agent: drops claims, releases, offers and answers as files, without waiting for anything.
+/// An agent: drops claims, releases, offers and answers as files, without waiting for an answer. On a slow machine it waits
+/// until the router has taken most of them.
 const AGENT: &str = "
 import json, os, random, sys, time
 outbox, me, others = sys.argv[1], sys.argv[2], sys.argv[3].split(',')
@@ -27,6 +28,8 @@ while True:
     with open(os.path.join(outbox, '%d.json' % time.time_ns()), 'w') as file:
         file.write(json.dumps(message))
     time.sleep(r.random() * 0.05)
+    while len(os.listdir(outbox)) > 20:
+        time.sleep(0.05)
 ";
 
 fn names(count: usize) -> Vec<String> {

@@ -95,9 +95,11 @@ fn of_field(field: &str, value: &Value, error: &ValidationError, (must, example)
     let what = match error.kind() {
         Kind::MaxLength { limit } if field != "sha256" => format!("{field} is longer than {limit} characters"),
         Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => format!("{field} is empty; it must be {must}"),
+        Kind::MaxItems { limit } => format!("{field} has more than {limit} items"),
         _ => format!("{field} must be {must}, not {}", shown(value)),
     };
     let fix = match value {
+        _ if matches!(error.kind(), Kind::MaxItems { .. }) => "name fewer, or write several messages".to_owned(),
         Value::Null => format!("omit {field} if it has no value"),
         _ => format!("write {must}, such as {example}"),
     };
