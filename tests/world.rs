@@ -97,7 +97,7 @@ impl World {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
         command.args(args).current_dir(self.path());
         let foreign = |name: &str| {
-            let ours = ["MAILBAG_", "MAOS_", "CLAUDE", "CODEX_", "GEMINI_", "QWEN_", "COPILOT_"]
+            let ours = ["MAILBAG_", "MAOS_", "CLAUDE", "CODEX_", "GEMINI_", "QWEN_", "COPILOT_", "KIMI_"]
                 .iter()
                 .any(|p| name.starts_with(p));
             ours && !name.starts_with("MAILBAG_TEST_")

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// The recorded edits: the client, the event with its tool, and the changed file in the project.
-const EDITS: [(&str, &str, &str); 14] = [
+const EDITS: [(&str, &str, &str); 16] = [
     ("claude", "PreToolUse-Edit", "src/a.txt"),
     ("claude", "PreToolUse-Write", "src/a.txt"),
     ("claude", "PreToolUse-NotebookEdit", "b.ipynb"),
@@ -18,6 +18,8 @@ const EDITS: [(&str, &str, &str); 14] = [
     ("qwen", "PreToolUse-edit", "a.txt"),
     ("opencode", "PreToolUse-write", "a.txt"),
     ("opencode", "PreToolUse-edit", "a.txt"),
+    ("kimi", "PreToolUse-Write", "a.txt"),
+    ("kimi", "PreToolUse-Edit", "a.txt"),
     ("copilot", "PreToolUse-Write", "a.txt"),
     ("copilot", "PreToolUse-Write-helper", "b.txt"),
     ("copilot", "PreToolUse-Edit", "a.txt"),
@@ -42,7 +44,7 @@ fn edit(world: &World, agent: &str, client: &str, event: &str) -> String {
 
 /// What a client prints if there is nothing to say.
 fn nothing(client: &str) -> &'static str {
-    if matches!(client, "claude" | "qwen" | "opencode" | "copilot") { "" } else { "{}\n" }
+    if matches!(client, "claude" | "qwen" | "opencode" | "copilot" | "kimi") { "" } else { "{}\n" }
 }
 
 /// The reason of a denial, in the client's own form.

@@ -118,6 +118,26 @@ fn copilot_cli_gets_context_in_a_field_of_its_own_a_block_at_its_stop_and_silenc
 }
 
 #[test]
+fn kimi_cli_gets_a_message_at_a_prompt_a_denial_at_its_stop_and_silence_for_nothing() {
+    let world = room();
+    for event in ["SessionStart-startup", "UserPromptSubmit", "Stop", "SessionEnd-exit"] {
+        assert_eq!(fire(&world, "kimi", event), "", "{event}");
+    }
+    let seq = mail(&world, "API shape?", &["--type", "question"]);
+    for event in ["SessionStart-startup", "SessionStart-resume"] {
+        assert_eq!(fire(&world, "kimi", event), "", "its output is dropped, so nothing is announced");
+    }
+    let told = format!("mailbag: 1 unread: question from bob, “API shape?”, #{seq}{}", hint(seq));
+    assert_eq!(fire(&world, "kimi", "UserPromptSubmit"), format!("{{\"message\":\"{told}\"}}\n"));
+    let seq = mail(&world, "later", &[]);
+    let told = format!("mailbag: 2 unread, 1 new: message from bob, “later”, #{seq}");
+    let denial = format!(
+        "{{\"hookSpecificOutput\":{{\"hookEventName\":\"Stop\",\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"{told}\"}}}}\n"
+    );
+    assert_eq!(fire(&world, "kimi", "Stop"), denial);
+}
+
+#[test]
 fn opencode_gets_a_text_for_its_plugin_and_silence_for_nothing() {
     let world = room();
     let text = |text: &str| format!("{{\"text\":\"{text}\"}}\n");

@@ -139,7 +139,7 @@ fn a_second_run_says_that_there_is_nothing_to_do_and_writes_nothing() {
 
 #[test]
 fn a_project_without_settings_gets_them_and_is_left_without_them() {
-    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi"] {
         let desk = Desk::new();
         let before = desk.files();
         let said = desk.ok(&["install", client]);

@@ -5,6 +5,7 @@ mod allow;
 mod approvals;
 mod git;
 mod merging;
+mod kimi;
 mod meanwhile;
 mod plugin;
 mod proving;
@@ -55,9 +56,15 @@ fn at_home(world: &World) -> impl FnOnce(&mut assert_cmd::Command) {
     fs::create_dir_all(&home).expect("a home");
     move |command| {
         command.env("HOME", home);
-        for other in
-            ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "XDG_CONFIG_HOME", "COPILOT_HOME"]
-        {
+        for other in [
+            "CLAUDE_CONFIG_DIR",
+            "CODEX_HOME",
+            "GEMINI_CLI_HOME",
+            "QWEN_HOME",
+            "XDG_CONFIG_HOME",
+            "COPILOT_HOME",
+            "KIMI_CODE_HOME",
+        ] {
             command.env_remove(other);
         }
     }

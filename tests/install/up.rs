@@ -126,13 +126,14 @@ fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
     let copilot = of("copilot", ".json");
     let most = [&claude, &codex, &config, &gemini, &copilot].into_iter().map(Vec::len).max().unwrap_or(0);
     for n in 0..most {
-        let fresh = Fresh::with(&[&CLIENTS[..], &["copilot"]].concat());
+        let fresh = Fresh::with(&[&CLIENTS[..], &["copilot", "kimi"]].concat());
         let one = |of: &Vec<String>| of[n % of.len()].clone();
         fresh.write(".claude/settings.json", read_fixture(&one(&claude)));
         fresh.write(".codex/hooks.json", read_fixture(&one(&codex)));
         fresh.write(".codex/config.toml", read_fixture(&one(&config)));
         fresh.write(".gemini/settings.json", read_fixture(&one(&gemini)));
         fresh.write(".github/hooks/mailbag.json", read_fixture(&one(&copilot)));
+        fresh.write(".kimi-code/mcp.json", "{\r\n\t\"mcpServers\": {\"own\": {\"command\": \"own\"}}\r\n}");
         fresh.write(".github/mcp.json", "{\"servers\": {}}");
         fresh.write(".mcp.json", "{\"mcpServers\":{\"own\":{\"command\":\"own\"}}}");
         fresh.write("AGENTS.md", "# Rules\n\nBe brief.");

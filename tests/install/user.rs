@@ -14,6 +14,7 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
         ("codex", &["home/.codex/hooks.json", "home/.codex/config.toml", "home/.codex/AGENTS.md"]),
         ("gemini", &["home/.gemini/settings.json", "home/.gemini/GEMINI.md"]),
         ("qwen", &["home/.qwen/settings.json", "home/.qwen/QWEN.md"]),
+        ("kimi", &["home/.kimi-code/config.toml", "home/.kimi-code/mcp.json", "home/.kimi-code/AGENTS.md"]),
         (
             "copilot",
             &[
@@ -43,7 +44,7 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
         assert!(!desk.is_there(file), "{file}");
     }
     assert_eq!(meaning(&desk.text("home/.claude.json"))["numStartups"], 7);
-    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot"] {
+    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi"] {
         desk.ok(&["uninstall", client, "--user"]);
     }
     let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
@@ -58,6 +59,7 @@ fn variables_that_name_other_directories_are_respected() {
         ("codex", "CODEX_HOME", &["hooks.json", "config.toml", "AGENTS.md"]),
         ("gemini", "GEMINI_CLI_HOME", &[".gemini/settings.json", ".gemini/GEMINI.md"]),
         ("qwen", "QWEN_HOME", &["settings.json", "QWEN.md"]),
+        ("kimi", "KIMI_CODE_HOME", &["config.toml", "mcp.json", "AGENTS.md"]),
         ("copilot", "COPILOT_HOME", &["hooks/mailbag.json", "mcp-config.json", "copilot-instructions.md"]),
         ("opencode", "XDG_CONFIG_HOME", &["opencode/plugins/mailbag.js", "opencode/opencode.json"]),
     ] {

@@ -5,6 +5,7 @@ mod claude;
 mod codex;
 mod copilot;
 mod gemini;
+mod kimi;
 mod opencode;
 mod patch;
 mod qwen;
@@ -78,6 +79,7 @@ fn adapter(client: Client) -> &'static Adapter {
         Client::Qwen => &qwen::ADAPTER,
         Client::OpenCode => &opencode::ADAPTER,
         Client::Copilot => &copilot::ADAPTER,
+        Client::Kimi => &kimi::ADAPTER,
     }
 }
 

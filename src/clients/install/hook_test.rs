@@ -17,11 +17,12 @@ use wait_timeout::ChildExt;
 pub const DRY_RUN: &str = "MAILBAG_HOOK_TRIED";
 
 /// The fields that the clients accept in a hook's answer; the last two are those of our plugins.
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
     "additionalContext",
     "continue",
     "decision",
     "hookSpecificOutput",
+    "message",
     "reason",
     "stopReason",
     "systemMessage",

@@ -146,7 +146,7 @@ pub(super) fn ours(json: &Json, client: Client, event: &str) -> Vec<Ours> {
 }
 
 /// Recognizes a hook that does this job. `None` if it is not ours, `Some(None)` if the user has changed it.
-fn read(handler: &Value, client: Client, job: Job) -> Option<Option<Wanted>> {
+pub(super) fn read(handler: &Value, client: Client, job: Job) -> Option<Option<Wanted>> {
     if handler["type"] != "command" {
         return None;
     }

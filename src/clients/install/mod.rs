@@ -16,6 +16,7 @@ pub mod has_tools;
 mod servers;
 mod status;
 mod toml;
+mod toml_hooks;
 mod trust;
 mod notes;
 mod plugin;
@@ -318,6 +319,7 @@ fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<
             }
             Ok(json.text().to_owned())
         }
+        Format::Toml if target.parts.contains(&Part::Hooks) => toml_hooks::put(text, client, wanted),
         Format::Toml => toml::put(text, wanted),
         Format::Markdown => sections::put(text, kind(target)),
         Format::Script => plugin::put(text, client, wanted),
@@ -340,6 +342,7 @@ fn undo(target: &Target, text: &str, client: Client) -> Result<String, Wrong> {
             }
             Ok(json.text().to_owned())
         }
+        Format::Toml if target.parts.contains(&Part::Hooks) => toml_hooks::take_out(text, client),
         Format::Toml => toml::take_out(text),
         Format::Markdown => sections::take_out(text),
         Format::Script => plugin::take_out(text),

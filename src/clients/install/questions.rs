@@ -49,6 +49,7 @@ fn folder(trust: TrustRecord) -> Option<(&'static str, &'static str)> {
         )),
         TrustRecord::CodexDigests => Some(("Trust this folder?", "Trust and continue")),
         TrustRecord::FoldersIfEnabled | TrustRecord::None => None,
+        TrustRecord::Elsewhere => Some(("Trust this folder?", "Trust this folder; it lists the server mailbag")),
         TrustRecord::CopilotFolders => {
             Some(("Do you trust the files in this folder?", "Yes, and remember this folder for future sessions"))
         }

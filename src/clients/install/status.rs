@@ -3,7 +3,7 @@
 use super::clients::{Format, Homes, Part, Scope, Target, Wanted};
 use super::json::{Dialect, Json, Wrong};
 use super::trust::{self, Trust};
-use super::{allow, hooks, kind, plugin, refused, sections, servers, targets, text, toml};
+use super::{allow, hooks, kind, plugin, refused, sections, servers, targets, text, toml, toml_hooks};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::clients::kind::{Allow, Client};
@@ -57,9 +57,13 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether the client has our hooks. An MCP server alone may be the user's own.
+    /// Whether the client has our hooks, or where it reads none, the rest. An MCP server alone may be the user's own.
     pub fn is_installed(&self) -> bool {
-        self.hooks != Hooks::Absent
+        let mut files = self.client.facts().files(self.scope).iter();
+        match files.any(|file| file.parts.contains(&Part::Hooks)) {
+            true => self.hooks != Hooks::Absent,
+            false => self.mcp && self.section,
+        }
     }
 }
 
@@ -104,6 +108,7 @@ pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Want
             let server = || servers::find(&json);
             target.parts.contains(&Part::Hooks).then(|| hooks::find(&json, client).wanted).flatten().or_else(server)
         }
+        Format::Toml if target.parts.contains(&Part::Hooks) => toml_hooks::find(text, client).ok()?.wanted,
         Format::Toml => toml::server(text).ok()?,
         Format::Markdown => anybody(),
         Format::Script => plugin::find(text).ok()?,
@@ -148,6 +153,9 @@ impl Status {
                 self.hooks = if plugin.is_some() { Hooks::Installed } else { Hooks::Absent };
                 self.called_for(plugin);
             }
+            Format::Toml if target.parts.contains(&Part::Hooks) => {
+                self.fill_hooks(toml_hooks::find(text, self.client)?)
+            }
             Format::Toml => {
                 let server = toml::server(text)?;
                 self.mcp = server.is_some();
@@ -156,15 +164,7 @@ impl Status {
             Format::Json(dialect) => {
                 let json = Json::read(text, dialect)?;
                 if target.parts.contains(&Part::Hooks) {
-                    let found = hooks::find(&json, self.client);
-                    self.hooks = match (found.any, found.missing.is_empty()) {
-                        (false, _) => Hooks::Absent,
-                        (true, true) => Hooks::Installed,
-                        (true, false) => Hooks::Partly,
-                    };
-                    self.approvals = found.approvals;
-                    self.missing = if found.any { found.missing } else { Vec::new() };
-                    self.called_for(found.wanted);
+                    self.fill_hooks(hooks::find(&json, self.client));
                 }
                 if target.parts.contains(&Part::Allow) {
                     let rules = allow::rules(self.client);
@@ -178,6 +178,17 @@ impl Status {
             }
         }
         Ok(())
+    }
+
+    fn fill_hooks(&mut self, found: hooks::Found) {
+        self.hooks = match (found.any, found.missing.is_empty()) {
+            (false, _) => Hooks::Absent,
+            (true, true) => Hooks::Installed,
+            (true, false) => Hooks::Partly,
+        };
+        self.approvals = found.approvals;
+        self.missing = if found.any { found.missing } else { Vec::new() };
+        self.called_for(found.wanted);
     }
 
     fn called_for(&mut self, wanted: Option<Wanted>) {

@@ -120,7 +120,7 @@ fn change(document: &mut DocumentMut, wanted: &Wanted) {
 }
 
 /// Replaces a string and keeps the whitespace and comments around it.
-fn set(item: &mut Item, text: &str) {
+pub(super) fn set(item: &mut Item, text: &str) {
     let decor = item.as_value().map(|value| value.decor().clone());
     let mut value = Value::from(text);
     if let Some(decor) = decor {
@@ -156,19 +156,19 @@ fn table(wanted: &Wanted) -> Table {
     table
 }
 
-fn eol(text: &str) -> &'static str {
+pub(super) fn eol(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
 /// Restores the line ends of the file, which the library normalizes.
-fn with_line_ends(before: &str, after: String) -> String {
+pub(super) fn with_line_ends(before: &str, after: String) -> String {
     match eol(before) {
         "\r\n" => after.replace("\r\n", "\n").replace('\n', "\r\n"),
         _ => after,
     }
 }
 
-fn parse(text: &str) -> Result<DocumentMut, Wrong> {
+pub(super) fn parse(text: &str) -> Result<DocumentMut, Wrong> {
     text.parse::<DocumentMut>().map_err(|e| {
         let at = e.span().map_or(0, |span| span.start).min(text.len());
         let before = text.get(..at).unwrap_or_default();

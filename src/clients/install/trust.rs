@@ -34,6 +34,7 @@ pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
         (_, Scope::User) => Trust::Yes,
         (TrustRecord::ClaudeProjects, Scope::Project) => claude(homes),
         (TrustRecord::Folders, Scope::Project) => folders(client, homes),
+        (TrustRecord::Elsewhere, Scope::Project) => Trust::Unknown,
         (TrustRecord::CopilotFolders, Scope::Project) => listed_folders(client, homes),
         (TrustRecord::FoldersIfEnabled, Scope::Project) if !asks_for_trust(client, homes) => Trust::Yes,
         (TrustRecord::FoldersIfEnabled, Scope::Project) => folders(client, homes),

@@ -17,7 +17,7 @@ pub struct Facts {
     pub home: Home,
     /// The names of its directories, which an uninstallation removes if they are empty.
     pub directories: &'static [&'static str],
-    /// The files of an installation for a project. The first has the hooks.
+    /// The files of an installation for a project. The first has the hooks, if the client reads hooks there.
     pub project: &'static [File],
     /// The files of an installation for a user. The first has the hooks.
     pub user: &'static [File],
@@ -192,6 +192,8 @@ pub enum TrustRecord {
     FoldersIfEnabled,
     /// In `config.json`, the list `trustedFolders`.
     CopilotFolders,
+    /// In a file that mailbag does not read. It asks for trust in MCP servers of a project.
+    Elsewhere,
     /// Nowhere: it asks for no trust.
     None,
 }

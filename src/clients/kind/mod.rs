@@ -5,6 +5,7 @@ mod codex;
 mod copilot;
 mod facts;
 mod gemini;
+mod kimi;
 mod opencode;
 mod qwen;
 mod table;
@@ -32,12 +33,14 @@ pub enum Client {
     OpenCode,
     /// GitHub Copilot CLI.
     Copilot,
+    /// Kimi CLI.
+    Kimi,
 }
 
 impl Client {
     /// All clients.
-    pub const ALL: [Client; 6] =
-        [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::OpenCode, Client::Copilot];
+    pub const ALL: [Client; 7] =
+        [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::OpenCode, Client::Copilot, Client::Kimi];
 
     /// The facts about it.
     pub fn facts(self) -> &'static Facts {
@@ -48,6 +51,7 @@ impl Client {
             Client::Qwen => &qwen::FACTS,
             Client::OpenCode => &opencode::FACTS,
             Client::Copilot => &copilot::FACTS,
+            Client::Kimi => &kimi::FACTS,
         }
     }
 

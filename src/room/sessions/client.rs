@@ -26,6 +26,9 @@ const GEMINI: &str = "gemini";
 const QWEN: &str = "qwen";
 const OPENCODE: &str = "opencode";
 const COPILOT: &str = "copilot";
+const KIMI: &str = "kimi";
+/// The name of the process of Kimi CLI, which gives no variable to its commands.
+const KIMI_PROCESS: &str = "kimi-code";
 
 /// Processes between a client and its commands.
 const SHELLS: [&str; 12] =
@@ -94,6 +97,7 @@ impl Caller {
         match VARIABLES.iter().find_map(|(name, client)| Some((value(name)?, client))) {
             Some((id, client)) => Caller::here(client, Some(id)).ok(),
             None if std::env::var_os(IN_GEMINI).is_some() => Caller::here(GEMINI, None).ok(),
+            None if client_above().is_some_and(|(_, name)| name == KIMI_PROCESS) => Caller::here(KIMI, None).ok(),
             None => None,
         }
     }

@@ -1,0 +1,65 @@
+//! Facts about Kimi CLI: `docs/hooks.md`.
+
+use super::{
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
+    ask_in_project, file, guard, hook,
+};
+
+const JSON: Format = Format::Json(Dialect::Strict);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "kimi",
+    name: "Kimi CLI",
+    program: "kimi",
+    // Its process identifies the session.
+    variable: None,
+    home: Home { variable: Some("KIMI_CODE_HOME"), below_variable: "", own: ".kimi-code" },
+    directories: &[".kimi-code"],
+    // Kimi CLI reads hooks of the user only, and AGENTS.md itself.
+    project: &[file(".kimi-code/mcp.json", JSON, &[Part::Mcp]), file("AGENTS.md", Format::Markdown, &[Part::Section])],
+    user: &[
+        file("config.toml", Format::Toml, &[Part::Hooks]),
+        file("mcp.json", JSON, &[Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+    ],
+    form: HookForm {
+        named: false,
+        unit: Unit::Seconds,
+        failure_blocks: false,
+        trusted_by_index: false,
+        had_arguments: false,
+    },
+    servers: Servers::Plain,
+    events: &[
+        hook("SessionStart"),
+        hook("UserPromptSubmit"),
+        guard("PreToolUse", "^(Edit|Write)$"),
+        hook("Stop"),
+        hook("StopFailure"),
+        hook("SessionEnd"),
+    ],
+    approval: None,
+    wake: WakeBy::Nothing,
+    trust: TrustRecord::Elsewhere,
+    allow: Allow::None,
+    asks: &[
+        ask_in_project(
+            "Kimi CLI reads hooks of the user only: `mailbag install kimi --user` adds them; in the project are the server and the \
+             instructions",
+        ),
+        RESTART,
+    ],
+    abilities: abilities([
+        Can::No("Kimi CLI drops the output of its hook; the first prompt announces the mail"),
+        Can::Partly("its hooks are installed for the user, with `--user`, and not for a project"),
+        Can::No("Kimi CLI does not wait for its hook after a tool"),
+        Can::Partly(
+            "as at a prompt; a stop of a sub-agent looks like one of its session, so the sub-agent may get the mail",
+        ),
+        Can::Partly("as at a prompt"),
+        Can::No("its hook only observes a permission request"),
+        Can::No("no way is known to give an idle session in a terminal a turn"),
+        Can::Yes,
+        Can::No("a rule in the `config.toml` of Kimi CLI had no effect"),
+    ]),
+};
