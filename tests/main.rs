@@ -22,6 +22,7 @@ mod hooks;
 mod hostile;
 mod install;
 mod licences;
+mod links;
 mod mcp;
 mod messages;
 mod model;

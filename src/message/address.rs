@@ -91,6 +91,11 @@ pub fn reserved(name: &str) -> Option<&'static str> {
     prefixed.map(|(_, form)| form).or_else(|| WORDS.into_iter().find(|w| w.eq_ignore_ascii_case(name)))
 }
 
+/// Is this a word that has a meaning of its own before a colon?
+pub fn is_prefix(tag: &str) -> bool {
+    PREFIXES.iter().any(|prefix| tag.eq_ignore_ascii_case(prefix))
+}
+
 /// Is this a display name: 1 to 12 ASCII letters?
 pub fn is_display_name(text: &str) -> bool {
     (1..=limits::DISPLAY_NAME).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphabetic())
@@ -107,6 +112,9 @@ fn shape(text: &str) -> Result<Address, Problem> {
         return name(text, topic, "a topic").map(Address::Topic);
     }
     if let Some(word) = text.strip_prefix('@') {
+        if let Some((tag, who)) = word.split_once(':').filter(|(tag, _)| !is_prefix(tag)) {
+            return remote(text, tag, who);
+        }
         return word_of(text, word, Address::At);
     }
     if let Some((tag, who)) = text.split_once(':') {

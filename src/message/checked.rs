@@ -37,6 +37,7 @@ pub const FIELDS: &[&str] = &[
     "on_deadline",
     "option",
     "signature",
+    "link",
 ];
 /// Fields that the router adds to delivered copies. A sender may not set them.
 pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
@@ -160,10 +161,15 @@ impl Message {
     /// `json.dumps(m, sort_keys=True, separators=(",", ":"), ensure_ascii=False)` gives the same bytes, except for
     /// numbers in a form that Python does not write.
     pub fn digest(&self) -> [u8; 32] {
-        let mut sink = Sink { hasher: Sha256::new(), held: Vec::with_capacity(SINK) };
-        sink.object(&self.fields);
-        sink.finish()
+        digest_of(&self.fields)
     }
+}
+
+/// As [`Message::digest`], of any object.
+pub(super) fn digest_of(fields: &Map<String, Value>) -> [u8; 32] {
+    let mut sink = Sink { hasher: Sha256::new(), held: Vec::with_capacity(SINK) };
+    sink.object(fields);
+    sink.finish()
 }
 
 /// Are these the fields of a handoff that offers claims? Without `claims` it is a message like any other.

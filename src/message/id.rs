@@ -20,6 +20,30 @@ pub fn is_message_id(text: &str) -> bool {
     is_word(text, limits::MESSAGE_ID)
 }
 
+/// The tag in the id of an agent of another room: `po` for `po:alice`.
+pub fn tag_of(agent: &str) -> Option<&str> {
+    agent.split_once(':').map(|(tag, _)| tag)
+}
+
+/// The id by which a room knows an agent of another room.
+pub fn far(tag: &str, agent: &str) -> String {
+    format!("{tag}:{agent}")
+}
+
+/// Can an answer of `by` be what is expected of `of`? Any agent of another room can answer for an address of that room,
+/// because only that room knows who has the address.
+pub fn answers_for(by: &str, of: &str) -> bool {
+    by == of || tag_of(of).is_some() && tag_of(of) == tag_of(by)
+}
+
+/// Is this the id of an agent of this or another room?
+pub fn is_sender(text: &str) -> bool {
+    match text.split_once(':') {
+        Some((tag, agent)) => is_name(tag) && is_name(agent),
+        None => is_name(text),
+    }
+}
+
 /// A new message id: a UUID v7, so that later ids sort later.
 pub fn mint() -> String {
     static CONTEXT: Mutex<ContextV7> = Mutex::new(ContextV7::new());

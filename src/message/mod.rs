@@ -9,12 +9,15 @@
 //! router does with a message (`router`).
 
 pub mod address;
+mod carried;
 mod checked;
 pub mod claim;
 pub mod decision;
 pub mod dialects;
 pub mod envelope;
+mod hash;
 pub mod id;
+pub mod link;
 pub mod mentions;
 pub mod record;
 pub mod reference;
@@ -28,6 +31,6 @@ pub use checked::{
     DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, is_decision, is_offer, unknown,
 };
 pub use types::{
-    APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, MILESTONE, QUESTION, ROUTER_TYPES, TYPES, goes_to_all, is_acted_on,
-    may_go_to_channel_alone,
+    APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, QUESTION, ROUTER_TYPES, TYPES, goes_to_all,
+    is_acted_on, may_go_to_channel_alone,
 };

@@ -1,5 +1,10 @@
 //! The records of the log: their fields, and the chain of hashes.
 
+pub use super::hash::{Hash, NO_HASH, hash_line, hex, unhex};
+
+use super::carried::{Acked, Arrived, Carried, LinkChange};
+use super::hash::{hex_hash, hex_hash_option};
+use super::id::tag_of;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::message::claim::Change;
@@ -7,18 +12,10 @@ use crate::message::decision::Step;
 use crate::message::status::Receipt;
 use crate::message::waking::Waking;
 use crate::message::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES};
-use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::Arc;
-
-/// A SHA-256 hash.
-pub type Hash = [u8; 32];
-
-/// The `prev` of the log's first line.
-pub const NO_HASH: Hash = [0; 32];
 
 /// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,6 +156,18 @@ pub struct Record {
     /// Ranges of settled records, both ends included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settled: Vec<(u64, u64)>,
+    /// The item of a link that brought it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrived: Option<Arrived>,
+    /// The items of links that it sends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<Carried>,
+    /// How far other rooms have committed what was sent to them, on the first record of a batch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acked: Vec<Acked>,
+    /// The change of a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkChange>,
     /// The complete message as accepted, or the bounce or notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<RawValue>>,
@@ -195,6 +204,10 @@ impl Record {
             receipts: Vec::new(),
             wakes: Vec::new(),
             settled: Vec::new(),
+            arrived: None,
+            carried: Vec::new(),
+            acked: Vec::new(),
+            link: None,
             message: None,
         }
     }
@@ -207,6 +220,12 @@ impl Record {
     /// Every recipient with the kind of address.
     pub fn recipients(&self) -> impl Iterator<Item = (&Arc<str>, &str)> {
         self.to.iter().flat_map(|group| group.agents.iter().map(|agent| (agent, group.via.as_str())))
+    }
+
+    /// Every recipient of this room that gets a copy, with the kind of address.
+    pub fn copies(&self) -> impl Iterator<Item = (&Arc<str>, &str)> {
+        let is_here = |(agent, _): &(&Arc<str>, &str)| tag_of(agent).is_none();
+        self.recipients().filter(move |copy| self.event != Event::Duplicate && is_here(copy))
     }
 
     /// The channel of an accepted message. `None` for other records, and for a message to the router only.
@@ -265,57 +284,6 @@ impl<'a> Head<'a> {
     pub fn shown(self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         let shown = !ROUTER_TYPES.contains(&&*self.kind);
         shown.then(|| (self.channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)), self.kind))
-    }
-}
-
-/// The hash of a line with its newline: `sed -n 5p log/00000001.ndjson | sha256sum`.
-pub fn hash_line(line: &[u8]) -> Hash {
-    Sha256::digest(line).into()
-}
-
-/// The hash in lower-case hexadecimal digits.
-pub fn hex(hash: &Hash) -> String {
-    HEXLOWER.encode(hash)
-}
-
-/// Reads the output of [`hex`].
-pub fn unhex(text: &str) -> Option<Hash> {
-    let mut hash = NO_HASH;
-    let is_whole = text.len() == 2 * hash.len();
-    is_whole.then(|| HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut hash))?.ok()?;
-    Some(hash)
-}
-
-mod hex_hash {
-    use super::{Hash, hex, unhex};
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use std::borrow::Cow;
-
-    pub(super) fn serialize<S: Serializer>(hash: &Hash, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&hex(hash))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Hash, D::Error> {
-        let text = Cow::<'de, str>::deserialize(from)?;
-        unhex(&text).ok_or_else(|| D::Error::custom("not 64 hexadecimal digits"))
-    }
-}
-
-mod hex_hash_option {
-    use super::{Hash, hex_hash};
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(hash: &Option<Hash>, to: S) -> Result<S::Ok, S::Error> {
-        match hash {
-            Some(hash) => hex_hash::serialize(hash, to),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Hash>, D::Error> {
-        #[derive(Deserialize)]
-        struct Wrapped(#[serde(with = "hex_hash")] Hash);
-        Ok(Option::<Wrapped>::deserialize(from)?.map(|wrapped| wrapped.0))
     }
 }
 

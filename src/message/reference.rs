@@ -1,7 +1,7 @@
 //! References to messages: `#12` by number, `alice/msg_7` by sender and id, `msg_7` by id, `12` by number or id, and
 //! `msg` by a prefix of an id. All commands and fields use this syntax.
 
-use crate::message::id;
+use crate::message::id::{self, is_sender};
 
 /// A reference as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Reference {
             Some((sender, id)) => (Some(sender), id),
             None => (None, text),
         };
-        let is_one = id::is_message_id(id) && sender.is_none_or(id::is_name);
+        let is_one = id::is_message_id(id) && sender.is_none_or(is_sender);
         let seq = seq(id).filter(|_| sender.is_none());
         is_one.then(|| Reference { sender: sender.map(str::to_owned), id: Some(id.to_owned()), seq })
     }

@@ -37,6 +37,7 @@ pub const TYPES: &[&str] = &[
     "ack",
     "subscribe",
     "unsubscribe",
+    "link",
     "claim",
     "release",
     "accept",
@@ -51,7 +52,9 @@ pub const TYPES: &[&str] = &[
     "escalation.requested",
 ];
 /// Types that the router acts on.
-pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe"];
+pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK];
+/// The type of a message with which a person changes a link to another room.
+pub const LINK: &str = "link";
 /// The type of a message that asks for a decision.
 pub const APPROVAL: &str = "approval";
 /// The type of a message that asks.

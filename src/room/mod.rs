@@ -14,6 +14,7 @@ pub mod charter;
 pub mod consent;
 pub mod inbox;
 pub mod leases;
+pub mod links;
 mod lock;
 mod near;
 mod open;

@@ -112,11 +112,13 @@ impl Room {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|id| !id.is_empty()))
     }
 
-    /// The current registry, with the lanes of the charter. A missing registry is an error, and never counts as an empty
+    /// The current registry, with the lanes of the charter and the links of the settings. A missing registry is an error, and never counts as an empty
     /// one. A charter that cannot be read has no lanes: it must not stop a command.
     pub fn registry(&self) -> Result<Registry> {
         let lanes = CharterFile::read(&self.dir).inspect_err(|e| tracing::debug!("{e}")).map(|file| file.lanes());
-        Ok(self.registry_alone()?.with_lanes(lanes.unwrap_or_default().into()))
+        // Settings that cannot be read have no links: they must not stop a command either.
+        let settings = self.settings().inspect_err(|e| tracing::debug!("{e}")).unwrap_or_default();
+        Ok(self.registry_alone()?.with_lanes(lanes.unwrap_or_default().into()).with_links(settings.link_tags()))
     }
 
     /// The current registry without the charter.

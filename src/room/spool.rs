@@ -76,6 +76,12 @@ impl Spool {
     /// Moves a picked-up file to `rejected/` if all of it was rejected, otherwise to `sent/`. A missing picked-up file
     /// was retired before.
     pub fn retire(&self, open: &Open, refused: bool, kept: &mut Kept, barrier: &mut Barrier) -> Result<()> {
+        // The log has the message of an item, and its sender the item.
+        if let (Some(claim), true) = (&open.claim, open.is_item()) {
+            self.claims.remove(claim)?;
+            barrier.dir(&self.claims);
+            return Ok(());
+        }
         let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to(refused)) else { return Ok(()) };
         let to = kept.open(&self.room, directory, barrier)?;
         match self.claims.rename(claim, to, name, "retire the message to") {

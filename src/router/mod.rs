@@ -28,7 +28,9 @@ use crate::log::state::State;
 use crate::room::outbox::Patience;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
-use parts::{Config, Gates, Intake, Journal, Leases, Notices, Pending, Progress, Receipts, Renames, Storage, Wakes};
+use parts::{
+    Config, Gates, Intake, Journal, Leases, Links, Notices, Pending, Progress, Receipts, Renames, Storage, Wakes,
+};
 use projections::{Cause, Projections, View};
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
@@ -55,6 +57,8 @@ pub struct Router {
     receipts: Receipts,
     /// Steps of wakes that are not in the log yet.
     wakes: Wakes,
+    /// What other rooms have told of themselves.
+    links: Links,
     projections: Projections,
     /// What the router itself has to tell.
     notices: Notices,
@@ -85,6 +89,7 @@ impl Router {
             progress: Progress::default(),
             receipts: Receipts::default(),
             wakes: Wakes::default(),
+            links: Links::default(),
             projections: Projections::new(config.dir()),
             notices: Notices::default(),
             pending: Pending::default(),
@@ -102,12 +107,12 @@ impl Router {
         let begun = Instant::now();
         // Step 1, notice, is the watcher's: it has filled the intake.
         let Router { config, intake, storage, journal, progress, receipts, wakes, .. } = self;
-        let Router { notices, pending, leases, gates, renames, .. } = self;
+        let Router { links, notices, pending, leases, gates, renames, .. } = self;
         let state = journal.state();
         let renames = renames.take(state, config.registry());
         // All mail is judged after the renamings.
         let addressed = if renames.is_empty() {
-            let picked_up = Pickup { config, intake, storage, state, notices, pending }.run();
+            let picked_up = Pickup { config, intake, storage, state, links, notices, pending }.run();
             let letters = read::read(intake, storage, picked_up);
             let checked = check::check(config.registry(), letters);
             resolve::resolve(config, intake, state, notices, pending, (leases, gates), checked)?
@@ -118,7 +123,8 @@ impl Router {
         };
         let mut staged = Stage { config, storage, state, progress, pending }.run(addressed);
         intake.leave(staged.take_late(), config.settings(), state);
-        let committed = Commit { config, storage, journal, progress, receipts, wakes, notices, pending }.run(staged)?;
+        let committed =
+            Commit { config, storage, journal, progress, receipts, wakes, links, notices, pending }.run(staged)?;
         intake.committed(committed.seqs(), journal.state(), config.dir(), pending);
         let routed = self.complete(committed)?;
         if !renames.is_empty() {
@@ -152,16 +158,21 @@ impl Router {
     /// Makes durable what was delivered, and records what left inboxes and what changed the registry. For when nothing has
     /// happened for a while. The next message's record says which other records are settled.
     fn settle(&mut self) -> Result<()> {
-        if self.receipts.is_empty() && self.wakes.is_empty() && !self.progress.has_open_changes() {
+        if self.receipts.is_empty()
+            && self.wakes.is_empty()
+            && self.links.is_empty()
+            && !self.progress.has_open_changes()
+        {
             return self.storage.barrier();
         }
         // A message that expired, and the notice of it, are in one batch.
         if !self.notices.is_empty() {
             return self.route().map(drop);
         }
-        let Router { config, storage, journal, progress, receipts, wakes, notices, pending, .. } = self;
+        let Router { config, storage, journal, progress, receipts, wakes, links, notices, pending, .. } = self;
         let staged = Stage { config, storage, state: journal.state(), progress, pending }.settle();
-        let committed = Commit { config, storage, journal, progress, receipts, wakes, notices, pending }.run(staged)?;
+        let commit = Commit { config, storage, journal, progress, receipts, wakes, links, notices, pending };
+        let committed = commit.run(staged)?;
         self.complete(committed).map(drop)
     }
 

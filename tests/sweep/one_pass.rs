@@ -48,7 +48,7 @@ pub(super) fn came_once(room: &Path, agents: &[&str], wanted: &[&str], figures: 
         for entry in fs::read_dir(room.join(format!("inbox/{agent}")))?.flatten() {
             let Ok(mail) = serde_json::from_slice::<Value>(&fs::read(entry.path()).unwrap_or_default()) else { continue };
             let what = match mail["from"].as_str() {
-                Some("mailbag") => mail["subject"].as_str().unwrap_or_default(),
+                Some("mailbag" | "po:mailbag") => mail["subject"].as_str().unwrap_or_default(),
                 _ => mail["id"].as_str().unwrap_or_default(),
             };
             *came.entry(format!("{agent}: {what}")).or_default() += 1;

@@ -46,3 +46,7 @@ pub const SAME_FILE: Duration = Duration::from_secs(30);
 /// The shortest interval between two such messages to a pair of agents.
 pub const SAME_FILE_AGAIN: Duration = Duration::from_secs(3600);
 const _: () = assert!(SAME_FILE_AGAIN.as_secs() < TOLD.as_secs());
+/// How many of the newest commits `who` searches for agents' names.
+pub const PREFIX_COMMITS: usize = 200;
+/// How long that search may take. After it, `who` shows the recorded commits only.
+pub const PREFIX_TIME: Duration = Duration::from_millis(200);

@@ -6,12 +6,14 @@
 mod claims;
 mod context;
 mod decisions;
+mod links;
 mod names;
 mod worklog;
 
 pub use claims::*;
 pub use context::*;
 pub use decisions::*;
+pub use links::*;
 pub use names::*;
 pub use worklog::*;
 
@@ -385,10 +387,6 @@ pub const GIT_TIME: Duration = Duration::from_secs(10);
 pub const GIT_BYTES: u64 = 64 << 20;
 /// How long a hook of git may take in total. After it, the commit passes.
 pub const GUARD_TIME: Duration = Duration::from_secs(5);
-/// How many of the newest commits `who` searches for agents' names.
-pub const PREFIX_COMMITS: usize = 200;
-/// How long that search may take. After it, `who` shows the recorded commits only.
-pub const PREFIX_TIME: Duration = Duration::from_millis(200);
 /// How many files of other agents the guard names one by one.
 pub const GUARD_LINES: usize = 10;
 /// How long the guard remembers that it told a session something.

@@ -6,12 +6,14 @@
 mod clients;
 mod copies;
 mod drops;
+mod links;
 mod packs;
 mod sessions;
 
 pub use clients::*;
 pub use copies::*;
 pub use drops::*;
+pub use links::*;
 pub use packs::*;
 pub use sessions::*;
 
@@ -113,9 +115,9 @@ pub fn fired(client: &str, event: &str) -> String {
     format!("{client}.{event}.json")
 }
 
-/// An agent's outbox.
+/// An agent's outbox, or what came by a link.
 pub fn outbox(agent: &str) -> PathBuf {
-    Path::new(OUTBOXES).join(agent)
+    link_of(agent).map_or_else(|| Path::new(OUTBOXES).join(agent), link_in)
 }
 
 /// The directory of the files that list unread mail, for people.
@@ -216,7 +218,8 @@ pub fn segment_number(name: &str) -> Option<u32> {
 
 /// The name of a delivered file. Sorted by name, delivered files are in the order of acceptance.
 pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
-    format!("{}-{from}-{id}.json", at.file_name())
+    // A colon is not allowed in the names of some file systems.
+    format!("{}-{}-{id}.json", at.file_name(), from.replace(':', "."))
 }
 
 /// The accept time in the name of a delivered file. It is unique.

@@ -6,7 +6,7 @@
 use super::items::Item;
 use super::mailboxes::{Mailboxes, Sizes};
 use super::{
-    Activity, Approvals, Claims, Counts, Disputes, Ids, Items, Open, PartialClaim, State, Timed, Timers, Wakes,
+    Activity, Approvals, Claims, Counts, Disputes, Ids, Items, Links, Open, PartialClaim, State, Timed, Timers, Wakes,
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 
 /// The first line of the body. The ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
@@ -46,6 +46,7 @@ struct Head {
     disputes: Disputes,
     items: (Vec<Item>, u64),
     wakes: Wakes,
+    links: Links,
     #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
     last: Position,
@@ -86,6 +87,7 @@ impl State {
             disputes: self.disputes.clone(),
             items: self.items.saved(),
             wakes: self.wakes.clone(),
+            links: self.links.clone(),
             begun: self.begun.clone(),
             last: self.last,
             end: self.end,
@@ -149,6 +151,7 @@ fn read(file: &[u8]) -> Option<State> {
         disputes: head.disputes,
         items: Items::of(head.items),
         wakes: head.wakes,
+        links: head.links,
         begun: head.begun,
         last: head.last,
         end: head.end,

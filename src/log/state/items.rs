@@ -107,7 +107,7 @@ impl Items {
         let reference = Reference::parse(reference)?;
         let is_meant = |item: &&Item| {
             reference.fit(&item.from, &item.id, Some(item.seq)) == Some(Fit::Whole)
-                && item.of.iter().any(|of| **of == *agent)
+                && item.of.iter().any(|of| id::answers_for(agent, of))
         };
         let by_id = reference.id().and_then(|id| self.ids.get(id)).into_iter().flatten();
         let seqs = by_id.copied().chain(reference.seq());
@@ -149,7 +149,7 @@ impl Items {
     fn acted(&mut self, seq: u64, agent: &str, at: u64) {
         let Some(item) = self.open.get_mut(&seq) else { return };
         let before = item.of.len();
-        item.of.retain(|of| **of != *agent);
+        item.of.retain(|of| !id::answers_for(agent, of));
         if item.of.len() == before {
             return;
         }

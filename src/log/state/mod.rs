@@ -7,6 +7,7 @@ pub mod claims;
 pub mod disputes;
 mod ids;
 pub mod items;
+mod links;
 mod mailboxes;
 mod open;
 mod renames;
@@ -21,6 +22,7 @@ pub use claims::Claims;
 pub use disputes::Disputes;
 pub use ids::Ids;
 pub use items::Items;
+pub use links::{Incoming, Link, Links, Outgoing, Waiting};
 pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place, Renamed};
 pub use replay::{Damage, Last, Replayed, committed, replay, replay_durable};
@@ -31,6 +33,7 @@ use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::log::Position;
 use crate::message::envelope::CHARTER;
+use crate::message::link::{Arrived, FarReceipt};
 use crate::message::record::{Act, Event, Hash, Head, NO_HASH, Record};
 use crate::message::status::{Receipt, Status};
 use crate::message::{Message, id};
@@ -92,6 +95,8 @@ pub struct State {
     pub items: Items,
     /// The wakes of agents with unread mail.
     pub wakes: Wakes,
+    /// The streams to and from other rooms.
+    pub links: Links,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialClaim>,
     /// The position of the last line.
@@ -163,6 +168,7 @@ impl Default for State {
             disputes: Disputes::default(),
             items: Items::default(),
             wakes: Wakes::default(),
+            links: Links::default(),
             begun: BTreeMap::new(),
             last: crate::log::START,
             end: crate::log::START,
@@ -191,13 +197,16 @@ impl State {
         record.wakes.iter().for_each(|waking| self.wakes.apply(waking, record.seq, stamp));
         self.change(&record, stamp);
         let renamed = self.rename(&record);
+        self.links.apply(&record, stamp, at);
+        record.arrived.iter().for_each(|arrived| self.told_by(arrived));
         match record.event {
             Event::Room => self.room = record.room,
+            Event::Receipts if record.claim.is_some() => self.open_up(record, stamp, at, renamed),
             Event::Receipts | Event::Settled => {}
             Event::Accepted => {
                 self.counts.accepted += 1;
                 self.counts.copies += record.to.iter().map(|group| group.agents.len() as u64).sum::<u64>();
-                if let Some(from) = &record.from {
+                if let Some(from) = record.from.as_ref().filter(|from| id::tag_of(from).is_none()) {
                     self.active.insert(from.clone(), stamp);
                 }
                 self.follow(&record, stamp, at);
@@ -253,13 +262,25 @@ impl State {
         for Receipt { status, agent, seqs } in receipts {
             let left = left && *status != Status::Announced;
             for &seq in seqs {
-                self.mailboxes.advance(agent, seq, *status, left);
+                if id::tag_of(agent).is_none() {
+                    self.mailboxes.advance(agent, seq, *status, left);
+                }
                 self.timers.reached(seq, agent, *status);
                 self.items.reached(seq, agent, *status, self.seq);
                 self.approvals.reached(seq, agent, *status, self.seq);
             }
             if left {
                 self.wakes.left(agent, &self.mailboxes, self.seq);
+            }
+        }
+    }
+
+    // Applies what another room says about messages of this one. Only deadlines depend on it.
+    fn told_by(&mut self, arrived: &Arrived) {
+        for FarReceipt { status, agent, seqs } in &arrived.receipts {
+            let agent = id::far(&arrived.link, agent);
+            for &seq in seqs {
+                self.timers.reached(seq, &agent, *status);
             }
         }
     }
@@ -347,7 +368,7 @@ impl State {
         {
             self.ids.insert(from, id, place);
         }
-        for (agent, _) in record.recipients().filter(|_| record.event != Event::Duplicate) {
+        for (agent, _) in record.copies() {
             self.mailboxes.deliver(agent, at, record.seq);
         }
         let open = Open {

@@ -2,6 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::disk::layout;
+use crate::message::id;
 use crate::message::record::{Act, Event, Group};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,11 +88,17 @@ impl Open {
         self.claim.as_deref().and_then(layout::read_claim)
     }
 
+    /// Did an item of a link bring it?
+    pub fn is_item(&self) -> bool {
+        self.claimed().is_some_and(|claim| layout::link_of(claim.agent).is_some())
+    }
+
     /// Every staged file of this record, with its target.
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         let claimed = self.claimed();
         let number = claimed.map_or(0, |claim| claim.number);
-        let explanation = claimed.filter(|_| self.event == Event::Rejected).map(|claim| Delivery {
+        let is_explained = self.event == Event::Rejected && !self.is_item();
+        let explanation = claimed.filter(|_| is_explained).map(|claim| Delivery {
             staged: layout::staged_explanation(self.seq, number),
             place: Place::Rejected,
             agent: claim.agent.into(),
@@ -102,6 +109,7 @@ impl Open {
         });
         let name: Arc<str> = layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
         let copies = self.to.iter().filter(|_| self.event != Event::Duplicate).flat_map(|group| &group.agents);
+        let copies = copies.filter(|agent| id::tag_of(agent).is_none());
         let copies = copies.map(move |agent| Delivery {
             staged: layout::staged(self.seq, number, agent),
             place: Place::Inbox,

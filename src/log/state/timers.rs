@@ -5,6 +5,7 @@
 use super::renames;
 use crate::base::clock::Stamp;
 use crate::log::Position;
+use crate::message::id;
 use crate::message::reference::{Fit, Reference};
 use crate::message::status::Status;
 use serde::{Deserialize, Serialize};
@@ -97,7 +98,7 @@ impl Timers {
         let reference = Reference::parse(reference)?;
         let is_meant = |timed: &&Timed| {
             reference.fit(&timed.from, &timed.id, Some(timed.seq)) == Some(Fit::Whole)
-                && timed.wanted.as_ref().is_some_and(|wanted| wanted.of.iter().any(|of| **of == *asker))
+                && timed.wanted.as_ref().is_some_and(|wanted| wanted.of.iter().any(|of| id::answers_for(asker, of)))
         };
         let by_id = reference.id().and_then(|id| self.ids.get(id)).into_iter().flatten();
         let seqs = by_id.copied().chain(reference.seq());
@@ -108,7 +109,7 @@ impl Timers {
     pub(super) fn answered(&mut self, seq: u64, by: &str) {
         self.change(seq, |timed| {
             if let Some(wanted) = &mut timed.wanted {
-                wanted.of.retain(|of| **of != *by);
+                wanted.of.retain(|of| !id::answers_for(by, of));
             }
         });
     }

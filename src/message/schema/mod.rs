@@ -3,6 +3,7 @@
 
 mod approvals;
 mod claims;
+mod links;
 mod not_json;
 mod outputs;
 mod parse;

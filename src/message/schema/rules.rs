@@ -1,7 +1,7 @@
 //! The rules for messages that a JSON Schema cannot express, or cannot express well.
 
 use super::words::{did_you_mean, quoted};
-use super::{approvals, claims};
+use super::{approvals, claims, links};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::message::mentions::mentions;
@@ -31,6 +31,7 @@ pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut
     }
     claims::check(fields, kind, problems);
     approvals::check(fields, kind, now, problems);
+    problems.extend(links::check(fields, kind));
     problems.extend(check_recipients(fields, kind));
 }
 

@@ -1,6 +1,7 @@
 //! Traces a message: the status of each recipient's copy, its receipts, and the answers.
 
 mod claimed;
+mod order;
 
 pub use claimed::{Claimed, Now};
 
@@ -13,12 +14,14 @@ use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved, Viewer}
 use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
 use crate::message::claim::Change;
 use crate::message::decision;
+use crate::message::id::{far, tag_of};
 use crate::message::record::{Act, Event, Record};
 use crate::message::reference::{Fit, Reference};
 use crate::message::status::{Receipt, Status};
 use crate::message::waking::WakeStep;
 use crate::query::identity;
 use crate::room::Room;
+use crate::room::resolve::Via;
 use regex::bytes::Regex;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -181,7 +184,7 @@ impl<'a> Tracing<'a> {
     fn read(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern = format!(
-            r##"^\{{"seq":{seq},|"rungs":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"about":"|"{id}"|/{id}"|"#?{seq}""##
+            r##"^\{{"seq":{seq},|"rungs":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"{id}"|/{id}"|"#?{seq}""##
         );
         let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
             what: format!("cannot search for this id: {e}"),
@@ -204,6 +207,7 @@ impl<'a> Tracing<'a> {
 
     fn take(&mut self, record: Record) {
         self.advance(&record.receipts, &record.at, None, None);
+        self.advance_far(&record);
         for waking in record.wakes.iter().filter(|waking| waking.seqs.contains(&self.meant.seq)) {
             let step = WakeRecord { step: waking.step, at: record.at.clone(), why: waking.why.clone() };
             for agent in self.called(&waking.agent) {
@@ -251,6 +255,27 @@ impl<'a> Tracing<'a> {
         self.now.iter().filter(|(_, now)| *now == agent).map(|(recipient, _)| recipient.clone()).collect()
     }
 
+    /// What another room says about its recipients of the message.
+    fn advance_far(&mut self, record: &Record) {
+        let Some(arrived) = &record.arrived else { return };
+        for receipt in arrived.receipts.iter().filter(|receipt| receipt.seqs.contains(&self.meant.seq)) {
+            let (at, by) = (Some(record.at.clone()), Some(arrived.link.to_string()));
+            let step = Step { status: receipt.status, at, by, note: None };
+            self.steps.entry(far(&arrived.link, &receipt.agent).into()).or_default().push(step);
+        }
+    }
+
+    /// The recipients in this room, and those in other rooms: each address, and each agent of which its room told.
+    fn recipients(&self, record: &Record, state: &State) -> Vec<Recipient> {
+        let mut recipients: Vec<Recipient> =
+            record.recipients().map(|(agent, via)| self.recipient(record, agent, via, state)).collect();
+        let is_new =
+            |agent: &&Arc<str>| tag_of(agent).is_some() && record.recipients().all(|(known, _)| *known != **agent);
+        let heard: Vec<&Arc<str>> = self.steps.keys().filter(is_new).collect();
+        recipients.extend(heard.into_iter().map(|agent| self.recipient(record, agent, Via::Link.as_str(), state)));
+        recipients
+    }
+
     fn is_answered_by(&self, record: &Record) -> bool {
         let LoggedMessage { seq, from, id, .. } = self.meant;
         let reply = text(record, "in_reply_to");
@@ -279,7 +304,7 @@ impl<'a> Tracing<'a> {
             what: format!("record {} is missing from the log", self.meant.seq),
             cure: "run `mailbag log verify` to see what is wrong with the log".into(),
         })?;
-        let recipients = record.recipients().map(|(agent, via)| self.recipient(&record, agent, via, state)).collect();
+        let recipients = self.recipients(&record, state);
         Ok(Trace {
             seq: record.seq,
             id: self.meant.id.clone(),
@@ -305,7 +330,7 @@ impl<'a> Tracing<'a> {
         let next = later.iter().find_map(|step| step.at.as_deref());
         let is_recorded = later.iter().any(|step| step.status == Status::Announced);
         statuses.extend(self.marker(record, agent).filter(|_| !is_recorded));
-        in_order(&mut statuses, next);
+        order::in_order(&mut statuses, next);
         let step = |step: &Step| Step {
             status: step.status,
             at: step.at.clone(),
@@ -322,6 +347,9 @@ impl<'a> Tracing<'a> {
 
     /// A committed copy that is no longer staged was delivered.
     fn delivery(&self, record: &Record, agent: &str, state: &State, has_receipts: bool) -> Option<Step> {
+        if tag_of(agent).is_some() {
+            return None;
+        }
         let open = state.open.get(&record.seq);
         let now = self.now.get(agent).map_or(agent, |now| &**now);
         let staged = open.and_then(|open| open.deliveries().find(|delivery| [agent, now].contains(&&*delivery.agent)));
@@ -357,16 +385,6 @@ impl<'a> Tracing<'a> {
 
     fn look(&self, directory: impl AsRef<Path>, name: &str) -> Option<Meta> {
         self.room.dir.sub(directory).ok()?.stat(name).ok().flatten()
-    }
-}
-
-/// Puts the times in order. The file system's clock may be some milliseconds behind the clock of the records, and a batch
-/// is settled after its copies may already have been read.
-fn in_order(steps: &mut [Step], next: Option<&str>) {
-    let mut before = String::new();
-    for at in steps.iter_mut().filter_map(|step| step.at.as_mut()) {
-        *at = next.map_or(at.as_str(), |next| at.as_str().min(next)).max(&before).to_owned();
-        before.clone_from(at);
     }
 }
 

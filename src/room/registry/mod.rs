@@ -28,6 +28,8 @@ pub struct Registry {
     aliases: Vec<(String, Vec<String>)>,
     /// The lanes of the charter, which are names too.
     lanes: Arc<[Lane]>,
+    /// The tags of the rooms to which there are links.
+    links: Arc<[String]>,
     index: Index,
 }
 
@@ -125,7 +127,14 @@ impl Registry {
         let mut index = Index::default();
         index.ids.insert(human.id.clone(), 0);
         index.by_lower_case.insert(id::HUMAN.into(), Holder::Agent { at: 0, is_name: false });
-        Registry { document, agents: vec![human], aliases: Vec::new(), lanes: Arc::default(), index }
+        Registry {
+            document,
+            agents: vec![human],
+            aliases: Vec::new(),
+            lanes: Arc::default(),
+            links: Arc::default(),
+            index,
+        }
     }
 
     /// All agents in the order of the file. If the human is not in the file, it comes last.
@@ -151,6 +160,21 @@ impl Registry {
     /// The same registry, with the lanes of a charter.
     pub fn with_lanes(self, lanes: Arc<[Lane]>) -> Registry {
         Registry { lanes, ..self }
+    }
+
+    /// The same registry, with links to the rooms with these tags.
+    pub fn with_links(self, links: Arc<[String]>) -> Registry {
+        Registry { links, ..self }
+    }
+
+    /// The tags of the rooms to which there are links.
+    pub fn links(&self) -> &Arc<[String]> {
+        &self.links
+    }
+
+    /// The tag of a room to which there is a link, by the tag in any letter case.
+    pub fn link(&self, tag: &str) -> Option<&str> {
+        self.links.iter().find(|link| link.eq_ignore_ascii_case(tag)).map(String::as_str)
     }
 
     /// The lanes of the charter.

@@ -46,7 +46,7 @@ pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Pro
     let index = reader.index(&agents, &aliases);
     reader.problems.truncate(limits::PROBLEMS);
     if reader.problems.is_empty() {
-        Ok(Registry { document, agents, aliases, lanes: Arc::default(), index })
+        Ok(Registry { document, agents, aliases, lanes: Arc::default(), links: Arc::default(), index })
     } else {
         Err(reader.problems)
     }

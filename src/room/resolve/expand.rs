@@ -5,6 +5,7 @@
 use super::{Availability, Via};
 use crate::base::error::{Problem, nearest};
 use crate::message::address::{self, Address, quoted};
+use crate::message::id::far;
 use crate::message::subject::Subject;
 use crate::room::registry::{Agent, Registry};
 use std::cmp::Reverse;
@@ -12,13 +13,24 @@ use std::cmp::Reverse;
 /// The most globs in one message, including those in aliases. Each glob is compared with every name.
 pub(super) const GLOBS: usize = 32;
 
-/// Receives each agent that an address reaches, by position.
-pub(super) type Each<'e> = &'e mut dyn FnMut(u32, Via);
+/// What an address reaches.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reach<'r> {
+    /// An agent of this room, by its position in the registry.
+    Here(u32),
+    /// An address in another room.
+    There { tag: &'r str, who: &'r str },
+}
+
+/// Receives each agent or address that an address reaches.
+pub(super) type Each<'e> = &'e mut dyn FnMut(Reach<'_>, Via);
 
 /// Resolves the addresses of one message.
 pub(super) struct Expansion<'a, 's> {
     registry: &'a Registry,
     sender: Option<u32>,
+    /// Did the message come by a link?
+    is_from_afar: bool,
     standing: &'s dyn Availability,
     /// The aliases that are being expanded, outermost first.
     path: Vec<&'a str>,
@@ -30,10 +42,10 @@ pub(super) struct Expansion<'a, 's> {
 impl<'a, 's> Expansion<'a, 's> {
     pub(super) fn new(
         registry: &'a Registry,
-        sender: Option<u32>,
+        (sender, is_from_afar): (Option<u32>, bool),
         standing: &'s dyn Availability,
     ) -> Expansion<'a, 's> {
-        Expansion { registry, sender, standing, path: Vec::new(), done: Vec::new(), globs: 0 }
+        Expansion { registry, sender, is_from_afar, standing, path: Vec::new(), done: Vec::new(), globs: 0 }
     }
 
     /// The agents that an address reaches. Problems have no position yet.
@@ -71,6 +83,7 @@ impl<'a, 's> Expansion<'a, 's> {
     fn knows(&self, address: &Address) -> bool {
         match address {
             Address::All => true,
+            Address::Remote { tag, .. } => self.registry.link(tag).is_some(),
             Address::Role(role) | Address::Any(role) => role_named(self.registry, role).is_some(),
             Address::At(word) => {
                 let registry = self.registry;
@@ -93,13 +106,13 @@ impl<'a, 's> Expansion<'a, 's> {
             Address::Capability(capability) => one(self.capability(address, capability, each)),
             Address::Owner(subject) => one(self.owner(subject, each)),
             Address::Lane(lane) => self.lane(lane, each),
-            Address::Remote { tag, who } => one(Err(self.no_link(tag, who))),
+            Address::Remote { tag, who } => one(self.remote(tag, who, each)),
         }
     }
 
     /// A group with only the sender as member reaches no agent, which is not an error.
     fn group(&self, members: &[u32], via: Via, each: Each<'_>) -> Result<(), Problem> {
-        members.iter().filter(|at| Some(**at) != self.sender).for_each(|at| each(*at, via));
+        members.iter().filter(|at| Some(**at) != self.sender).for_each(|at| each(Reach::Here(*at), via));
         Ok(())
     }
 
@@ -127,7 +140,7 @@ impl<'a, 's> Expansion<'a, 's> {
             let what = format!("{address} reaches no agent: you are the only agent with this role");
             return Err(Problem::new("empty_role", what).fix("name another agent, or do the work yourself"));
         };
-        each(*chosen, Via::Any);
+        each(Reach::Here(*chosen), Via::Any);
         Ok(())
     }
 
@@ -139,7 +152,7 @@ impl<'a, 's> Expansion<'a, 's> {
             if agent.is_retired() {
                 return Err(vec![self.retired(agent)]);
             }
-            each(at, Via::Direct);
+            each(Reach::Here(at), Via::Direct);
             return Ok(());
         }
         let registry = self.registry;
@@ -191,7 +204,8 @@ impl<'a, 's> Expansion<'a, 's> {
         let mut problems = Vec::new();
         for target in targets {
             let result = match Address::parse(target) {
-                Ok(address) => self.expand(&address, &mut |at, _| each(at, Via::Alias)),
+                Ok(address) => self
+                    .expand(&address, &mut |reach, via| each(reach, if via == Via::Link { via } else { Via::Alias })),
                 Err(problem) => Err(vec![problem]),
             };
             problems.extend(result.err().into_iter().flatten().map(|p| behind(alias, p)));
@@ -216,7 +230,7 @@ impl<'a, 's> Expansion<'a, 's> {
                 ids_of(agent).any(|id| exact.is_match(id)) || agent.name.as_ref().is_some_and(|n| any_case.is_match(n));
             found |= hit;
             if hit && Some(*at) != self.sender {
-                each(*at, Via::Pattern);
+                each(Reach::Here(*at), Via::Pattern);
             }
         }
         if found {
@@ -295,12 +309,23 @@ impl<'a, 's> Expansion<'a, 's> {
         Problem::new("unknown_recipient", what).fix(fix)
     }
 
+    fn remote(&self, tag: &str, who: &str, each: Each<'_>) -> Result<(), Problem> {
+        let Some(tag) = self.registry.link(tag) else { return Err(self.no_link(tag, who)) };
+        if self.is_from_afar {
+            let what = format!("{} is in a third room, and mail that came by a link is not passed on", far(tag, who));
+            return Err(Problem::new("not_passed_on", what).fix("write to an agent of this room"));
+        }
+        each(Reach::There { tag, who }, Via::Link);
+        Ok(())
+    }
+
     fn no_link(&self, tag: &str, who: &str) -> Problem {
-        let what =
-            format!("there is no link to the room {tag}, so {} cannot be reached", quoted(&format!("{tag}:{who}")));
-        let fix = match self.registry.find(who) {
-            Some(agent) => format!("write {} if you mean the agent of this room", agent.id),
-            None => "write to an agent of this room; an address with a colon belongs to another room".to_owned(),
+        let what = format!("there is no link to the room {tag}, so {} cannot be reached", quoted(&far(tag, who)));
+        let near = nearest(tag, self.registry.links().iter().map(String::as_str));
+        let fix = match (self.registry.find(who), near.as_slice()) {
+            (_, [near, ..]) => format!("did you mean {}?", far(near, who)),
+            (Some(agent), _) => format!("write {} if you mean the agent of this room", agent.id),
+            _ => "add the link with `mailbag link add`; `mailbag link list` shows the links".to_owned(),
         };
         Problem::new("no_link", what).fix(fix)
     }

@@ -56,10 +56,10 @@ pub fn explain(
         .iter()
         .map(|text| {
             let mut reached = Reached::new(registry);
-            let mut expansion = Expansion::new(registry, sender, &*standing);
-            let result = expansion.address(text, &mut |at, via| {
-                reached.add(at, via);
-                all.add(at, via);
+            let mut expansion = Expansion::new(registry, (sender, false), &*standing);
+            let result = expansion.address(text, &mut |reach, via| {
+                reached.add(reach, via);
+                all.add(reach, via);
             });
             let problems = result.err().unwrap_or_default();
             let rule = rule(registry, text);

@@ -12,9 +12,10 @@ pub use explain::{Explained, Explanation, Other, explain};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
+use crate::message::id::{far, tag_of};
 use crate::message::subject::Subject;
 use crate::room::registry::Registry;
-use expand::Expansion;
+use expand::{Expansion, Reach};
 use std::sync::Arc;
 
 /// The most addresses in one message. For more recipients there are roles, topics and `all`.
@@ -47,7 +48,7 @@ pub enum Via {
     All,
     /// By a mention in the body.
     Mention,
-    /// From another room.
+    /// By a link to another room.
     Link,
     /// From mailbag itself.
     Router,
@@ -154,17 +155,18 @@ pub fn resolve(
     }
     let mut problems = Vec::new();
     let mut reached = Reached::new(registry);
-    let mut expansion = Expansion::new(registry, registry.position(from), &*standing);
+    let mut expansion = Expansion::new(registry, (registry.position(from), tag_of(from).is_some()), &*standing);
     for (n, text) in addresses.iter().enumerate() {
         // An id needs no parsing, because no reserved word or other form of address can be an id.
         let id = registry.position(text).filter(|at| !registry.at(*at).is_retired());
         let result = match id {
             Some(at) => {
-                reached.add(at, if mention { Via::Mention } else { Via::Direct });
+                reached.add(Reach::Here(at), if mention { Via::Mention } else { Via::Direct });
                 Ok(())
             }
-            None if mention => expansion.mention(text, &mut |at, _| reached.add(at, Via::Mention)),
-            None => expansion.address(text, &mut |at, via| reached.add(at, via)),
+            None if mention => expansion
+                .mention(text, &mut |reach, via| reached.add(reach, if via == Via::Link { via } else { Via::Mention })),
+            None => expansion.address(text, &mut |reach, via| reached.add(reach, via)),
         };
         if let Err(found) = result {
             let place = place(n, addresses.len(), mention);
@@ -178,7 +180,7 @@ pub fn resolve(
     if !problems.is_empty() {
         return Err(problems);
     }
-    reached.list.iter().for_each(|r| standing.taken(&r.agent));
+    reached.list.iter().filter(|r| r.via != Via::Link).for_each(|r| standing.taken(&r.agent));
     Ok(reached.list)
 }
 
@@ -208,7 +210,19 @@ impl<'a> Reached<'a> {
         Reached { registry, list: Vec::new(), places: Vec::new() }
     }
 
-    fn add(&mut self, at: u32, via: Via) {
+    fn add(&mut self, reach: Reach<'_>, via: Via) {
+        match reach {
+            Reach::Here(at) => self.add_here(at, via),
+            Reach::There { tag, who } => {
+                let agent: Arc<str> = far(tag, who).into();
+                if self.list.iter().all(|known| known.agent != agent) {
+                    self.list.push(Recipient { agent, via });
+                }
+            }
+        }
+    }
+
+    fn add_here(&mut self, at: u32, via: Via) {
         match self.place(at) {
             Some(place) if via == Via::Direct => self.list[place].via = via,
             Some(_) => {}
@@ -217,7 +231,7 @@ impl<'a> Reached<'a> {
                     *place = self.list.len() as u32;
                 }
                 self.list.push(Recipient { agent: self.registry.at(at).id.clone(), via });
-                if self.list.len() == SHORT {
+                if self.list.len() >= SHORT && self.places.is_empty() {
                     self.tabulate();
                 }
             }

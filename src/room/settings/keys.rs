@@ -1,6 +1,7 @@
 //! The keys of `settings.toml`: purpose, parsing and display.
 
 use super::escalation::{self, Escalation};
+use super::links;
 use super::values::{integer, shown};
 use super::{Admission, AnswerWithin, Brief, Durability, Guard, Settings};
 use crate::base::{clock, limits};
@@ -31,11 +32,9 @@ pub(super) const KEYS: &[Key] = &[
         key: "tag",
         doc: "name of this room in addresses from other rooms, as in `po:Sintra`",
         read: |value, settings| {
-            let is_prefix = |t: &str| address::PREFIXES.iter().any(|prefix| t.eq_ignore_ascii_case(prefix));
-            let usable = |t: &&str| id::is_name(t) && !is_prefix(t) && address::reserved(t).is_none();
             let prefixes = address::PREFIXES.map(|prefix| format!("`{prefix}`")).join(", ");
             let wanted = || format!("a name of letters, digits, . _ -, not reserved, and none of {prefixes}");
-            let tag = value.as_str().filter(usable).ok_or_else(wanted)?;
+            let tag = value.as_str().filter(|tag| links::is_tag(tag)).ok_or_else(wanted)?;
             settings.tag = Some(tag.to_owned());
             Ok(())
         },
@@ -264,6 +263,16 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
         show: |settings| settings.escalation.as_ref().map(Escalation::show).unwrap_or_default(),
+    },
+    Key {
+        key: "links",
+        doc: "rooms to which there is a link, by tag: `carrier` (`dir` or `ssh`), `address`, and `accept`, the addresses that \
+              their mail may have here (`agents`, `roles`, `all`, `topics`, `human`); a table for each, also as `[links.<tag>]`",
+        read: |value, settings| {
+            settings.links = links::read(value).ok_or(links::WANTED)?;
+            Ok(())
+        },
+        show: |settings| links::show(&settings.links),
     },
     Key {
         key: "brief",

@@ -5,9 +5,11 @@
 
 mod escalation;
 mod keys;
+mod links;
 mod values;
 
 pub use escalation::Escalation;
+pub use links::{Accept, Carrier, LinkSettings, is_tag};
 
 use crate::base::error::{Problem, nearest};
 use crate::base::limits;
@@ -16,6 +18,8 @@ use crate::message;
 use crate::message::address::quoted;
 use keys::{KEYS, Key};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use toml::de::DeTable;
 
@@ -131,6 +135,8 @@ pub struct Settings {
     pub worklog_path: String,
     /// What happens to proposals that meet objections. `None` for nothing.
     pub escalation: Option<Escalation>,
+    /// The links to other rooms, by tag.
+    pub links: BTreeMap<String, LinkSettings>,
     /// What a hook tells a session at its start.
     pub brief: Brief,
     /// The budget of the context, in tokens.
@@ -177,6 +183,11 @@ impl Settings {
         if problems.is_empty() { Ok(settings) } else { Err(problems) }
     }
 
+    /// The tags of the links.
+    pub fn link_tags(&self) -> Arc<[String]> {
+        self.links.keys().cloned().collect()
+    }
+
     /// Every setting with its current value and the source of the value.
     pub fn listing(&self) -> Vec<Setting> {
         let source = |key| if self.given.contains(&key) { "settings.toml" } else { "default" };
@@ -211,6 +222,7 @@ impl Default for Settings {
             worklog: false,
             worklog_path: "WORKLOG.md".into(),
             escalation: None,
+            links: BTreeMap::new(),
             brief: Brief::default(),
             context_budget: limits::CONTEXT_TOKENS,
             session_names: true,

@@ -49,6 +49,7 @@ impl Known {
         if router.config.settings().admission == Admission::Open {
             admit(router, &there)?;
         }
+        there.extend(links(router)?);
         for (agent, inode) in &there {
             let place = layout::outbox(agent);
             if self.outboxes.get(agent) != Some(inode) || self.unwatched.contains(&place) {
@@ -125,6 +126,17 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
         }
     }
     Ok(outboxes)
+}
+
+/// The directories of what comes by links, by the ids of the links.
+fn links(router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
+    let tags = router.config.registry().links().clone();
+    let mut links = BTreeMap::new();
+    for tag in tags.iter() {
+        let dir = router.config.dir().make_loose(layout::link_in(tag))?;
+        links.insert(layout::link_id(tag).into(), dir.meta()?.inode);
+    }
+    Ok(links)
 }
 
 /// Makes the directories of new agents, with one barrier for all.

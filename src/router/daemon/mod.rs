@@ -3,16 +3,18 @@
 mod alongside;
 mod known;
 mod onlooker;
+mod pass;
 mod signals;
 
 pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
 pub use self::onlooker::Onlooker;
+pub use self::pass::{Passed, pass};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
 use crate::room::outbox::Patience;
-use crate::room::{Holder, Lock, Locking, Mode, Room};
+use crate::room::{Lock, Locking, Mode, Room};
 use crate::router::Router;
 pub use crate::router::Tally;
 use crate::router::projections::Cause;
@@ -42,54 +44,6 @@ pub struct Ready {
     pub outboxes: usize,
     /// Are file events used?
     pub events: bool,
-}
-
-/// The result of a single pass.
-#[derive(Debug)]
-pub enum Passed {
-    /// The pass was made, with this result.
-    Routed(Tally),
-    /// Another router runs and does the work.
-    RouterRuns(Holder),
-    /// This user has only the files of an agent. The room's owner routes.
-    OwnerRoutes,
-}
-
-/// One pass over the room, if no router runs: what every command that sends or reads does first.
-pub fn pass(room: &Room) -> Result<Passed> {
-    match room.lock(Mode::Pass, limits::PASS_WAIT)? {
-        Locking::Ours(lock) => note_failed_sync(&room.dir, pass_with(room, lock)).map(Passed::Routed),
-        Locking::Theirs(holder) => Ok(Passed::RouterRuns(holder)),
-        Locking::Closed(_) => Ok(Passed::OwnerRoutes),
-    }
-}
-
-fn pass_with(room: &Room, lock: Lock) -> Result<Tally> {
-    let patience = Patience::new(Some(file_system_time(room)?));
-    let mut router = recover(room.clone(), lock, patience)?;
-    let before = router.journal.state().seq;
-    let mut known = Known::default();
-    known.look(&mut router, &mut Notice::silent())?;
-    sweep(&mut router, &known);
-    router.look_at_charter();
-    router.keep_deadlines();
-    router.look_for_receipts(false);
-    while !router.is_idle() {
-        router.route()?;
-    }
-    router.tell_of_strays();
-    while !router.is_idle() {
-        router.route()?;
-    }
-    if router.progress.must_settle() || !router.receipts.is_empty() {
-        router.settle()?;
-    }
-    look_for_stale(&mut router)?;
-    if router.journal.state().seq != before {
-        router.reconcile(Cause::End)?;
-    }
-    router.write_pending();
-    Ok(router.tally())
 }
 
 /// Routes until a signal ends the router, or once.
@@ -272,14 +226,24 @@ impl Life {
         let settle = self.busy.map(|since| since + limits::IDLE);
         let receipts = self.router.receipts.due();
         let wakes = self.router.wakes.due();
+        let links = self.router.links.due();
         let deadline = self.router.until_deadline().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
         let projections = self.router.projections.next_due();
         let pending = self.router.pending.next_due();
-        let next =
-            [Some(self.next_sweep), Some(self.next_reload), pending, settle, receipts, wakes, deadline, projections]
-                .into_iter()
-                .flatten()
-                .min();
+        let next = [
+            Some(self.next_sweep),
+            Some(self.next_reload),
+            pending,
+            settle,
+            receipts,
+            wakes,
+            links,
+            deadline,
+            projections,
+        ]
+        .into_iter()
+        .flatten()
+        .min();
         next.map_or(limits::SWEEP_TRUSTED, |next| next.saturating_duration_since(Instant::now()))
     }
 
@@ -300,7 +264,8 @@ impl Life {
         }
         self.router.keep_deadlines();
         let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= Instant::now());
-        if is_due(self.router.receipts.due()) || is_due(self.router.wakes.due()) {
+        let Router { receipts, wakes, links, .. } = &self.router;
+        if is_due(receipts.due()) || is_due(wakes.due()) || is_due(links.due()) {
             self.router.settle()?;
         }
         if self.busy.is_none() && (self.router.pending.has_changed() || !self.router.is_settled()) {

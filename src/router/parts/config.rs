@@ -65,7 +65,8 @@ impl Config {
 
     /// The router itself has changed the registry.
     pub(crate) fn set_registry(&mut self, registry: Registry) {
-        self.registry = Arc::new(registry.with_lanes(self.registry.lanes().clone()));
+        let registry = registry.with_lanes(self.registry.lanes().clone());
+        self.registry = Arc::new(registry.with_links(self.settings.link_tags()));
     }
 
     /// Looks at the charter: a change of its lanes takes effect, and is queued to be recorded.
@@ -106,6 +107,7 @@ impl Config {
             Ok(settings) => {
                 changed |= settings != self.settings;
                 self.settings = settings;
+                self.set_registry(Registry::clone(&self.registry));
                 self.is_valid(layout::SETTINGS, pending);
             }
             Err(e) => self.keep_last_valid(layout::SETTINGS, &e, state, pending, notices),

@@ -5,6 +5,7 @@
 mod behind;
 pub mod channels;
 mod claims;
+mod links;
 pub mod mailbox;
 pub mod pending;
 pub mod roster;
@@ -16,6 +17,7 @@ use crate::log::state::State;
 use crate::message::Message;
 use crate::router::parts::{Config, Notices, Pending};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// A file, or a set of files, that follows from the log. A failure delays no mail: the projection reports it, and is
@@ -66,6 +68,7 @@ pub(super) struct Report<'a> {
     pub(super) notices: &'a mut Notices,
     places: &'a mut BTreeSet<String>,
     is_stale: &'a mut bool,
+    brought: &'a mut BTreeSet<PathBuf>,
 }
 
 /// All projections of a room.
@@ -75,6 +78,8 @@ pub(super) struct Projections {
     places: BTreeSet<String>,
     /// Has a projection seen that an agent may be stale?
     is_stale: bool,
+    /// Rooms to which items were brought.
+    brought: BTreeSet<PathBuf>,
 }
 
 impl Projections {
@@ -82,12 +87,13 @@ impl Projections {
         let all: Vec<Box<dyn Projection>> = vec![
             Box::new(channels::Channels::new(room.clone())),
             Box::new(claims::Written::default()),
+            Box::new(links::Links::default()),
             Box::new(pending::Written::default()),
             Box::new(roster::Written::default()),
             Box::new(worklog::Worklog::default()),
             Box::new(mailbox::Mailbox::default()),
         ];
-        Projections { all, places: BTreeSet::new(), is_stale: false }
+        Projections { all, places: BTreeSet::new(), is_stale: false, brought: BTreeSet::new() }
     }
 
     /// Shows a committed batch; with an empty one, what is due.
@@ -97,7 +103,8 @@ impl Projections {
         view: &View<'_>,
         (pending, notices): (&mut Pending, &mut Notices),
     ) {
-        let mut report = Report { pending, notices, places: &mut self.places, is_stale: &mut self.is_stale };
+        let Projections { places, is_stale, brought, .. } = self;
+        let mut report = Report { pending, notices, places, is_stale, brought };
         self.all.iter_mut().for_each(|projection| projection.apply(batch, view, &mut report));
     }
 
@@ -108,7 +115,8 @@ impl Projections {
         view: &View<'_>,
         (pending, notices): (&mut Pending, &mut Notices),
     ) -> Result<()> {
-        let mut report = Report { pending, notices, places: &mut self.places, is_stale: &mut self.is_stale };
+        let Projections { places, is_stale, brought, .. } = self;
+        let mut report = Report { pending, notices, places, is_stale, brought };
         self.all.iter_mut().try_for_each(|projection| projection.reconcile(cause, view, &mut report))
     }
 
@@ -122,6 +130,11 @@ impl Projections {
         std::mem::take(&mut self.is_stale)
     }
 
+    /// The rooms to which items were brought since the last call.
+    pub(super) fn take_brought(&mut self) -> BTreeSet<PathBuf> {
+        std::mem::take(&mut self.brought)
+    }
+
     /// Did a projection report this pending place?
     pub(super) fn is_own(&self, place: &str) -> bool {
         self.places.contains(place)
@@ -133,6 +146,11 @@ impl Report<'_> {
     pub(super) fn failed(&mut self, place: String, e: &Error) {
         self.pending.failed(&place, e.to_string());
         self.places.insert(place);
+    }
+
+    /// Items were brought to this room.
+    pub(super) fn brought(&mut self, room: PathBuf) {
+        self.brought.insert(room);
     }
 
     /// An agent may be stale.

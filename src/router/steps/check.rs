@@ -31,6 +31,7 @@ impl Checked {
 fn check_one(letter: Letter<Read>, registry: &Registry, now: Stamp) -> Letter<Verdict> {
     let (letter, content) = letter.split();
     let value = match content {
+        Ok(Value::Null) if letter.arrival.is_some() => return letter.with(Ok(None)),
         Ok(value) => value,
         Err(problem) => return letter.with(Err(Rejection { problems: vec![problem], id: None, ack: false })),
     };
@@ -42,7 +43,7 @@ fn check_one(letter: Letter<Read>, registry: &Registry, now: Stamp) -> Letter<Ve
     let verdict = match schema::check_as(value, &letter.agent, name.as_slice(), now) {
         Ok(message) => {
             let digest = message.digest();
-            Ok((Box::new(message), digest))
+            Ok(Some((Box::new(message), digest)))
         }
         Err(mut problems) => {
             problems.extend(wrong_recipients(registry, &letter.agent, recipients));

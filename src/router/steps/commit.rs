@@ -1,11 +1,12 @@
 //! Step 7: one append that makes the batch count.
 
+use super::numbering;
 use super::stage::{Entry, Staged, put_back};
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
 use crate::log::state::State;
 use crate::message::record::Event;
-use crate::router::parts::{Config, Journal, Lines, Notices, Pending, Progress, Receipts, Storage, Wakes};
+use crate::router::parts::{Config, Journal, Lines, Links, Notices, Pending, Progress, Receipts, Storage, Wakes};
 use crate::router::projections::Accepted;
 use crate::router::temporary;
 
@@ -24,6 +25,7 @@ pub(in crate::router) struct Commit<'a> {
     pub(in crate::router) progress: &'a mut Progress,
     pub(in crate::router) receipts: &'a mut Receipts,
     pub(in crate::router) wakes: &'a mut Wakes,
+    pub(in crate::router) links: &'a mut Links,
     pub(in crate::router) notices: &'a mut Notices,
     pub(in crate::router) pending: &'a mut Pending,
 }
@@ -78,7 +80,8 @@ impl Commit<'_> {
             }
             match record.event {
                 Event::Settled => self.progress.registry_settled(),
-                Event::Room | Event::Receipts => {}
+                Event::Room => {}
+                Event::Receipts if record.claim.is_none() => {}
                 _ => committed.seqs.push(record.seq),
             }
             let wakes = record.wakes.clone();
@@ -100,7 +103,9 @@ impl Commit<'_> {
             first.record.settled = self.progress.to_settle();
             first.record.receipts = self.receipts.stage(self.config.dir(), self.storage);
             first.record.wakes = self.wakes.stage();
+            first.record.acked = self.links.stage();
         }
+        numbering::number(self.config.dir(), self.journal.state(), entries)?;
         self.journal.lines(entries.iter_mut().map(|entry| &mut entry.record))
     }
 
@@ -111,6 +116,7 @@ impl Commit<'_> {
             record.claim.iter().for_each(|claim| put_back(self.pending, claim, &e));
             self.receipts.unstage(record.receipts);
             self.wakes.unstage(record.wakes);
+            self.links.unstage(record.acked);
         }
         Ok(Committed { seqs: Vec::new(), accepted: Vec::new() })
     }

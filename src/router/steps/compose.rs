@@ -154,6 +154,17 @@ pub(super) fn bounce(
     own("error", &[agent.into()], &format!("refused: {}", codes(problems)), &body, more)
 }
 
+/// As [`bounce`], to the sender of a message that came from another room.
+pub(super) fn far_bounce(sender: &Arc<str>, here: &str, Rejection { problems, id: sent, .. }: &Rejection) -> Message {
+    let what = sent.as_deref().map_or_else(|| "A message".to_owned(), |id| format!("The message {id}"));
+    let mut body = format!("{what} was not delivered to anyone in {here}:\n");
+    problems.iter().for_each(|problem| body += &format!("- {problem}\n"));
+    let mut more = Map::new();
+    sent.iter().for_each(|id| drop(more.insert("in_reply_to".into(), id.as_str().into())));
+    more.insert("metadata".into(), json!({"problems": problems}));
+    own("error", std::slice::from_ref(sender), &format!("refused: {}", codes(problems)), &body, more)
+}
+
 /// The `.error.json` beside a rejected file, or in the place of a rejected line.
 pub(super) fn explanation(
     agent: &str,

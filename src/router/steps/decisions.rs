@@ -277,7 +277,7 @@ impl<'a> Decisions<'a> {
         self.apply(&id::MAILBAG.into(), message.id(), &step, &[]);
         let fact = Some(Box::new(Fact::Decision(step)));
         let content = Ruling::Notice { about, message: Box::new(message), to, fact };
-        Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
+        Letter::own(content)
     }
 
     fn apply(&mut self, from: &Arc<str>, id: &str, step: &Step, to: &[Group]) {

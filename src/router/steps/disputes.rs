@@ -140,7 +140,7 @@ impl<'a> Disagreements<'a> {
         let fact = Some(Box::new(Fact::Decision(step)));
         let about = format!("{about} {} {}", one.seq, one.rounds);
         let content = Ruling::Notice { about, message: Box::new(message), to, fact };
-        Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
+        Letter::own(content)
     }
 
     fn apply(&mut self, from: &Arc<str>, id: &str, step: &Step, to: &[Group]) {

@@ -1,10 +1,12 @@
 //! The form of a message between its pickup and its record: where it came from, and what the last step made of it.
 
 use crate::base::error::Problem;
-use crate::message::Message;
+use crate::log::Position;
 use crate::message::claim::Change;
 use crate::message::decision::Step;
+use crate::message::link::{Arrived, FarReceipt, LinkChange};
 use crate::message::record::{Act, Group, Hash};
+use crate::message::{Message, id};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -18,7 +20,19 @@ pub(super) struct Letter<T> {
     pub(super) original: String,
     /// Its line, where the file holds a message a line.
     pub(super) source: Option<Source>,
+    /// The item of a link that brought it.
+    pub(super) arrival: Option<Box<Arrival>>,
     pub(super) content: T,
+}
+
+/// An item of a link, without its message.
+#[derive(Clone)]
+pub(super) struct Arrival {
+    pub(super) arrived: Arrived,
+    /// The digest of the item before.
+    pub(super) prev: Hash,
+    /// Who sent it, as this room names agents of other rooms.
+    pub(super) from: Arc<str>,
 }
 
 /// A line of a file that holds a message a line.
@@ -32,8 +46,8 @@ pub(super) struct Source {
 /// What a file or a line says: JSON, or why it is none.
 pub(super) type Read = Result<Value, Problem>;
 
-/// What the check found: a message and its digest, or every problem.
-pub(super) type Verdict = Result<(Box<Message>, Hash), Rejection>;
+/// What the check found: a message and its digest, nothing for receipts of another room alone, or every problem.
+pub(super) type Verdict = Result<Option<(Box<Message>, Hash)>, Rejection>;
 
 /// Why a message is rejected.
 pub(super) struct Rejection {
@@ -54,6 +68,8 @@ pub(super) enum Ruling {
     Again { id: String, digest: Hash },
     /// Reject it.
     Reject(Rejection),
+    /// Record what another room says about messages of this one.
+    Receipts,
     /// Send it as a notice of the router's own.
     Notice { about: String, message: Box<Message>, to: Vec<Arc<str>>, fact: Option<Box<Fact>> },
 }
@@ -71,6 +87,15 @@ pub(super) enum Fact {
     Ownership(Change),
     /// What waits for a decision.
     Decision(Step),
+    /// A link to another room, and the items that are sent again.
+    Link(LinkChange, Vec<Again>),
+}
+
+/// An item that is sent again in a new stream.
+pub(super) struct Again {
+    /// The line of the record of which it is made.
+    pub(super) place: Position,
+    pub(super) receipts: Vec<FarReceipt>,
 }
 
 impl Fact {
@@ -79,6 +104,7 @@ impl Fact {
         match self {
             Fact::Ownership(_) => "claim",
             Fact::Decision(_) => "approval",
+            Fact::Link(..) => "link",
         }
     }
 }
@@ -94,16 +120,29 @@ impl Ruling {
     }
 }
 
+impl Letter<Ruling> {
+    /// A message of the router's own.
+    pub(super) fn own(content: Ruling) -> Letter<Ruling> {
+        let (original, agent) = (String::new(), id::MAILBAG.into());
+        Letter { claim: None, agent, original, source: None, arrival: None, content }
+    }
+
+    /// Was it judged after those before it, so that it cannot be recorded without them?
+    pub(super) fn is_in_order(&self) -> bool {
+        self.arrival.is_some() || self.content.changes_facts()
+    }
+}
+
 impl<T> Letter<T> {
     /// The letter without its content, and the content.
     pub(super) fn split(self) -> (Letter<()>, T) {
-        let Letter { claim, agent, original, source, content } = self;
-        (Letter { claim, agent, original, source, content: () }, content)
+        let Letter { claim, agent, original, source, arrival, content } = self;
+        (Letter { claim, agent, original, source, arrival, content: () }, content)
     }
 
     /// The letter with this content.
     pub(super) fn with<U>(self, content: U) -> Letter<U> {
-        let Letter { claim, agent, original, source, .. } = self;
-        Letter { claim, agent, original, source, content }
+        let Letter { claim, agent, original, source, arrival, .. } = self;
+        Letter { claim, agent, original, source, arrival, content }
     }
 }

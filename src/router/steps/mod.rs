@@ -2,6 +2,7 @@
 //! nobody else can make, and the parts of the router that it may touch.
 
 pub mod ack;
+mod border;
 pub(super) mod check;
 pub(super) mod commit;
 mod compose;
@@ -10,7 +11,10 @@ pub(super) mod deliver;
 mod disputes;
 pub(super) mod effects;
 mod ids;
+mod items;
 mod letter;
+mod link_changes;
+mod numbering;
 mod owners;
 mod parties;
 pub(super) mod pickup;
@@ -19,3 +23,4 @@ pub(super) mod read;
 pub(super) mod resolve;
 pub(super) mod retire;
 pub(super) mod stage;
+mod streams;

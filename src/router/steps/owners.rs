@@ -348,5 +348,5 @@ fn more(claim: &str, about: Value) -> Map<String, Value> {
 fn notice(about: String, to: Vec<Arc<str>>, subject: String, body: String, more: Map<String, Value>) -> Letter<Ruling> {
     let message = compose::own("notification", &to, &subject, &body, more);
     let content = Ruling::Notice { about, message: Box::new(message), to, fact: None };
-    Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
+    Letter::own(content)
 }

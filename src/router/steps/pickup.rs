@@ -1,12 +1,14 @@
 //! Step 2: out of the outboxes.
 
 use super::letter::{Letter, Read, Source};
+use super::streams::Place;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Meta, layout};
 use crate::log::state::State;
 use crate::room::outbox::{self, Content, Files, Line, Look, Ready, SenderTurn, Terms};
-use crate::router::parts::{Batch, Config, Cut, Delay, Intake, Notices, Pending, Piece, Stop, Storage};
+use crate::router::parts::{Batch, Config, Cut, Delay, Intake, Links, Notices, Pending, Piece, Stop, Storage};
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -28,14 +30,29 @@ pub(in crate::router) struct Pickup<'a> {
     pub(in crate::router) intake: &'a mut Intake,
     pub(in crate::router) storage: &'a mut Storage,
     pub(in crate::router) state: &'a State,
+    pub(in crate::router) links: &'a mut Links,
     pub(in crate::router) notices: &'a mut Notices,
     pub(in crate::router) pending: &'a mut Pending,
 }
 
 /// The batch as it is filled.
-struct Filling {
-    batch: Batch,
-    taken: Vec<Taken>,
+pub(super) struct Filling {
+    pub(super) batch: Batch,
+    pub(super) taken: Vec<Taken>,
+    /// Where the streams of other rooms are with what was taken.
+    places: HashMap<Arc<str>, Place>,
+}
+
+impl Filling {
+    /// Where the stream from another room is, with what was taken.
+    pub(super) fn place_of(&self, state: &State, tag: &str) -> Place {
+        self.places.get(tag).cloned().unwrap_or_else(|| Place::of(state, tag))
+    }
+
+    /// An item was taken.
+    pub(super) fn came(&mut self, tag: &Arc<str>, place: Place) {
+        self.places.insert(tag.clone(), place);
+    }
 }
 
 /// What became of a file in its outbox's turn.
@@ -60,7 +77,7 @@ impl Pickup<'_> {
     /// Takes what is ready out of the outboxes, each sender a slice in its turn, until the batch is full. Claims that a
     /// kill or a temporary failure left without a record come first.
     pub(in crate::router) fn run(mut self) -> PickedUp {
-        let mut filling = Filling { batch: self.intake.new_batch(), taken: Vec::new() };
+        let mut filling = Filling { batch: self.intake.new_batch(), taken: Vec::new(), places: HashMap::new() };
         for _ in 0..self.intake.claims_queued() {
             if filling.batch.is_full() {
                 break;
@@ -89,7 +106,10 @@ impl Pickup<'_> {
             let Some((agent, turn)) = self.intake.outboxes().next_turn(self.config.dir()) else { break };
             let place = layout::outbox(&agent).display().to_string();
             match turn {
-                Ok(SenderTurn::Files(files)) => self.take_files(&agent, files, filling),
+                Ok(SenderTurn::Files(files)) => match layout::link_of(&agent) {
+                    Some(tag) => self.take_items(&agent, tag, &files, filling),
+                    None => self.take_files(&agent, files, filling),
+                },
                 Ok(SenderTurn::Begun(claim)) => self.go_on(&agent, &claim, filling),
                 Err(e) if e.errno() == Some(libc::ENOENT) => self.pending.clear(&place),
                 Err(e) => self.pending.failed(&place, e.to_string()),
@@ -197,7 +217,14 @@ impl Pickup<'_> {
         let letter = |(n, (line, content)): (usize, (Option<Line>, Read))| {
             let more = more && n == last;
             let source = line.map(|Line { number, text }| Source { line: number, text, more });
-            Letter { claim: Some(claim.clone()), agent: agent.clone(), original: original.to_owned(), source, content }
+            Letter {
+                claim: Some(claim.clone()),
+                agent: agent.clone(),
+                original: original.to_owned(),
+                source,
+                arrival: None,
+                content,
+            }
         };
         let letters: Vec<Letter<Read>> = lines.into_iter().enumerate().map(letter).collect();
         if letters.iter().any(|letter| letter.source.is_some()) {
@@ -269,6 +296,10 @@ impl Pickup<'_> {
         let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent)) else {
             return tracing::warn!(claim, "is no claim's name; left alone");
         };
+        if let Some(tag) = layout::link_of(&agent) {
+            let taken = self.take_claimed_item(claim, tag, filling);
+            return taken.unwrap_or_else(|e| self.pending.failed(&place, e.to_string()));
+        }
         if self.state.resume_after(&claim).is_some() {
             self.intake.outboxes().begin(&agent, Some(claim));
             return self.intake.outboxes().line_up_again(&agent);

@@ -6,7 +6,8 @@ use super::disputes::Disagreements;
 use super::ids::{self, Ids, Met};
 use super::letter::{Letter, Rejection, Ruling, Verdict};
 use super::owners::Owners;
-use super::{ack, compose};
+use super::streams::Streams;
+use super::{ack, border, compose, link_changes};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::failpoint::{self, Failpoint};
@@ -15,7 +16,7 @@ use crate::log;
 use crate::log::state::State;
 use crate::message::record::{Act, Event, Group, Hash, Record};
 use crate::message::subject::Subject;
-use crate::message::{self, Message, id};
+use crate::message::{self, LINK, Message, id};
 use crate::room::registry::Status;
 use crate::room::resolve::{self, Availability, Recipient};
 use crate::room::sessions::Calls;
@@ -43,7 +44,16 @@ pub(in crate::router) fn resolve(
     let letters = checked.into_inner();
     let crowd = Crowd { config, state, taken: HashMap::new(), owners: Owners::new(config, state) };
     let (decisions, disputes) = (Decisions::new(config, state), Disagreements::new(config, state));
-    let mut judge = Judge { config, state, crowd, decisions, disputes, acks: HashMap::new() };
+    let mut judge = Judge {
+        config,
+        state,
+        crowd,
+        decisions,
+        disputes,
+        acks: HashMap::new(),
+        streams: Streams::default(),
+        notices: Vec::new(),
+    };
     let mut ruled = judge.review(leases, &letters);
     let (mut failed, mut ids, mut granted) = (Vec::new(), Ids::default(), Vec::new());
     for letter in letters {
@@ -58,6 +68,7 @@ pub(in crate::router) fn resolve(
                 ruled.push(letter.with(ruling));
                 if changes_facts {
                     granted.extend(judge.crowd.owners.grant());
+                    granted.append(&mut judge.notices);
                     granted.extend(judge.disputes.pass_on(&mut judge.crowd));
                 }
             }
@@ -99,7 +110,7 @@ pub(in crate::router) fn rename(config: &Config, state: &State, renames: &[Renam
 /// after it, and go, too: gives their files, which are tried again.
 fn put_back(ruled: &mut Vec<Letter<Ruling>>, failed: &[(Option<String>, Error)]) -> HashSet<String> {
     let has_failed = |letter: &Letter<Ruling>| failed.iter().any(|(claim, _)| letter.claim == *claim);
-    let changes = |letter: &Letter<Ruling>| letter.content.changes_facts();
+    let changes = Letter::is_in_order;
     let first = ruled.iter().position(|letter| has_failed(letter) && changes(letter));
     let later = &ruled[first.unwrap_or(ruled.len())..];
     let again: HashSet<String> =
@@ -127,7 +138,7 @@ fn rule_notice(notice: Notice) -> Letter<Ruling> {
     let to = vec![notice.to];
     let message = compose::own(notice.kind, &to, &notice.subject, &notice.body, notice.more);
     let content = Ruling::Notice { about: notice.about, message: Box::new(message), to, fact: None };
-    Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, content }
+    Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, arrival: None, content }
 }
 
 /// Decides what is to be done with the messages of one batch.
@@ -139,12 +150,17 @@ struct Judge<'a> {
     disputes: Disagreements<'a>,
     /// The statuses that acks of this batch have set.
     acks: ack::Claimed,
+    /// Where the streams of other rooms are.
+    streams: Streams,
+    /// What the senders of mail for a removed link are told.
+    notices: Vec<Letter<Ruling>>,
 }
 
 impl Judge<'_> {
     /// Reviews the leases of claims, if that is due or a message of the batch depends on it: their notices come first.
     fn review(&mut self, leases: &mut Leases, letters: &[Letter<Verdict>]) -> Vec<Letter<Ruling>> {
-        let messages = || letters.iter().filter_map(|letter| letter.content.as_ref().ok().map(|(message, _)| message));
+        let messages =
+            || letters.iter().filter_map(|letter| letter.content.as_ref().ok()?.as_ref().map(|(message, _)| message));
         if !leases.is_due(self.state) && !messages().any(|message| message.is_about_claims()) {
             return Vec::new();
         }
@@ -162,8 +178,10 @@ impl Judge<'_> {
         letter: &Letter<()>,
         verdict: Verdict,
     ) -> Result<Option<Ruling>> {
+        self.streams.take(self.state, letter.arrival.as_deref())?;
         let (message, digest) = match verdict {
-            Ok(checked) => checked,
+            Ok(Some(checked)) => checked,
+            Ok(None) => return Ok(Some(Ruling::Receipts)),
             Err(rejection) => return Ok(Some(Ruling::Reject(rejection))),
         };
         let ruling = match ids.meet(letter, message.id(), &digest) {
@@ -215,7 +233,8 @@ impl Judge<'_> {
         let agent = &letter.agent;
         let ack = message.kind() == "ack";
         let reject = |problems| Ruling::Reject(Rejection { problems, id: Some(message.id().to_owned()), ack });
-        let mut to = match self.address(agent, &message) {
+        let to = self.address(agent, &message).and_then(|to| border::check(self.config, agent, &message, to));
+        let mut to = match to {
             Ok(to) => to,
             Err(problems) => return Ok(reject(problems)),
         };
@@ -239,7 +258,12 @@ impl Judge<'_> {
                 }
             }
         };
-        let effect = if message.is_about_claims() {
+        let effect = if message.kind() == LINK {
+            Some(link_changes::judge(self.config, self.state, &message)?.map(|changed| {
+                self.notices.extend(changed.notices);
+                changed.effect
+            }))
+        } else if message.is_about_claims() {
             Some(self.crowd.owners.judge(agent, &message, &mut to))
         } else if message.is_about_approvals() {
             let at = self.dropped_at(letter.claim.as_deref());

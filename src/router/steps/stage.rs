@@ -1,14 +1,14 @@
 //! Step 6: records with their numbers and times, and a file for each recipient.
 
 use super::compose::{self, Copies};
-use super::letter::{Fact, Letter, Rejection, Ruling, Source};
+use super::letter::{Again, Fact, Letter, Rejection, Ruling, Source};
 use super::resolve::Addressed;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::{failpoint, layout};
 use crate::log::state::State;
-use crate::message::Message;
 use crate::message::record::{Event, Group, Record};
+use crate::message::{Message, id};
 use crate::room::owners::Readers;
 use crate::room::resolve::Via;
 use crate::router::parts::{Config, Late, Pending, Progress, Storage};
@@ -30,6 +30,8 @@ pub(super) struct Entry {
     /// The message as it was checked, of a record that accepts one.
     pub(super) message: Option<Box<Message>>,
     pub(super) staged: Vec<String>,
+    /// The items that it sends again.
+    pub(super) again: Vec<Again>,
 }
 
 /// What stages.
@@ -67,7 +69,7 @@ impl Stage<'_> {
         let begun = Instant::now();
         // A sender's files stay in order, so only the last one can wait, and changes of facts were judged in order.
         let last: HashMap<_, _> = letters.iter().map(|letter| (letter.agent.clone(), letter.claim.clone())).collect();
-        let owning = letters.iter().filter(|letter| letter.content.changes_facts());
+        let owning = letters.iter().filter(|letter| letter.is_in_order());
         let owning: HashSet<_> = owning.map(|letter| letter.claim.clone()).collect();
         let may_wait =
             |letter: &Letter<_>| last.get(&letter.agent) == Some(&letter.claim) && !owning.contains(&letter.claim);
@@ -88,13 +90,13 @@ impl Stage<'_> {
                 continue;
             }
             // Each was judged after those before it.
-            if let (true, Err(e)) = (letter.content.changes_facts(), &facts) {
+            if let (true, Err(e)) = (letter.is_in_order(), &facts) {
                 self.unstage_lines(letter.claim.as_deref(), &mut entries);
                 letter.claim.iter().for_each(|claim| put_back(self.pending, claim, e));
                 left.extend(letter.claim);
                 continue;
             }
-            let changes = letter.content.changes_facts();
+            let changes = letter.is_in_order();
             let (seq, at) = entries.last().map_or((self.state.seq, self.state.at), |last| (last.record.seq, last.at));
             let claim = letter.claim.clone();
             let staged = find_first(&mut letter, &entries);
@@ -126,19 +128,21 @@ impl Stage<'_> {
         let entry = |event| {
             (seq, at) = (seq + 1, at.next());
             let record = Record { seq, at: at.to_string(), ..Record::new(event) };
-            Entry { record, at, message: None, staged: Vec::new() }
+            Entry { record, at, message: None, staged: Vec::new(), again: Vec::new() }
         };
         events.into_iter().map(entry).collect()
     }
 
     fn stage_one(&mut self, letter: Letter<Ruling>, seq: u64, at: Stamp, readers: &mut Readers) -> Result<Entry> {
         let (mut letter, ruling) = letter.split();
-        let mut entry = Entry { record: Record::new(Event::Accepted), at, message: None, staged: Vec::new() };
+        let record = Record::new(Event::Accepted);
+        let mut entry = Entry { record, at, message: None, staged: Vec::new(), again: Vec::new() };
         let record = &mut entry.record;
         (record.seq, record.at) = (seq, at.to_string());
         record.line = letter.source.as_ref().map(|source| source.line);
         record.more = letter.source.as_ref().is_some_and(|source| source.more);
         record.claim = letter.claim.take();
+        record.arrived = letter.arrival.take().map(|arrival| arrival.arrived);
         let written = match ruling {
             Ruling::Duplicate { of, id, digest } => {
                 record.event = Event::Duplicate;
@@ -147,6 +151,10 @@ impl Stage<'_> {
                 Ok(())
             }
             Ruling::Again { .. } => Err(not_found()),
+            Ruling::Receipts => {
+                record.event = Event::Receipts;
+                Ok(())
+            }
             Ruling::Accept { message, digest, to, act, effect } => {
                 (record.to, record.act) = (to, act);
                 self.set_times(record, &message, at);
@@ -155,13 +163,13 @@ impl Stage<'_> {
                 let outcome = outcome.filter(|(_, outcome)| !outcome.is_null());
                 let addressed_to = compose::addressed_to(&message);
                 let copies = Copies::new(&message, &addressed_to, (seq, &record.at), outcome);
-                put_fact(record, effect.map(|effect| effect.fact));
+                entry.again = put_fact(record, effect.map(|effect| effect.fact));
                 entry.message = Some(message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
             Ruling::Notice { about, message, to, fact } => {
                 (record.event, record.about) = (Event::Notice, Some(about));
-                put_fact(record, fact.map(|fact| *fact));
+                entry.again = put_fact(record, fact.map(|fact| *fact));
                 record.to = from_router(to);
                 compose::put(record, &message, message.digest());
                 let copies = Copies::new(&message, &compose::addressed_to(&message), (seq, &record.at), None);
@@ -204,6 +212,10 @@ impl Stage<'_> {
         rejection: Rejection,
         readers: &mut Readers,
     ) -> Result<()> {
+        if let Some(arrived) = &entry.record.arrived {
+            let to = arrived.link.clone();
+            return Ok(self.reject_item(entry, &to, &letter.agent, rejection));
+        }
         let Letter { agent, original, source, .. } = letter;
         let record = &mut entry.record;
         record.event = Event::Rejected;
@@ -227,9 +239,23 @@ impl Stage<'_> {
         self.stage_copies(entry, &copies, readers)
     }
 
+    /// A message of another room is rejected: its sender is told there. A bounce is not answered with a bounce.
+    fn reject_item(&self, entry: &mut Entry, tag: &str, sender: &Arc<str>, rejection: Rejection) {
+        let record = &mut entry.record;
+        record.event = Event::Rejected;
+        let here = self.config.settings().tag.clone().unwrap_or_else(|| "the other room".into());
+        let bounce = compose::far_bounce(sender, &here, &rejection);
+        compose::put(record, &bounce, bounce.digest());
+        let is_answered = **sender != *id::far(tag, id::MAILBAG) && !rejection.ack;
+        let agents = if is_answered { vec![sender.clone()] } else { Vec::new() };
+        record.to = vec![Group { via: Via::Link.as_str().into(), agents }];
+        record.to.retain(|group| !group.agents.is_empty());
+        record.problems = rejection.problems;
+    }
+
     fn stage_copies(&mut self, entry: &mut Entry, copies: &Copies, readers: &mut Readers) -> Result<()> {
         let claim = entry.record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
-        for (agent, via) in entry.record.recipients() {
+        for (agent, via) in entry.record.copies() {
             let staged = layout::staged(entry.record.seq, claim, agent);
             let reader = self.config.registry().agent(agent).and_then(|agent| readers.of(self.config.room(), agent));
             self.storage.stage(&staged, &copies.copy(agent, via), reader)?;
@@ -244,16 +270,24 @@ impl Stage<'_> {
         let first = entries.iter().position(|entry| claim.is_some() && entry.record.claim.as_deref() == claim);
         let gone = entries.split_off(first.unwrap_or(entries.len()));
         gone.iter().for_each(|entry| self.storage.unstage(&entry.staged));
-        gone.iter().any(|entry| entry.record.ownership.is_some() || entry.record.decision.is_some())
+        let is_in_order = |record: &Record| {
+            record.ownership.is_some() || record.decision.is_some() || record.arrived.is_some() || record.link.is_some()
+        };
+        gone.iter().any(|entry| is_in_order(&entry.record))
     }
 }
 
-fn put_fact(record: &mut Record, fact: Option<Fact>) {
+fn put_fact(record: &mut Record, fact: Option<Fact>) -> Vec<Again> {
     match fact {
         Some(Fact::Ownership(change)) => record.ownership = Some(change),
         Some(Fact::Decision(step)) => record.decision = Some(step),
+        Some(Fact::Link(change, again)) => {
+            record.link = Some(change);
+            return again;
+        }
         None => {}
     }
+    Vec::new()
 }
 
 fn has_message(entries: &[Entry]) -> bool {

@@ -1,0 +1,168 @@
+//! Links: for each other room, the stream to it and the stream from it.
+
+use crate::base::clock::Stamp;
+use crate::log::Position;
+use crate::message::link::{Acked, Arrived, Carried, LinkChange};
+use crate::message::record::{Hash, NO_HASH, Record};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The most messages of a link whose receipts are still sent back. Receipts of older ones are not.
+const ANSWERABLE: usize = 100_000;
+
+/// All links, by the tag of the other room.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Links(BTreeMap<Arc<str>, Link>);
+
+/// A link to another room.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// What is sent there. `None` before the first item.
+    pub out: Option<Outgoing>,
+    /// What came from there. `None` before the first item.
+    #[serde(rename = "in")]
+    pub came: Option<Incoming>,
+    /// The numbers of its messages in the other room, by their numbers here.
+    origins: BTreeMap<u64, u64>,
+    /// The number of the last record that changed it.
+    changed: u64,
+}
+
+/// The stream to another room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outgoing {
+    /// The id of the stream.
+    pub stream: Arc<str>,
+    /// The number of the last item.
+    pub n: u64,
+    /// The digest of the last item.
+    pub digest: Hash,
+    /// The number up to which the other room has committed the items.
+    pub acked: u64,
+    /// The items behind that, in order.
+    waiting: VecDeque<Waiting>,
+}
+
+/// An item that the other room has not committed, as far as is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Its number in the stream.
+    pub n: u64,
+    /// Its record.
+    pub seq: u64,
+    /// The position of its record.
+    pub place: Position,
+    /// When it was accepted, in microseconds since 1970.
+    pub at: i64,
+}
+
+/// The stream from another room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incoming {
+    /// The id of the stream.
+    pub stream: Arc<str>,
+    /// The number of the last item.
+    pub n: u64,
+    /// The digest of the last item.
+    pub digest: Hash,
+}
+
+impl Links {
+    /// Applies what a record says about links.
+    pub(super) fn apply(&mut self, record: &Record, at: Stamp, place: Position) {
+        record.link.iter().for_each(|change| self.change(change, record.seq));
+        record.acked.iter().for_each(|acked| self.acked(acked, record.seq));
+        if let Some(arrived) = &record.arrived {
+            self.arrived(arrived, record.seq);
+        }
+        for carried in &record.carried {
+            self.carried(carried, Waiting { n: carried.n, seq: record.seq, place, at: at.micros() });
+        }
+    }
+
+    fn carried(&mut self, carried: &Carried, waiting: Waiting) {
+        let link = self.0.entry(carried.link.clone()).or_default();
+        link.changed = waiting.seq;
+        let stream = &carried.stream;
+        let out = link.out.get_or_insert_with(|| Outgoing::new(stream.clone()));
+        (out.n, out.digest) = (carried.n, carried.digest);
+        out.waiting.push_back(waiting);
+    }
+
+    fn arrived(&mut self, arrived: &Arrived, seq: u64) {
+        let Arrived { link, stream, n, digest, seq: origin, .. } = arrived;
+        let link = self.0.entry(link.clone()).or_default();
+        link.changed = seq;
+        link.came = Some(Incoming { stream: stream.clone(), n: *n, digest: *digest });
+        link.origins.insert(seq, *origin);
+        if link.origins.len() > ANSWERABLE {
+            link.origins.pop_first();
+        }
+    }
+
+    fn acked(&mut self, acked: &Acked, seq: u64) {
+        let Some(link) = self.0.get_mut(&acked.link) else { return };
+        let Some(out) = link.out.as_mut().filter(|out| out.stream == acked.stream) else { return };
+        link.changed = seq;
+        out.acked = out.acked.max(acked.n.min(out.n));
+        while out.waiting.front().is_some_and(|first| first.n <= out.acked) {
+            out.waiting.pop_front();
+        }
+    }
+
+    fn change(&mut self, change: &LinkChange, seq: u64) {
+        match change {
+            LinkChange::Probed { .. } => {}
+            LinkChange::Removed { link } => drop(self.0.remove(link)),
+            LinkChange::Rebound { link } => {
+                let link = self.0.entry(link.clone()).or_default();
+                (link.out, link.came, link.changed) = (None, None, seq);
+            }
+        }
+    }
+
+    /// A link by its tag.
+    pub fn get(&self, tag: &str) -> Option<&Link> {
+        self.0.get(tag)
+    }
+
+    /// All links with their tags.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Link)> {
+        self.0.iter()
+    }
+
+    /// The last record that changed a link; 0 for none.
+    pub fn changed_at(&self) -> u64 {
+        self.0.values().map(|link| link.changed).max().unwrap_or_default()
+    }
+}
+
+impl Link {
+    /// The number in the other room of a message that came from there.
+    pub fn origin(&self, seq: u64) -> Option<u64> {
+        self.origins.get(&seq).copied()
+    }
+
+    /// The number of the last record that changed it.
+    pub fn changed_at(&self) -> u64 {
+        self.changed
+    }
+
+    /// The items that the other room has not committed, as far as is known, in order.
+    pub fn waiting(&self) -> impl DoubleEndedIterator<Item = &Waiting> {
+        self.out.iter().flat_map(|out| &out.waiting)
+    }
+
+    /// The item of this number, if it is not acknowledged.
+    pub fn waiting_at(&self, n: u64) -> Option<&Waiting> {
+        let out = self.out.as_ref()?;
+        out.waiting.get(usize::try_from(n.checked_sub(out.waiting.front()?.n)?).ok()?)
+    }
+}
+
+impl Outgoing {
+    fn new(stream: Arc<str>) -> Outgoing {
+        Outgoing { stream, n: 0, digest: NO_HASH, acked: 0, waiting: VecDeque::new() }
+    }
+}

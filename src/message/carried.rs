@@ -1,0 +1,101 @@
+//! What records say about links to other rooms.
+
+use super::hash::{Hash, hex_hash};
+use super::status::Status;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// In a record: an item that it sends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// The tag of the other room.
+    pub link: Arc<str>,
+    /// The id of the stream.
+    pub stream: Arc<str>,
+    /// The item's number in the stream, from 1.
+    pub n: u64,
+    /// The digest of the item before; zeros for the first.
+    #[serde(with = "hex_hash")]
+    pub prev: Hash,
+    /// The digest of the item.
+    #[serde(with = "hex_hash")]
+    pub digest: Hash,
+    /// What became of messages of the other room, by their numbers there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<FarReceipt>,
+    /// The earlier record of which it is made, where an item is sent again in a new stream: segment and offset of its line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<(u32, u64)>,
+}
+
+/// In a record: the item that brought its message or its receipts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrived {
+    /// The tag of the other room.
+    pub link: Arc<str>,
+    /// The id of the stream.
+    pub stream: Arc<str>,
+    /// The item's number in the stream.
+    pub n: u64,
+    /// The digest of the item.
+    #[serde(with = "hex_hash")]
+    pub digest: Hash,
+    /// The number of the message's record in the other room.
+    pub seq: u64,
+    /// What became of messages of this room, by their numbers here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<FarReceipt>,
+}
+
+impl LinkChange {
+    /// The tag of the other room.
+    pub fn link(&self) -> &Arc<str> {
+        match self {
+            LinkChange::Probed { link } | LinkChange::Removed { link } | LinkChange::Rebound { link } => link,
+        }
+    }
+}
+
+/// In a record: how far the other room has committed what was sent to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acked {
+    /// The tag of the other room.
+    pub link: Arc<str>,
+    /// The id of the stream.
+    pub stream: Arc<str>,
+    /// All items up to this number are committed there.
+    pub n: u64,
+}
+
+/// What became of messages that came by a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarReceipt {
+    /// The status of the copies.
+    #[serde(rename = "rung")]
+    pub status: Status,
+    /// Their recipient, as an id of the room that sends the receipt.
+    pub agent: Arc<str>,
+    /// The numbers of the messages in the room that sent them.
+    pub seqs: Vec<u64>,
+}
+
+/// In a record: a person changed a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkChange {
+    /// A sign of life is asked for.
+    Probed {
+        /// The tag of the other room.
+        link: Arc<str>,
+    },
+    /// The link is gone: what was not acknowledged is given up.
+    Removed {
+        /// The tag of the other room.
+        link: Arc<str>,
+    },
+    /// Both streams begin anew.
+    Rebound {
+        /// The tag of the other room.
+        link: Arc<str>,
+    },
+}

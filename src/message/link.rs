@@ -1,0 +1,243 @@
+//! Items: what crosses a link to another room, and what records say about them.
+//!
+//! Each direction of a link is a *stream*: items with the numbers 1, 2, 3, without gaps, each with the digest of the item
+//! before. An item is made from its record alone, so that it can be made again from the log.
+
+pub use super::carried::{Acked, Arrived, Carried, FarReceipt, LinkChange};
+
+use super::Message;
+use super::checked::digest_of;
+use super::hash::{Hash, NO_HASH, hex, unhex};
+use super::id::{self, far, tag_of};
+use super::record::{Event, Record};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// What a message of the type `link` can ask for: a sign of life from the other room; to begin both streams anew; to end the
+/// link if nothing waits; to end it and to tell the senders of what waits.
+pub const ACTIONS: [&str; 4] = ["probe", "rebind", "remove", "bounce"];
+
+/// An item, as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// The id of the stream.
+    pub stream: Arc<str>,
+    /// Its number.
+    pub n: u64,
+    /// The digest of the item before.
+    pub prev: Hash,
+    /// Its own digest.
+    pub digest: Hash,
+    /// The number of its record in the room that sent it.
+    pub seq: u64,
+    /// The message: its sender, its addresses in this room, and its fields. `None` for receipts alone.
+    pub letter: Option<(String, Vec<String>, Map<String, Value>)>,
+    /// What became of messages of this room.
+    pub receipts: Vec<FarReceipt>,
+}
+
+/// The tags of the rooms to which a record sends its message.
+pub fn tags(record: &Record) -> Vec<Arc<str>> {
+    let mut tags: Vec<Arc<str>> = Vec::new();
+    for tag in record.recipients().filter_map(|(agent, _)| tag_of(agent)) {
+        if !tags.iter().any(|known| **known == *tag) {
+            tags.push(tag.into());
+        }
+    }
+    tags
+}
+
+/// The fields of a record's message.
+pub fn fields_of(record: &Record) -> Option<Map<String, Value>> {
+    serde_json::from_str(record.message.as_ref()?.get()).ok()
+}
+
+/// The text of an item: one line, with its digest last. `message` are the fields of the record's message.
+pub fn text(record: &Record, message: Option<&Map<String, Value>>, carried: &Carried) -> String {
+    let mut fields = fields(record, message, carried);
+    fields.insert("digest".into(), hex(&carried.digest).into());
+    Value::Object(fields).to_string() + "\n"
+}
+
+/// The text of an item with these fields, and with their digest.
+pub fn seal(mut fields: Map<String, Value>) -> String {
+    let digest = digest_of(&fields);
+    fields.insert("digest".into(), hex(&digest).into());
+    Value::Object(fields).to_string() + "\n"
+}
+
+/// The digest of an item.
+pub fn digest(record: &Record, message: Option<&Map<String, Value>>, carried: &Carried) -> Hash {
+    digest_of(&fields(record, message, carried))
+}
+
+fn fields(record: &Record, message: Option<&Map<String, Value>>, carried: &Carried) -> Map<String, Value> {
+    let Carried { link, stream, n, prev, receipts, .. } = carried;
+    let mut fields = Map::new();
+    fields.insert("stream".into(), json!(stream));
+    fields.insert("n".into(), (*n).into());
+    fields.insert("prev".into(), hex(prev).into());
+    fields.insert("seq".into(), record.seq.into());
+    let is_ours = |agent: &&str| tag_of(agent) == Some(&**link);
+    let to: Vec<&str> = record.recipients().map(|(agent, _)| &**agent).filter(is_ours).collect();
+    if let Some(message) = message.filter(|_| !to.is_empty() && record.event != Event::Duplicate) {
+        let to: Vec<&str> = to.into_iter().map(|agent| &agent[link.len() + 1..]).collect();
+        fields.insert("from".into(), json!(record.from));
+        fields.insert("to".into(), json!(to));
+        fields.insert("message".into(), Value::Object(across(message, link, &record.at)));
+    }
+    if !receipts.is_empty() {
+        fields.insert("receipts".into(), json!(receipts));
+    }
+    fields
+}
+
+/// The fields of a message as they cross the border: without sender and recipients, which are beside it, with the
+/// time of its acceptance where the sender gave none, and with its references as the other room has them. A reference that begins with a colon is to a message of the other room.
+fn across(message: &Map<String, Value>, link: &str, at: &str) -> Map<String, Value> {
+    let mut message = message.clone();
+    message.shift_remove("from");
+    message.shift_remove("to");
+    message.entry("timestamp").or_insert_with(|| at.into());
+    let there = |reference: &Value| match reference.as_str().and_then(|text| text.strip_prefix(link)) {
+        Some(theirs) if theirs.starts_with(':') => Value::from(theirs),
+        _ => reference.clone(),
+    };
+    change_references(&mut message, there);
+    message
+}
+
+/// The references of a message that came by this link, as this room has them.
+pub fn bring_home(message: &mut Map<String, Value>, link: &str) {
+    let here = |reference: &Value| match reference.as_str() {
+        Some(text) if text.starts_with(':') => Value::from(&text[1..]),
+        Some(text) if text.contains('/') => Value::from(far(link, text)),
+        _ => reference.clone(),
+    };
+    change_references(message, here);
+}
+
+fn change_references(message: &mut Map<String, Value>, change: impl Fn(&Value) -> Value) {
+    if let Some(reference) = message.get_mut("in_reply_to") {
+        *reference = change(reference);
+    }
+    if let Some(references) = message.get_mut("refs").and_then(Value::as_array_mut) {
+        references.iter_mut().for_each(|reference| *reference = change(reference));
+    }
+}
+
+/// Why a file is not the item that it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is damaged, as a file can be after a power cut: its digest is not that of its content.
+    Damaged,
+    /// It is whole, but has no valid form.
+    Invalid(&'static str),
+}
+
+impl Item {
+    /// Reads an item.
+    pub fn read(value: &Value) -> Result<Item, Unfit> {
+        let Value::Object(given) = value else { return Err(Unfit::Damaged) };
+        let mut fields = given.clone();
+        let digest = fields.shift_remove("digest").and_then(|digest| unhex(digest.as_str()?)).ok_or(Unfit::Damaged)?;
+        if digest_of(&fields) != digest {
+            return Err(Unfit::Damaged);
+        }
+        Item::of(fields, digest).ok_or(Unfit::Invalid("a field is missing or has a wrong form"))
+    }
+
+    fn of(mut fields: Map<String, Value>, digest: Hash) -> Option<Item> {
+        let stream: Arc<str> = fields.get("stream")?.as_str().filter(|stream| id::is_message_id(stream))?.into();
+        let number = |name: &str| fields.get(name).and_then(Value::as_u64);
+        let (n, seq) = (number("n").filter(|n| *n > 0)?, number("seq")?);
+        let prev = unhex(fields.get("prev")?.as_str()?)?;
+        let receipts = match fields.shift_remove("receipts") {
+            Some(receipts) => serde_json::from_value(receipts).ok()?,
+            None => Vec::new(),
+        };
+        let letter = match fields.shift_remove("message") {
+            Some(Value::Object(message)) => {
+                let from = fields.get("from")?.as_str().filter(|from| id::is_name(from))?.to_owned();
+                let to = serde_json::from_value(fields.shift_remove("to")?).ok()?;
+                Some((from, to, message))
+            }
+            Some(_) => return None,
+            None => None,
+        };
+        Some(Item { stream, n, prev, digest, seq, letter, receipts })
+    }
+}
+
+/// Why a message cannot cross a link.
+pub fn stays_here(message: &Message) -> Option<&'static str> {
+    let is_number = |text: &str| text.starts_with('#') || text.bytes().all(|byte| byte.is_ascii_digit());
+    let has_numbers = message.text("in_reply_to").is_some_and(is_number) || message.references().any(is_number);
+    let has_files = |attachment: &Value| attachment.get("path").is_some();
+    let attached = message.fields().get("attachments").and_then(Value::as_array);
+    if message.is_for_router() || message.is_about_claims() || message.is_about_approvals() {
+        Some("it changes claims, approvals, subscriptions or the status of messages, which belong to one room")
+    } else if has_numbers {
+        Some("it refers to a message by number, and each room has its own numbers: write the id")
+    } else if attached.is_some_and(|attached| attached.iter().any(has_files)) {
+        Some("it attaches files, which stay in their room: put the text into the body, or attach it as `content`")
+    } else {
+        None
+    }
+}
+
+/// The digest before a stream's first item.
+pub const FIRST: Hash = NO_HASH;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::record::Group;
+
+    fn record() -> (Record, Map<String, Value>) {
+        let mut record = Record::new(Event::Accepted);
+        (record.seq, record.from) = (42, Some("alice".into()));
+        record.to = vec![Group { via: "link".into(), agents: vec!["po:Sintra".into(), "fit:bob".into()] }];
+        let message = json!({"id": "m-1", "from": "alice", "to": "po:Sintra", "type": "message", "body": "hi",
+                             "in_reply_to": "po:Sintra/q-1", "refs": ["alice/m-0", "m-2"]});
+        let Value::Object(message) = message else { unreachable!() };
+        (record, message)
+    }
+
+    fn carried() -> Carried {
+        Carried {
+            link: "po".into(),
+            stream: "s".into(),
+            n: 1,
+            prev: FIRST,
+            digest: FIRST,
+            receipts: Vec::new(),
+            again: None,
+        }
+    }
+
+    #[test]
+    fn an_item_reads_back_with_its_references_as_the_other_room_has_them() {
+        let (record, message) = record();
+        let mut carried = carried();
+        carried.digest = digest(&record, Some(&message), &carried);
+        let text = text(&record, Some(&message), &carried);
+        assert_eq!(text, seal(fields(&record, Some(&message), &carried)));
+        let item = Item::read(&serde_json::from_str(&text).expect("JSON")).expect("an item");
+        let (from, to, mut fields) = item.letter.expect("a message");
+        assert_eq!((item.n, item.seq, &*from, to), (1, 42, "alice", vec!["Sintra".to_owned()]));
+        bring_home(&mut fields, "fit");
+        let references = (fields["in_reply_to"].as_str(), fields["refs"].to_string());
+        assert_eq!(references, (Some("Sintra/q-1"), r#"["fit:alice/m-0","m-2"]"#.to_owned()));
+        assert!(!fields.contains_key("from") && !fields.contains_key("to"));
+    }
+
+    #[test]
+    fn a_changed_item_is_damaged() {
+        let (record, message) = record();
+        let mut carried = carried();
+        carried.digest = digest(&record, Some(&message), &carried);
+        let text = text(&record, Some(&message), &carried).replace("\"hi\"", "\"ho\"");
+        assert_eq!(Item::read(&serde_json::from_str(&text).expect("JSON")), Err(Unfit::Damaged));
+    }
+}

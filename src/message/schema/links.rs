@@ -1,0 +1,26 @@
+//! The rules for messages that change a link to another room.
+
+use super::words::did_you_mean;
+use crate::base::error::Problem;
+use crate::message::LINK;
+use crate::message::link::ACTIONS;
+use serde_json::{Map, Value, json};
+
+/// A violation. A field of the wrong type is skipped, because the schema reports it.
+pub(super) fn check(fields: &Map<String, Value>, kind: &str) -> Option<Problem> {
+    if kind != LINK {
+        return None;
+    }
+    let example = json!({"type": LINK, "link": "po", "action": "probe"});
+    if !fields.contains_key("link") {
+        let fix = format!("put the tag of the other room in link{}", did_you_mean(fields, &["link"]));
+        return Some(Problem::new("no_link", "the message names no link").at("/link").fix(fix).example(example));
+    }
+    let action = fields.get("action").and_then(Value::as_str).unwrap_or_default();
+    if ACTIONS.contains(&action) {
+        return None;
+    }
+    let fix = format!("set action to one of {}", ACTIONS.join(", "));
+    let what = "action does not say what to do with the link";
+    Some(Problem::new("bad_action", what).at("/action").fix(fix).example(example))
+}

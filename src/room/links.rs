@@ -1,0 +1,145 @@
+//! The files of links: how far a room says it is, and the items on their way.
+//!
+//! A carrier mirrors `out/` of one room into `in/` of the other: the items behind what the other room has, and
+//! `state.json`. It decides nothing: each router judges the state of the other room, and takes only the item that follows.
+
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::log::state::{Link, Links};
+use crate::message::record::{Hash, hex, unhex};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+
+/// How far a room is with one link, as it tells the other room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndState {
+    /// The id of the room.
+    pub room: String,
+    /// What it has committed of the items that came to it.
+    #[serde(rename = "in")]
+    pub came: Option<Came>,
+    /// What it has sent.
+    pub out: Option<Sent>,
+}
+
+/// What a room has committed of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Came {
+    /// The id of the stream.
+    pub stream: String,
+    /// The number of the last item.
+    pub n: u64,
+    /// Its digest, in hexadecimal digits.
+    pub digest: String,
+}
+
+/// What a room has sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The id of the stream.
+    pub stream: String,
+    /// The number of the last item.
+    pub n: u64,
+    /// The number up to which the other room has confirmed the items.
+    pub acked: u64,
+}
+
+impl Came {
+    /// The digest. `None` if it is none.
+    pub fn hash(&self) -> Option<Hash> {
+        unhex(&self.digest)
+    }
+}
+
+impl EndState {
+    /// The state of this room for one link.
+    pub fn of(room: &str, link: Option<&Link>) -> EndState {
+        let came = link.and_then(|link| link.came.as_ref()).map(|came| Came {
+            stream: came.stream.to_string(),
+            n: came.n,
+            digest: hex(&came.digest),
+        });
+        let out = link.and_then(|link| link.out.as_ref()).map(|out| Sent {
+            stream: out.stream.to_string(),
+            n: out.n,
+            acked: out.acked,
+        });
+        EndState { room: room.to_owned(), came, out }
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
+        text.push(b'\n');
+        text
+    }
+
+    /// Reads the file in one of a link's directories. `None` if it is missing or damaged, as it can be after a power cut.
+    pub fn read(dir: &Dir) -> Result<Option<EndState>> {
+        let bytes = dir.read(layout::LINK_STATE, limits::LINK_STATE_MOST)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+}
+
+/// What the other room's state says about the stream to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing new.
+    Nothing,
+    /// It has committed all items up to this number.
+    Acked(u64),
+    /// It does not fit what this room has sent.
+    Stopped(String),
+}
+
+/// Judges the state of the other room. `digest` reads the digest of a waiting item from the log.
+pub fn judge(
+    links: &Links,
+    tag: &str,
+    far: &EndState,
+    digest: impl FnOnce(u64) -> Result<Option<Hash>>,
+) -> Result<Heard> {
+    let out = links.get(tag).and_then(|link| link.out.as_ref());
+    let stopped = |what: String| Ok(Heard::Stopped(what));
+    let (out, came) = match (out, &far.came) {
+        (None, None) => return Ok(Heard::Nothing),
+        (None, Some(_)) => {
+            return stopped(format!("the room {tag} continues mail that this room does not know of"));
+        }
+        (Some(out), None) if out.acked == 0 => return Ok(Heard::Nothing),
+        (Some(out), None) => {
+            return stopped(format!("the room {tag} has lost the {} items that it had", out.acked));
+        }
+        (Some(out), Some(came)) => (out, came),
+    };
+    if *came.stream != *out.stream {
+        return stopped(format!("the room {tag} expects the items of another stream"));
+    }
+    if came.n < out.acked {
+        return stopped(format!("the room {tag} has {} items, and had {}: it is an older copy", came.n, out.acked));
+    }
+    if came.n > out.n {
+        let what =
+            format!("the room {tag} has {} items, and this room sent {}: this room is an older copy", came.n, out.n);
+        return stopped(what);
+    }
+    if came.n == out.acked {
+        return Ok(Heard::Nothing);
+    }
+    match digest(came.n)? {
+        Some(digest) if Some(digest) == came.hash() => Ok(Heard::Acked(came.n)),
+        _ => stopped(format!("item {} in the room {tag} is not the one that this room sent", came.n)),
+    }
+}
+
+/// The names of all items in one of a link's directories, with their numbers, in order.
+pub fn items(dir: &Dir) -> Result<Vec<(u64, OsString)>> {
+    let mut items = Vec::new();
+    for entry in dir.list()? {
+        let name = entry?.name;
+        items.extend(layout::read_item(&name).map(|n| (n, name)));
+    }
+    items.sort_unstable();
+    Ok(items)
+}

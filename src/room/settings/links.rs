@@ -1,0 +1,143 @@
+//! The setting `links`: the rooms to which this room has a link.
+
+use super::values::shown;
+use crate::message::address::{is_prefix, reserved};
+use crate::message::id;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use toml::de::DeValue;
+
+/// A description of a valid value.
+pub(super) const WANTED: &str = "a table of links such as { po = { address = \"../po/.mailbag\" } }";
+
+/// A link, as the settings describe it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LinkSettings {
+    /// What brings the mail there.
+    pub carrier: Carrier,
+    /// Where the other room is, in the form of the carrier.
+    pub address: String,
+    /// Which addresses of this room its mail may have.
+    pub accept: Vec<Accept>,
+}
+
+/// What brings mail to another room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Carrier {
+    /// The router itself, into a directory of this machine or of a mount.
+    Dir,
+    /// The system's SSH client.
+    Ssh,
+}
+
+/// A kind of address that mail from another room may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accept {
+    /// Agents by name.
+    Agents,
+    /// `all_<role>` and `any_<role>`.
+    Roles,
+    /// `all` and patterns such as `*`.
+    All,
+    /// Topics, capabilities, lanes and owners of claims.
+    Topics,
+    /// The human.
+    Human,
+}
+
+/// What is accepted unless the settings say otherwise.
+const DEFAULT: [Accept; 2] = [Accept::Agents, Accept::Roles];
+
+impl Carrier {
+    const WORDS: [(&'static str, Carrier); 2] = [("dir", Carrier::Dir), ("ssh", Carrier::Ssh)];
+
+    /// The carrier with this name.
+    pub fn parse(word: &str) -> Option<Carrier> {
+        Carrier::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, carrier)| carrier)
+    }
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        Carrier::WORDS.into_iter().find(|(_, carrier)| *carrier == self).map_or("", |(word, _)| word)
+    }
+}
+
+impl Accept {
+    const WORDS: [(&'static str, Accept); 5] = [
+        ("agents", Accept::Agents),
+        ("roles", Accept::Roles),
+        ("all", Accept::All),
+        ("topics", Accept::Topics),
+        ("human", Accept::Human),
+    ];
+
+    /// The kind with this name.
+    pub fn parse(word: &str) -> Option<Accept> {
+        Accept::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, accept)| accept)
+    }
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        Accept::WORDS.into_iter().find(|(_, accept)| *accept == self).map_or("", |(word, _)| word)
+    }
+}
+
+impl LinkSettings {
+    /// A link with the default of what is accepted.
+    pub fn new(carrier: Carrier, address: &str) -> LinkSettings {
+        LinkSettings { carrier, address: address.to_owned(), accept: DEFAULT.to_vec() }
+    }
+
+    /// The link as an inline table of TOML.
+    pub fn show(&self) -> String {
+        let accept: Vec<String> = self.accept.iter().map(|accept| shown(accept.as_str())).collect();
+        let (carrier, address) = (shown(self.carrier.as_str()), shown(&self.address));
+        format!("{{ carrier = {carrier}, address = {address}, accept = [{}] }}", accept.join(", "))
+    }
+
+    fn read(value: &DeValue<'_>) -> Option<LinkSettings> {
+        let mut read = LinkSettings::new(Carrier::Dir, "");
+        for (key, value) in value.as_table()? {
+            let value = value.get_ref();
+            match key.get_ref().as_ref() {
+                "carrier" => read.carrier = Carrier::parse(value.as_str()?)?,
+                "address" => read.address = value.as_str().filter(|text| is_address(text))?.to_owned(),
+                "accept" => {
+                    let words = value.as_array()?.iter().map(|word| Accept::parse(word.get_ref().as_str()?));
+                    read.accept = words.collect::<Option<_>>()?;
+                }
+                _ => return None,
+            }
+        }
+        (!read.address.is_empty()).then_some(read)
+    }
+}
+
+/// Can a room have this tag?
+pub fn is_tag(text: &str) -> bool {
+    id::is_name(text) && !is_prefix(text) && reserved(text).is_none()
+}
+
+// An address that begins with a dash would be an option of the SSH client.
+fn is_address(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('-') && !text.contains(char::is_control)
+}
+
+/// Reads the table. `None` if it is not valid.
+pub(super) fn read(value: &DeValue<'_>) -> Option<BTreeMap<String, LinkSettings>> {
+    let mut links = BTreeMap::<String, LinkSettings>::new();
+    for (tag, link) in value.as_table()? {
+        let tag = tag.get_ref().as_ref();
+        let is_twice = links.keys().any(|known| known.eq_ignore_ascii_case(tag));
+        links.insert(Some(tag).filter(|tag| is_tag(tag) && !is_twice)?.to_owned(), LinkSettings::read(link.get_ref())?);
+    }
+    Some(links)
+}
+
+/// The value as TOML.
+pub(super) fn show(links: &BTreeMap<String, LinkSettings>) -> String {
+    let links: Vec<String> = links.iter().map(|(tag, link)| format!("{} = {}", shown(tag), link.show())).collect();
+    if links.is_empty() { String::new() } else { format!("{{ {} }}", links.join(", ")) }
+}

@@ -1,0 +1,101 @@
+//! The carrier `dir`: what is in `out/` of this room is brought into `in/` of another room on this machine, or on a mount.
+//!
+//! Nothing is synced: an item stays in this room until the other one has committed it, and is brought again if it is lost.
+
+use super::text;
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, Meta, layout};
+use crate::room::Room;
+use crate::room::links::{EndState, items};
+use crate::room::settings::LinkSettings;
+use crate::router::projections::View;
+use std::path::Path;
+
+/// What was brought to the other room.
+#[derive(Default)]
+pub(super) struct Carry {
+    /// The other room, and its settings when its link to this room was found.
+    other: Option<(Room, Option<Meta>, Dir)>,
+    /// The stream, and the number of the last item that was brought.
+    put: Option<(String, u64)>,
+    /// What it was told of this room.
+    told: Option<EndState>,
+}
+
+impl Carry {
+    /// Brings what the other room has not committed, as far as is known, and how far this room is. A sweep looks whether
+    /// what was brought is still there. `true` if an item was brought.
+    pub(super) fn run(&mut self, link: (&str, &LinkSettings), is_sweep: bool, view: &View<'_>) -> Result<bool> {
+        let done = self.bring(link, is_sweep, view);
+        if done.is_err() {
+            *self = Carry::default();
+        }
+        done
+    }
+
+    fn bring(&mut self, (tag, settings): (&str, &LinkSettings), is_sweep: bool, view: &View<'_>) -> Result<bool> {
+        self.find((tag, settings), view)?;
+        let Some((_, _, there)) = &self.other else { return Ok(false) };
+        let mut has_brought = false;
+        let link = view.state.links.get(tag);
+        if let (Some(link), Some(out)) = (link, link.and_then(|link| link.out.as_ref())) {
+            let put = self.put.take().filter(|(stream, _)| **stream == *out.stream).map_or(0, |(_, n)| n);
+            let upto = out.n.min(out.acked + limits::ITEMS_AHEAD);
+            let mut n = if is_sweep { first_missing(there, out.acked, upto)? } else { put.max(out.acked) };
+            while n < upto {
+                n += 1;
+                if let Some(waiting) = link.waiting_at(n) {
+                    there.show(layout::item(n), text(view.config.dir(), tag, waiting)?.as_bytes())?;
+                    has_brought = true;
+                }
+            }
+            self.put = Some((out.stream.to_string(), n));
+        }
+        let now = EndState::of(view.state.room.as_deref().unwrap_or_default(), link);
+        if self.told.as_ref() != Some(&now) || is_sweep && EndState::read(there)?.as_ref() != Some(&now) {
+            there.show(layout::LINK_STATE, &now.text())?;
+            self.told = Some(now);
+        }
+        Ok(has_brought)
+    }
+
+    /// Opens the other room, and finds its link to this room.
+    fn find(&mut self, (tag, settings): (&str, &LinkSettings), view: &View<'_>) -> Result<()> {
+        if let Some((room, version, there)) = &self.other
+            && room.dir.stat(layout::SETTINGS)? == *version
+            && there.stat(".")?.is_some()
+            && Path::new(&settings.address) == room.dir.path()
+        {
+            return Ok(());
+        }
+        let room = Room::open(Path::new(&settings.address))?;
+        let version = room.dir.stat(layout::SETTINGS)?;
+        let far = room.settings()?;
+        let own = view.config.dir().meta()?;
+        let is_to_us = |address: &str| Dir::open(Path::new(address)).and_then(|dir| dir.meta());
+        let is_to_us = |link: &LinkSettings| is_to_us(&link.address).is_ok_and(|meta| meta.is_same_file(&own));
+        let Some((theirs, _)) = far.links.iter().find(|(_, link)| is_to_us(link)) else {
+            let (place, here) = (room.dir.path().display(), view.config.dir().path().display());
+            return Err(Error::Busy {
+                what: format!("the room {tag} at {place} has no link to this room, so its mail waits"),
+                cure: format!("run there: mailbag link add TAG {here}"),
+            });
+        };
+        let there = room.dir.make_loose(layout::link_in(theirs))?;
+        self.other = Some((room, version, there));
+        Ok(())
+    }
+}
+
+/// The number before the first item behind `acked` that is not there.
+fn first_missing(there: &Dir, acked: u64, upto: u64) -> Result<u64> {
+    let mut n = acked;
+    for (there, _) in items(there)?.into_iter().skip_while(|(there, _)| *there <= acked) {
+        if there != n + 1 || n == upto {
+            break;
+        }
+        n = there;
+    }
+    Ok(n)
+}

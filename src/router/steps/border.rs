@@ -1,0 +1,75 @@
+//! What may cross a link, in step 5.
+
+use crate::base::error::Problem;
+use crate::message::Message;
+use crate::message::address::{Address, quoted};
+use crate::message::id::{HUMAN, tag_of};
+use crate::message::link::stays_here;
+use crate::message::record::Group;
+use crate::room::settings::Accept;
+use crate::router::parts::Config;
+
+/// The recipients, if the message may reach them.
+pub(super) fn check(
+    config: &Config,
+    from: &str,
+    message: &Message,
+    to: Vec<Group>,
+) -> Result<Vec<Group>, Vec<Problem>> {
+    let problems = match tag_of(from) {
+        Some(tag) => check_arrived(config, tag, message, &to),
+        None => check_leaving(message, &to).into_iter().collect(),
+    };
+    if problems.is_empty() { Ok(to) } else { Err(problems) }
+}
+
+fn check_leaving(message: &Message, to: &[Group]) -> Option<Problem> {
+    let far = to.iter().flat_map(|group| &group.agents).find(|agent| tag_of(agent).is_some())?;
+    let why = stays_here(message)?;
+    let problem = Problem::new("stays_in_room", format!("this message cannot go to {far}: {why}"));
+    Some(problem.at("/to").fix("send a message of another type, with what the other room needs in its body"))
+}
+
+fn check_arrived(config: &Config, tag: &str, message: &Message, to: &[Group]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if let Some(why) = stays_here(message) {
+        problems.push(Problem::new("stays_in_room", format!("this message cannot come from another room: {why}")));
+    }
+    let accept = config.settings().links.get(tag).map_or(&[][..], |link| &link.accept);
+    let mut refuse = |address: &str, accept: Accept| {
+        let what = format!("this room takes no mail for {} from the room {tag}", quoted(address));
+        let fix =
+            format!("write to an agent by name or role; here, a person can add {:?} to `accept`", accept.as_str());
+        problems.push(Problem::new("not_accepted", what).at("/to").fix(fix));
+    };
+    for address in message.addresses() {
+        let kind = kind(address);
+        if kind.is_some_and(|kind| !accept.contains(&kind)) {
+            refuse(address, kind.unwrap_or(Accept::Agents));
+        }
+    }
+    // Also where an alias reaches the human.
+    let reaches_human = to.iter().flat_map(|group| &group.agents).any(|agent| **agent == *HUMAN);
+    if reaches_human && !accept.contains(&Accept::Human) && problems_are_without(&problems, HUMAN) {
+        let what = format!("this room takes no mail for the human from the room {tag}");
+        let fix = "write to an agent; here, a person can add \"human\" to `accept`";
+        problems.push(Problem::new("not_accepted", what).at("/to").fix(fix));
+    }
+    problems
+}
+
+fn problems_are_without(problems: &[Problem], word: &str) -> bool {
+    problems.iter().all(|problem| !problem.what.contains(word))
+}
+
+/// The kind of an address. `None` for one that is rejected in any case.
+fn kind(address: &str) -> Option<Accept> {
+    Some(match Address::parse(address).ok()? {
+        Address::Word(word) | Address::At(word) if word == HUMAN => Accept::Human,
+        Address::Word(_) | Address::At(_) => Accept::Agents,
+        Address::Role(_) | Address::Any(_) => Accept::Roles,
+        Address::All | Address::Glob(_) => Accept::All,
+        Address::Topic(_) | Address::Capability(_) | Address::Owner(_) | Address::Lane(_) => Accept::Topics,
+        Address::Remote { .. } => return None,
+    })
+}

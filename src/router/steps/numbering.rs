@@ -1,0 +1,133 @@
+//! The items that a batch sends by links, each with its number, in step 7: when nothing of the batch can be left out any
+//! more.
+
+use super::letter::Again;
+use super::stage::Entry;
+use crate::base::error::Result;
+use crate::disk::Dir;
+use crate::log;
+use crate::log::state::State;
+use crate::message::id;
+use crate::message::link::{self, Carried, FarReceipt, LinkChange};
+use crate::message::record::{Act, Event, Hash, Record};
+use crate::message::status::{Receipt, Status};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Where the streams to other rooms are with the records before.
+struct Streams<'a> {
+    state: &'a State,
+    at: HashMap<Arc<str>, (Arc<str>, u64, Hash)>,
+    /// The messages of this batch that came by links: the link, and the number there.
+    came: BTreeMap<u64, (Arc<str>, u64)>,
+}
+
+/// Numbers the items of a batch, in the order of its records.
+pub(super) fn number(room: &Dir, state: &State, entries: &mut [Entry]) -> Result<()> {
+    let mut streams = Streams { state, at: HashMap::new(), came: BTreeMap::new() };
+    for Entry { record, message, again, .. } in entries {
+        if let Some(change) = record.link.clone() {
+            let carried = streams.change(room, &change, again)?;
+            record.carried.extend(carried);
+        }
+        let receipts = streams.receipts(record);
+        let mut tags: BTreeSet<Arc<str>> = receipts.keys().cloned().collect();
+        tags.extend(link::tags(record).into_iter().filter(|_| record.event != Event::Duplicate));
+        tags.extend(probed(record));
+        if tags.is_empty() {
+            continue;
+        }
+        let parsed = if message.is_none() { link::fields_of(record) } else { None };
+        let fields = message.as_ref().map(|message| message.fields()).or(parsed.as_ref());
+        for tag in tags {
+            let receipts = receipts.get(&tag).cloned().unwrap_or_default();
+            let carried = streams.carry(tag, receipts, |carried| link::digest(record, fields, carried));
+            record.carried.push(carried);
+        }
+    }
+    Ok(())
+}
+
+fn probed(record: &Record) -> Option<Arc<str>> {
+    match &record.link {
+        Some(LinkChange::Probed { link }) => Some(link.clone()),
+        _ => None,
+    }
+}
+
+impl Streams<'_> {
+    /// Both streams of a link begin anew: what the other room has not confirmed is sent again.
+    fn change(&mut self, room: &Dir, change: &LinkChange, again: &[Again]) -> Result<Vec<Carried>> {
+        if let LinkChange::Rebound { link } | LinkChange::Removed { link } = change {
+            self.at.insert(link.clone(), (id::mint().into(), 0, link::FIRST));
+        }
+        let mut carried = Vec::with_capacity(again.len());
+        for Again { place, receipts } in again {
+            // An archived segment that is gone takes what it had along.
+            let Some(line) = log::read_one(room, *place)? else { continue };
+            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+            let fields = link::fields_of(&record);
+            let one = self.carry(change.link().clone(), receipts.clone(), |carried| {
+                carried.again = Some((place.segment, place.offset));
+                link::digest(&record, fields.as_ref(), carried)
+            });
+            carried.push(one);
+        }
+        Ok(carried)
+    }
+
+    fn carry(
+        &mut self,
+        tag: Arc<str>,
+        receipts: Vec<FarReceipt>,
+        digest: impl FnOnce(&mut Carried) -> Hash,
+    ) -> Carried {
+        let state = self.state;
+        let (stream, n, prev) =
+            self.at.remove(&tag).unwrap_or_else(|| match state.links.get(&tag).and_then(|link| link.out.as_ref()) {
+                Some(out) => (out.stream.clone(), out.n, out.digest),
+                None => (id::mint().into(), 0, link::FIRST),
+            });
+        let mut carried =
+            Carried { link: tag.clone(), stream, n: n + 1, prev, digest: link::FIRST, receipts, again: None };
+        carried.digest = digest(&mut carried);
+        self.at.insert(tag, (carried.stream.clone(), carried.n, carried.digest));
+        carried
+    }
+
+    /// What this record tells other rooms about their messages.
+    fn receipts(&mut self, record: &Record) -> BTreeMap<Arc<str>, Vec<FarReceipt>> {
+        let mut told: BTreeMap<Arc<str>, Vec<FarReceipt>> = BTreeMap::new();
+        if let Some(arrived) = record.arrived.as_ref().filter(|_| record.event == Event::Accepted) {
+            self.came.insert(record.seq, (arrived.link.clone(), arrived.seq));
+            let accepted = record.copies().map(|(agent, _)| FarReceipt {
+                status: Status::Accepted,
+                agent: agent.clone(),
+                seqs: vec![arrived.seq],
+            });
+            told.entry(arrived.link.clone()).or_default().extend(accepted);
+        }
+        let acked = match &record.act {
+            Some(Act::Ack(receipts)) => receipts.as_slice(),
+            _ => &[],
+        };
+        for Receipt { status, agent, seqs } in record.receipts.iter().chain(acked) {
+            let mut by_link: BTreeMap<Arc<str>, Vec<u64>> = BTreeMap::new();
+            for (tag, origin) in seqs.iter().filter_map(|seq| self.origin(*seq)) {
+                by_link.entry(tag).or_default().push(origin);
+            }
+            for (tag, seqs) in by_link {
+                told.entry(tag).or_default().push(FarReceipt { status: *status, agent: agent.clone(), seqs });
+            }
+        }
+        told
+    }
+
+    fn origin(&self, seq: u64) -> Option<(Arc<str>, u64)> {
+        let known = || {
+            let mut links = self.state.links.iter();
+            links.find_map(|(tag, link)| Some((tag.clone(), link.origin(seq)?)))
+        };
+        self.came.get(&seq).cloned().or_else(known)
+    }
+}

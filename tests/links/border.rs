@@ -1,0 +1,100 @@
+//! What may cross, and what a room takes.
+
+use super::{Rooms, bounced, link, records};
+use crate::world::World;
+use serde_json::{Value, json};
+
+#[track_caller]
+fn rejected_here(message: Value, code: &str) {
+    let rooms = Rooms::new();
+    rooms.alice_says(message.clone());
+    assert_eq!(bounced(&rooms.fit, "alice"), [("mailbag".to_owned(), code.to_owned())], "{message}");
+    assert!(rooms.fit.names("links/po/out").iter().all(|name| name == "state.json"), "{message}");
+}
+
+#[test]
+fn what_changes_one_room_does_not_leave_it() {
+    // P207
+    let to = "po:sintra";
+    rejected_here(json!({"to": to, "type": "claim", "claims": ["src/**"]}), "stays_in_room");
+    rejected_here(json!({"to": to, "type": "approval", "subject": "Deploy?"}), "stays_in_room");
+    rejected_here(json!({"to": to, "type": "handoff", "claims": ["src/**"]}), "stays_in_room");
+    rejected_here(json!({"to": to, "body": "x", "in_reply_to": "#2"}), "stays_in_room");
+    rejected_here(json!({"to": to, "body": "x", "refs": ["12"]}), "stays_in_room");
+    rejected_here(json!({"to": to, "body": "x", "attachments": [{"path": "a.md"}]}), "stays_in_room");
+}
+
+#[test]
+fn references_mean_the_same_message_in_both_rooms() {
+    // P207
+    let rooms = Rooms::new();
+    rooms.alice_says(json!({"id": "a-1", "to": "po:sintra", "body": "x"}));
+    rooms.po.drop_file(
+        "sintra",
+        "b.json",
+        r#"{"id": "s-1", "to": "fit:alice", "body": "y", "in_reply_to": "fit:alice/a-1"}"#,
+    );
+    rooms.settle();
+    assert_eq!(rooms.fit.inbox("alice")[0]["in_reply_to"], "alice/a-1");
+    rooms.alice_says(
+        json!({"to": "po:sintra", "body": "z", "in_reply_to": "po:sintra/s-1", "refs": ["alice/a-1", "a-1"]}),
+    );
+    let last = rooms.po.inbox("sintra").pop().expect("the last message");
+    assert_eq!((&last["in_reply_to"], &last["refs"]), (&json!("sintra/s-1"), &json!(["fit:alice/a-1", "a-1"])));
+}
+
+#[test]
+fn a_room_takes_only_mail_to_the_addresses_that_it_accepts() {
+    // P208
+    let rooms = Rooms::new();
+    for address in ["human", "all", "*", "s*", "#topic", "cap:x", "lane:x", "owner:src/a"] {
+        let before = bounced(&rooms.fit, "alice").len();
+        rooms.alice_says(json!({"to": format!("po:{address}"), "body": address}));
+        let bounced = bounced(&rooms.fit, "alice");
+        assert_eq!(bounced.len(), before + 1, "{address}: {bounced:?}");
+    }
+    assert!(rooms.po.inbox("human").is_empty() && rooms.po.inbox("sintra").is_empty());
+    let rooms = Rooms::accepting("\"human\"");
+    rooms.alice_says(json!({"to": "po:human", "body": "x"}));
+    rooms.alice_says(json!({"to": "po:sintra", "body": "x"}));
+    assert_eq!((rooms.po.bodies("human").len(), rooms.po.bodies("sintra").len()), (1, 0));
+}
+
+#[test]
+fn an_alias_does_not_open_the_way_to_the_human() {
+    // P208
+    let rooms = Rooms::new();
+    let mut registry = rooms.po.read("registry.json");
+    registry["aliases"] = json!({"boss": ["human"]});
+    rooms.po.write("registry.json", registry.to_string());
+    rooms.alice_says(json!({"to": "po:boss", "body": "x"}));
+    assert!(rooms.po.inbox("human").is_empty());
+    assert_eq!(bounced(&rooms.fit, "alice"), [("po:mailbag".into(), "not_accepted".into())]);
+}
+
+#[test]
+fn mail_that_came_by_a_link_is_not_sent_on_by_another() {
+    // P208
+    let rooms = Rooms::new();
+    let third = World::with(&["carol"]);
+    let settings = format!("{}{}", link("fit", &rooms.fit, "\"agents\""), link("third", &third, "\"agents\""));
+    rooms.po.write("settings.toml", settings);
+    let mut registry = rooms.po.read("registry.json");
+    registry["aliases"] = json!({"everywhere": ["sintra", "third:carol"]});
+    rooms.po.write("registry.json", registry.to_string());
+    rooms.alice_says(json!({"to": "po:everywhere", "body": "x"}));
+    assert_eq!(bounced(&rooms.fit, "alice"), [("po:mailbag".into(), "not_passed_on".into())]);
+    assert!(rooms.po.names("links/third/out").iter().all(|name| name == "state.json"));
+    rooms.alice_says(json!({"to": "po:third:carol", "body": "x"}));
+    assert_eq!(bounced(&rooms.fit, "alice").len(), 2, "and an address has one tag");
+}
+
+#[test]
+fn the_tag_is_that_of_the_receivers_link_whatever_the_item_says() {
+    // P200
+    let rooms = Rooms::new();
+    rooms.alice_says(json!({"to": "po:sintra", "body": "x", "from": "alice", "x-from": "human"}));
+    assert_eq!(rooms.po.inbox("sintra")[0]["from"], "fit:alice");
+    let arrived = records(&rooms.po).into_iter().find(|record| record["arrived"].is_object()).expect("an item");
+    assert_eq!((&arrived["arrived"]["link"], &arrived["from"]), (&json!("fit"), &json!("fit:alice")));
+}

@@ -1,0 +1,120 @@
+//! A message crosses, and what became of it comes back.
+
+use super::{Rooms, bounced, records, state};
+use crate::world::World;
+use serde_json::json;
+
+#[test]
+fn a_message_reaches_an_agent_of_the_other_room_and_its_answer_comes_back() {
+    // P200
+    let rooms = Rooms::new();
+    rooms.alice_says(json!({"id": "q-1", "to": "po:Sintra", "body": "Which port?", "type": "question"}));
+    let came = rooms.po.inbox("sintra");
+    assert_eq!((&came[0]["from"], &came[0]["id"]), (&json!("fit:alice"), &json!("q-1")), "{came:?}");
+    rooms.po.ok(&["reply", "q-1", "8080", "--as", "sintra"]);
+    rooms.settle();
+    let answer = rooms.fit.inbox("alice");
+    assert_eq!((&answer[0]["from"], &answer[0]["body"]), (&json!("po:sintra"), &json!("8080")));
+    assert_eq!(answer[0]["in_reply_to"], "q-1");
+    let trace = rooms.fit.json(&["trace", "q-1"]);
+    assert_eq!(trace["answers"][0]["from"], "po:sintra", "{trace}");
+}
+
+#[test]
+fn roles_patterns_and_all_are_resolved_by_the_other_room() {
+    // P200
+    let rooms = Rooms::accepting("\"agents\", \"roles\", \"all\"");
+    rooms.alice_says(json!({"to": ["po:all_engineers", "po:s*"], "body": "one copy each"}));
+    rooms.alice_says(json!({"to": "po:all", "body": "all"}));
+    assert_eq!(rooms.po.bodies("bob"), ["one copy each", "all"]);
+    assert_eq!(rooms.po.bodies("sintra"), ["one copy each", "all"]);
+    assert!(rooms.po.bodies("human").is_empty());
+}
+
+#[test]
+fn a_message_to_both_rooms_is_one_record_and_one_item() {
+    // P201
+    let rooms = Rooms::new();
+    rooms.alice_says(json!({"to": ["anna", "po:sintra", "po:bob"], "body": "to both"}));
+    let sent: Vec<_> = records(&rooms.fit).into_iter().filter(|record| record["carried"].is_array()).collect();
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert_eq!(sent[0]["carried"].as_array().map(Vec::len), Some(1));
+    assert_eq!(rooms.fit.bodies("anna"), ["to both"]);
+    assert_eq!((rooms.po.bodies("sintra"), rooms.po.bodies("bob")), (vec!["to both".into()], vec!["to both".into()]));
+}
+
+#[test]
+fn the_sender_sees_what_became_of_it_and_what_was_only_sent_is_not_delivered() {
+    // P210
+    let rooms = Rooms::new();
+    rooms.fit.drop_file("alice", "a.json", r#"{"id": "m-1", "to": "po:all_engineer", "body": "x"}"#);
+    rooms.fit.ok(&["run", "--once"]);
+    let trace = rooms.fit.json(&["trace", "m-1"]);
+    assert_eq!(trace["recipients"][0]["agent"], "po:all_engineer");
+    assert_eq!(trace["recipients"][0]["rung"], "accepted", "only handed to the link: {trace}");
+    rooms.settle();
+    rooms.po.ok(&["read", "--as", "bob"]);
+    rooms.settle();
+    let trace = rooms.fit.json(&["trace", "m-1"]);
+    let bob = trace["recipients"].as_array().expect("recipients").iter().find(|one| one["agent"] == "po:bob");
+    let bob = bob.unwrap_or_else(|| panic!("{trace}"));
+    assert_eq!(bob["rung"], "seen");
+    assert!(bob["rungs"].as_array().expect("statuses").iter().any(|step| step["by"] == "po"), "{bob}");
+}
+
+#[test]
+fn a_message_without_a_time_has_that_of_its_acceptance_in_its_own_room() {
+    let rooms = Rooms::new();
+    rooms.alice_says(json!({"id": "m-1", "to": "po:sintra", "body": "x"}));
+    let at = rooms.fit.json(&["trace", "m-1"])["accepted_at"].clone();
+    assert_eq!(rooms.po.inbox("sintra")[0]["timestamp"], at);
+}
+
+#[test]
+fn an_item_leaves_only_when_the_other_room_has_committed_it() {
+    // P202, P204
+    let rooms = Rooms::new();
+    rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms.fit.ok(&["run", "--once"]);
+    assert_eq!(rooms.fit.names("links/po/out"), ["000000000001.json", "state.json"]);
+    assert_eq!(rooms.po.names("links/fit/in"), ["000000000001.json", "state.json"]);
+    std::fs::remove_file(rooms.fit.room("links/po/out/000000000001.json")).expect("the item");
+    std::fs::remove_file(rooms.po.room("links/fit/in/000000000001.json")).expect("the item that was brought");
+    rooms.settle();
+    assert_eq!(rooms.po.bodies("sintra"), ["x"], "both were made again from the log");
+    assert_eq!(rooms.fit.names("links/po/out"), ["state.json"]);
+    assert_eq!((&state(&rooms.fit, "po")["out"]["acked"], &state(&rooms.po, "fit")["in"]["n"]), (&json!(1), &json!(1)));
+}
+
+#[test]
+fn an_alias_can_stand_for_agents_of_both_rooms() {
+    let rooms = Rooms::new();
+    let mut registry = rooms.fit.read("registry.json");
+    registry["aliases"] = json!({"reviewers": ["anna", "po:sintra"]});
+    rooms.fit.write("registry.json", registry.to_string());
+    rooms.alice_says(json!({"to": "reviewers", "body": "please"}));
+    assert_eq!((rooms.fit.bodies("anna"), rooms.po.bodies("sintra")), (vec!["please".into()], vec!["please".into()]));
+    let explained = rooms.fit.json(&["explain", "reviewers"]);
+    assert!(explained.to_string().contains("po:sintra"), "{explained}");
+}
+
+#[test]
+fn a_room_without_a_link_is_named_with_what_to_do() {
+    // P200
+    let world = World::with(&["alice"]);
+    world.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    world.ok(&["run", "--once"]);
+    assert_eq!(bounced(&world, "alice"), [("mailbag".into(), "no_link".into())]);
+    assert!(world.inbox("alice")[0]["body"].as_str().is_some_and(|body| body.contains("mailbag link add")));
+}
+
+#[test]
+fn mail_between_running_routers_needs_no_command() {
+    let rooms = Rooms::new();
+    let (_one, _other) = (rooms.fit.router(&[]), rooms.po.router(&[]));
+    rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms.po.wait("the message", || rooms.po.bodies("sintra") == ["x"]);
+    rooms.po.drop_file("sintra", "b.json", r#"{"to": "fit:alice", "body": "y"}"#);
+    rooms.fit.wait("the answer", || rooms.fit.bodies("alice") == ["y"]);
+    rooms.fit.wait("the confirmation", || rooms.fit.names("links/po/out") == ["state.json"]);
+}

@@ -1,0 +1,205 @@
+//! A hostile room at the other end: whoever can write into `links/<tag>/in/` makes items of any kind.
+
+use super::{Rooms, bounced, records};
+use crate::world::World;
+use mailbag::message::link::seal;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::symlink;
+
+/// A room whose link nobody serves, and the items that come to it.
+struct Prey {
+    rooms: Rooms,
+    n: u64,
+    prev: String,
+}
+
+impl Prey {
+    fn new() -> Prey {
+        let rooms = Rooms::new();
+        rooms.po.ok(&["run", "--once"]);
+        Prey { rooms, n: 0, prev: "0".repeat(64) }
+    }
+
+    fn po(&self) -> &World {
+        &self.rooms.po
+    }
+
+    /// The next item, with these fields besides its number.
+    fn item(&self, fields: Value) -> String {
+        let mut item = json!({"stream": "evil", "n": self.n + 1, "prev": self.prev, "seq": 1});
+        item.as_object_mut().expect("fields").extend(fields.as_object().expect("fields").clone());
+        seal(item.as_object().expect("fields").clone())
+    }
+
+    /// Puts an item there, and delivers.
+    #[track_caller]
+    fn put(&mut self, item: String) {
+        self.po().write(&format!("links/fit/in/{:012}.json", self.n + 1), &item);
+        self.po().ok(&["run", "--once"]);
+        if records(self.po()).iter().any(|record| record["arrived"]["n"] == self.n + 1) {
+            self.n += 1;
+            let item: Value = serde_json::from_str(&item).expect("JSON");
+            self.prev = item["digest"].as_str().expect("a digest").to_owned();
+        }
+    }
+
+    #[track_caller]
+    fn message(&mut self, from: &str, to: Value, message: Value) {
+        let item = self.item(json!({"from": from, "to": to, "message": message}));
+        self.put(item);
+    }
+}
+
+#[test]
+fn a_far_sender_with_a_local_name_is_a_far_sender() {
+    let mut prey = Prey::new();
+    for from in ["human", "mailbag", "sintra", "bob"] {
+        prey.message(from, json!(["sintra"]), json!({"id": format!("m-{from}"), "type": "message", "body": from}));
+    }
+    let senders: Vec<Value> = prey.po().inbox("sintra").iter().map(|mail| mail["from"].clone()).collect();
+    assert_eq!(senders, ["fit:human", "fit:mailbag", "fit:sintra", "fit:bob"]);
+    let shown = prey.po().ok(&["read", "--all", "--as", "sintra"]);
+    assert!(!shown.contains("from: human") && !shown.contains("from: mailbag"), "{shown}");
+}
+
+#[test]
+fn what_acts_on_a_room_does_not_come_from_another_one() {
+    let mut prey = Prey::new();
+    prey.po().ok(&["claim", "src/**", "--as", "bob"]);
+    prey.po().drop_file("bob", "m.json", r#"{"id": "m-1", "to": "sintra", "body": "x"}"#);
+    prey.po().ok(&["run", "--once"]);
+    let acts = [
+        json!({"type": "ack", "refs": ["bob/m-1"], "status": "withdrawn"}),
+        json!({"type": "claim", "claims": ["docs/**"]}),
+        json!({"type": "release", "of": "bob"}),
+        json!({"type": "handoff", "claims": ["src/**"]}),
+        json!({"type": "subscribe", "topic": "x"}),
+        json!({"type": "link", "link": "fit", "action": "bounce"}),
+        json!({"type": "approval", "subject": "Deploy?"}),
+        json!({"type": "decision", "in_reply_to": "bob/m-1", "option": "yes"}),
+    ];
+    let claims = prey.po().json(&["claims"]);
+    for (n, mut act) in acts.into_iter().enumerate() {
+        act["id"] = json!(format!("e-{n}"));
+        prey.message("mallory", json!(["sintra"]), act);
+    }
+    assert_eq!(prey.n, 8, "each was taken, and rejected");
+    let rejected = records(prey.po()).iter().filter(|record| record["event"] == "refused").count();
+    assert_eq!((rejected, prey.po().bodies("sintra")), (8, vec!["x".to_owned()]));
+    assert_eq!(prey.po().json(&["claims"])["claims"], claims["claims"]);
+}
+
+#[test]
+fn names_that_climb_or_control_name_nothing() {
+    let mut prey = Prey::new();
+    let before = prey.po().names("../");
+    let message = json!({"id": "m", "type": "message", "body": "x"});
+    for bad in ["../../x", "a/b", "fit:alice", "", "\u{1b}[2J", "a\nb", "..", ".", "x\u{202e}y", &"a".repeat(300)] {
+        prey.message(bad, json!(["sintra"]), message.clone());
+        assert_eq!(prey.n, 0, "a sender of the form {bad:?}");
+        let item = prey.item(json!({"stream": bad, "from": "mallory", "to": ["sintra"], "message": message}));
+        prey.put(item);
+        assert_eq!(prey.n, 0, "a stream of the form {bad:?}");
+    }
+    for (n, bad) in ["../../x", "a/b", "", "\u{1b}[2J", "a\nb", "third:carol"].into_iter().enumerate() {
+        prey.message("mallory", json!([bad]), json!({"id": format!("t-{n}"), "type": "message", "body": "x"}));
+        prey.message("mallory", json!(["sintra"]), json!({"id": bad, "type": "message", "body": "x"}));
+    }
+    assert_eq!(prey.n, 12);
+    assert!(prey.po().inbox("sintra").is_empty());
+    assert_eq!(prey.po().names("../"), before);
+}
+
+#[test]
+fn a_message_that_is_too_large_here_bounces_and_the_next_one_comes() {
+    let rooms = Rooms::new();
+    let settings = fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
+    rooms.po.write("settings.toml", format!("message_bytes = 2048\n{settings}"));
+    rooms.alice_says(json!({"id": "large", "to": "po:sintra", "body": "x".repeat(200_000)}));
+    rooms.alice_says(json!({"to": "po:sintra", "body": "small"}));
+    assert_eq!(rooms.po.bodies("sintra"), ["small"]);
+    assert_eq!(bounced(&rooms.fit, "alice"), [("po:mailbag".into(), "too_large".into())]);
+    assert!(rooms.fit.inbox("alice")[0]["body"].as_str().is_some_and(|body| body.contains("large")));
+}
+
+#[test]
+fn a_flood_of_items_holds_nobody_up() {
+    let mut prey = Prey::new();
+    for n in 0..20_000 {
+        prey.po().write(&format!("links/fit/in/{:012}.json", n + 5), "{");
+        if n % 100 == 0 {
+            prey.po().write(&format!("links/fit/in/x{n}.json"), "{}");
+        }
+    }
+    prey.po().drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
+    prey.message("alice", json!(["sintra"]), json!({"id": "m-1", "type": "message", "body": "far"}));
+    let mut bodies = prey.po().bodies("sintra");
+    bodies.sort();
+    assert_eq!(bodies, ["far", "local"]);
+}
+
+#[test]
+fn receipts_for_mail_of_others_change_nothing() {
+    let mut prey = Prey::new();
+    prey.po().drop_file("bob", "m.json", r#"{"id": "m-1", "to": "sintra", "body": "x", "requires_response": true}"#);
+    prey.po().ok(&["run", "--once"]);
+    let before = prey.po().json(&["trace", "m-1"]);
+    let item = prey.item(json!({"receipts": [
+        {"rung": "seen", "agent": "sintra", "seqs": [2]}, {"rung": "resolved", "agent": "sintra", "seqs": [0, 2, u64::MAX]},
+        {"rung": "withdrawn", "agent": "../x", "seqs": [2]},
+    ]}));
+    prey.put(item);
+    assert_eq!(prey.n, 1);
+    let after = prey.po().json(&["trace", "m-1"]);
+    assert_eq!(after["recipients"][0]["rung"], before["recipients"][0]["rung"]);
+    assert_eq!(prey.po().inbox("sintra").len(), 1);
+}
+
+#[test]
+fn a_state_that_lies_confirms_nothing() {
+    let rooms = Rooms::new();
+    rooms.po.write("settings.toml", "");
+    rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms.fit.ok(&["run", "--once"]);
+    let stream = rooms.fit.read("links/po/out/state.json")["out"]["stream"].clone();
+    let came = |stream: &Value, n: u64, digest: &str| {
+        json!({"room": "r", "in": {"stream": stream, "n": n, "digest": digest}, "out": null}).to_string()
+    };
+    let zeros = "0".repeat(64);
+    let lies = [
+        "garbage".to_owned(),
+        "{}".to_owned(),
+        "[".repeat(100_000),
+        came(&stream, 1, &zeros),
+        came(&stream, 1, "x"),
+        came(&stream, 9, &zeros),
+        came(&json!("other"), 1, &zeros),
+    ];
+    for lie in lies {
+        rooms.fit.write("links/po/in/state.json", &lie);
+        rooms.fit.ok(&["run", "--once"]);
+        assert!(rooms.fit.names("links/po/out").contains(&"000000000001.json".to_owned()), "{:.80}", lie);
+    }
+    let told = rooms.fit.inbox("human").len();
+    rooms.fit.ok(&["run", "--once"]);
+    assert_eq!((told, rooms.fit.inbox("human").len()), (3, 3), "once for each reason");
+}
+
+#[test]
+fn items_that_are_no_files_hang_nothing() {
+    let prey = Prey::new();
+    let place = prey.po().room("links/fit/in");
+    let next = place.join("000000000001.json");
+    symlink("/etc/passwd", &next).expect("a link");
+    symlink("/etc/passwd", place.join("state.json.x")).expect("a link");
+    prey.po().ok(&["run", "--once"]);
+    fs::remove_file(&next).ok();
+    rustix::fs::mknodat(rustix::fs::CWD, &next, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
+    prey.po().ok(&["run", "--once"]);
+    fs::remove_file(&next).ok();
+    fs::create_dir(&next).expect("a directory");
+    prey.po().drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
+    prey.po().ok(&["run", "--once"]);
+    assert_eq!(prey.po().bodies("sintra"), ["local"]);
+}

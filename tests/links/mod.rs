@@ -1,0 +1,84 @@
+//! Links: two rooms on one machine that write to each other, each with its own router.
+
+mod border;
+mod changes;
+mod crossing;
+mod hostile;
+mod streams;
+
+use crate::world::World;
+use serde_json::{Value, json};
+use std::fs;
+
+/// Two rooms with a link each way: `fit` with alice, who knows the other as `po`, and `po` with sintra and bob, who know the
+/// first as `fit`.
+pub(crate) struct Rooms {
+    pub(crate) fit: World,
+    pub(crate) po: World,
+}
+
+impl Rooms {
+    pub(crate) fn new() -> Rooms {
+        Rooms::accepting("\"agents\", \"roles\"")
+    }
+
+    /// The room `po` takes mail to these addresses from `fit`.
+    pub(crate) fn accepting(accept: &str) -> Rooms {
+        let fit = World::new().agent("alice", &[]).agent("anna", &[]);
+        let po = World::new().agent("sintra", &["--name", "Sintra"]).agent("bob", &["--role", "engineer"]);
+        let rooms = Rooms { fit, po };
+        rooms.fit.write("settings.toml", link("po", &rooms.po, "\"agents\", \"roles\""));
+        rooms.po.write("settings.toml", format!("tag = \"po\"\n{}", link("fit", &rooms.fit, accept)));
+        rooms
+    }
+
+    /// One pass of each router, as often as it takes until nothing moves.
+    #[track_caller]
+    pub(crate) fn settle(&self) {
+        for _ in 0..6 {
+            self.fit.ok(&["run", "--once"]);
+            self.po.ok(&["run", "--once"]);
+        }
+    }
+
+    /// Alice drops a message, and it crosses.
+    #[track_caller]
+    pub(crate) fn alice_says(&self, message: Value) {
+        self.fit.drop_file("alice", &format!("{}.json", uuid::Uuid::now_v7()), message.to_string());
+        self.settle();
+    }
+}
+
+/// The setting of a link to a room.
+pub(crate) fn link(tag: &str, to: &World, accept: &str) -> String {
+    format!("[links.{tag}]\naddress = {:?}\naccept = [{accept}]\n", to.room(""))
+}
+
+/// The records of a room's log.
+pub(crate) fn records(world: &World) -> Vec<Value> {
+    let mut segments: Vec<_> = fs::read_dir(world.room("log")).expect("a log").flatten().map(|e| e.path()).collect();
+    segments.sort();
+    let lines = segments
+        .iter()
+        .flat_map(|path| fs::read_to_string(path).expect("a segment").lines().map(str::to_owned).collect::<Vec<_>>());
+    lines.map(|line| serde_json::from_str(&line).expect("a record")).collect()
+}
+
+/// The codes of the problems in the bounces in an inbox.
+pub(crate) fn bounced(world: &World, agent: &str) -> Vec<(String, String)> {
+    let errors = world.inbox(agent).into_iter().filter(|mail| mail["type"] == "error");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    errors.map(|mail| (text(&mail["from"]), text(&mail["metadata"]["problems"][0]["code"]))).collect()
+}
+
+/// What a room says of itself to another.
+pub(crate) fn state(world: &World, tag: &str) -> Value {
+    world.read(&format!("links/{tag}/out/state.json"))
+}
+
+/// A message of the human about a link.
+pub(crate) fn change(world: &World, tag: &str, action: &str) {
+    let message = json!({"type": "link", "link": tag, "action": action});
+    world.drop_file("human", &format!("{action}.json"), message.to_string());
+    world.ok(&["run", "--once"]);
+}
