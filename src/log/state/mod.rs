@@ -4,6 +4,7 @@ mod activity;
 pub mod approvals;
 mod checkpoint;
 pub mod claims;
+mod counts;
 pub mod disputes;
 mod ids;
 pub mod items;
@@ -19,6 +20,7 @@ pub use activity::{Activity, Commit, DOING, Doing};
 pub use approvals::Approvals;
 pub use checkpoint::saved;
 pub use claims::Claims;
+pub use counts::Counts;
 pub use disputes::Disputes;
 pub use ids::Ids;
 pub use items::Items;
@@ -116,19 +118,6 @@ pub struct Source<'a> {
     pub from: &'a Arc<str>,
     /// The id of its message.
     pub id: &'a str,
-}
-
-/// The number of messages in the log, by result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Counts {
-    /// Accepted messages.
-    pub accepted: u64,
-    /// Copies of accepted messages.
-    pub copies: u64,
-    /// Rejected files.
-    pub refused: u64,
-    /// Duplicate messages.
-    pub duplicates: u64,
 }
 
 /// The progress of a picked-up file whose lines are routed in several batches.
