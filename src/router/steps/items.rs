@@ -199,6 +199,7 @@ impl Pickup<'_> {
     }
 
     /// A message that is too large for this room is rejected as any other: the items behind it follow it.
+    #[allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
     fn of_size(&self, content: Value, bytes: u64) -> super::letter::Read {
         let most = self.config.settings().message_bytes;
         if bytes <= most.saturating_add(limits::ITEM_MORE) {

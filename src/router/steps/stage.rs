@@ -214,7 +214,8 @@ impl Stage<'_> {
     ) -> Result<()> {
         if let Some(arrived) = &entry.record.arrived {
             let to = arrived.link.clone();
-            return Ok(self.reject_item(entry, &to, &letter.agent, rejection));
+            self.reject_item(entry, &to, &letter.agent, rejection);
+            return Ok(());
         }
         let Letter { agent, original, source, .. } = letter;
         let record = &mut entry.record;
