@@ -5,10 +5,12 @@
 
 use super::{Dir, Meta, system};
 use crate::base::error::{Doing, Error, Result};
-use rustix::fs::{Access, AtFlags, Gid, Mode, Uid};
+use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// The most symbolic links in a chain.
@@ -119,8 +121,9 @@ impl UserFile {
         let mut temporary = OsString::from(".");
         temporary.push(&name);
         temporary.push(format!(".{}.tmp", std::process::id()));
-        dir.remove(&temporary)?;
-        let written = self.draft(&dir, &temporary, bytes).and_then(|()| match self.is_same(&dir, &name)? {
+        clear_drafts(&dir, &name)?;
+        // Locked until it has its name.
+        let written = self.draft(&dir, &temporary, bytes).and_then(|_locked| match self.is_same(&dir, &name)? {
             true => rustix::fs::renameat(&dir, &temporary, &dir, &name).doing("replace", &self.path),
             false => self.gone(),
         });
@@ -177,9 +180,11 @@ impl UserFile {
         dir.sync()
     }
 
-    /// Writes a new file with the same permissions. Its content is durable, its name is not.
-    fn draft(&self, dir: &Dir, name: &OsString, bytes: &[u8]) -> Result<()> {
+    /// Writes a new file with the same permissions. Its content is durable, its name is not. It is locked as long as it is open.
+    fn draft(&self, dir: &Dir, name: &OsString, bytes: &[u8]) -> Result<File> {
         let file = dir.create(name, b"")?;
+        // Only a file system without locks refuses.
+        let _ = file.try_lock();
         if self.program && self.there.is_none() {
             let mode = Mode::from_raw_mode(rustix::fs::fstat(&file).doing("look at", dir.at(name))?.st_mode);
             let run = Mode::XUSR.bits() | (mode.bits() & 0o044) >> 2;
@@ -197,7 +202,8 @@ impl UserFile {
             rustix::fs::fchmod(&file, there.mode).doing("set the permissions of", dir.at(name))?;
         }
         std::io::Write::write_all(&mut &file, bytes).doing("write", dir.at(name))?;
-        system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: dir.at(name), source })
+        system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: dir.at(name), source })?;
+        Ok(file)
     }
 
     fn is_same(&self, dir: &Dir, name: &OsString) -> Result<bool> {
@@ -233,4 +239,26 @@ fn place(path: &Path) -> Result<Option<(Dir, OsString)>> {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// Removes the drafts of a file that killed processes left. One that is being written is locked.
+fn clear_drafts(dir: &Dir, name: &OsStr) -> Result<()> {
+    let is_draft = |draft: &OsStr| {
+        let inner = draft.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(name.as_bytes()));
+        let pid = inner.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(b".tmp"));
+        pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
+    };
+    for entry in dir.list()? {
+        let draft = entry?.name;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        if !is_draft(&draft) {
+            continue;
+        }
+        if let Ok(file) = rustix::fs::openat(dir, &draft, flags, Mode::empty()).map(File::from)
+            && file.try_lock().is_ok()
+        {
+            dir.remove(&draft)?;
+        }
+    }
+    Ok(())
 }

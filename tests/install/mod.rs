@@ -13,7 +13,8 @@ mod refusing;
 mod sections;
 mod standing;
 mod theirs;
-mod up;
+pub(crate) mod up;
+pub(crate) mod up_all;
 mod up_places;
 mod user;
 

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 pub(super) const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
 
 /// A project without a room, its user's home, and a PATH with nothing else on it than what the test puts there.
-pub(super) struct Fresh {
-    pub(super) world: World,
-    pub(super) program: String,
+pub(crate) struct Fresh {
+    pub(crate) world: World,
+    pub(crate) program: String,
 }
 
 impl Fresh {
@@ -37,7 +37,7 @@ impl Fresh {
         fresh
     }
 
-    pub(super) fn at(&self, below: &str) -> PathBuf {
+    pub(crate) fn at(&self, below: &str) -> PathBuf {
         self.world.path().join("project").join(below)
     }
 
@@ -56,8 +56,10 @@ impl Fresh {
         let own = ["--command", &self.program];
         let args = [args, if is_up { &own[..] } else { &[] }].concat();
         self.world.run_with(&args, |command| {
-            let path = format!("{}:/usr/bin:/bin", self.world.path().join("bin").display());
-            command.current_dir(self.at(below)).env("PATH", path).env("HOME", self.world.path().join("home"));
+            command.current_dir(self.at(below));
+            self.surround(|name, value| {
+                command.env(name, value);
+            });
             with(command);
         })
     }
@@ -67,7 +69,7 @@ impl Fresh {
     }
 
     #[track_caller]
-    pub(super) fn ok(&self, args: &[&str]) -> String {
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
         self.run(args).ok(args)
     }
 
@@ -77,7 +79,7 @@ impl Fresh {
     }
 
     /// Every file and directory of the project, with what is in it.
-    pub(super) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut all: Vec<_> = walkdir::WalkDir::new(self.at(""))
             .sort_by_file_name()
             .into_iter()
@@ -88,7 +90,13 @@ impl Fresh {
         all
     }
 
-    /// Settings of a person with every client, as they are found.
+    /// Its environment.
+    pub(crate) fn surround(&self, mut set: impl FnMut(&str, String)) {
+        set("PATH", format!("{}:/usr/bin:/bin", self.world.path().join("bin").display()));
+        set("HOME", self.world.path().join("home").display().to_string());
+    }
+
+    /// Settings of a person with Claude Code, as they are found.
     pub(super) fn lived_in(self) -> Fresh {
         self.write(".claude/settings.json", read_fixture("claude-own-hooks.json"));
         self

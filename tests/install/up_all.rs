@@ -1,0 +1,92 @@
+//! `mailbag up` beside settings of six clients at once, as people have them.
+
+use super::read_fixture;
+use super::up::Fresh;
+use std::path::PathBuf;
+
+/// Clients, by their programs.
+const ALL: [&str; 6] = ["claude", "codex", "gemini", "qwen", "opencode", "copilot"];
+
+/// Settings with a word that the person changes later.
+const OWN: [(&str, &str); 9] = [
+    (".mcp.json", "{\n\t\"mcpServers\": {\n\t\t\"issues\": { \"command\": \"npx\", \"args\": [\"alpha\"] }\n\t}\n}\n"),
+    (
+        ".qwen/settings.json",
+        "{\n  // Mine.\n  \"permissions\": { \"allow\": [\"Bash(npm test)\"] },\n  \"model\": {\"name\": \"alpha\"}\n}\n",
+    ),
+    (
+        "opencode.json",
+        "{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  \"model\": \"alpha\",\n  \"permission\": { \"bash\": \"ask\" },\n  \"mcp\": { \"issues\": { \"type\": \"local\", \"command\": [\"npx\"] } }\n}",
+    ),
+    (".opencode/plugins/mine.js", "export const Mine = async () => ({}) // alpha\n"),
+    ("AGENTS.md", "# Rules\r\n\r\nBe brief, alpha.\r\n"),
+    ("CLAUDE.md", "@AGENTS.md\n\nalpha\n"),
+    ("GEMINI.md", "Mine: alpha\n"),
+    (".github/mcp.json", "{\"servers\": {\"alpha\": {\"command\": \"own\"}}}"),
+    (".gitignore", "/alpha\n"),
+];
+
+/// A project in which all clients are used, and have settings.
+pub(crate) fn lived_in() -> Fresh {
+    let fresh = Fresh::with(&ALL);
+    OWN.iter().for_each(|(file, text)| fresh.write(file, text));
+    for (file, fixture) in [
+        (".claude/settings.json", "claude-own-hooks.json"),
+        (".codex/hooks.json", "codex-hooks.json"),
+        (".codex/config.toml", "codex-config.toml"),
+        (".gemini/settings.json", "gemini-comments.json"),
+        (".github/hooks/own.json", "copilot-own-hooks.json"),
+    ] {
+        fresh.write(file, read_fixture(fixture));
+    }
+    fresh
+}
+
+#[test]
+fn all_clients_at_once_are_plugged_in_and_out_to_the_byte() {
+    let fresh = lived_in();
+    let before = fresh.files();
+    let said = fresh.ok(&["up"]);
+    for client in ALL {
+        assert!(said.lines().any(|line| line.starts_with(client)), "{client}: {said}");
+    }
+    for file in
+        [".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", ".qwen/settings.json", "opencode.json"]
+    {
+        assert!(fresh.text(file).contains("mailbag"), "{file}");
+    }
+    assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
+    fresh.ok(&["up", "--undo"]);
+    assert!(fresh.files() == before);
+}
+
+#[test]
+fn what_somebody_changes_in_each_file_meanwhile_is_what_changes() {
+    let fresh = lived_in();
+    let changed = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("alpha", "beta").into_bytes();
+    let wanted: Vec<(PathBuf, Vec<u8>)> = fresh
+        .files()
+        .into_iter()
+        .map(|(path, bytes)| {
+            let bytes = changed(&bytes);
+            (path, bytes)
+        })
+        .collect();
+    fresh.ok(&["up"]);
+    for (path, bytes) in fresh.files() {
+        let is_theirs = path.is_file() && !path.starts_with(fresh.at(".mailbag")) && !path.ends_with(".before-mailbag");
+        if is_theirs && !path.to_string_lossy().ends_with(".before-mailbag") {
+            std::fs::write(&path, changed(&bytes)).expect("a file");
+        }
+    }
+    fresh.ok(&["up", "--undo"]);
+    let mut now = fresh.files();
+    // A copy of what was there before stays beside a file that somebody has changed.
+    now.retain(|(path, _)| !path.to_string_lossy().ends_with(".before-mailbag"));
+    let other: Vec<_> = now
+        .iter()
+        .filter(|file| !wanted.contains(file))
+        .map(|(path, bytes)| (path, String::from_utf8_lossy(bytes)))
+        .collect();
+    assert!(now == wanted, "{other:?}");
+}

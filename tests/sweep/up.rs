@@ -1,0 +1,63 @@
+//! `mailbag up` on the settings of six clients, killed at each of its calls.
+
+use super::sweeps::{Done, Points};
+use super::tracer::{End, Plan, Tracer};
+use crate::install::up::Fresh;
+use crate::install::up_all::lived_in;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// How many points a run of the usual size tries.
+const POINTS: usize = 12;
+
+fn up(fresh: &Fresh) -> Command {
+    let mut command = fresh.world.bare(&["up", "--command", &fresh.program]);
+    fresh.surround(|name, value| {
+        command.env(name, value);
+    });
+    command.current_dir(fresh.at(""));
+    command
+}
+
+/// What is in the project. The room has times and random ids, so of it only the names count.
+fn state(fresh: &Fresh) -> Vec<(PathBuf, String)> {
+    let (root, world) = (fresh.at(""), fresh.world.path().display().to_string());
+    let plain = |(path, bytes): (PathBuf, Vec<u8>)| {
+        let below = path.strip_prefix(&root).expect("in the project").to_owned();
+        let bytes = if below.starts_with(".mailbag") { Vec::new() } else { bytes };
+        (below, String::from_utf8_lossy(&bytes).replace(&world, "WORLD"))
+    };
+    // A kill may leave a draft in the room, where only mailbag looks.
+    let is_draft = |path: &PathBuf| path.starts_with(".mailbag") && path.extension().is_some_and(|end| end == "tmp");
+    fresh.files().into_iter().map(plain).filter(|(path, _)| !is_draft(path)).collect()
+}
+
+#[track_caller]
+fn same(now: &[(PathBuf, String)], wanted: &[(PathBuf, String)], when: &str) {
+    let only = |these: &[(PathBuf, String)], others: &[(PathBuf, String)]| -> Vec<_> {
+        these.iter().filter(|file| !others.contains(file)).cloned().collect()
+    };
+    assert!(now == wanted, "{when}: there is {:?}, and missing is {:?}", only(now, wanted), only(wanted, now));
+}
+
+#[test]
+fn up_is_killed_anywhere_and_completed_by_the_next_and_undone_to_the_byte() -> Done {
+    // P195
+    let whole = lived_in();
+    let before = state(&whole);
+    let outcome = Tracer::new(&whole.at(""))?.run(up(&whole), Plan::Count)?;
+    assert_eq!(outcome.end, End::Exited(0), "{}{}", outcome.stdout, outcome.stderr);
+    let after = state(&whole);
+    let points = Points::of(outcome).choose(POINTS, 1);
+    for &(call, moment) in &points {
+        let fresh = lived_in();
+        let plan = Plan::Kill { call, moment };
+        assert_eq!(Tracer::new(&fresh.at(""))?.run(up(&fresh), plan)?.end, End::Killed, "{plan:?}");
+        fresh.ok(&["up"]);
+        same(&state(&fresh), &after, &format!("again after {plan:?}"));
+        fresh.ok(&["up", "--undo"]);
+        same(&state(&fresh), &before, &format!("undone after {plan:?}"));
+    }
+    println!("up: killed at {} points, each completed by the next and undone to the byte", points.len());
+    Ok(())
+}
