@@ -36,6 +36,7 @@ pub mod room;
 pub mod router;
 pub mod query;
 pub mod commands;
+pub mod link;
 pub mod clients;
 pub mod doctor;
 pub mod cli;

@@ -5,6 +5,7 @@ mod approvals;
 mod archive;
 mod backup;
 mod bad_input;
+mod carriers;
 mod channels;
 mod charter;
 mod claims;

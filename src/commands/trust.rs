@@ -1,9 +1,10 @@
-//! Trust: shows a room's owner and programs, and records or revokes the user's consent.
+//! Trust: shows a room's owner, programs and links, and records or revokes the user's consent.
 
 use crate::base::error::{Error, Result};
 use crate::disk::machine;
+use crate::query::connections::{Connectable, connections};
 use crate::query::programs::{Startable, programs};
-use crate::room::consent::{self, Consent, Consents, Identity};
+use crate::room::consent::{self, Connection, Consent, Consents, Identity};
 use crate::room::registry::Wake;
 use crate::room::sessions::Caller;
 use crate::room::{self, Room};
@@ -25,6 +26,8 @@ pub struct RoomTrust {
     pub trusted: bool,
     /// Programs that would be started for its agents.
     pub programs: Vec<Startable>,
+    /// The links over which it would connect to other rooms.
+    pub links: Vec<Connectable>,
     /// The file that records consent.
     pub recorded_in: PathBuf,
 }
@@ -34,6 +37,11 @@ impl RoomTrust {
     pub fn open(&self) -> impl Iterator<Item = &Startable> {
         self.programs.iter().filter(|program| !program.agreed)
     }
+
+    /// The links without consent.
+    pub fn open_links(&self) -> impl Iterator<Item = &Connectable> {
+        self.links.iter().filter(|link| !link.agreed)
+    }
 }
 
 /// Inspects the room at a directory, or the one found from there, without using it.
@@ -41,29 +49,43 @@ pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     let room = Room::look(&place(asked, from)?)?;
     let (identity, consents) = (room.identity()?, Consents::read()?);
     let own = room.is_own()?;
+    // Settings that cannot be read have no links.
+    let settings = room.settings().unwrap_or_default();
+    let links = connections(&settings, &|connection| consents.agrees_to_link(&identity, connection));
     Ok(RoomTrust {
         owner_name: machine::user(identity.owner),
         trusted: own || consents.of(&identity).is_some(),
         programs: programs(&room.registry()?, &|program| consents.agrees(&identity, &program.sha256())),
+        links,
         recorded_in: consent::file()?,
         own,
         identity,
     })
 }
 
-/// Records consent: the room may be used, and these programs may be started.
-pub fn agree(trust: &RoomTrust, programs: &[Startable]) -> Result<()> {
+/// Records consent: the room may be used, these programs may be started, and these connections made.
+pub fn agree(trust: &RoomTrust, programs: &[Startable], links: &[Connectable]) -> Result<()> {
     refuse_in_session()?;
     let programs: Vec<(Value, String)> =
         programs.iter().map(|startable| (startable.program.clone(), startable.sha256.clone())).collect();
-    consent::agree(&trust.identity, &programs)
+    let links: Vec<Connection> = links.iter().map(|link| link.connection.clone()).collect();
+    consent::agree(&trust.identity, &programs, &links)
+}
+
+/// Records consent for a link that the user has just set. A link that an agent's session set gets no consent.
+pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
+    let all = connections(&room.settings()?, &|_| false);
+    match all.into_iter().find(|link| link.connection.link == tag) {
+        Some(link) if session().is_none() => consent::agree(&room.identity()?, &[], &[link.connection]),
+        _ => Ok(()),
+    }
 }
 
 /// Records consent for a program that the user has just set. A program set by an agent's session gets no consent.
 pub fn agree_to_set(room: &Room, wake: Option<&Wake>) -> Result<()> {
     match wake.and_then(Wake::program) {
         Some(program) if session().is_none() => {
-            consent::agree(&room.identity()?, &[(program.value().clone(), program.sha256())])
+            consent::agree(&room.identity()?, &[(program.value().clone(), program.sha256())], &[])
         }
         _ => Ok(()),
     }

@@ -218,6 +218,8 @@ impl Dir {
         self.remove(&temporary)?;
         let file = self.create(&temporary, bytes)?;
         self.keep_permissions(Path::new(name), &file)?;
+        // Whoever sees the name finds a file that nobody writes.
+        drop(file);
         rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
     }
 

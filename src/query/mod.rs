@@ -11,6 +11,7 @@ pub mod charter;
 pub mod claims;
 pub mod committer;
 pub mod commits;
+pub mod connections;
 pub mod context;
 pub mod digest;
 pub mod events;

@@ -1,4 +1,5 @@
-//! Consent: the rooms of other users that a person agreed to use, and the programs that a person agreed to start.
+//! Consent: the rooms of other users that a person agreed to use, the programs that a person agreed to start, and the
+//! links over which a person agreed to connect.
 //!
 //! Consent is recorded outside all rooms, so that a room cannot grant it itself.
 
@@ -34,6 +35,33 @@ pub struct Consent {
     pub since: String,
     /// The programs that may be started.
     pub programs: Vec<Agreed>,
+    /// The links over which the room may connect to others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<AgreedLink>,
+}
+
+/// A connection to another room: all that decides where mail goes, and for whom it counts there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// The tag of the other room.
+    pub link: String,
+    /// What connects.
+    pub carrier: String,
+    /// Where the other room is.
+    pub address: String,
+    /// The tag by which the other room knows this one.
+    #[serde(rename = "as")]
+    pub known_as: Option<String>,
+}
+
+/// A connection that may be made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgreedLink {
+    /// The connection.
+    #[serde(flatten)]
+    pub connection: Connection,
+    /// The time of the consent.
+    pub since: String,
 }
 
 /// A program that may be started.
@@ -77,10 +105,15 @@ impl Consents {
     pub fn agrees(&self, identity: &Identity, sha256: &str) -> bool {
         self.of(identity).is_some_and(|consent| consent.programs.iter().any(|agreed| agreed.sha256 == sha256))
     }
+
+    /// May this room make exactly this connection?
+    pub fn agrees_to_link(&self, identity: &Identity, connection: &Connection) -> bool {
+        self.of(identity).is_some_and(|consent| consent.links.iter().any(|agreed| agreed.connection == *connection))
+    }
 }
 
-/// Records consent for a room, and for these programs with their digests. Durable after it returns.
-pub fn agree(identity: &Identity, programs: &[(Value, String)]) -> Result<()> {
+/// Records consent for a room, for these programs with their digests, and for these links. Durable after it returns.
+pub fn agree(identity: &Identity, programs: &[(Value, String)], links: &[Connection]) -> Result<()> {
     change(|consents| {
         let now = Stamp::now().to_string();
         // Consent for an earlier room at the same path is removed.
@@ -89,13 +122,19 @@ pub fn agree(identity: &Identity, programs: &[(Value, String)]) -> Result<()> {
             .partition(|consent: &Consent| consent.identity.path == identity.path);
         consents.rooms = elsewhere;
         let known = here.into_iter().find(|consent: &Consent| consent.identity == *identity);
-        let new = || Consent { identity: identity.clone(), since: now.clone(), programs: Vec::new() };
+        let new =
+            || Consent { identity: identity.clone(), since: now.clone(), programs: Vec::new(), links: Vec::new() };
         let mut consent = known.unwrap_or_else(new);
         for (program, sha256) in programs {
             if !consent.programs.iter().any(|agreed| agreed.sha256 == *sha256) {
                 let (program, sha256, since) = (program.clone(), sha256.clone(), now.clone());
                 consent.programs.push(Agreed { program, sha256, since });
             }
+        }
+        for connection in links {
+            // The present consent for a tag is the only one.
+            consent.links.retain(|agreed| agreed.connection.link != connection.link);
+            consent.links.push(AgreedLink { connection: connection.clone(), since: now.clone() });
         }
         consents.rooms.push(consent);
     })

@@ -9,6 +9,7 @@
 //! What does not belong here: the order in which parts change (`router`, `commands`), and the log (`log`).
 
 pub mod archive;
+pub mod carriers;
 mod begun;
 pub mod charter;
 pub mod consent;

@@ -14,6 +14,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("man", "writes files"),
     ("helper", "writes a file"),
     ("mcp", "speaks its own protocol"),
+    ("link-serve", "speaks its own protocol"),
     ("exec", "prints what its command prints"),
     ("hook", "answers in the form of its client"),
 ];

@@ -141,6 +141,7 @@ fn trusting(run: &mut Run<'_>) {
     run.ok("trust", &["--revoke"]);
     run.ok("status", &[]);
     run.ok("trust", &["--yes"]);
+    run.ok("link-run", &["--once"]);
     run.ok("service-install", &["--dry-run"]);
     run.ok("service-status", &[]);
     run.ok("service-uninstall", &[]);

@@ -3,6 +3,7 @@
 //! Sizes are in bytes and times are [`Duration`]s unless a name says otherwise. If one limit depends on another, a
 //! `const` assertion checks the pair at compile time.
 
+mod carriers;
 mod claims;
 mod context;
 mod decisions;
@@ -10,6 +11,7 @@ mod links;
 mod names;
 mod worklog;
 
+pub use carriers::*;
 pub use claims::*;
 pub use context::*;
 pub use decisions::*;

@@ -39,6 +39,8 @@ mod inbox;
 mod init;
 mod install;
 mod join;
+mod link;
+mod link_carry;
 mod list;
 mod log;
 mod man;
@@ -98,7 +100,7 @@ commands! {
         Channel(channel), Topic(topic), Watch(watch);
     "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
         Done(done), Share(share), Exec(exec);
-    "People": Agent(agent), Who(who), Join(join), Explain(explain);
+    "People": Agent(agent), Who(who), Join(join), Explain(explain), Link(link);
     "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Settings(settings), Charter(charter), Helper(helper),
         Schema(schema), Completions(completions), Man(man), Demo(demo);
     "Service": Run(run), Service(service), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),

@@ -8,6 +8,7 @@ use crate::cli::context::{Context, here};
 use crate::clients::wake::Company;
 use crate::commands::init;
 use crate::disk::Readers;
+use crate::link::run::Carriers;
 use crate::room::{self, Room};
 use crate::router::daemon::{self, Options, Ready};
 use serde_json::json;
@@ -47,6 +48,9 @@ pub(crate) struct Args {
     /// A look at the outboxes every two seconds instead of file events
     #[arg(long)]
     poll: bool,
+    /// Carriers of links to other machines, as with `mailbag link run`
+    #[arg(long, conflicts_with = "once")]
+    links: bool,
     /// Format of the log on standard error
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     log_format: Format,
@@ -56,9 +60,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     start_logging(args.log_format, cx);
     let room = open_or_make(cx)?;
     let options = Options { once: args.once, poll: args.poll };
+    let carriers = args.links.then(|| Carriers::start(&room)).transpose()?;
     let mut company = Company::new((!args.once).then(|| room.clone()), say_ready);
     let tally = daemon::run(&room, &options, &mut company)?;
-    drop(company);
+    drop((company, carriers));
     if !args.once {
         tracing::info!(accepted = tally.accepted, copies = tally.copies, refused = tally.refused, "ended");
     } else {

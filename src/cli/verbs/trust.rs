@@ -1,4 +1,4 @@
-//! `mailbag trust`: records the person's consent to use a room and to start its programs.
+//! `mailbag trust`: records the person's consent to use a room, to start its programs and to connect over its links.
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
@@ -7,8 +7,9 @@ use crate::cli::context::{Context, here};
 use crate::cli::show::output::{BOLD, YELLOW};
 use crate::cli::show::table;
 use crate::commands::trust::{self, RoomTrust};
+use crate::query::connections::Connectable;
 use crate::query::programs::Startable;
-use crate::room::consent::Consent;
+use crate::room::consent::{Connection, Consent};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -21,7 +22,8 @@ Examples:
 
 A room of another user is used only after you trust it. In every room, including
 your own, a `wake` program is started only if you trust exactly this program: with
-this command, or by setting it yourself with `mailbag agent set ID --wake`.
+this command, or by setting it yourself with `mailbag agent set ID --wake`. The same
+holds for a link over which the room connects to another machine.
 
 The consent is recorded outside the room, in ~/.local/share/mailbag or below
 XDG_DATA_HOME. A sandbox or container with another home directory needs its own
@@ -63,7 +65,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let before = trust::look(asked.as_deref(), &from)?;
-    if before.trusted && before.open().next().is_none() {
+    if before.trusted && before.open().next().is_none() && before.open_links().next().is_none() {
         show(&before, cx)?;
         if !cx.out.json {
             cx.out.line("nothing to decide")?;
@@ -74,9 +76,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         show(&before, cx)?;
         cx.out.flush()?;
     }
-    let agreed = if args.yes { Some(before.open().cloned().collect()) } else { ask(&before, cx)? };
-    if let Some(programs) = &agreed {
-        trust::agree(&before, programs)?;
+    let all = || (before.open().cloned().collect(), before.open_links().cloned().collect());
+    let agreed = if args.yes { Some(all()) } else { ask(&before, cx)? };
+    if let Some((programs, links)) = &agreed {
+        trust::agree(&before, programs, links)?;
     }
     if cx.out.json {
         show(&trust::look(asked.as_deref(), &from)?, cx)?;
@@ -89,23 +92,28 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(if agreed.is_some() { Exit::Ok } else { Exit::Error })
 }
 
-/// The programs that the person trusts, in a room to use; `None` without consent.
-fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Vec<Startable>>> {
+/// The programs and links that the person trusts, in a room to use; `None` without consent.
+fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<(Vec<Startable>, Vec<Connectable>)>> {
     trust::refuse_in_session()?;
-    let nobody = || Error::Usage {
-        what: "cannot ask for consent without a terminal".into(),
-        cure: "run `mailbag trust` at a terminal, or give --yes to trust what is shown".into(),
+    let asks = |question: &str| {
+        cx.out.ask(question)?.ok_or_else(|| Error::Usage {
+            what: "cannot ask for consent without a terminal".into(),
+            cure: "run `mailbag trust` at a terminal, or give --yes to trust what is shown".into(),
+        })
     };
-    if !standing.trusted && !cx.out.ask("Use this room?")?.ok_or_else(nobody)? {
+    if !standing.trusted && !asks("Use this room?")? {
         return Ok(None);
     }
-    let open: Vec<Startable> = standing.open().cloned().collect();
-    if !open.is_empty()
-        && cx.out.ask("Let `mailbag run` start the programs that are not trusted yet?")?.ok_or_else(nobody)?
-    {
-        return Ok(Some(open));
+    let mut programs: Vec<Startable> = standing.open().cloned().collect();
+    if !programs.is_empty() && !asks("Let `mailbag run` start the programs that are not trusted yet?")? {
+        programs.clear();
     }
-    Ok((!standing.trusted).then(Vec::new))
+    let mut links: Vec<Connectable> = standing.open_links().cloned().collect();
+    if !links.is_empty() && !asks("Let `mailbag link run` connect over the links that are not trusted yet?")? {
+        links.clear();
+    }
+    let is_any = !standing.trusted || !programs.is_empty() || !links.is_empty();
+    Ok(is_any.then_some((programs, links)))
 }
 
 fn show(standing: &RoomTrust, cx: &mut Context) -> Result<()> {
@@ -128,7 +136,19 @@ fn show(standing: &RoomTrust, cx: &mut Context) -> Result<()> {
         let program = startable.program.to_string();
         cx.out.line(format!("{name} {} for {}: {word}", sanitize::line(&program), sanitize::line(&startable.agent)))?;
     }
+    for link in &standing.links {
+        let (style, word) = if link.agreed { (BOLD, "trusted") } else { (YELLOW, "not trusted") };
+        let (name, word) = (cx.out.paint(BOLD, &format!("{:<8}", "link")), cx.out.paint(style, word));
+        cx.out.line(format!("{name} {}: {word}", connection(&link.connection)))?;
+    }
     Ok(())
+}
+
+/// A connection in words.
+fn connection(connection: &Connection) -> String {
+    let Connection { link, carrier, address, known_as } = connection;
+    let known_as = known_as.as_deref().unwrap_or("(no tag)");
+    sanitize::line(&format!("{link} by {carrier} at {address}, as {known_as}")).into_owned()
 }
 
 fn list(cx: &mut Context) -> Result<Exit> {
@@ -145,7 +165,14 @@ fn list(cx: &mut Context) -> Result<Exit> {
             let program = format!("start {}", agreed.program);
             vec![path.clone(), String::new(), agreed.since.clone(), sanitize::line(&program).into_owned()]
         });
-        std::iter::once(use_it).chain(start)
+        let connect = room.links.iter().map({
+            let path = sanitize::line(&room.identity.path).into_owned();
+            move |agreed| {
+                let what = format!("connect to {}", connection(&agreed.connection));
+                vec![path.clone(), String::new(), agreed.since.clone(), what]
+            }
+        });
+        std::iter::once(use_it).chain(start).chain(connect)
     });
     table::print(&mut cx.out, &rows.collect::<Vec<_>>())?;
     Ok(Exit::Ok)

@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 pub const LINKS: &str = "links";
 /// In both directories of a link: how far the room that wrote it is.
 pub const LINK_STATE: &str = "state.json";
+/// In a link's directory: held by the carrier that serves the link.
+pub const CARRIER_LOCK: &str = "carrier.lock";
+/// In a link's directory: what its carrier does.
+pub const CARRIER: &str = "carrier.json";
 
 /// The id of a link among the ids of agents.
 pub fn link_id(tag: &str) -> String {
@@ -21,6 +25,11 @@ pub fn link_of(agent: &str) -> Option<&str> {
 /// A link's directory.
 pub fn link(tag: &str) -> PathBuf {
     Path::new(LINKS).join(tag)
+}
+
+/// What its carrier does.
+pub fn carrier(tag: &str) -> PathBuf {
+    link(tag).join(CARRIER)
 }
 
 /// What came from the other room, and waits to be picked up.

@@ -266,8 +266,9 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         key: "links",
-        doc: "rooms to which there is a link, by tag: `carrier` (`dir` or `ssh`), `address`, and `accept`, the addresses that \
-              their mail may have here (`agents`, `roles`, `all`, `topics`, `human`); a table for each, also as `[links.<tag>]`",
+        doc: "rooms to which there is a link, by tag: `carrier` (`dir`, `ssh`, or `none` if the other room connects), \
+              `address`, `as` (this room's tag there, if it is not `tag`), and `accept`, the addresses that their mail may \
+              have here (`agents`, `roles`, `all`, `topics`, `human`); a table for each, also as `[links.<tag>]`",
         read: |value, settings| {
             settings.links = links::read(value).ok_or(links::WANTED)?;
             Ok(())

@@ -1,5 +1,6 @@
 //! The setting `links`: the rooms to which this room has a link.
 
+use super::ssh::SshAddress;
 use super::values::shown;
 use crate::message::address::{is_prefix, reserved};
 use crate::message::id;
@@ -17,6 +18,9 @@ pub struct LinkSettings {
     pub carrier: Carrier,
     /// Where the other room is, in the form of the carrier.
     pub address: String,
+    /// The tag by which the other room knows this one. By default it is this room's own tag.
+    #[serde(rename = "as")]
+    pub known_as: Option<String>,
     /// Which addresses of this room its mail may have.
     pub accept: Vec<Accept>,
 }
@@ -29,6 +33,8 @@ pub enum Carrier {
     Dir,
     /// The system's SSH client.
     Ssh,
+    /// None of this room: the other room connects.
+    None,
 }
 
 /// A kind of address that mail from another room may have.
@@ -51,7 +57,7 @@ pub enum Accept {
 const DEFAULT: [Accept; 2] = [Accept::Agents, Accept::Roles];
 
 impl Carrier {
-    const WORDS: [(&'static str, Carrier); 2] = [("dir", Carrier::Dir), ("ssh", Carrier::Ssh)];
+    const WORDS: [(&'static str, Carrier); 3] = [("dir", Carrier::Dir), ("ssh", Carrier::Ssh), ("none", Carrier::None)];
 
     /// The carrier with this name.
     pub fn parse(word: &str) -> Option<Carrier> {
@@ -87,14 +93,17 @@ impl Accept {
 impl LinkSettings {
     /// A link with the default of what is accepted.
     pub fn new(carrier: Carrier, address: &str) -> LinkSettings {
-        LinkSettings { carrier, address: address.to_owned(), accept: DEFAULT.to_vec() }
+        LinkSettings { carrier, address: address.to_owned(), known_as: None, accept: DEFAULT.to_vec() }
     }
 
     /// The link as an inline table of TOML.
     pub fn show(&self) -> String {
         let accept: Vec<String> = self.accept.iter().map(|accept| shown(accept.as_str())).collect();
-        let (carrier, address) = (shown(self.carrier.as_str()), shown(&self.address));
-        format!("{{ carrier = {carrier}, address = {address}, accept = [{}] }}", accept.join(", "))
+        let (carrier, accept) = (shown(self.carrier.as_str()), accept.join(", "));
+        let address = Some(&self.address).filter(|address| !address.is_empty());
+        let address = address.map(|address| format!(", address = {}", shown(address))).unwrap_or_default();
+        let known_as = self.known_as.as_deref().map(|tag| format!(", as = {}", shown(tag))).unwrap_or_default();
+        format!("{{ carrier = {carrier}{address}{known_as}, accept = [{accept}] }}")
     }
 
     fn read(value: &DeValue<'_>) -> Option<LinkSettings> {
@@ -104,6 +113,7 @@ impl LinkSettings {
             match key.get_ref().as_ref() {
                 "carrier" => read.carrier = Carrier::parse(value.as_str()?)?,
                 "address" => read.address = value.as_str().filter(|text| is_address(text))?.to_owned(),
+                "as" => read.known_as = Some(value.as_str().filter(|tag| is_tag(tag))?.to_owned()),
                 "accept" => {
                     let words = value.as_array()?.iter().map(|word| Accept::parse(word.get_ref().as_str()?));
                     read.accept = words.collect::<Option<_>>()?;
@@ -111,7 +121,12 @@ impl LinkSettings {
                 _ => return None,
             }
         }
-        (!read.address.is_empty()).then_some(read)
+        let is_valid = match read.carrier {
+            Carrier::Dir => !read.address.is_empty(),
+            Carrier::Ssh => SshAddress::parse(&read.address).is_some(),
+            Carrier::None => read.address.is_empty(),
+        };
+        is_valid.then_some(read)
     }
 }
 

@@ -6,10 +6,12 @@
 mod escalation;
 mod keys;
 mod links;
+mod ssh;
 mod values;
 
 pub use escalation::Escalation;
 pub use links::{Accept, Carrier, LinkSettings, is_tag};
+pub use ssh::SshAddress;
 
 use crate::base::error::{Problem, nearest};
 use crate::base::limits;

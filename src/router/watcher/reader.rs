@@ -1,4 +1,5 @@
-//! Watches one inbox for a reader that waits, with the `notify` crate on all systems: few events cost little.
+//! Watches one inbox, or the directory of a link, for a reader that waits, with the `notify` crate on all systems: few
+//! events cost little.
 
 use super::cannot;
 use crate::base::error::Result;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Tells a waiting reader when a file may have appeared in one inbox.
+/// Tells a waiting reader when a file may have appeared in one inbox, or in another directory of the room.
 pub struct InboxWatch {
     room: Dir,
     inbox: PathBuf,
@@ -26,8 +27,16 @@ impl InboxWatch {
     /// Watches an agent's inbox, and makes it if it is missing. List the inbox after this call: later files give
     /// events.
     pub fn new(room: &Dir, agent: &str) -> Result<InboxWatch> {
+        InboxWatch::at(room, layout::inbox(agent))
+    }
+
+    /// As [`InboxWatch::new`], for what is sent over a link.
+    pub fn of_link(room: &Dir, tag: &str) -> Result<InboxWatch> {
+        InboxWatch::at(room, layout::link_out(tag))
+    }
+
+    fn at(room: &Dir, inbox: PathBuf) -> Result<InboxWatch> {
         let (wakes, events) = channel();
-        let inbox = layout::inbox(agent);
         let mut watch = InboxWatch { room: room.clone(), inbox, inode: 0, watcher: None, events, wakes };
         watch.renew()?;
         Ok(watch)

@@ -100,7 +100,8 @@ impl Shown {
         let link = view.state.links.get(tag);
         let Some(room) = view.state.room.as_deref() else { return Ok(false) };
         let now = EndState::of(room, link);
-        let is_new = self.state.as_ref() != Some(&now);
+        let is_missing = link.and_then(|link| link.out.as_ref()).is_some_and(|sent| self.upto < sent.n);
+        let is_new = self.state.as_ref() != Some(&now) || is_missing;
         if is_new {
             let out = view.config.dir().make_loose(layout::link_out(tag))?;
             self.write_items(tag, link, &out, view)?;

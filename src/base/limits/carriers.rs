@@ -1,0 +1,41 @@
+//! The limits of the carriers that bring mail to other machines.
+
+use super::ITEMS_AHEAD;
+use std::time::Duration;
+
+/// How many items a carrier sends that the other room has not committed.
+pub const FLYING_ITEMS: u64 = 1_000;
+const _: () = assert!(FLYING_ITEMS <= ITEMS_AHEAD);
+/// How many bytes of such items, if it is more than one.
+pub const FLYING_BYTES: u64 = 16 << 20;
+/// A frame of this size is read in any case, so that the router can reject an item that is larger than its room takes.
+pub const FRAME_LEAST: u64 = 4 << 20;
+/// How often a carrier looks at the files of its link where no event tells of a change.
+pub const CARRIER_LOOK: Duration = Duration::from_millis(500);
+/// How often a carrier says how far its room is, if nothing changes.
+pub const CARRIER_BEAT: Duration = Duration::from_secs(15);
+/// A carrier whose peer is silent for this time ends the connection.
+pub const CARRIER_SILENCE: Duration = Duration::from_secs(60);
+const _: () = assert!(CARRIER_SILENCE.as_secs() >= 4 * CARRIER_BEAT.as_secs());
+/// An item that is missing for this time is asked for again.
+pub const CARRIER_AGAIN: Duration = Duration::from_secs(10);
+/// The pause before the first attempt to connect again. It doubles up to [`RECONNECT_MOST`].
+pub const RECONNECT: Duration = Duration::from_secs(1);
+/// The longest pause between two attempts to connect.
+pub const RECONNECT_MOST: Duration = Duration::from_secs(60);
+/// How often the settings and the person's consent are read again.
+pub const LINKS_LOOK: Duration = Duration::from_secs(2);
+/// `mailbag link run --once` gives up if nothing crossed a link for this time.
+pub const ONCE_PATIENCE: Duration = Duration::from_secs(60);
+/// How much of what the SSH client says is kept.
+pub const SAID_BYTES: usize = 4 << 10;
+/// The longest reason that a carrier tells its peer, in characters.
+pub const BYE_CHARS: usize = 400;
+/// How much is written at once to a peer that can read: a pipe takes it without a wait.
+pub const SAID_AT_ONCE: usize = 4096;
+/// How long the far end of a connection waits for the end of the connection before.
+pub const SERVE_WAIT: Duration = Duration::from_secs(5);
+/// How long the carriers have to end.
+pub const CARRIERS_END: Duration = Duration::from_secs(5);
+/// How long the SSH client has to end after its input was closed.
+pub const SSH_END: Duration = Duration::from_secs(1);

@@ -1,0 +1,73 @@
+//! `mailbag link run` and `mailbag link serve`: the carriers of links to other machines.
+
+use super::run::{Format, start_logging};
+use crate::base::error::{Error, Result};
+use crate::base::text::count_of;
+use crate::cli::Exit;
+use crate::cli::context::Context;
+use crate::link;
+use serde_json::json;
+use std::io::IsTerminal;
+
+pub(super) const RUN_HELP: &str = "\
+Examples:
+  mailbag link run           # until Ctrl-C
+  mailbag link run --once    # bring what is there, in both directions, and exit
+  mailbag run --links        # the daemon and the carriers in one process
+
+One process serves all links of the room with `carrier = \"ssh\"`. It starts the
+system's SSH client, without questions, and connects again when the connection ends.
+It connects only over links that you agreed to, see `mailbag trust`. While no daemon
+runs, it delivers mail, here and at the other end.";
+
+pub(super) const SERVE_HELP: &str = "\
+Example:
+  mailbag link serve fit --room /home/ann/po/.mailbag
+
+The other machine starts this command by SSH and speaks with it over standard input
+and output. In authorized_keys, a forced command with this line limits a key to one
+link.";
+
+/// Options of `mailbag link run`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Run {
+    /// One exchange of all pending mail
+    #[arg(long)]
+    once: bool,
+    /// Format of the log on standard error
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    log_format: Format,
+}
+
+/// Options of `mailbag link serve`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Serve {
+    /// Link by which this room knows the other one
+    #[arg(value_name = "TAG")]
+    tag: String,
+}
+
+pub(super) fn run(args: &Run, cx: &mut Context) -> Result<Exit> {
+    start_logging(args.log_format, cx);
+    let room = cx.room()?;
+    if args.once {
+        let links = link::run::once(&room)?;
+        cx.out.show(&json!({ "links": links }), |out| {
+            out.done(format!("{}: all mail is confirmed", count_of(links, "link")))
+        })?;
+    } else {
+        link::run::run(&room)?;
+    }
+    Ok(Exit::Ok)
+}
+
+pub(super) fn serve(args: &Serve, cx: &Context) -> Result<Exit> {
+    if std::io::stdin().is_terminal() {
+        return Err(Error::Usage {
+            what: "`mailbag link serve` speaks with another machine, not with a person".into(),
+            cure: "run `mailbag link run` on the other machine, which starts it".into(),
+        });
+    }
+    link::serve::serve(&cx.room()?, &args.tag)?;
+    Ok(Exit::Ok)
+}

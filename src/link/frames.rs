@@ -1,0 +1,181 @@
+//! Frames: what two carriers say to each other, one JSON line each. Every line of the peer has a bound.
+
+use crate::base::error::{Doing, Error, Result};
+use crate::base::{limits, sanitize};
+use crate::room::links::EndState;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{PipeReader, Read, Write};
+use std::time::Instant;
+
+/// The version of this protocol.
+pub(super) const VERSION: u32 = 1;
+
+/// What one carrier says to the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Frame {
+    /// First of all: who speaks.
+    Hello(Hello),
+    /// How far the room is that the carrier serves.
+    State(EndState),
+    /// The next item.
+    Item(Value),
+    /// The items with these numbers, both included, are missing.
+    Again(u64, u64),
+    /// Why the carrier ends the connection.
+    Bye(String),
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// The version of the protocol.
+    pub(super) version: u32,
+    /// The id of the room.
+    pub(super) room: String,
+}
+
+impl Frame {
+    /// As a line.
+    pub(super) fn line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+/// The peer's frames.
+pub(super) struct Input {
+    from: File,
+    /// Gives its end when this carrier has ended the connection.
+    over: PipeReader,
+    bytes: Vec<u8>,
+    /// Where in `bytes` the next line begins.
+    at: usize,
+    most: usize,
+}
+
+impl Input {
+    /// Reads frames of at most so many bytes.
+    pub(super) fn new(from: File, over: PipeReader, most: u64) -> Input {
+        Input { from, over, bytes: Vec::new(), at: 0, most: most as usize }
+    }
+
+    /// The next frame. `None` at the end of the connection.
+    pub(super) fn next(&mut self) -> Result<Option<Frame>> {
+        let mut searched = self.at;
+        loop {
+            if let Some(end) = memchr::memchr(b'\n', &self.bytes[searched..]).map(|end| searched + end) {
+                let line = std::mem::replace(&mut self.at, end + 1)..end;
+                return read(&self.bytes[line]).map(Some);
+            }
+            self.bytes.drain(..std::mem::take(&mut self.at));
+            searched = self.bytes.len();
+            if searched > self.most {
+                let why = "`message_bytes` of the room that receives sets this bound";
+                return Err(gone(format!("the peer sends a frame of more than {} bytes; {why}", self.most)));
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits for more of the peer. `false` at the end.
+    fn fill(&mut self) -> Result<bool> {
+        let deadline = Instant::now() + limits::CARRIER_SILENCE;
+        loop {
+            let mut waited = [PollFd::new(&self.from, PollFlags::IN), PollFd::new(&self.over, PollFlags::IN)];
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
+            match poll(&mut waited, Some(&left)) {
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(e) => return Err(e).doing("wait for", "the peer"),
+                Ok(0) => {
+                    let silence = limits::CARRIER_SILENCE.as_secs();
+                    return Err(gone(format!("the peer said nothing for {silence} seconds")));
+                }
+                Ok(_) if !waited[1].revents().is_empty() => return Ok(false),
+                Ok(_) => break,
+            }
+        }
+        let begin = self.bytes.len();
+        self.bytes.resize(begin + CHUNK, 0);
+        let got = self.from.read(&mut self.bytes[begin..]);
+        self.bytes.truncate(begin + *got.as_ref().unwrap_or(&0));
+        Ok(got.doing("read from", "the peer")? > 0)
+    }
+}
+
+const CHUNK: usize = 64 << 10;
+
+fn read(line: &[u8]) -> Result<Frame> {
+    serde_json::from_slice(line).map_err(|_| {
+        let line = sanitize::quote(&String::from_utf8_lossy(&line[..line.len().min(limits::TITLE * 4)]), limits::TITLE);
+        gone(format!("the peer does not speak the protocol of links: it says {line}"))
+    })
+}
+
+/// Writes what is said to the peer.
+pub(super) fn say(to: &mut impl Write, frame: &Frame) -> Result<()> {
+    to.write_all(&frame.line()).doing("write to", "the peer")
+}
+
+/// The error of a connection that cannot go on.
+pub(super) fn gone(what: String) -> Error {
+    Error::Busy { what, cure: "the carrier connects again".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::pipe;
+
+    fn heard(text: Vec<u8>) -> Vec<Result<Option<Frame>>> {
+        let (from, mut to) = pipe().expect("a pipe");
+        let (over, _held) = pipe().expect("a pipe");
+        let writer = std::thread::spawn(move || to.write_all(&text));
+        let mut input = Input::new(File::from(std::os::fd::OwnedFd::from(from)), over, 1000);
+        let mut frames = Vec::new();
+        loop {
+            frames.push(input.next());
+            if !matches!(frames.last(), Some(Ok(Some(_)))) {
+                drop(input);
+                let _ = writer.join();
+                return frames;
+            }
+        }
+    }
+
+    #[test]
+    fn frames_are_lines() {
+        let all = [
+            Frame::Hello(Hello { version: 1, room: "r".into() }),
+            Frame::State(EndState { room: "r".into(), came: None, out: None }),
+            Frame::Item(serde_json::json!({"n": 1, "body": "a\nb"})),
+            Frame::Again(3, 7),
+            Frame::Bye("enough".into()),
+        ];
+        let heard = heard(all.iter().flat_map(Frame::line).collect());
+        let frames: Vec<Frame> = heard.into_iter().filter_map(|frame| frame.ok().flatten()).collect();
+        assert_eq!(frames, all);
+    }
+
+    #[test]
+    fn a_frame_without_an_end_is_refused_at_its_bound() {
+        let huge = vec![b'x'; 1 << 20];
+        let told = heard(huge).pop().expect("something").expect_err("refused").to_string();
+        assert!(told.contains("more than 1000 bytes"), "{told}");
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused_and_shown_as_data() {
+        for text in ["\u{1b}[31mhi\n", "{}\n", "[]\n", "{\"run\":\"id\"}\n", "{\"again\":[-1,2]}\n", "\0\n"] {
+            let told = heard(text.into()).pop().expect("something").expect_err("refused").to_string();
+            assert!(told.contains("does not speak") && !told.contains('\u{1b}'), "{told:?}");
+        }
+    }
+}

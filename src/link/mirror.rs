@@ -1,0 +1,263 @@
+//! Mirrors a link over a connection: `out/` of this room goes to the peer, and what the peer sends goes into `in/`.
+//!
+//! The only acknowledgement is the state that the other room's router wrote. What it does not cover is sent again over
+//! the next connection.
+
+use super::frames::{Frame, Hello, Input, VERSION, gone, say};
+use super::receiver::{News, Receiver, Told};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::message::link::Item;
+use crate::room::Room;
+use crate::room::links::{EndState, items};
+use crate::router::watcher::InboxWatch;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// Who decides how long a connection goes on.
+pub(super) trait Conduct {
+    /// The other room has said how far it is.
+    fn connected(&mut self) {}
+
+    /// Called often. `false` ends the connection.
+    fn goes_on(&mut self, standing: &Standing) -> Result<bool>;
+}
+
+/// How far both rooms are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Standing {
+    pub(super) own: Option<EndState>,
+    pub(super) far: Option<EndState>,
+}
+
+impl Standing {
+    /// Has each room committed all that the other one sent?
+    pub(super) fn is_settled(&self) -> bool {
+        let (Some(own), Some(far)) = (&self.own, &self.far) else { return false };
+        let all = |from: &EndState, to: &EndState| match (&from.out, &to.came) {
+            (None, _) => true,
+            (Some(out), Some(came)) => came.stream == out.stream && came.n >= out.n,
+            (Some(out), None) => out.n == 0,
+        };
+        all(own, far) && all(far, own)
+    }
+}
+
+/// Mirrors a link until the connection is over or the conduct ends it.
+pub(super) fn mirror(room: &Room, tag: &str, (from, to): (File, File), conduct: &mut dyn Conduct) -> Result<()> {
+    let watch = InboxWatch::of_link(&room.dir, tag)?;
+    let told = Told::new(watch.waker());
+    let (over, running) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
+    let most = room.settings()?.message_bytes.max(limits::FRAME_LEAST) + limits::ITEM_MORE;
+    let receiver = Receiver::new(room, tag, told.clone())?;
+    let input = Input::new(from, over, most);
+    let reader = std::thread::Builder::new().name(format!("link {tag}")).spawn(move || receiver.run(input));
+    let reader = reader.doing("start a reader for", room.dir.path())?;
+    let mut sender = Sender::new(room, tag, Output { to, told: told.clone() })?;
+    let done = sender.run(watch, conduct);
+    if let Err(e) = &done {
+        sender.output.bye(e);
+    }
+    drop(running);
+    let _ = reader.join();
+    done
+}
+
+struct Sender {
+    room: String,
+    out: Dir,
+    into: Dir,
+    output: Output,
+    /// The stream of the numbers below.
+    stream: Option<String>,
+    /// The number of the last item that was sent.
+    sent: u64,
+    /// The items that the other room has not committed, and their sizes.
+    flying: VecDeque<(u64, u64)>,
+    bytes: u64,
+    /// What the peer was told of this room, and when.
+    told: Option<(EndState, Instant)>,
+    /// The first missing item at the last look, and when that was.
+    missing: (u64, Instant),
+}
+
+impl Sender {
+    fn new(room: &Room, tag: &str, output: Output) -> Result<Sender> {
+        Ok(Sender {
+            room: room.id()?.unwrap_or_default(),
+            out: room.dir.make_loose(layout::link_out(tag))?,
+            into: room.dir.make_loose(layout::link_in(tag))?,
+            output,
+            stream: None,
+            sent: 0,
+            flying: VecDeque::new(),
+            bytes: 0,
+            told: None,
+            missing: (0, Instant::now()),
+        })
+    }
+
+    fn run(&mut self, mut watch: InboxWatch, conduct: &mut dyn Conduct) -> Result<()> {
+        say(&mut self.output, &Frame::Hello(Hello { version: VERSION, room: self.room.clone() }))?;
+        let mut is_connected = false;
+        loop {
+            let News { far, again, got, over, .. } = self.output.told.take();
+            if let Some(over) = over {
+                return over.and_then(|()| Err(gone("the connection ended".into())));
+            }
+            // The router of a room without mail has written nothing yet.
+            let own = EndState::read(&self.out)?.unwrap_or_else(|| EndState::of(&self.room, None));
+            self.tell(&own)?;
+            if let Some(far) = &far {
+                self.bring(&own, far, again)?;
+                self.ask(&own, far, got)?;
+            }
+            if far.is_some() && !std::mem::replace(&mut is_connected, true) {
+                conduct.connected();
+            }
+            if !conduct.goes_on(&Standing { own: Some(own), far })? {
+                return Ok(());
+            }
+            watch.wait(limits::CARRIER_LOOK);
+        }
+    }
+
+    /// Says how far this room is, if that is new, and now and then in any case: silence would end the connection.
+    fn tell(&mut self, own: &EndState) -> Result<()> {
+        let is_known = |(told, at): &(EndState, Instant)| told == own && at.elapsed() < limits::CARRIER_BEAT;
+        if self.told.as_ref().is_some_and(is_known) {
+            return Ok(());
+        }
+        say(&mut self.output, &Frame::State(own.clone()))?;
+        self.told = Some((own.clone(), Instant::now()));
+        Ok(())
+    }
+
+    /// Sends what the other room has not committed, within the bounds.
+    fn bring(&mut self, own: &EndState, far: &EndState, again: Option<(u64, u64)>) -> Result<()> {
+        let Some(out) = &own.out else { return Ok(()) };
+        let base = match &far.came {
+            None => 0,
+            Some(came) if came.stream == out.stream => came.n,
+            // The routers find out, and the link stops.
+            Some(_) => return Ok(()),
+        };
+        if self.stream.as_ref() != Some(&out.stream) {
+            (self.stream, self.sent, self.bytes) = (Some(out.stream.clone()), base, 0);
+            self.flying.clear();
+        }
+        while self.flying.front().is_some_and(|(n, _)| *n <= base) {
+            self.bytes -= self.flying.pop_front().map_or(0, |(_, size)| size);
+        }
+        self.sent = self.sent.max(base);
+        if let Some((from, to)) = again {
+            for n in from.max(base + 1)..=to.min(self.sent) {
+                let Some((item, _)) = self.item(n, &out.stream)? else { break };
+                say(&mut self.output, &Frame::Item(item))?;
+            }
+        }
+        while self.sent < out.n.min(base + limits::FLYING_ITEMS) {
+            let Some((item, size)) = self.item(self.sent + 1, &out.stream)? else { break };
+            if !self.flying.is_empty() && self.bytes + size > limits::FLYING_BYTES {
+                break;
+            }
+            say(&mut self.output, &Frame::Item(item))?;
+            self.sent += 1;
+            self.bytes += size;
+            self.flying.push_back((self.sent, size));
+        }
+        Ok(())
+    }
+
+    /// An item in `out/`. One that is damaged is removed, so that the router makes it again.
+    fn item(&self, n: u64, stream: &str) -> Result<Option<(Value, u64)>> {
+        let name = layout::item(n);
+        let Some(bytes) = self.out.read(&name, limits::MESSAGE_BYTES_MOST + limits::ITEM_MORE)? else {
+            return Ok(None);
+        };
+        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if Item::read(&value).is_ok_and(|item| item.n == n && *item.stream == *stream) {
+            return Ok(Some((value, bytes.len() as u64)));
+        }
+        tracing::warn!(item = name, "an item in {} was damaged; the router makes it again", self.out.path().display());
+        self.out.remove(&name)?;
+        Ok(None)
+    }
+
+    /// Asks for items that came, are not committed, and are not there any more.
+    fn ask(&mut self, own: &EndState, far: &EndState, got: u64) -> Result<()> {
+        let (known, since) = self.missing;
+        if since.elapsed() < limits::CARRIER_AGAIN {
+            return Ok(());
+        }
+        let is_same = |stream: &str| far.out.as_ref().is_some_and(|out| out.stream == stream);
+        let committed = match &own.came {
+            None => 0,
+            Some(came) if is_same(&came.stream) => came.n,
+            Some(_) => return Ok(()),
+        };
+        let mut from = committed + 1;
+        let mut to = got;
+        for (n, _) in items(&self.into)?.into_iter().skip_while(|(n, _)| *n <= committed) {
+            if n != from {
+                to = to.min(n - 1);
+                break;
+            }
+            from += 1;
+        }
+        self.missing = (from, Instant::now());
+        if from == known && from <= to {
+            say(&mut self.output, &Frame::Again(from, to))?;
+        }
+        Ok(())
+    }
+}
+
+/// The connection to the peer. A write never waits longer for the peer than it may be silent.
+struct Output {
+    to: File,
+    told: Told,
+}
+
+impl Output {
+    fn is_ready(&self, within: Duration) -> std::io::Result<bool> {
+        let within = Timespec { tv_sec: within.as_secs() as _, tv_nsec: within.subsec_nanos() as _ };
+        match poll(&mut [PollFd::new(&self.to, PollFlags::OUT)], Some(&within)) {
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            ready => Ok(ready? > 0),
+        }
+    }
+
+    /// Tells the peer why the connection ends, if it can be told at once.
+    fn bye(&mut self, e: &Error) {
+        let why = match e {
+            Error::Busy { what, .. } => what.chars().take(limits::BYE_CHARS).collect(),
+            _ => "its carrier failed".to_owned(),
+        };
+        if self.is_ready(Duration::ZERO).unwrap_or(false) {
+            // It is over in any case.
+            let _ = self.to.write(&Frame::Bye(why).line());
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let begun = Instant::now();
+        while !self.is_ready(limits::CARRIER_LOOK)? {
+            if self.told.is_over() || begun.elapsed() > limits::CARRIER_SILENCE {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+        }
+        self.to.write(&bytes[..bytes.len().min(limits::SAID_AT_ONCE)])
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

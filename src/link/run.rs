@@ -1,0 +1,203 @@
+//! `mailbag link run`: one process for all links of a room over which it connects to others.
+
+use super::connect::{Keeper, Stop};
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::commands::wait::Routing;
+use crate::disk::machine;
+use crate::query::connections::{Connectable, connections};
+use crate::room::Room;
+use crate::room::consent::{Connection, Consents};
+use crate::router::daemon;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Serves all links until a signal ends it. Meanwhile it delivers mail if no router runs.
+pub fn run(room: &Room) -> Result<()> {
+    let stop = Arc::new(Stop::default());
+    listen(stop.clone())?;
+    let (mut carriers, mut routing) = (Serving::new(room), Routing::new(room));
+    loop {
+        // Without a router the items wait, as they would without this process.
+        let _ = routing.tend().inspect_err(|e| tracing::debug!("{e}"));
+        carriers.tend(false);
+        if carriers.threads.is_empty() && carriers.untold.is_none() {
+            tracing::warn!("no link of this room connects to another machine yet");
+            carriers.untold = Some(());
+        }
+        if stop.wait(limits::LINKS_LOOK) {
+            break;
+        }
+        room.still_exists()?;
+    }
+    carriers.end();
+    drop(routing);
+    daemon::pass(room).map(drop)
+}
+
+/// Brings over all links what is there, then ends. Gives the number of links.
+pub fn once(room: &Room) -> Result<usize> {
+    daemon::pass(room)?;
+    let (mut carriers, mut routing) = (Serving::new(room), Routing::new(room));
+    carriers.tend(true);
+    let (served, untrusted) = (carriers.threads.len(), std::mem::take(&mut carriers.untrusted));
+    while !carriers.threads.iter().all(|thread| thread.handle.is_finished()) {
+        let _ = routing.tend().inspect_err(|e| tracing::debug!("{e}"));
+        std::thread::sleep(limits::LOCK_LOOK);
+    }
+    drop(routing);
+    daemon::pass(room)?;
+    for thread in carriers.threads.drain(..) {
+        thread.handle.join().map_err(|_| broken())??;
+    }
+    match untrusted.first() {
+        Some(link) => Err(Error::Untrusted {
+            what: format!("you have not agreed to connect over the link {link}"),
+            cure: "`mailbag trust` shows it and asks".into(),
+        }),
+        None => Ok(served),
+    }
+}
+
+/// The carriers of a room, in threads of this process, until dropped.
+pub struct Carriers {
+    stop: Arc<Stop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Carriers {
+    /// Starts the carriers of a room whose router runs in this process.
+    pub fn start(room: &Room) -> Result<Carriers> {
+        let stop = Arc::new(Stop::default());
+        let (mut serving, asked) = (Serving::new(room), stop.clone());
+        let tend = move || {
+            loop {
+                serving.tend(false);
+                if asked.wait(limits::LINKS_LOOK) {
+                    return serving.end();
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("links".into()).spawn(tend);
+        Ok(Carriers { stop, thread: Some(thread.doing("start the carriers of", room.dir.path())?) })
+    }
+}
+
+impl Drop for Carriers {
+    fn drop(&mut self) {
+        self.stop.ask();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The links that are served now.
+struct Serving {
+    room: Room,
+    threads: Vec<Thread>,
+    /// The links that the person has not agreed to, and which were reported.
+    untrusted: BTreeSet<String>,
+    /// The settings could not be read, and that was reported.
+    failed: Option<String>,
+    untold: Option<()>,
+}
+
+struct Thread {
+    connection: Connection,
+    stop: Arc<Stop>,
+    handle: JoinHandle<Result<()>>,
+}
+
+impl Serving {
+    fn new(room: &Room) -> Serving {
+        let (room, untrusted) = (room.clone(), BTreeSet::new());
+        Serving { room, threads: Vec::new(), untrusted, failed: None, untold: None }
+    }
+
+    /// Starts and ends threads as the settings and the person's consent say now.
+    fn tend(&mut self, once: bool) {
+        let wanted = match self.wanted() {
+            Ok(wanted) => wanted,
+            Err(e) => {
+                let e = e.to_string();
+                if self.failed.as_ref() != Some(&e) {
+                    tracing::warn!("cannot read the links of this room: {e}");
+                }
+                self.failed = Some(e);
+                return;
+            }
+        };
+        self.failed = None;
+        for link in wanted.iter().filter(|link| !link.agreed) {
+            let tag = &link.connection.link;
+            if self.untrusted.insert(tag.clone()) {
+                tracing::warn!(
+                    "link {tag}: not connected: you have not agreed to it; `mailbag trust` shows it and asks"
+                );
+            }
+        }
+        let agreed: Vec<Connection> =
+            wanted.into_iter().filter(|link| link.agreed).map(|link| link.connection).collect();
+        self.untrusted.retain(|tag| !agreed.iter().any(|connection| connection.link == *tag));
+        self.threads.iter().filter(|thread| !agreed.contains(&thread.connection)).for_each(|thread| thread.stop.ask());
+        self.threads.retain(|thread| !thread.stop.is_asked());
+        for connection in agreed {
+            if !self.threads.iter().any(|thread| thread.connection == connection) {
+                self.begin(connection, once);
+            }
+        }
+    }
+
+    fn wanted(&self) -> Result<Vec<Connectable>> {
+        let (identity, consents) = (self.room.identity()?, Consents::read()?);
+        Ok(connections(&self.room.settings()?, &|connection| consents.agrees_to_link(&identity, connection)))
+    }
+
+    fn begin(&mut self, connection: Connection, once: bool) {
+        let stop = Arc::new(Stop::default());
+        let (room, connection_there) = (self.room.clone(), connection.clone());
+        let keeper =
+            Keeper { room, connection: connection_there, stop: stop.clone(), once, said: None, was_connected: false };
+        let name = format!("link {}", connection.link);
+        match std::thread::Builder::new().name(name).spawn(move || keeper.keep()) {
+            Ok(handle) => self.threads.push(Thread { connection, stop, handle }),
+            Err(e) => tracing::warn!("link {}: cannot start a thread: {e}", connection.link),
+        }
+    }
+
+    /// Asks all threads to end, and waits a limited time for them: what they leave is safe at any instant.
+    fn end(&mut self) {
+        self.threads.iter().for_each(|thread| thread.stop.ask());
+        let deadline = Instant::now() + limits::CARRIERS_END;
+        while Instant::now() < deadline && self.threads.iter().any(|thread| !thread.handle.is_finished()) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn broken() -> Error {
+    Error::Busy { what: "a carrier of this process broke".into(), cure: "report it".into() }
+}
+
+/// The first SIGINT or SIGTERM ends all carriers, a second one the process.
+fn listen(stop: Arc<Stop>) -> Result<()> {
+    let signals = signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM]));
+    let mut signals = signals.doing("listen for signals in", "this process")?;
+    let listen = move || {
+        for signal in signals.forever() {
+            if stop.is_asked() {
+                std::process::exit(128 + signal);
+            }
+            stop.ask();
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(listen)
+        .map(drop)
+        .doing("listen for signals in", "this process")
+}

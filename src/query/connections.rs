@@ -1,0 +1,28 @@
+//! Connections that a room would make to other rooms, and whether the user allowed them.
+
+use crate::room::consent::Connection;
+use crate::room::settings::{Carrier, Settings};
+use serde::Serialize;
+
+/// A connection to another room.
+#[derive(Debug, Clone, Serialize)]
+pub struct Connectable {
+    /// The connection.
+    #[serde(flatten)]
+    pub connection: Connection,
+    /// Whether the user allowed it.
+    pub agreed: bool,
+}
+
+/// All connections of a room to other machines, each with the user's decision. A link within a machine needs none: it
+/// reaches only rooms that the user can write, and their settings decide.
+pub fn connections(settings: &Settings, is_agreed: &dyn Fn(&Connection) -> bool) -> Vec<Connectable> {
+    let connects = settings.links.iter().filter(|(_, link)| link.carrier == Carrier::Ssh);
+    let connections = connects.map(|(tag, link)| Connection {
+        link: tag.clone(),
+        carrier: link.carrier.as_str().to_owned(),
+        address: link.address.clone(),
+        known_as: link.known_as.clone().or_else(|| settings.tag.clone()),
+    });
+    connections.map(|connection| Connectable { agreed: is_agreed(&connection), connection }).collect()
+}

@@ -1,0 +1,66 @@
+//! The carrier of a link: the lock that admits one, and what it says of itself.
+
+use super::Room;
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::disk::layout;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::time::Duration;
+
+/// What a carrier does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Doing {
+    /// It has a connection to the other room.
+    Connected,
+    /// It has none, and tries again.
+    Waiting,
+    /// The person has not agreed to the link.
+    Untrusted,
+    /// It has ended.
+    Ended,
+}
+
+/// A carrier's note in the directory of its link. It counts only as long as the process runs, which holds the lock while
+/// it is connected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carrying {
+    /// What it does.
+    pub state: Doing,
+    /// Since when, RFC 3339.
+    pub since: String,
+    /// Its process.
+    pub pid: u32,
+    /// Why it is not connected.
+    pub why: Option<String>,
+}
+
+impl Room {
+    /// Takes the right to carry for a link, or says which process has it after this time.
+    pub fn lock_link(&self, tag: &str, within: Duration) -> Result<File> {
+        let dir = self.dir.make_loose(layout::link(tag))?;
+        dir.lock_within(layout::CARRIER_LOCK, within).map_err(|e| match e {
+            Error::Busy { what, .. } => Error::Busy {
+                what: format!("another carrier serves the link {tag}: {what}"),
+                cure: "one is enough; it does the work".into(),
+            },
+            e => e,
+        })
+    }
+
+    /// Notes what the carrier of a link does now.
+    pub fn note_carrier(&self, tag: &str, state: Doing, why: Option<&str>) -> Result<()> {
+        let note =
+            Carrying { state, since: Stamp::now().to_string(), pid: std::process::id(), why: why.map(str::to_owned) };
+        let text = serde_json::to_string(&note).expect("plain data") + "\n";
+        self.dir.make_loose(layout::link(tag))?.show(layout::CARRIER, text.as_bytes())
+    }
+
+    /// What the carrier of a link noted last. `None` if there was none, or if the note is damaged.
+    pub fn carrier(&self, tag: &str) -> Result<Option<Carrying>> {
+        let note = self.dir.read(layout::carrier(tag), limits::LINK_STATE_MOST)?;
+        Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
+    }
+}
