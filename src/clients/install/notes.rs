@@ -1,6 +1,6 @@
 //! Diffs, and notes for the user.
 
-use super::clients::{Homes, Scope, Wanted};
+use super::clients::{Homes, Part, Scope, Wanted};
 use super::{Hooks, Request, allow, status};
 use crate::base::error::Error;
 use crate::clients::kind::Client;
@@ -65,7 +65,16 @@ pub(super) fn on_install(
         Ok(_) => {}
     }
     let other = if asked.scope == Scope::Project { Scope::User } else { Scope::Project };
-    if status(asked.client, other, homes).hooks != Hooks::Absent {
+    let facts = asked.client.facts();
+    let has_hooks = facts.files(asked.scope).iter().any(|file| file.parts.contains(&Part::Hooks));
+    let is_elsewhere = status(asked.client, other, homes).hooks != Hooks::Absent;
+    if !has_hooks && !is_elsewhere {
+        notes.push(format!(
+            "{} reads hooks of the user only: `mailbag install {} --user` adds them; in the project are the server and the instructions",
+            facts.name, facts.word
+        ));
+    }
+    if has_hooks && is_elsewhere {
         let flag = if other == Scope::User { "--user" } else { "--project" };
         notes.push(format!(
             "the hooks are also installed with {flag}, which is unnecessary; `mailbag uninstall {} {flag}` removes those",
@@ -84,7 +93,6 @@ pub(super) fn on_install(
     if asked.for_up {
         return notes;
     }
-    let facts = asked.client.facts();
     let asks = facts.asks.iter().filter(|ask| ask.scope.is_none_or(|scope| scope == asked.scope));
     notes.extend(asks.map(|ask| ask.text.to_owned()));
     if asked.client == Client::Codex {

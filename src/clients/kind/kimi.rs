@@ -2,7 +2,7 @@
 
 use super::{
     Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
-    ask_in_project, file, guard, hook,
+    file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -42,13 +42,7 @@ pub(super) static FACTS: Facts = Facts {
     wake: WakeBy::Nothing,
     trust: TrustRecord::Elsewhere,
     allow: Allow::None,
-    asks: &[
-        ask_in_project(
-            "Kimi CLI reads hooks of the user only: `mailbag install kimi --user` adds them; in the project are the server and the \
-             instructions",
-        ),
-        RESTART,
-    ],
+    asks: &[RESTART],
     abilities: abilities([
         Can::No("Kimi CLI drops the output of its hook; the first prompt announces the mail"),
         Can::Partly("its hooks are installed for the user, with `--user`, and not for a project"),
