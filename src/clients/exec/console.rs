@@ -83,10 +83,12 @@ impl Console {
     }
 
     fn resume(&self, monitor: Pid) {
-        self.suspended.set(false);
         self.terminal.resize();
         self.ours.iter().for_each(|ours| drop(ours.raw.resume()));
-        signal(monitor, SIGCONT);
+        // Once for each suspension: another SIGCONT could undo the next one.
+        if self.suspended.replace(false) {
+            signal(monitor, SIGCONT);
+        }
     }
 }
 
