@@ -154,19 +154,11 @@ impl UserFile {
         }
     }
 
-    /// Removes the file's directory if it is empty.
-    pub fn remove_empty_directory(&self) -> Result<()> {
-        match self.real.parent().map(place) {
-            Some(Ok(Some((dir, name)))) => dir.remove_empty(name),
-            _ => Ok(()),
-        }
-    }
-
-    /// Removes the directories above the file that are empty, as long as they have one of these names.
-    pub fn remove_empty_directories(&self, names: &[&str]) -> Result<()> {
+    /// Removes the directories above the file that are empty, as long as their names are those of own ones.
+    pub fn remove_empty_directories(&self, mut is_own: impl FnMut(&str) -> bool) -> Result<()> {
         for above in self.real.ancestors().skip(1) {
-            let is_named = above.file_name().and_then(|name| name.to_str()).is_some_and(|name| names.contains(&name));
-            match is_named.then(|| place(above)) {
+            let is_own = above.file_name().and_then(|name| name.to_str()).is_some_and(&mut is_own);
+            match is_own.then(|| place(above)) {
                 Some(Ok(Some((dir, name)))) => dir.remove_empty(name)?,
                 _ => return Ok(()),
             }

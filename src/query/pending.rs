@@ -91,7 +91,8 @@ pub fn left(deadline: &str) -> String {
     if left <= 0 { "overdue".to_owned() } else { format!("{} left", rough(left)) }
 }
 
-fn rough(micros: i64) -> String {
+/// A span of time in microseconds, in its largest unit.
+pub fn rough(micros: i64) -> String {
     let seconds = ((micros + 500_000) / 1_000_000).max(1) as u64;
     let units = [86_400, 3_600, 60, 1];
     let unit = units.into_iter().find(|unit| seconds >= *unit).unwrap_or(1);

@@ -7,6 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::table;
 use crate::query::channel;
+use crate::query::pending::rough;
 use crate::query::who::{self, Commit, Doing, Present, Wake};
 
 const EXAMPLES: &str = "\
@@ -99,11 +100,6 @@ fn committed(commit: &Commit, now: Stamp) -> String {
 /// The age of a time in its largest whole unit.
 fn ago(time: &str, now: Stamp) -> String {
     let Some(then) = Stamp::parse(time) else { return time.to_owned() };
-    let seconds = ((now.micros() - then.micros()) / 1_000_000).max(0);
-    match seconds {
-        0..60 => "just now".to_owned(),
-        60..3600 => format!("{}m ago", seconds / 60),
-        3600..86_400 => format!("{}h ago", seconds / 3600),
-        _ => format!("{}d ago", seconds / 86_400),
-    }
+    let micros = now.micros() - then.micros();
+    if micros < 60_000_000 { "just now".to_owned() } else { format!("{} ago", rough(micros)) }
 }

@@ -1,7 +1,7 @@
 //! The rules by which a client lets an agent use mail without a question: single commands and tools, and nothing else.
 
 use super::clients::{Format, Homes, Part, Scope};
-use super::json::{End, Json, Step, Wrong};
+use super::json::{End, Json, Step, Wrong, look};
 use super::text;
 use crate::base::limits;
 use crate::clients::kind::{Allow, Client};
@@ -142,13 +142,6 @@ fn listed(json: &Json, client: Client) -> Vec<String> {
     let list = look(&value, &place(client)).and_then(Value::as_array);
     // Something that is not a rule keeps its index.
     list.into_iter().flatten().map(|rule| rule.as_str().unwrap_or_default().to_owned()).collect()
-}
-
-fn look<'v>(value: &'v Value, at: &[Step]) -> Option<&'v Value> {
-    at.iter().try_fold(value, |value, step| match step {
-        Step::Key(key) => value.get(key),
-        Step::At(n) => value.get(n),
-    })
 }
 
 fn dotted(at: &[Step]) -> String {

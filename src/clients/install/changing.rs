@@ -65,7 +65,7 @@ impl Changing {
                 self.original.remove()?;
                 let own: Vec<&str> =
                     Client::ALL.iter().flat_map(|client| client.facts().directories).copied().collect();
-                self.original.remove_empty_directories(&own)?;
+                self.original.remove_empty_directories(|name| own.contains(&name))?;
             }
         }
         match self.keep {

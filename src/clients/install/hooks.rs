@@ -1,7 +1,7 @@
 //! Finds, adds and removes our hooks in JSON settings.
 
 use super::clients::{Job, SILENT, Wanted};
-use super::json::{End, Json, Step, Wrong, wrong_kind};
+use super::json::{End, Json, Step, Wrong, look, wrong_kind};
 use super::servers::{is_empty, is_program};
 use crate::clients::kind::Client;
 use serde_json::{Value, json};
@@ -192,11 +192,4 @@ fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<W
 fn unquoted(word: &str) -> String {
     let inner = word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     inner.map_or_else(|| word.to_owned(), |inner| inner.replace(r"'\''", "'"))
-}
-
-fn look<'v>(value: &'v Value, at: &[Step]) -> Option<&'v Value> {
-    at.iter().try_fold(value, |value, step| match step {
-        Step::Key(key) => value.get(key),
-        Step::At(n) => value.get(n),
-    })
 }

@@ -136,11 +136,12 @@ impl Service {
         let control = Control::of(self.manager, &self.name, &self.file)?;
         control.stop()?;
         file.remove()?;
-        let mut below = self.file.clone();
-        for _ in 0..directories {
-            UserFile::read(&below, limits::SERVICE_BYTES)?.remove_empty_directory()?;
-            below.pop();
-        }
+        let mut left = directories;
+        file.remove_empty_directories(|_| {
+            let is_own = left > 0;
+            left = left.saturating_sub(1);
+            is_own
+        })?;
         control.forget();
         Ok(self.changed(true, None))
     }

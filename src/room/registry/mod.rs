@@ -267,7 +267,7 @@ impl Registry {
             if let Some(agent) = self.agent(name) {
                 return Some(agent);
             }
-            let (_, addresses) = self.aliases.iter().find(|(alias, _)| alias == name)?;
+            let (_, addresses) = &self.aliases[*self.index.aliases.get(name)? as usize];
             let [address] = addresses.as_slice() else { return None };
             name = address.strip_prefix('@').unwrap_or(address);
         }

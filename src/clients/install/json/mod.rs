@@ -4,6 +4,7 @@
 //! library's own editable tree loses comments, and cannot restore 5 of 17 test files.
 
 mod render;
+mod step;
 
 pub(super) use crate::clients::kind::Dialect;
 use jsonc_parser::ast;
@@ -13,6 +14,7 @@ use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions};
 use render::Style;
 pub(super) use render::wrong_kind;
 use serde_json::Value;
+pub(super) use step::{Step, look};
 
 /// Why a text cannot be edited, with the line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,25 +26,6 @@ pub(super) struct Wrong {
 impl Wrong {
     pub(super) fn new(what: impl Into<String>) -> Wrong {
         Wrong { line: None, what: what.into() }
-    }
-}
-
-/// A step into a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
-    Key(&'static str),
-    At(usize),
-}
-
-impl From<&'static str> for Step {
-    fn from(key: &'static str) -> Step {
-        Step::Key(key)
-    }
-}
-
-impl From<usize> for Step {
-    fn from(index: usize) -> Step {
-        Step::At(index)
     }
 }
 
