@@ -34,6 +34,11 @@ fn the_page_for_agents_runs_as_shown() {
 }
 
 #[test]
+fn the_page_on_links_runs_as_shown() {
+    run_as_shown("docs/links.md", &read("docs/links.md"));
+}
+
+#[test]
 fn the_page_on_commands_as_agents_runs_as_shown() {
     run_as_shown("docs/exec.md", &read("docs/exec.md"));
 }

@@ -73,6 +73,7 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/cli/verbs/man.rs", "args.dir.join(name)", "writes where it is told to, outside any room"),
     ("src/room/begun.rs", "at.join(entry?.name)", "the names in a room, to look at each"),
     ("src/commands/init.rs", "from.join(path)", "where a new room goes"),
+    ("src/commands/link/mod.rs", "from.join(address)", "the other room, as a person names it"),
     ("src/commands/trust.rs", "from.join(asked)", "the room that a person names"),
     ("src/commands/rejected/listing.rs", "directory.join(name)", "only shown, and read below the room: a refused file"),
     ("src/commands/rejected/mod.rs", "layout::outbox(&refused.agent).join(name)", "only shown: where the file was put"),

@@ -46,6 +46,16 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
+/// Quotes a word for a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 /// `2026-11-21T10:30:00Z`: a time of the log without its microseconds, which a reader does not need.
 pub fn to_the_second(time: &str) -> String {
     match time.split_once('.') {

@@ -1,5 +1,5 @@
 //! Shell completions: commands and options, and from the room agents, roles, topics, channels, unread messages,
-//! rejected files, the caller's claims and open offers.
+//! rejected files, the caller's claims and open offers, links and the agents of other rooms.
 //!
 //! Only names of plain characters reach the shell, because a shell could run others as commands.
 
@@ -7,7 +7,7 @@ use crate::disk::layout;
 use crate::message;
 use crate::message::id;
 use crate::query::claims::{self, List};
-use crate::query::{identity, inbox};
+use crate::query::{identity, inbox, links};
 use crate::room::registry::Registry;
 use crate::room::{self, Room};
 use clap::{Arg, Command};
@@ -48,6 +48,7 @@ fn offer_values(command: &str, arg: Arg) -> Arg {
         ("TOPIC", ..) => topics,
         ("SUBJECT", _, "release" | "handoff") => subjects,
         ("OFFER", ..) => offers,
+        ("TAG", ..) => tags,
         ("TYPE", ..) => || message::TYPES.iter().map(|kind| kind.to_string()).collect(),
         ("PRIORITY", ..) => || message::PRIORITIES.map(str::to_owned).to_vec(),
         (_, "role", _) => roles,
@@ -74,7 +75,19 @@ fn addresses() -> Vec<String> {
     all.extend(topics().into_iter().map(|topic| format!("#{topic}")));
     all.extend(look().iter().flat_map(|(_, registry)| registry.lanes().iter().map(|lane| lane.address.clone())));
     all.push("all".into());
+    all.extend(remote());
     all
+}
+
+/// The agents of other rooms that were heard of.
+fn remote() -> Vec<String> {
+    let heard = look().and_then(|(room, _)| links::heard(&room).ok()).unwrap_or_default();
+    heard.into_iter().map(|one| one.id).collect()
+}
+
+fn tags() -> Vec<String> {
+    let links = look().and_then(|(room, _)| links::list(&room).ok()).unwrap_or_default();
+    links.into_iter().map(|link| link.tag).collect()
 }
 
 fn roles() -> Vec<String> {

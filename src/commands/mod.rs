@@ -29,6 +29,7 @@ pub mod demo;
 pub mod files;
 pub mod init;
 pub mod join;
+pub mod link;
 pub mod name;
 pub mod read;
 mod recorded;

@@ -7,7 +7,7 @@ use crate::disk::layout;
 /// The permission bits of other users.
 const OTHERS: u32 = 0o007;
 /// Directories that only the room's owner may read.
-const PRIVATE: [&str; 9] = [
+const PRIVATE: [&str; 10] = [
     layout::LOG,
     layout::SENT,
     layout::REJECTED,
@@ -15,6 +15,7 @@ const PRIVATE: [&str; 9] = [
     layout::ARCHIVE,
     layout::CHANNELS,
     layout::SESSIONS,
+    layout::LINKS,
     layout::OUTBOXES,
     layout::INBOXES,
 ];

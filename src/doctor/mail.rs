@@ -8,7 +8,8 @@ use crate::room::{Mode, Room};
 pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     let status = status::status(room)?;
     unrouted(room, &status, findings);
-    for blocked in &status.blocked {
+    // `links` has the findings about links.
+    for blocked in status.blocked.iter().filter(|blocked| !blocked.is_link()) {
         let what = format!("{} is blocked: {} (since {})", blocked.what, blocked.reason, blocked.since);
         findings.push(match &blocked.cure {
             cure if cure.starts_with("mv ") || cure.starts_with("ls ") => {

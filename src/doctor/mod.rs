@@ -11,6 +11,7 @@ mod access;
 mod drafts;
 mod files;
 mod hooks;
+mod links;
 mod mail;
 mod fix;
 mod storage;
@@ -20,6 +21,7 @@ mod sessions;
 mod trust;
 
 use crate::base::error::{Error, Result};
+use crate::base::text::shell_word;
 use crate::log::state::{self, Replayed, State};
 use crate::room::registry::Registry;
 use crate::room::{self, Room};
@@ -151,6 +153,7 @@ fn look(room: &Room, request: &Request<'_>, findings: &mut Vec<Finding>) -> Resu
     access::look(&examined, findings)?;
     storage::look(&examined, findings)?;
     trust::look(&examined, findings)?;
+    links::look(&examined, findings)?;
     durability::copied(room, findings)?;
     durability::look(&examined, findings);
     drafts::look(room, findings)?;
@@ -166,13 +169,7 @@ fn replay(room: &Room) -> Result<Replayed> {
 
 /// Quotes a word for a shell.
 fn quoted(text: impl AsRef<str>) -> String {
-    let text = text.as_ref();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.into()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
+    shell_word(text.as_ref())
 }
 
 /// Quotes a path for a shell.

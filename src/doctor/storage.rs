@@ -42,6 +42,14 @@ fn places(examined: &Examined<'_>) -> Result<Vec<PathBuf>> {
     for agent in directories_and_links(&examined.room.dir, layout::INBOXES) {
         all.push(layout::inbox(&agent));
     }
+    // The router makes those of a link with its first item.
+    for tag in directories_and_links(&examined.room.dir, layout::LINKS) {
+        for directory in [layout::link_in(&tag), layout::link_out(&tag)] {
+            if examined.room.dir.stat(&directory)?.is_some() {
+                all.push(directory);
+            }
+        }
+    }
     Ok(all)
 }
 

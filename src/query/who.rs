@@ -1,6 +1,7 @@
-//! Lists agents with their activity, from the log and the sessions, and with their last commits.
+//! Lists agents with their activity, from the log and the sessions, with their last commits, and the agents of other rooms.
 
 use super::commits;
+use super::links::{self, Remote};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log::state;
@@ -8,6 +9,23 @@ use crate::room::Room;
 use crate::room::sessions::Calls;
 use crate::router::projections::roster;
 pub use crate::router::projections::roster::{Commit, Doing, Present, Roster, Wake};
+use serde::Serialize;
+
+/// Everybody who was heard of.
+#[derive(Debug, Serialize)]
+pub struct Everybody {
+    /// The agents of this room.
+    #[serde(flatten)]
+    pub roster: Roster,
+    /// The agents of other rooms.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remote: Vec<Remote>,
+}
+
+/// The current roster, and the agents of other rooms that were heard of.
+pub fn everybody(room: &Room) -> Result<Everybody> {
+    Ok(Everybody { roster: who(room)?, remote: links::heard(room)? })
+}
 
 /// The current roster, computed as the router does for `roster.json`, and with the commits that only git knows.
 pub fn who(room: &Room) -> Result<Roster> {

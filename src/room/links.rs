@@ -5,11 +5,13 @@
 
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, layout};
+use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{Link, Links};
 use crate::message::record::{Hash, hex, unhex};
+use crate::room::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::path::Path;
 
 /// How far a room is with one link, as it tells the other room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,6 +133,15 @@ pub fn judge(
         Some(digest) if Some(digest) == came.hash() => Ok(Heard::Acked(came.n)),
         _ => stopped(format!("item {} in the room {tag} is not the one that this room sent", came.n)),
     }
+}
+
+/// The tag under which a room on this machine, with these settings, has a link to the room with this directory.
+pub fn tag_of_room<'s>(settings: &'s Settings, own: &Meta) -> Option<&'s str> {
+    let leads_there = |address: &str| {
+        let meta = Dir::open(Path::new(address)).and_then(|dir| dir.meta());
+        meta.is_ok_and(|meta| meta.is_same_file(own))
+    };
+    settings.links.iter().find(|(_, link)| leads_there(&link.address)).map(|(tag, _)| tag.as_str())
 }
 
 /// The names of all items in one of a link's directories, with their numbers, in order.

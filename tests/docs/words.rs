@@ -19,6 +19,7 @@ const PAGES: &[&str] = &[
     "docs/hooks.md",
     "docs/install.md",
     "docs/json.md",
+    "docs/links.md",
     "docs/mcp.md",
     "docs/performance.md",
     "docs/protocol.md",

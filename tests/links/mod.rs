@@ -2,6 +2,7 @@
 
 mod border;
 mod changes;
+mod commands;
 mod crossing;
 mod hostile;
 mod streams;

@@ -18,6 +18,7 @@ pub(super) fn run_everything(judged: &mut Judged) {
     refusing(&mut run);
     claiming(&mut run);
     agreeing(&mut run);
+    linking(&mut run);
     looking(&mut run);
     following(&mut run);
     packing(&mut run);
@@ -66,6 +67,26 @@ fn agreeing(run: &mut Run<'_>) {
     run.code(65, "charter", &[]);
     run.ok("context", &["--as", "alice"]);
     run.ok("context", &["--budget", "20000", "--as", "alice"]);
+}
+
+fn linking(run: &mut Run<'_>) {
+    let (there, gone) = (run.world.path().join("there"), run.world.path().join("gone"));
+    let room = there.join(".mailbag").display().to_string();
+    run.world.ok(&["init", &room]);
+    run.world.ok(&["--room", &room, "agent", "add", "sintra"]);
+    run.ok("link-add", &["po", "there"]);
+    run.world.ok(&["--room", &room, "link", "add", "fit", "."]);
+    run.world.send("alice", "po:sintra", "hello");
+    run.ok("link-test", &["po"]);
+    run.ok("link-list", &[]);
+    run.ok("who", &[]);
+    std::fs::rename(&there, &gone).expect("the other room");
+    run.world.send("alice", "po:sintra", "are you there?");
+    run.code(1, "link-status", &[]);
+    run.ok("status", &[]);
+    run.code(75, "link-test", &["po", "--timeout", "1ms"]);
+    run.ok("link-rebind", &["po", "--yes"]);
+    run.ok("link-remove", &["po", "--bounce"]);
 }
 
 struct Run<'a> {

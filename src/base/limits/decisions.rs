@@ -15,6 +15,8 @@ pub const DECIDED: usize = 1000;
 pub const ITEMS_OF_AGENT: usize = 100;
 /// A message is listed for at most this many recipients.
 pub const ITEM_RECIPIENTS: usize = 1000;
+/// How long mail waits for another room's confirmation before it counts as held up.
+pub const LINK_LATE: Duration = Duration::from_secs(30);
 /// The most items of an agent in `pending.json`.
 pub const PENDING_OF_AGENT: usize = 50;
 /// The most items in `pending.json`.

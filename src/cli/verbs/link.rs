@@ -1,13 +1,82 @@
 //! `mailbag link`: links to other rooms.
 
 use super::link_carry;
-use crate::base::error::Result;
+use crate::base::clock::span_text;
+use crate::base::error::{Error, Result};
+use crate::base::sanitize;
+use crate::base::text::{count, count_of};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, here};
+use crate::cli::show::output::{BOLD, Output, YELLOW};
+use crate::cli::show::{table, waiting};
+use crate::commands::link::{self, Added, Probe, Stages, Wanted};
+use crate::query::links::{self, Link};
+use crate::query::pending::age;
+use crate::room::settings::{Accept, Carrier, LinkSettings};
+use std::time::Duration;
 
-/// Connect this room with rooms on other machines
+const EXAMPLES: &str = "\
+Examples:
+  mailbag link add po ../po                       # a room on this machine
+  mailbag send po:Sintra 'Which port?' --as alice
+  mailbag link status                             # what was sent, confirmed and received
+  mailbag link test po                            # does mail reach the room, and how fast
+
+A link leads to the room of another project. Its agents have addresses such as
+po:Sintra, po:all_engineer and po:*. Both rooms need a link to each other. See
+docs/links.md.";
+
+const ADD_HELP: &str = "\
+Examples:
+  mailbag link add po ../po
+  mailbag link add po ../po --accept agents,roles,all
+  mailbag link add po ../po --dry-run
+
+The link is a table in settings.toml; the rest of the file stays as it is. TAG is how
+this room calls the other one. The other room chooses its own tag for this room: the
+output shows the command for it.
+
+--accept says which addresses the mail from the other room may have here: agents (by
+name), roles (all_ROLE, any_ROLE), all (and patterns), topics (and capabilities,
+lanes, owners), human. Default: agents,roles.";
+
+const STATUS_HELP: &str = "\
+Examples:
+  mailbag link status
+  mailbag link status po --json
+
+Exit status 1 means that something is wrong with a link: its mail waits, or the link
+is stopped. Below each problem is a command that helps.";
+
+const TEST_HELP: &str = "\
+Example:
+  mailbag link test po --timeout 5s
+
+The probe is recorded in the log, brought to the other room, and recorded there; then
+this room is told. If a router runs here and none in the other room, and that room is
+on this machine, this command delivers there, as any command there does.
+
+Exit status 75 means that no confirmation came back in time.";
+
+const REMOVE_HELP: &str = "\
+Examples:
+  mailbag link remove po
+  mailbag link remove po --bounce
+
+The command does nothing while mail waits for the other room's confirmation. With
+--bounce the senders of this mail are told that it was not confirmed.";
+
+const REBIND_HELP: &str = "\
+Example:
+  mailbag link rebind po
+
+A link stops when the other room no longer has what it had confirmed: it was restored
+from a backup, copied, or made anew. rebind begins both directions anew and sends
+again what was not confirmed. Run it in both rooms.";
+
+/// Add, show, test and remove links to other rooms
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  mailbag link run")]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -15,6 +84,69 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
+    /// Add a link to another room
+    #[command(after_help = ADD_HELP)]
+    Add {
+        /// Tag of the other room, as in po:Sintra
+        tag: String,
+        /// Project directory or room; for ssh: [USER@]HOST:/PATH/TO/ROOM; for none: nothing
+        #[arg(value_name = "DIR|HOST")]
+        address: Option<String>,
+        /// What brings the mail: dir (this machine or a mount), ssh, or none (the other room connects)
+        #[arg(long, value_name = "CARRIER", default_value = "dir", value_parser = carrier)]
+        carrier: Carrier,
+        /// Addresses that mail from the other room may have
+        #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = accept)]
+        accept: Option<Vec<Accept>>,
+        /// For ssh: this room's tag in the other room; default: the setting tag
+        #[arg(long, value_name = "NAME")]
+        known_as: Option<String>,
+        /// Table to be written, without a change
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// List the links
+    #[command(
+        after_help = "Example:\n  mailbag link list --json\n\nColumns: tag, carrier, address, accepted addresses."
+    )]
+    List,
+    /// Show how far the mail of links is
+    #[command(after_help = STATUS_HELP)]
+    Status {
+        /// One link; default: all
+        #[arg(value_name = "TAG")]
+        tag: Option<String>,
+    },
+    /// Test whether mail reaches the other room
+    #[command(after_help = TEST_HELP)]
+    Test {
+        /// Link
+        #[arg(value_name = "TAG")]
+        tag: String,
+        /// Timeout: 500ms, 30s, 5m
+        #[arg(long, value_name = "TIME", default_value = "10s", value_parser = waiting::span)]
+        timeout: Duration,
+    },
+    /// Remove a link
+    #[command(after_help = REMOVE_HELP)]
+    Remove {
+        /// Link
+        #[arg(value_name = "TAG")]
+        tag: String,
+        /// Removal also while mail waits, whose senders are told
+        #[arg(long)]
+        bounce: bool,
+    },
+    /// Begin a stopped link anew
+    #[command(after_help = REBIND_HELP)]
+    Rebind {
+        /// Link
+        #[arg(value_name = "TAG")]
+        tag: String,
+        /// No question
+        #[arg(long)]
+        yes: bool,
+    },
     /// Carry mail to and from other machines
     #[command(after_help = link_carry::RUN_HELP)]
     Run(link_carry::Run),
@@ -23,9 +155,175 @@ enum Verb {
     Serve(link_carry::Serve),
 }
 
+fn carrier(word: &str) -> Result<Carrier, String> {
+    Carrier::parse(word).ok_or_else(|| "the carriers are dir, ssh and none".to_owned())
+}
+
+fn accept(word: &str) -> Result<Accept, String> {
+    Accept::parse(word.trim()).ok_or_else(|| "the kinds are agents, roles, all, topics and human".to_owned())
+}
+
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     match args.verb {
+        Verb::Add { tag, address, carrier, accept, known_as, dry_run } => {
+            let address = address.as_deref().unwrap_or_default();
+            add(&Wanted { tag: &tag, address, carrier, accept, known_as, dry_run }, cx)
+        }
+        Verb::List => list(cx),
+        Verb::Status { tag } => status(tag.as_deref(), cx),
+        Verb::Test { tag, timeout } => test(&tag, timeout, cx),
+        Verb::Remove { tag, bounce } => remove(&tag, bounce, cx),
+        Verb::Rebind { tag, yes } => rebind(&tag, yes, cx),
         Verb::Run(args) => link_carry::run(&args, cx),
         Verb::Serve(args) => link_carry::serve(&args, cx),
     }
+}
+
+fn add(wanted: &Wanted<'_>, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    let added = link::add(&room, &here()?, wanted)?;
+    cx.out.show(&added, |out| tell_added(&added, out))?;
+    if !added.dry_run {
+        cx.route(&room);
+    }
+    Ok(Exit::Ok)
+}
+
+fn tell_added(added: &Added, out: &mut Output) -> Result<()> {
+    let Added { tag, settings, added, changed, dry_run, table, back, next } = added;
+    if *dry_run {
+        out.line(sanitize::block(table.trim_end()))?;
+    } else {
+        let word = match (added, changed) {
+            (true, _) => "added",
+            (false, true) => "changed",
+            (false, false) => "unchanged:",
+        };
+        let to = match settings.address.as_str() {
+            "" => String::new(),
+            address => format!(" to {}", sanitize::line(address)),
+        };
+        out.done(format!("{word} the link {tag}{to}"))?;
+    }
+    match (back, next) {
+        (Some(back), _) => out.done(format!("the other room calls this one {back}: mail goes both ways")),
+        (None, Some(next)) => {
+            out.done("the other room has no link to this one yet; add it with")?;
+            out.line(format!("  {}", sanitize::line(next)))
+        }
+        (None, None) => out.done("the other room needs a link to this one, too; see docs/machines.md"),
+    }
+}
+
+fn list(cx: &mut Context) -> Result<Exit> {
+    let links = links::list(&cx.room()?)?;
+    table::list(&mut cx.out, links, "no links; `mailbag link add` adds one", |link| {
+        let LinkSettings { carrier, address, .. } = &link.settings;
+        let cells = [&link.tag, carrier.as_str(), address, &accepted(&link.settings)];
+        cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
+    })?;
+    Ok(Exit::Ok)
+}
+
+fn accepted(settings: &LinkSettings) -> String {
+    settings.accept.iter().map(|accept| accept.as_str()).collect::<Vec<_>>().join(",")
+}
+
+fn status(tag: Option<&str>, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    cx.route(&room);
+    let links = links::links(&room, tag)?;
+    let is_well = links.iter().all(|link| link.problems.is_empty());
+    cx.out.list(links.into_iter().map(Ok), "no links; `mailbag link add` adds one", |out, link| show(&link, out))?;
+    Ok(if is_well { Exit::Ok } else { Exit::Error })
+}
+
+fn show(link: &Link, out: &mut Output) -> Result<()> {
+    let Link { sent, confirmed, waiting, oldest, received, .. } = link;
+    let head = out.paint(BOLD, &link.tag);
+    match &link.settings {
+        Some(settings) => {
+            let LinkSettings { carrier, address, .. } = settings;
+            let address = sanitize::line(address).into_owned();
+            out.line(format!("{head}  {} {address}, accepts {}", carrier.as_str(), accepted(settings)))?;
+        }
+        None => out.line(format!("{head}  not in settings.toml"))?,
+    }
+    let oldest = oldest.as_deref().map(|oldest| format!(", the oldest for {}", age(oldest))).unwrap_or_default();
+    out.line(format!("    sent {sent}, confirmed {confirmed}, waiting {waiting}{oldest}; received {received}"))?;
+    for problem in &link.problems {
+        let word = out.paint(YELLOW, "problem");
+        out.line(format!("    {word}: {} (for {})", sanitize::line(&problem.reason), age(&problem.since)))?;
+        out.line(format!("      -> {}", sanitize::line(&problem.cure)))?;
+    }
+    Ok(())
+}
+
+fn test(tag: &str, timeout: Duration, cx: &mut Context) -> Result<Exit> {
+    let probe = link::probe(&cx.room()?, tag, timeout)?;
+    cx.out.show(&probe, |out| tell_probe(&probe, timeout, out))?;
+    Ok(if probe.ok { Exit::Ok } else { Exit::TryAgain })
+}
+
+fn tell_probe(probe: &Probe, timeout: Duration, out: &mut Output) -> Result<()> {
+    for stage in &probe.stages {
+        let name = match stage.stage {
+            Stages::Recorded => "recorded in this room",
+            Stages::Brought => "brought to the other room",
+            Stages::Confirmed => "recorded there, and confirmed here",
+        };
+        let time = stage.ms.map_or_else(|| format!("not within {}", span_text(timeout)), |ms| format!("{ms:.1} ms"));
+        out.line(format!("{name:<36}{time}"))?;
+    }
+    if let Some(problem) = &probe.problem {
+        out.line(sanitize::line(problem))?;
+    }
+    if probe.passed_there == Some(true) {
+        out.flush()?;
+        out.note(
+            "no router runs in the other room: mail waits there until a command is run; this command made a pass there",
+        );
+    }
+    Ok(())
+}
+
+fn remove(tag: &str, bounce: bool, cx: &mut Context) -> Result<Exit> {
+    let removed = link::remove(&cx.room()?, tag, bounce)?;
+    cx.out.show(&removed, |out| {
+        let gone = match removed.waiting {
+            0 => String::new(),
+            n => format!("; {} not confirmed, and the senders are told", count_of(n, "item")),
+        };
+        out.done(format!("removed the link {}{gone}", removed.tag))
+    })?;
+    Ok(Exit::Ok)
+}
+
+fn rebind(tag: &str, yes: bool, cx: &mut Context) -> Result<Exit> {
+    let room = cx.room()?;
+    let plan = link::to_rebind(&room, tag)?;
+    if !yes {
+        let again = count(plan.again, "item");
+        let confirmed = count(plan.confirmed, "item");
+        cx.out.note(&format!(
+            "{again} will be sent again; the room {tag} had confirmed {confirmed}. Messages that it has already are not delivered again."
+        ));
+        let asked = cx
+            .out
+            .ask("Begin the link anew?")?
+            .ok_or_else(|| Error::Usage { what: "cannot ask without a terminal".into(), cure: "pass --yes".into() })?;
+        if !asked {
+            cx.out.note("nothing was changed");
+            return Ok(Exit::Error);
+        }
+    }
+    let changed = link::rebind(&room, tag)?;
+    cx.out.show(&changed, |out| {
+        let again = count_of(changed.waiting, "item");
+        out.done(format!("the link {} begins anew; {again} sent again", changed.tag))?;
+        out.flush()?;
+        out.note("run `mailbag link rebind` in the other room, too");
+        Ok(())
+    })?;
+    Ok(Exit::Ok)
 }

@@ -100,8 +100,8 @@ commands! {
         Channel(channel), Topic(topic), Watch(watch);
     "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
         Done(done), Share(share), Exec(exec);
-    "People": Agent(agent), Who(who), Join(join), Explain(explain), Link(link);
-    "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Settings(settings), Charter(charter), Helper(helper),
+    "People": Agent(agent), Who(who), Join(join), Explain(explain);
+    "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Link(link), Settings(settings), Charter(charter), Helper(helper),
         Schema(schema), Completions(completions), Man(man), Demo(demo);
     "Service": Run(run), Service(service), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
         Mcp(mcp);

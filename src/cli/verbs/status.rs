@@ -88,6 +88,7 @@ fn held_up(status: &Status) -> String {
     let counts = [
         (status.waiting.iter().map(|waiting| waiting.files).sum(), "in outboxes"),
         (status.undelivered.len(), "undelivered"),
+        (status.links.iter().map(|link| link.waiting).sum(), "for other rooms"),
         (status.blocked.len(), "blocked"),
         (status.unregistered.iter().map(|outbox| outbox.files).sum::<usize>(), "in unregistered outboxes"),
         (status.rejected.iter().map(|rejected| rejected.files).sum(), "rejected"),
@@ -105,6 +106,13 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
         let since = to_the_second(&blocked.since);
         say(out, YELLOW, "blocked", &format!("{}: {} (since {since})", blocked.what, blocked.reason))?;
         cure(out, &blocked.cure)?;
+    }
+    for link in status.links.iter().filter(|link| link.waiting > 0) {
+        let since = link.oldest.as_deref().map(age).unwrap_or_default();
+        let text =
+            format!("{}: {} not confirmed there, the oldest for {since}", link.tag, count_of(link.waiting, "item"));
+        say(out, if link.is_down() { YELLOW } else { PLAIN }, "link", &text)?;
+        cure(out, &format!("mailbag link status {}", link.tag))?;
     }
     for outbox in &status.unregistered {
         let count = count_of(outbox.files, "file");

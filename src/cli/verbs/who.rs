@@ -25,6 +25,7 @@ offline  no sign of life for longer, or offline in the registry
 stale    no sign of life for 6 hours (stale_after in settings.toml), although it
          has unread messages or is online in the registry; a background waiter of an
          idle session counts only for `online`
+remote   an agent of another room, from which something arrived by a link
 
 Signs of life: the agent sends a message, mail leaves its inbox, a hook or tool of
 its session runs, or `mailbag watch`, `follow` or `wait` runs for it. An agent
@@ -48,10 +49,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if let Some(name) = &args.channel {
         channel::find(&room, name)?;
     }
-    let roster = who::who(&room)?;
-    let now = Stamp::parse(&roster.at).unwrap_or_default();
-    let rows: Vec<Vec<String>> = roster.agents.iter().map(|agent| row(agent, now)).collect();
-    cx.out.show(&roster, |out| table::print(out, &rows))?;
+    let all = who::everybody(&room)?;
+    let now = Stamp::parse(&all.roster.at).unwrap_or_default();
+    let remote = all.remote.iter().map(|one| {
+        let cells = ["remote", &one.id, "", &format!("heard {}", ago(&one.heard, now))];
+        cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
+    });
+    let rows: Vec<Vec<String>> = all.roster.agents.iter().map(|agent| row(agent, now)).chain(remote).collect();
+    cx.out.show(&all, |out| table::print(out, &rows))?;
     Ok(Exit::Ok)
 }
 

@@ -3,7 +3,7 @@
 //! They do nothing on a machine without the program, and only the status [`STOPPED`] stops a commit: a program that fails
 //! stops nothing.
 
-use crate::clients::install::shell_word;
+use crate::base::text::shell_word;
 
 /// The exit status by which the check stops a commit. No other failure has it.
 pub const STOPPED: u8 = 10;

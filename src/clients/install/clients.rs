@@ -2,6 +2,7 @@
 
 use super::json::End;
 use crate::base::limits;
+use crate::base::text::shell_word;
 use crate::clients::kind::Client;
 pub use crate::clients::kind::Scope;
 use crate::clients::kind::{File, Hook, Unit};
@@ -185,15 +186,5 @@ impl Client {
     pub(super) fn call(self, job: Job, wanted: &Wanted) -> String {
         let words = self.words(job, wanted);
         [vec![shell_word(&wanted.program)], words].concat().join(" ")
-    }
-}
-
-/// Quotes a word for a shell.
-pub(in crate::clients) fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }

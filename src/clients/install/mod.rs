@@ -26,7 +26,6 @@ mod questions;
 use crate::clients::kind::Client;
 pub use changing::{Change, Changing};
 pub(super) use changing::{Keep, changing};
-pub(super) use clients::shell_word;
 pub use clients::{Homes, Scope};
 pub(super) use hook_test::HookCall;
 pub use hook_test::{DRY_RUN, HookTest};

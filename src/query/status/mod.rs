@@ -1,7 +1,11 @@
 //! The status of a room: the router, unread mail, pending files with the reason, and rejected files.
 
+pub(super) mod blocked;
 mod strays;
 
+pub use blocked::Blocked;
+
+use super::links::{self, Link};
 use super::programs::{self, Startable};
 use super::{claims, pending};
 use crate::base::clock::Stamp;
@@ -13,10 +17,11 @@ use crate::message::id;
 use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
 use crate::room::settings::Admission;
-use crate::room::{Holder, Mode, Room, inbox};
+use crate::room::{self, Holder, Mode, Room, inbox};
 use crate::router::projections::roster::{self, Present};
+use blocked::blocked;
 use rustix::fs::FileType;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -48,6 +53,8 @@ pub struct Status {
     pub blocked: Vec<Blocked>,
     /// Outboxes with files whose agent is unregistered or retired.
     pub unregistered: Vec<Unregistered>,
+    /// Links that hold mail, or with which something is wrong.
+    pub links: Vec<Link>,
     /// Rejected files that still exist.
     pub rejected: Vec<Rejected>,
     /// Accepted copies that are not delivered yet.
@@ -69,23 +76,6 @@ pub struct Waiting {
     pub files: usize,
     /// The first file by name.
     pub first: String,
-}
-
-/// A blocked file or directory, as the router reported it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Blocked {
-    /// A file or directory of the room.
-    #[serde(default)]
-    pub what: String,
-    /// Why.
-    #[serde(default)]
-    pub reason: String,
-    /// Since when.
-    #[serde(default)]
-    pub since: String,
-    /// The command that retries it.
-    #[serde(default)]
-    pub cure: String,
 }
 
 /// An outbox whose files the router does not pick up.
@@ -209,7 +199,9 @@ pub fn status(room: &Room) -> Result<Status> {
         Some(holder) if holder.mode != Mode::Pass => "none needed: the router retries".to_owned(),
         _ => "mailbag run --once".to_owned(),
     };
+    let links = state.as_ref().map(|state| links::of_state(room, &settings, state)).unwrap_or_default();
     Ok(Status {
+        links: links.into_iter().filter(|link| link.waiting > 0 || link.is_down()).collect(),
         room: room.dir.path().to_path_buf(),
         agents: agents.clone().filter(|agent| !agent.is_retired()).count(),
         unread: unread(room)?,
@@ -232,6 +224,13 @@ pub fn status(room: &Room) -> Result<Status> {
 pub fn anything_pending(room: &Room) -> Result<bool> {
     for directory in [layout::CLAIM, layout::STAGE] {
         if room.dir.sub(directory)?.list()?.next().is_some() {
+            return Ok(true);
+        }
+    }
+    for tag in directories(room, layout::LINKS)? {
+        if let Ok(came) = room.dir.sub(layout::link_in(&tag))
+            && !room::links::items(&came)?.is_empty()
+        {
             return Ok(true);
         }
     }
@@ -300,25 +299,6 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
         (count > 0).then_some((agent, count))
     };
     Ok(directories(room, layout::INBOXES)?.into_iter().filter_map(count).collect())
-}
-
-/// The blocked files that the router reported and that still exist.
-fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<Blocked> {
-    // The router rewrites the file in place, so a read may see it half written: try again.
-    let read = || -> Option<Vec<Value>> {
-        let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
-        serde_json::from_slice(&bytes).ok()
-    };
-    let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
-    let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
-    // A name that is not UTF-8 is shown with replacement characters and cannot be looked up.
-    let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
-    // The worklog is beside the room, and is reported also while it does not exist.
-    let is_outside = |line: &Blocked| line.what.starts_with(layout::OUTSIDE);
-    let lines = lines.filter(|line| {
-        is_lossy(line) || is_outside(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())
-    });
-    lines.map(|line| Blocked { cure: strays::cure(room, registry, &line.what, again), ..line }).collect()
 }
 
 /// The names of the explanation files beside an agent's rejected files.

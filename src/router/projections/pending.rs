@@ -4,11 +4,11 @@ use super::behind::{self, Behind};
 use super::roster;
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::base::text::listed;
+use crate::base::text::{count_of, listed};
 use crate::disk::layout;
-use crate::log::state::State;
 use crate::log::state::claims::{Claims, Offered, Waiting};
 use crate::log::state::items::{self, Kind};
+use crate::log::state::{self, State};
 use crate::message::subject::Subject;
 use crate::message::{claim, id};
 use crate::room::sessions::Calls;
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Something that needs an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Item {
-    /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection` or `wake`.
+    /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection`, `wake` or `link`.
     pub kind: &'static str,
     /// The number of its message; 0 if it has none.
     pub seq: u64,
@@ -63,7 +63,12 @@ pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
 fn everything(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
     let offers = state.claims.offered().iter().map(|one| (Cow::Owned(vec![one.to.clone()]), offer(one)));
     let waiting = state.claims.waiting().iter().flat_map(|one| waiting(&state.claims, one));
-    approvals(state).chain(messages(state)).chain(offers).chain(waiting).chain(failed_wakes(state))
+    approvals(state)
+        .chain(messages(state))
+        .chain(offers)
+        .chain(waiting)
+        .chain(failed_wakes(state))
+        .chain(late_links(state))
 }
 
 fn is_inactive(from: &str, signs: (&State, &Calls), now: Stamp) -> bool {
@@ -135,6 +140,24 @@ fn failed_wakes(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Ite
     })
 }
 
+/// The links whose mail the other room has not confirmed for long: tag, first item, and how many.
+fn late(state: &State) -> impl Iterator<Item = (&Arc<str>, &state::Waiting, usize)> {
+    let before = Stamp::now().micros() - limits::LINK_LATE.as_micros() as i64;
+    state.links.iter().filter_map(move |(tag, link)| {
+        let first = link.waiting().next().filter(|first| first.at <= before)?;
+        Some((tag, first, link.waiting().count()))
+    })
+}
+
+fn late_links(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
+    late(state).map(|(tag, first, count)| {
+        let title = format!("{} for the room {tag} not confirmed there", count_of(count, "item"));
+        let command = format!("mailbag link status {tag}");
+        let item = Item { title, command, ..Item::new("link", 0, String::new(), id::MAILBAG, first.at) };
+        (Cow::Owned(vec![Arc::from(id::HUMAN)]), item)
+    })
+}
+
 fn offer(one: &Offered) -> Item {
     let Offered { offer, from, subjects, seq, since, .. } = one;
     let command = format!("mailbag accept {seq}");
@@ -185,26 +208,40 @@ pub(super) type Written = Behind<Items>;
 /// What needs somebody.
 pub(super) struct Items;
 
+/// Up to where the file is true.
+pub(super) struct Upto {
+    seq: u64,
+    /// The links that were late: only time makes them so.
+    late: Vec<Arc<str>>,
+}
+
+fn late_tags(view: &View<'_>) -> Vec<Arc<str>> {
+    late(view.state).map(|(tag, ..)| tag.clone()).collect()
+}
+
 impl behind::Content for Items {
     const NAME: &'static str = layout::PENDING;
-    type Upto = u64;
+    type Upto = Upto;
 
     fn changed_at(view: &View<'_>) -> u64 {
         let state = view.state;
         let changes = [state.items.changed_at(), state.approvals.changed_at(), state.claims.changed_at()];
-        changes.into_iter().fold(state.wakes.changed_at(), u64::max)
+        // With links there is a file, since a link can become late without a record.
+        let has_links = u64::from(state.links.changed_at() > 0);
+        changes.into_iter().fold(state.wakes.changed_at().max(has_links), u64::max)
     }
 
-    fn written(view: &View<'_>) -> Option<u64> {
-        written(view).filter(|upto| *upto <= view.state.seq)
+    fn written(view: &View<'_>) -> Option<Upto> {
+        // Which links were late is not read back: the first look at one that is writes the file again.
+        written(view).filter(|upto| *upto <= view.state.seq).map(|seq| Upto { seq, late: Vec::new() })
     }
 
-    fn upto(view: &View<'_>) -> u64 {
-        view.state.seq
+    fn upto(view: &View<'_>) -> Upto {
+        Upto { seq: view.state.seq, late: late_tags(view) }
     }
 
-    fn is_current(upto: &u64, view: &View<'_>) -> bool {
-        Self::changed_at(view) <= *upto
+    fn is_current(upto: &Upto, view: &View<'_>) -> bool {
+        Self::changed_at(view) <= upto.seq && late_tags(view) == upto.late
     }
 
     fn text(view: &View<'_>) -> Vec<u8> {
@@ -219,11 +256,11 @@ impl behind::Content for Items {
 
 fn written(view: &View<'_>) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Upto {
+    struct Written {
         seq: u64,
     }
     let bytes = view.config.dir().read(layout::PENDING, limits::CLAIMS_BYTES).ok()??;
-    serde_json::from_slice(&bytes).ok().map(|Upto { seq }| seq)
+    serde_json::from_slice(&bytes).ok().map(|Written { seq }| seq)
 }
 
 fn text(view: &View<'_>) -> Vec<u8> {

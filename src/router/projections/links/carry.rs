@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::room::Room;
-use crate::room::links::{EndState, items};
+use crate::room::links::{EndState, items, tag_of_room};
 use crate::room::settings::LinkSettings;
 use crate::router::projections::View;
 use std::path::Path;
@@ -73,9 +73,7 @@ impl Carry {
         let version = room.dir.stat(layout::SETTINGS)?;
         let far = room.settings()?;
         let own = view.config.dir().meta()?;
-        let is_to_us = |address: &str| Dir::open(Path::new(address)).and_then(|dir| dir.meta());
-        let is_to_us = |link: &LinkSettings| is_to_us(&link.address).is_ok_and(|meta| meta.is_same_file(&own));
-        let Some((theirs, _)) = far.links.iter().find(|(_, link)| is_to_us(link)) else {
+        let Some(theirs) = tag_of_room(&far, &own) else {
             let (place, here) = (room.dir.path().display(), view.config.dir().path().display());
             return Err(Error::Busy {
                 what: format!("the room {tag} at {place} has no link to this room, so its mail waits"),

@@ -62,11 +62,12 @@ impl Projection for Links {
     }
 }
 
-// `done` says whether an item was brought to the other room.
-fn tell((tag, settings): (&str, &LinkSettings), done: Result<bool>, report: &mut Report<'_>) {
+// `done` says whether an item was brought to the other room. If there was nothing to do, what failed may still fail.
+fn tell((tag, settings): (&str, &LinkSettings), done: Result<Option<bool>>, report: &mut Report<'_>) {
     let place = layout::link(tag).display().to_string();
     match done {
-        Ok(has_brought) => {
+        Ok(None) => {}
+        Ok(Some(has_brought)) => {
             report.written(&place);
             if has_brought {
                 report.brought(settings.address.clone().into());
@@ -95,10 +96,16 @@ impl Shown {
         Ok(())
     }
 
-    /// Makes `out/` what the log says, and brings what is new to the other room; `true` if an item was brought.
-    fn show(&mut self, (tag, settings): (&str, &LinkSettings), is_sweep: bool, view: &View<'_>) -> Result<bool> {
+    /// Makes `out/` what the log says, and brings what is new to the other room: whether an item was brought. `None` if
+    /// there was nothing to do.
+    fn show(
+        &mut self,
+        (tag, settings): (&str, &LinkSettings),
+        is_sweep: bool,
+        view: &View<'_>,
+    ) -> Result<Option<bool>> {
         let link = view.state.links.get(tag);
-        let Some(room) = view.state.room.as_deref() else { return Ok(false) };
+        let Some(room) = view.state.room.as_deref() else { return Ok(Some(false)) };
         let now = EndState::of(room, link);
         let is_missing = link.and_then(|link| link.out.as_ref()).is_some_and(|sent| self.upto < sent.n);
         let is_new = self.state.as_ref() != Some(&now) || is_missing;
@@ -109,9 +116,9 @@ impl Shown {
             self.state = Some(now);
         }
         if settings.carrier == Carrier::Dir && (is_new || is_sweep) {
-            return self.carry.run((tag, settings), is_sweep, view);
+            return self.carry.run((tag, settings), is_sweep, view).map(Some);
         }
-        Ok(false)
+        Ok((is_new || is_sweep).then_some(false))
     }
 
     fn write_items(&mut self, tag: &str, link: Option<&Link>, out: &Dir, view: &View<'_>) -> Result<()> {

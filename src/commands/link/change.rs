@@ -1,0 +1,163 @@
+//! Removes a link, or begins it anew: a message of the human, which the router records.
+
+use super::{edit, table};
+use crate::base::error::{Error, Problem, Result};
+use crate::base::limits;
+use crate::base::text::count_of;
+use crate::commands::recorded;
+use crate::commands::send::{self, Draft, Sent};
+use crate::disk::layout;
+use crate::log;
+use crate::log::Position;
+use crate::log::state::{self, Link};
+use crate::message::record::{Event, Record};
+use crate::message::{LINK, id};
+use crate::query::follow::Follower;
+use crate::query::identity::Who;
+use crate::query::links;
+use crate::room::Room;
+use crate::room::links::EndState;
+use crate::room::sessions::Caller;
+use crate::router::daemon::Passed;
+use crate::router::watcher::LogWatch;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// A change of a link that the router has recorded.
+#[derive(Debug, Serialize)]
+pub struct Changed {
+    /// The tag of the other room.
+    pub tag: String,
+    /// The number of the record.
+    pub seq: u64,
+    /// How many items the other room has not confirmed: they are sent again, or given up.
+    pub waiting: usize,
+}
+
+/// What a rebind sends again.
+#[derive(Debug, Serialize)]
+pub struct Rebind {
+    /// The tag of the other room.
+    pub tag: String,
+    /// How many items are sent again.
+    pub again: u64,
+    /// How many items the other room had confirmed.
+    pub confirmed: u64,
+}
+
+/// Removes a link from the log, and then from the settings. With `bounce`, the senders of what the other room has not
+/// confirmed are told.
+pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<Changed> {
+    check_known(room, tag)?;
+    send::route(room)?;
+    let waiting = waiting(room, tag)?;
+    if waiting > 0 && !bounce {
+        let what = format!("the room {tag} has not confirmed {}", count_of(waiting, "item"));
+        let fix = "wait until it has, or pass --bounce: the senders then learn that their mail was not confirmed";
+        return Err(Error::Rejected(vec![Problem::new("link_in_use", what).fix(fix)]));
+    }
+    let seq = record(room, tag, if bounce { "bounce" } else { "remove" })?.seq;
+    let _held = room.lock_registry()?;
+    edit(room, false, |text| table::take_out(text, tag))?;
+    Ok(Changed { tag: tag.to_owned(), seq, waiting })
+}
+
+/// What a rebind of this link sends again.
+pub fn to_rebind(room: &Room, tag: &str) -> Result<Rebind> {
+    check_known(room, tag)?;
+    send::route(room)?;
+    let state = state::committed(&room.dir)?;
+    let out = state.links.get(tag).and_then(|link| link.out.as_ref());
+    let (sent, confirmed) = out.map_or((0, 0), |out| (out.n, out.acked));
+    // The other room may have less than it had confirmed, or more than this room has heard of.
+    let dir = room.dir.sub(layout::link_in(tag)).ok();
+    let far = dir.map(|dir| EndState::read(&dir)).transpose()?.flatten().and_then(|far| far.came);
+    let there = far.filter(|came| out.is_some_and(|out| *out.stream == *came.stream)).map_or(confirmed, |came| came.n);
+    Ok(Rebind { tag: tag.to_owned(), again: sent.saturating_sub(there), confirmed })
+}
+
+/// Begins both streams of a link anew.
+pub fn rebind(room: &Room, tag: &str) -> Result<Changed> {
+    check_known(room, tag)?;
+    let seq = record(room, tag, "rebind")?.seq;
+    let waiting = waiting(room, tag)?;
+    Ok(Changed { tag: tag.to_owned(), seq, waiting })
+}
+
+/// Is there a link with this tag?
+pub(super) fn check_known(room: &Room, tag: &str) -> Result<()> {
+    let settings = room.settings()?;
+    match settings.links.contains_key(tag) {
+        true => Ok(()),
+        false => Err(links::unknown(&settings, tag)),
+    }
+}
+
+fn waiting(room: &Room, tag: &str) -> Result<usize> {
+    let state = state::committed(&room.dir)?;
+    Ok(state.links.get(tag).into_iter().flat_map(Link::waiting).count())
+}
+
+/// A message about a link that was written to the human's outbox.
+pub(super) struct Dropped {
+    pub(super) sent: Sent,
+    pub(super) since: Position,
+}
+
+/// Writes a message about a link. Only the person may: a session of a client is refused.
+pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<Dropped> {
+    if let Some(Caller { client, .. }) = Caller::from_environment() {
+        return Err(Error::Usage {
+            what: format!("a session of {client} cannot change or test links"),
+            cure: "ask the person to run this command in a terminal of their own".into(),
+        });
+    }
+    let who = Who { name: id::HUMAN.to_owned(), source: "the terminal" };
+    let fields = Map::from_iter([("link".to_owned(), Value::from(tag))]);
+    let draft = Draft { kind: Some(LINK.into()), action: Some(action.into()), fields, ..Draft::default() };
+    let since = log::committed(&room.dir)?;
+    Ok(Dropped { sent: send::send(room, &who, draft)?, since })
+}
+
+/// Is this the router's record of the message?
+pub(super) fn is_of(room: &Room, record: &Record, dropped: &Dropped) -> Result<bool> {
+    if !recorded::is_of(record, id::HUMAN, &dropped.sent) {
+        return Ok(false);
+    }
+    recorded::mark_copy_seen(room, id::HUMAN, record);
+    match record.event {
+        Event::Rejected => Err(Error::Rejected(record.problems.clone())),
+        _ => Ok(true),
+    }
+}
+
+/// Sends a message about a link, and waits until the router has recorded it.
+fn record(room: &Room, tag: &str, action: &str) -> Result<Record> {
+    let dropped = drop_message(room, tag, action)?;
+    let (notify, notified) = channel();
+    let _watch = LogWatch::new(&room.dir, move || {
+        let _ = notify.send(());
+    });
+    let patience = match send::route(room)? {
+        Passed::Routed(_) => Duration::ZERO,
+        Passed::RouterRuns(_) | Passed::OwnerRoutes => limits::CLAIM_DECIDED,
+    };
+    let (mut follower, deadline) = (Follower::at(room, dropped.since), Instant::now() + patience);
+    loop {
+        for record in follower.read()? {
+            if is_of(room, &record, &dropped)? {
+                return Ok(record);
+            }
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::Busy {
+                what: format!("{}, but the router has not recorded it yet", dropped.sent.written()),
+                cure: "run the command again".into(),
+            });
+        }
+        let _ = notified.recv_timeout(left.min(limits::FOLLOW));
+    }
+}

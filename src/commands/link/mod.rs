@@ -1,0 +1,200 @@
+//! Links to other rooms: adds them to the settings, removes them, begins them anew, and tests them.
+
+mod change;
+mod probe;
+mod table;
+
+pub use change::{Changed, Rebind, rebind, remove, to_rebind};
+pub use probe::{Probe, Stage, Stages, probe};
+
+use super::trust;
+use crate::base::error::{Doing, Error, Result};
+use crate::base::limits;
+use crate::base::text::{quoted, shell_word};
+use crate::disk::layout;
+use crate::query::links;
+use crate::room::settings::{Accept, Carrier, LinkSettings, Settings, SshAddress, is_tag};
+use crate::room::{self, Room};
+use serde::Serialize;
+use std::path::Path;
+
+/// A link that a person wants.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// The tag of the other room.
+    pub tag: &'a str,
+    /// Where the other room is. Empty if it connects.
+    pub address: &'a str,
+    /// What brings the mail there.
+    pub carrier: Carrier,
+    /// Which addresses its mail may have. `None` for the default, or for what the settings say already.
+    pub accept: Option<Vec<Accept>>,
+    /// For ssh: the tag of this room in the other one. `None` for that of the settings.
+    pub known_as: Option<String>,
+    /// Shows the change only.
+    pub dry_run: bool,
+}
+
+/// A link in the settings.
+#[derive(Debug, Serialize)]
+pub struct Added {
+    /// The tag of the other room.
+    pub tag: String,
+    /// The settings of the link.
+    #[serde(flatten)]
+    pub settings: LinkSettings,
+    /// Whether there was no link with this tag.
+    pub added: bool,
+    /// Whether the call changes `settings.toml`.
+    pub changed: bool,
+    /// Whether the change was only shown.
+    pub dry_run: bool,
+    /// The table in `settings.toml`.
+    pub table: String,
+    /// The tag of this room in the other one, if that room is on this machine and has a link to this one.
+    pub back: Option<String>,
+    /// The command that adds a link from the other room to this one.
+    pub next: Option<String>,
+}
+
+/// Adds a link to the settings. The same link can be added again.
+pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
+    check_tag(room, wanted.tag)?;
+    let other = match wanted.carrier {
+        Carrier::Dir => Some(other_room(room, from, wanted.address)?),
+        Carrier::Ssh | Carrier::None => None,
+    };
+    check_address(wanted)?;
+    let address = match &other {
+        Some(other) => text_of(other)?,
+        None => wanted.address.to_owned(),
+    };
+    let _held = room.lock_registry()?;
+    let settings = room.settings()?;
+    let known = settings.links.get(wanted.tag);
+    check_free(&settings, wanted.tag, &address)?;
+    let mut link = LinkSettings::new(wanted.carrier, &address);
+    link.accept = wanted.accept.clone().or(known.map(|known| known.accept.clone())).unwrap_or(link.accept);
+    link.known_as = wanted.known_as.clone().or(known.and_then(|known| known.known_as.clone()));
+    let changed = known != Some(&link);
+    let table = table::block(wanted.tag, &link);
+    if changed {
+        edit(room, wanted.dry_run, |text| table::put(text, wanted.tag, &link))?;
+    }
+    if !wanted.dry_run {
+        trust::agree_to_link(room, wanted.tag)?;
+    }
+    let back = other.as_ref().map(|other| links::their_link(room, other)).transpose()?.flatten();
+    let next = match (&other, &back) {
+        (Some(other), None) => Some(links::link_back(room, &settings, other)),
+        _ => None,
+    };
+    Ok(Added {
+        tag: wanted.tag.to_owned(),
+        settings: link,
+        added: known.is_none(),
+        changed,
+        dry_run: wanted.dry_run,
+        table,
+        back,
+        next,
+    })
+}
+
+/// Changes the text of `settings.toml`, which stays valid.
+fn edit(
+    room: &Room,
+    dry_run: bool,
+    change: impl FnOnce(&str) -> std::result::Result<String, toml_edit::TomlError>,
+) -> Result<()> {
+    let bytes = room.dir.read(layout::SETTINGS, limits::REGISTRY_BYTES)?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let wrong = |what: String| Error::State {
+        path: room.dir.at(layout::SETTINGS),
+        line: None,
+        what,
+        cure: "write the table of the link by hand; nothing was changed".into(),
+    };
+    let changed = change(&text).map_err(|e| wrong(e.to_string()))?;
+    Settings::parse(&changed).map_err(|_| wrong("cannot be changed by this command".into()))?;
+    match dry_run || changed == *text {
+        true => Ok(()),
+        false => room.dir.replace(layout::SETTINGS, changed.as_bytes()),
+    }
+}
+
+fn check_tag(room: &Room, tag: &str) -> Result<()> {
+    let usage = |what: String, cure: &str| Err(Error::Usage { what, cure: cure.into() });
+    if !is_tag(tag) {
+        let what = format!("{} is not a valid tag", quoted(tag));
+        return usage(what, "use letters, digits, `.`, `_` and `-`, and no reserved word such as `all` or `lane`");
+    }
+    if room.settings()?.tag.is_some_and(|own| own.eq_ignore_ascii_case(tag)) {
+        return usage(format!("{tag} is the tag of this room"), "choose another tag for the other room");
+    }
+    Ok(())
+}
+
+/// Has the address the form that the carrier needs?
+fn check_address(wanted: &Wanted<'_>) -> Result<()> {
+    let usage = |what: &str, cure: &str| Err(Error::Usage { what: what.into(), cure: cure.into() });
+    match wanted.carrier {
+        Carrier::Ssh if SshAddress::parse(wanted.address).is_none() => {
+            usage("the address is none of SSH", "write [USER@]HOST:/PATH/TO/ROOM; docs/machines.md has the details")
+        }
+        Carrier::None if !wanted.address.is_empty() => {
+            usage("the other room connects, so it has no address here", "omit the address, or choose another carrier")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The room in a directory, or the directory that is a room itself.
+fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
+    if address.is_empty() {
+        let what = "the address is missing".to_owned();
+        return Err(Error::Usage { what, cure: "give the directory of the other project".into() });
+    }
+    let path = from.join(address);
+    let places = [room::below(&path), room::default_place(&path), path];
+    let place = places.iter().find(|place| room::is_room(place)).ok_or_else(|| Error::NotFound {
+        what: format!("no room at {}", places[2].display()),
+        cure: format!("create one there with `mailbag init {}`", shell_word(&places[0].to_string_lossy())),
+    })?;
+    let other = Room::open(&place.canonicalize().doing("find", place)?)?;
+    let usage = |what: &str, cure: &str| Err(Error::Usage { what: what.into(), cure: cure.into() });
+    if other.dir.meta()?.is_same_file(&room.dir.meta()?) {
+        return usage("this is the room itself", "give the directory of the other project");
+    }
+    if other.id()?.is_some_and(|id| room.id().is_ok_and(|own| own == Some(id))) {
+        return usage("the other room is a copy of this one", "run `mailbag init --adopt` in the copy");
+    }
+    Ok(other)
+}
+
+fn text_of(other: &Room) -> Result<String> {
+    let path = other.dir.path();
+    let plain = path.to_str().filter(|path| !path.contains(char::is_control));
+    plain.map(str::to_owned).ok_or_else(|| Error::Usage {
+        what: format!("the path {} cannot be written into settings.toml", path.display()),
+        cure: "move the other project to a path of plain text".into(),
+    })
+}
+
+/// Is the tag free, and the other room not linked under another one?
+fn check_free(settings: &Settings, tag: &str, address: &str) -> Result<()> {
+    let is_same = |known: &String| known.eq_ignore_ascii_case(tag);
+    for (known, link) in &settings.links {
+        let (what, cure) = match (is_same(known), link.address == address && (known == tag || !address.is_empty())) {
+            (true, true) if known == tag => continue,
+            (false, false) => continue,
+            (true, _) => (
+                format!("there is a link {known} to {}", link.address),
+                format!("choose another tag, or remove that link with `mailbag link remove {known}`"),
+            ),
+            (false, true) => (format!("there is a link to this room, with the tag {known}"), "use that tag".to_owned()),
+        };
+        return Err(Error::Usage { what, cure });
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! Tests a link: a probe goes to the other room and its confirmation comes back.
+
+use super::change::{self, Dropped, check_known, drop_message};
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::commands::send;
+use crate::disk::layout;
+use crate::message::link::Carried;
+use crate::query::follow::Follower;
+use crate::query::links;
+use crate::room::Room;
+use crate::room::links::EndState;
+use crate::room::settings::Carrier;
+use crate::router::daemon::Passed;
+use crate::router::watcher::LogWatch;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// The result of a test.
+#[derive(Debug, Serialize)]
+pub struct Probe {
+    /// The tag of the other room.
+    pub tag: String,
+    /// Whether the confirmation came back.
+    pub ok: bool,
+    /// The stages, in order.
+    pub stages: Vec<Stage>,
+    /// Whether a router runs here and none in the other room, so that this command made a pass there. Absent if that is not
+    /// known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_there: Option<bool>,
+    /// Why the test failed, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A stage of a probe.
+#[derive(Debug, Serialize)]
+pub struct Stage {
+    /// Its name.
+    pub stage: Stages,
+    /// When it was observed, in milliseconds since the probe was sent. Absent if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ms: Option<f64>,
+}
+
+/// The stages of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stages {
+    /// The probe is in the log of this room.
+    Recorded,
+    /// It is in the other room.
+    Brought,
+    /// The other room has recorded it, and this room was told.
+    Confirmed,
+}
+
+/// Sends a probe, and waits for its confirmation.
+pub fn probe(room: &Room, tag: &str, within: Duration) -> Result<Probe> {
+    check_known(room, tag)?;
+    let (notify, notified) = channel();
+    let _watch = LogWatch::new(&room.dir, move || {
+        let _ = notify.send(());
+    });
+    let begun = Instant::now();
+    let dropped = drop_message(room, tag, "probe")?;
+    let follower = Follower::at(room, dropped.since);
+    let mut run = Run { room, tag, dropped, follower, carried: None, begun, times: [None; 3], there: None };
+    run.wait(begun + within, &notified)?;
+    Ok(run.result())
+}
+
+struct Run<'a> {
+    room: &'a Room,
+    tag: &'a str,
+    dropped: Dropped,
+    follower: Follower,
+    carried: Option<Carried>,
+    begun: Instant,
+    times: [Option<Duration>; 3],
+    there: Option<There>,
+}
+
+/// The other room, if it is on this machine.
+struct There {
+    room: Room,
+    /// The directory in which it finds what came from this room.
+    came: PathBuf,
+    passed: bool,
+}
+
+impl Run<'_> {
+    fn wait(&mut self, deadline: Instant, notified: &Receiver<()>) -> Result<()> {
+        let (mut next_pass, mut answered) = (self.begun, false);
+        loop {
+            // What the other room says of itself is heard by a pass, too.
+            if self.is_answered()? && !std::mem::replace(&mut answered, true) || Instant::now() >= next_pass {
+                self.pass()?;
+                next_pass = Instant::now() + limits::IDLE;
+            }
+            self.look()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.times[2].is_some() || left.is_zero() {
+                return Ok(());
+            }
+            let _ = notified.recv_timeout(left.min(limits::LOCK_LOOK));
+        }
+    }
+
+    /// Where no router runs, this command does the work. A router of this room makes no passes over the other one.
+    fn pass(&mut self) -> Result<()> {
+        let passed = send::route(self.room)?;
+        self.there = self.there.take().or_else(|| self.find());
+        self.look()?;
+        if let (Passed::RouterRuns(_), Some(there)) = (passed, &mut self.there)
+            && there.room.holder()?.is_none()
+        {
+            there.passed = true;
+            send::route(&there.room).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
+        }
+        Ok(())
+    }
+
+    fn find(&self) -> Option<There> {
+        let settings = self.room.settings().ok()?;
+        let link = settings.links.get(self.tag).filter(|link| link.carrier == Carrier::Dir)?;
+        let room = Room::open(Path::new(&link.address)).ok()?;
+        let came = layout::link_in(&links::their_link(self.room, &room).ok()??);
+        Some(There { room, came, passed: false })
+    }
+
+    fn look(&mut self) -> Result<()> {
+        for record in self.follower.read()? {
+            if self.carried.is_none() && change::is_of(self.room, &record, &self.dropped)? {
+                self.carried = record.carried.iter().find(|carried| *carried.link == *self.tag).cloned();
+                self.reach(0);
+            }
+            let is_ours = |carried: &Carried| {
+                record
+                    .acked
+                    .iter()
+                    .any(|acked| acked.link == carried.link && acked.stream == carried.stream && acked.n >= carried.n)
+            };
+            if self.carried.as_ref().is_some_and(is_ours) {
+                self.reach(1);
+                self.reach(2);
+            }
+        }
+        if self.times[1].is_none() && self.is_there()? {
+            self.reach(1);
+        }
+        Ok(())
+    }
+
+    /// Does the other room have the probe?
+    fn is_there(&self) -> Result<bool> {
+        let Some(carried) = &self.carried else { return Ok(false) };
+        if let Some(There { room, came, .. }) = &self.there
+            && room.dir.sub(came).is_ok_and(|came| came.stat(layout::item(carried.n)).is_ok_and(|item| item.is_some()))
+        {
+            return Ok(true);
+        }
+        self.is_answered()
+    }
+
+    /// Does the other room say that it has the probe?
+    fn is_answered(&self) -> Result<bool> {
+        let Some(carried) = &self.carried else { return Ok(false) };
+        let Ok(dir) = self.room.dir.sub(layout::link_in(self.tag)) else { return Ok(false) };
+        let came = EndState::read(&dir)?.and_then(|far| far.came);
+        Ok(came.is_some_and(|came| *came.stream == *carried.stream && came.n >= carried.n))
+    }
+
+    fn reach(&mut self, stage: usize) {
+        self.times[stage].get_or_insert_with(|| self.begun.elapsed());
+    }
+
+    fn result(self) -> Probe {
+        let stage = |(stage, time): (Stages, Option<Duration>)| Stage {
+            stage,
+            ms: time.map(|time| (time.as_secs_f64() * 1e5).round() / 100.0),
+        };
+        let stages = [Stages::Recorded, Stages::Brought, Stages::Confirmed].into_iter().zip(self.times);
+        let ok = self.times[2].is_some();
+        let of_link = || links::links(self.room, Some(self.tag)).ok()?.into_iter().next()?.problems.into_iter().next();
+        let problem = if ok { None } else { of_link().map(|problem| problem.reason) };
+        Probe {
+            tag: self.tag.to_owned(),
+            ok,
+            stages: stages.map(stage).collect(),
+            passed_there: self.there.map(|there| there.passed),
+            problem,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Adds and removes the table of a link in the text of `settings.toml`, and leaves the rest of the text as it is.
+
+use crate::base::error::Result;
+use crate::room::settings::{Accept, LinkSettings};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TomlError, Value};
+
+const LINKS: &str = "links";
+
+/// The text with a link. A link of the same tag is changed.
+pub(super) fn put(text: &str, tag: &str, link: &LinkSettings) -> Result<String, TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    if let Some(there) = table_mut(&mut document, tag) {
+        let fields = fields(link);
+        for gone in ["address", "as"].into_iter().filter(|gone| fields.iter().all(|(key, _)| key != gone)) {
+            there.remove(gone);
+        }
+        fields.into_iter().for_each(|(key, value)| drop(there.insert(key, Item::Value(value))));
+        return Ok(document.to_string());
+    }
+    // A table at the end of the file never splits another one.
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let gap = if text.trim().is_empty() { "" } else { "\n" };
+    let appended = format!("{text}{end}{gap}{}", block(tag, link));
+    if appended.parse::<DocumentMut>().is_ok() {
+        return Ok(appended);
+    }
+    // The links are an inline table, or have dotted keys.
+    let mut inline = InlineTable::new();
+    fields(link).into_iter().for_each(|(key, value)| drop(inline.insert(key, value)));
+    document[LINKS][tag] = Item::Value(Value::InlineTable(inline));
+    Ok(document.to_string())
+}
+
+/// The text without a link.
+pub(super) fn take_out(text: &str, tag: &str) -> Result<String, TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    let links = document.get_mut(LINKS).and_then(Item::as_table_like_mut);
+    let is_empty = links.map(|links| {
+        links.remove(tag);
+        links.is_empty()
+    });
+    if is_empty == Some(true) {
+        document.remove(LINKS);
+    }
+    Ok(document.to_string())
+}
+
+fn table_mut<'d>(document: &'d mut DocumentMut, tag: &str) -> Option<&'d mut dyn toml_edit::TableLike> {
+    document.get_mut(LINKS)?.as_table_like_mut()?.get_mut(tag)?.as_table_like_mut()
+}
+
+/// The table as text, with its heading.
+pub(super) fn block(tag: &str, link: &LinkSettings) -> String {
+    let (mut links, mut table) = (Table::new(), Table::new());
+    links.set_implicit(true);
+    fields(link).into_iter().for_each(|(key, value)| drop(table.insert(key, Item::Value(value))));
+    links.insert(tag, Item::Table(table));
+    let mut document = DocumentMut::new();
+    document.insert(LINKS, Item::Table(links));
+    document.to_string()
+}
+
+fn fields(link: &LinkSettings) -> Vec<(&'static str, Value)> {
+    let mut fields = vec![("carrier", link.carrier.as_str().into())];
+    fields.extend(Some(&link.address).filter(|address| !address.is_empty()).map(|address| ("address", address.into())));
+    fields.extend(link.known_as.as_ref().map(|tag| ("as", tag.into())));
+    fields.push(("accept", accept(&link.accept).into()));
+    fields
+}
+
+fn accept(accept: &[Accept]) -> Array {
+    accept.iter().map(|accept| accept.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::room::settings::{Carrier, Settings};
+
+    fn link() -> LinkSettings {
+        LinkSettings::new(Carrier::Dir, "/srv/po/.mailbag")
+    }
+
+    fn put_and_read(text: &str) -> String {
+        let text = put(text, "po", &link()).expect("TOML");
+        let settings = Settings::parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        assert_eq!(settings.links.get("po"), Some(&link()), "{text}");
+        text
+    }
+
+    #[test]
+    fn a_new_link_is_a_table_at_the_end() {
+        let table = "[links.po]\ncarrier = \"dir\"\naddress = \"/srv/po/.mailbag\"\naccept = [\"agents\", \"roles\"]\n";
+        assert_eq!(put_and_read(""), table);
+        let text = "# ours\ntag = \"fit\" # short\n\n[escalation]\nsupervisor = \"bob\"";
+        assert_eq!(put_and_read(text), format!("{text}\n\n{table}"));
+    }
+
+    #[test]
+    fn a_link_fits_every_form_of_the_links_that_are_there() {
+        for text in [
+            "links = { \"a.b\" = { address = \"/x\" } } # one line\ntag = \"fit\"\n",
+            "links.a = { address = \"/x\" }\ntag = \"fit\"\n",
+            "[links]\na = { address = \"/x\" }\n",
+            "[links.a]\naddress = \"/x\"\n# the end\n",
+            "[links.po]\n# an old one\ncarrier = \"ssh\"\naddress = \"there:/x\"\n",
+        ] {
+            let with = put_and_read(text);
+            let without = take_out(&with, "po").expect("TOML");
+            let settings = Settings::parse(&without).unwrap_or_else(|e| panic!("{e:?}\n{without}"));
+            assert!(!settings.links.contains_key("po"), "{without}");
+            let others = Settings::parse(text).expect("valid").links.into_keys().filter(|tag| tag != "po");
+            assert!(settings.links.into_keys().eq(others), "{without}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_taken_out_leaves_everything_else() {
+        let text = "# ours\ntag = \"fit\" # short\n\n[escalation]\nsupervisor = \"bob\"\n";
+        assert_eq!(take_out(&put_and_read(text), "po").expect("TOML"), text);
+        assert_eq!(take_out(text, "po").expect("TOML"), text);
+    }
+
+    #[test]
+    fn a_tag_with_a_dot_is_quoted() {
+        let text = put("", "po.west", &link()).expect("TOML");
+        assert!(Settings::parse(&text).expect("valid").links.contains_key("po.west"), "{text}");
+    }
+}

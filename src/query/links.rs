@@ -1,0 +1,225 @@
+//! Links to other rooms: how far their mail is, what is wrong, and which agents of other rooms were heard of.
+
+use super::pending::age;
+use super::status::blocked::{Blocked, blocked_links};
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::base::text::{count_of, quoted, shell_word};
+use crate::disk::layout;
+use crate::log;
+use crate::log::state::{self, State};
+use crate::message::id;
+use crate::message::record::Record;
+use crate::room::links::tag_of_room;
+use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
+use crate::room::{self, Mode, Room};
+use memchr::memmem;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How much of the end of the log is searched for agents of other rooms.
+const HEARD_IN: u64 = 8 << 20;
+
+/// A link in the settings.
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    /// The tag of the other room.
+    pub tag: String,
+    /// Its settings.
+    #[serde(flatten)]
+    pub settings: LinkSettings,
+}
+
+/// A link and how far its mail is.
+#[derive(Debug, Serialize)]
+pub struct Link {
+    /// The tag of the other room.
+    pub tag: String,
+    /// Its settings. Absent if they are gone, while its mail is still in the log.
+    #[serde(flatten)]
+    pub settings: Option<LinkSettings>,
+    /// Number of items sent to the other room: messages, receipts and probes.
+    pub sent: u64,
+    /// Number of items that the other room has confirmed.
+    pub confirmed: u64,
+    /// Number of items that wait for its confirmation.
+    pub waiting: usize,
+    /// When the oldest of them was accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest: Option<String>,
+    /// Number of items received from the other room.
+    pub received: u64,
+    /// What is wrong.
+    pub problems: Vec<Blocked>,
+}
+
+/// An agent of another room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Remote {
+    /// Its address, such as `po:Sintra`.
+    pub id: String,
+    /// When a message or a receipt of it arrived last.
+    pub heard: String,
+}
+
+/// The links in the settings.
+pub fn list(room: &Room) -> Result<Vec<Listed>> {
+    Ok(room.settings()?.links.into_iter().map(|(tag, settings)| Listed { tag, settings }).collect())
+}
+
+/// All links, or one of them.
+pub fn links(room: &Room, tag: Option<&str>) -> Result<Vec<Link>> {
+    let (settings, state) = (room.settings()?, state::committed(&room.dir)?);
+    let mut links = of_state(room, &settings, &state);
+    let Some(tag) = tag else { return Ok(links) };
+    links.retain(|link| link.tag == tag);
+    match links.is_empty() {
+        true => Err(unknown(&settings, tag)),
+        false => Ok(links),
+    }
+}
+
+/// The error for a tag without a link.
+pub fn unknown(settings: &Settings, tag: &str) -> Error {
+    let known: Vec<&str> = settings.links.keys().map(String::as_str).collect();
+    let cure = match known.as_slice() {
+        [] => "`mailbag link add` adds one".to_owned(),
+        known => format!("the links are {}", known.join(", ")),
+    };
+    Error::NotFound { what: format!("there is no link {}", quoted(tag)), cure }
+}
+
+/// All links by this state.
+pub fn of_state(room: &Room, settings: &Settings, state: &State) -> Vec<Link> {
+    let mut links: BTreeMap<&str, Link> = BTreeMap::new();
+    for (tag, link) in &settings.links {
+        links.insert(tag, Link::new(tag, Some(link.clone())));
+    }
+    for (tag, known) in state.links.iter() {
+        let link = links.entry(tag).or_insert_with(|| Link::new(tag, None));
+        (link.sent, link.confirmed) = known.out.as_ref().map_or((0, 0), |out| (out.n, out.acked));
+        link.received = known.came.as_ref().map_or(0, |came| came.n);
+        link.waiting = known.waiting().count();
+        link.oldest = known.waiting().next().map(|oldest| Stamp::from_micros(oldest.at).to_string());
+    }
+    if links.is_empty() {
+        return Vec::new();
+    }
+    let mut blocked = blocked_links(room);
+    let mut links: Vec<Link> = links.into_values().collect();
+    for link in &mut links {
+        let is_ours = |blocked: &Blocked| Path::new(&blocked.what).starts_with(layout::link(&link.tag));
+        link.problems.extend(blocked.extract_if(.., |blocked| is_ours(blocked)));
+        link.look(room, settings);
+    }
+    links.retain(|link| link.settings.is_some() || link.waiting > 0);
+    links
+}
+
+impl Link {
+    fn new(tag: &str, settings: Option<LinkSettings>) -> Link {
+        let (sent, confirmed, waiting, oldest, received, problems) = (0, 0, 0, None, 0, Vec::new());
+        Link { tag: tag.to_owned(), settings, sent, confirmed, waiting, oldest, received, problems }
+    }
+
+    /// Does it hold mail, or is something wrong?
+    pub fn is_down(&self) -> bool {
+        !self.problems.is_empty()
+    }
+
+    /// Adds what is wrong and what the router has not noticed.
+    fn look(&mut self, room: &Room, own: &Settings) {
+        if !self.problems.is_empty() {
+            return;
+        }
+        let since = self.oldest.clone().unwrap_or_else(|| Stamp::now().to_string());
+        let test = format!("mailbag link test {}", self.tag);
+        let Some(LinkSettings { carrier, address, .. }) = &self.settings else {
+            let cure = format!("mailbag link add {} ADDRESS", self.tag);
+            return self.add(format!("the link is gone from {}, but its mail waits", layout::SETTINGS), since, cure);
+        };
+        let other = match carrier {
+            Carrier::Dir => Some(Room::open(Path::new(address))),
+            Carrier::Ssh | Carrier::None => None,
+        };
+        match &other {
+            Some(Err(e)) => return self.add(e.to_string(), since, test),
+            Some(Ok(other)) if their_link(room, other).is_ok_and(|back| back.is_none()) => {
+                let cure = link_back(room, own, other);
+                return self.add("the other room has no link to this one".into(), since, cure);
+            }
+            _ => {}
+        }
+        let age_of = |at: Stamp| Stamp::now().micros() - at.micros();
+        let is_late =
+            |oldest: &String| Stamp::parse(oldest).is_some_and(|at| age_of(at) > limits::LINK_LATE.as_micros() as i64);
+        if !self.oldest.as_ref().is_some_and(is_late) {
+            return;
+        }
+        let what = format!("the other room has not confirmed {} for {}", count_of(self.waiting, "item"), age(&since));
+        match other {
+            Some(Ok(other)) if !has_router(&other) => {
+                let cure = format!("mailbag --room {} run", shell_word(address));
+                self.add(format!("{what}: no router runs there"), since, cure);
+            }
+            _ => self.add(what, since, test),
+        }
+    }
+
+    fn add(&mut self, reason: String, since: String, cure: String) {
+        let what = layout::link_out(&self.tag).display().to_string();
+        self.problems.push(Blocked { what, reason, since, cure });
+    }
+}
+
+fn has_router(room: &Room) -> bool {
+    room.holder().is_ok_and(|holder| holder.is_some_and(|holder| holder.mode != Mode::Pass))
+}
+
+/// The tag of this room in the other one, if that one is on this machine and has a link to this one.
+pub fn their_link(room: &Room, other: &Room) -> Result<Option<String>> {
+    Ok(tag_of_room(&other.settings()?, &room.dir.meta()?).map(str::to_owned))
+}
+
+/// The command that adds a link back. The other room chooses the tag: its own setting `tag` is what this room suggests, or
+/// the name of its project.
+pub fn link_back(room: &Room, settings: &Settings, other: &Room) -> String {
+    let here = room.dir.path().canonicalize().unwrap_or_else(|_| room.dir.path().to_path_buf());
+    let project = project(&here);
+    let is_free = |tag: &&str| {
+        let taken = other.settings().is_ok_and(|far| far.links.keys().any(|known| known.eq_ignore_ascii_case(tag)));
+        is_tag(tag) && !taken
+    };
+    let name = project.file_name().and_then(|name| name.to_str());
+    let tag = settings.tag.as_deref().filter(is_free).or(name.filter(is_free)).unwrap_or("TAG");
+    let there = shell_word(&other.dir.path().to_string_lossy());
+    format!("mailbag --room {there} link add {tag} {}", shell_word(&project.to_string_lossy()))
+}
+
+/// The project of a room, or the room if it is not below one.
+fn project(room: &Path) -> PathBuf {
+    let parent = room.parent().filter(|parent| room::below(parent) == room);
+    parent.unwrap_or(room).to_path_buf()
+}
+
+/// The agents of other rooms that were heard of, by the last part of the log.
+pub fn heard(room: &Room) -> Result<Vec<Remote>> {
+    if room.settings()?.links.is_empty() {
+        return Ok(Vec::new());
+    }
+    let arrived = memmem::Finder::new(b"\"arrived\":{");
+    let mut heard: BTreeMap<String, String> = BTreeMap::new();
+    for line in log::lines(&room.dir, log::before_end(&room.dir, HEARD_IN)?)? {
+        let line = line?;
+        if arrived.find(&line.bytes).is_none() {
+            continue;
+        }
+        let Ok(Record { from, at, arrived: Some(arrived), .. }) = serde_json::from_slice(&line.bytes) else { continue };
+        let receipts = arrived.receipts.iter().map(|receipt| id::far(&arrived.link, &receipt.agent));
+        let from = from.map(|from| from.to_string()).filter(|from| id::tag_of(from).is_some() && id::is_sender(from));
+        receipts.chain(from).for_each(|agent| drop(heard.insert(agent, at.clone())));
+    }
+    Ok(heard.into_iter().map(|(id, heard)| Remote { id, heard }).collect())
+}

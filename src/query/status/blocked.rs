@@ -1,0 +1,78 @@
+//! What the router reported as blocked, and what still is.
+
+use crate::base::limits;
+use crate::disk::layout;
+use crate::room::Room;
+use crate::room::outbox::cure_beside;
+use crate::room::registry::Registry;
+use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+
+/// A blocked file or directory, as the router reported it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Blocked {
+    /// A file or directory of the room.
+    #[serde(default)]
+    pub what: String,
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+    /// Since when.
+    #[serde(default)]
+    pub since: String,
+    /// The command that retries it.
+    #[serde(default)]
+    pub cure: String,
+}
+
+impl Blocked {
+    /// Is it about a link to another room?
+    pub fn is_link(&self) -> bool {
+        Path::new(&self.what).starts_with(layout::LINKS)
+    }
+}
+
+/// As [`blocked`], for links alone.
+pub(crate) fn blocked_links(room: &Room) -> Vec<Blocked> {
+    let mut all = blocked(room, None, "");
+    all.retain(Blocked::is_link);
+    all
+}
+
+/// The blocked files that the router reported and that still exist.
+pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<Blocked> {
+    // The router rewrites the file in place, so a read may see it half written: try again.
+    let read = || -> Option<Vec<Value>> {
+        let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
+        serde_json::from_slice(&bytes).ok()
+    };
+    let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
+    let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
+    // A name that is not UTF-8 is shown with replacement characters and cannot be looked up.
+    let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
+    // The worklog is beside the room, and is reported also while it does not exist.
+    let is_outside = |line: &Blocked| line.what.starts_with(layout::OUTSIDE);
+    let lines = lines.filter(|line| {
+        is_lossy(line) || is_outside(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())
+    });
+    lines.map(|line| Blocked { cure: cure(room, registry, &line.what, again), ..line }).collect()
+}
+
+/// The command that fixes a blocked file: a file in the wrong place has its own, for all others it is `again`, which
+/// makes another pass.
+fn cure(room: &Room, registry: Option<&Registry>, what: &str, again: &str) -> String {
+    if let Ok(below) = Path::new(what).strip_prefix(layout::LINKS) {
+        let tag = below.iter().next().unwrap_or_default().to_string_lossy();
+        // The state of the other room is blocked where it does not fit what this room sent.
+        let verb = if Path::new(what) == layout::link_state(&tag) { "rebind" } else { "test" };
+        return format!("mailbag link {verb} {tag}");
+    }
+    let below = Path::new(what).strip_prefix(layout::OUTBOXES).ok().filter(|below| below.components().count() == 1);
+    let meta = below.and_then(|_| room.dir.stat(what).ok().flatten());
+    match meta.filter(|meta| meta.kind == FileType::RegularFile) {
+        Some(_) => cure_beside(&room.dir, what, |name| registry.is_some_and(|known| known.agent(name).is_some())),
+        None => again.to_owned(),
+    }
+}

@@ -1,0 +1,262 @@
+//! What a person does with links, and sees of them.
+
+use super::{Rooms, bounced};
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// Two projects, each with a room, and no link.
+fn projects() -> (World, World) {
+    (World::new(), World::new())
+}
+
+fn path(world: &World) -> String {
+    world.path().canonicalize().expect("it is there").display().to_string()
+}
+
+fn settings(world: &World) -> String {
+    std::fs::read_to_string(world.room("settings.toml")).unwrap_or_default()
+}
+
+/// The other room is out of reach while something is done.
+fn while_gone(world: &World, then: impl FnOnce()) {
+    let away = world.path().join("away");
+    std::fs::rename(world.room(""), &away).expect("the room");
+    then();
+    std::fs::rename(&away, world.room("")).expect("the room");
+}
+
+#[test]
+fn two_projects_four_commands_a_question_and_its_answer() {
+    let (fit, po) = (World::empty(), World::empty());
+    fit.ok(&["init"]);
+    po.ok(&["init"]);
+    fit.ok(&["link", "add", "po", &path(&po)]);
+    po.ok(&["link", "add", "fit", &path(&fit)]);
+    // Mail flows. The agents are those of the two projects.
+    let (fit, po) = (fit.agent("alice", &[]), po.agent("Sintra", &[]));
+    let id = fit.ok(&["send", "po:Sintra", "Which port?", "--as", "alice", "--type", "question"]);
+    let question = po.json(&["read", "--as", "Sintra"]);
+    assert_eq!((&question[0]["from"], &question[0]["body"]), (&json!("fit:alice"), &json!("Which port?")));
+    po.ok(&["reply", id.trim(), "8080", "--as", "Sintra"]);
+    let answer = fit.json(&["read", "--as", "alice"]);
+    assert_eq!((&answer[0]["from"], &answer[0]["body"]), (&json!("po:Sintra"), &json!("8080")));
+    assert!(fit.ok(&["trace", id.trim()]).contains("answered by po:Sintra"));
+}
+
+#[test]
+fn the_command_that_is_shown_adds_the_link_back() {
+    let (fit, po) = projects();
+    fit.write("settings.toml", "tag = \"fit\" # ours\n");
+    let shown = fit.ok(&["link", "add", "po", &path(&po)]);
+    let command = shown.lines().last().expect("a command").trim();
+    assert_eq!(command, format!("mailbag --room {0}/.mailbag link add fit {1}", path(&po), path(&fit)));
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    let back = World::empty().ok(&words);
+    assert!(back.contains("the other room calls this one po"), "{back}");
+    assert!(settings(&fit).starts_with("tag = \"fit\" # ours\n"), "{}", settings(&fit));
+    assert_eq!(fit.json(&["link", "status"])[0]["problems"], json!([]));
+}
+
+#[test]
+fn a_link_is_added_once_and_shown_before_it_is_written() {
+    let (fit, po) = projects();
+    let table = fit.ok(&["link", "add", "po", &path(&po), "--accept", "agents,all", "--dry-run"]);
+    assert!(table.starts_with("[links.po]\n") && table.contains("accept = [\"agents\", \"all\"]"), "{table}");
+    assert_eq!(settings(&fit), "");
+    let address = format!("{}/.mailbag", path(&po));
+    for (given, changed) in [(path(&po), true), (address.clone(), false)] {
+        let added = fit.json(&["link", "add", "po", &given]);
+        assert_eq!((&added["changed"], &added["address"]), (&json!(changed), &json!(address)));
+    }
+    let widened = fit.json(&["link", "add", "po", &path(&po), "--accept", "human"]);
+    assert_eq!((&widened["changed"], &widened["accept"]), (&json!(true), &json!(["human"])));
+    assert_eq!(fit.json(&["link", "list"])[0]["accept"], json!(["human"]));
+}
+
+#[test]
+fn a_link_that_cannot_work_is_not_added() {
+    let (fit, po) = projects();
+    fit.write("settings.toml", "tag = \"fit\"\n");
+    let other = World::new();
+    fit.ok(&["link", "add", "po", &path(&po)]);
+    let before = settings(&fit);
+    for (code, args, why) in [
+        (3, ["west", "/nowhere"], "no room at /nowhere"),
+        (2, ["west", "."], "this is the room itself"),
+        (2, ["all", &path(&other)], "not a valid tag"),
+        (2, ["lane", &path(&other)], "not a valid tag"),
+        (2, ["Fit", &path(&other)], "the tag of this room"),
+        (2, ["PO", &path(&other)], "there is a link po to"),
+        (2, ["west", &path(&po)], "with the tag po"),
+    ] {
+        let said = fit.fails(code, &[&["link", "add"], &args[..]].concat());
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+    assert!(fit.fails(2, &["link", "add", "west", &path(&other), "--accept", "everybody"]).contains("the kinds are"));
+    assert_eq!(settings(&fit), before);
+    fit.write("settings.toml", "tag = ");
+    fit.fails(1, &["link", "add", "west", &path(&other)]);
+    assert_eq!(settings(&fit), "tag = ");
+}
+
+#[test]
+fn a_copy_of_the_room_is_no_other_room() {
+    let fit = World::new();
+    let copied = World::empty();
+    let copy = std::process::Command::new("cp").arg("-r").arg(fit.room("")).arg(copied.room("")).status();
+    assert!(copy.expect("cp").success());
+    assert!(fit.fails(2, &["link", "add", "po", &path(&copied)]).contains("a copy of this one"));
+}
+
+#[test]
+fn a_test_shows_each_stage_whether_or_not_routers_run() {
+    let rooms = Rooms::new();
+    let stages = |probe: &Value| -> Vec<String> {
+        let all = probe["stages"].as_array().expect("stages").iter().filter(|stage| stage["ms"].is_number());
+        all.map(|stage| stage["stage"].as_str().expect("a name").to_owned()).collect()
+    };
+    let all = "recorded brought confirmed";
+    let probe = rooms.fit.json(&["link", "test", "po"]);
+    assert_eq!((&*stages(&probe).join(" "), &probe["passed_there"]), (all, &json!(false)));
+    let here = rooms.fit.router(&[]);
+    let probe = rooms.fit.json(&["link", "test", "po"]);
+    assert_eq!((&*stages(&probe).join(" "), &probe["passed_there"]), (all, &json!(true)));
+    let _there = rooms.po.router(&[]);
+    assert!(rooms.fit.ok(&["link", "test", "po"]).contains("recorded there, and confirmed here"));
+    drop(here);
+    let probe = rooms.fit.json(&["link", "test", "po"]);
+    assert_eq!((&*stages(&probe).join(" "), &probe["passed_there"]), (all, &json!(false)));
+}
+
+#[test]
+fn a_test_without_a_confirmation_says_where_it_stopped() {
+    let rooms = Rooms::new();
+    while_gone(&rooms.po, || {
+        let ran = rooms.fit.run(&["link", "test", "po", "--timeout", "50ms"]);
+        assert_eq!(ran.code, 75, "{ran:?}");
+        assert!(ran.out.contains("brought to the other room           not within 50ms"), "{ran:?}");
+        assert!(ran.out.contains("no room at"), "{ran:?}");
+    });
+    assert!(rooms.fit.fails(3, &["link", "test", "west"]).contains("the links are po"));
+}
+
+#[test]
+fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
+    let rooms = Rooms::new();
+    rooms.fit.ok(&["link", "test", "po"]);
+    while_gone(&rooms.po, || {
+        rooms.fit.send("alice", "po:sintra", "are you there?");
+        rooms.fit.fails(1, &["link", "status"]);
+        let link =
+            &serde_json::from_str::<Value>(&rooms.fit.run(&["link", "status", "po", "--json"]).out).expect("JSON")[0];
+        assert_eq!((&link["waiting"], link["sent"].as_u64()), (&json!(1), Some(2)));
+        let problem = link["problems"][0]["reason"].as_str().unwrap_or_default();
+        assert!(problem.contains("no room at"), "{link}");
+        assert_eq!(rooms.fit.json(&["status"])["links"][0]["waiting"], 1);
+        assert!(rooms.fit.ok(&["status"]).contains("po: 1 item not confirmed there, the oldest for"));
+        let found = rooms.fit.run(&["doctor", "--json"]);
+        assert!(found.out.contains("link_down"), "{found:?}");
+        // It needs the human only after a while.
+        assert_eq!(rooms.fit.json(&["pending", "--as", "human"])["items"], json!([]));
+        let later = |args: &[&str]| {
+            rooms.fit.run_with(args, |command| {
+                command.env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z");
+            })
+        };
+        let pending = later(&["pending", "--as", "human"]).out;
+        assert!(pending.contains("1 item for the room po not confirmed there"), "{pending}");
+        later(&["run", "--once"]);
+        assert_eq!(rooms.fit.read("pending.json")["pending"]["human"][0]["command"], "mailbag link status po");
+    });
+    rooms.settle();
+    assert_eq!(rooms.fit.json(&["link", "status"])[0]["waiting"], 0);
+    assert_eq!(rooms.po.bodies("sintra"), ["are you there?"]);
+}
+
+#[test]
+fn a_problem_stays_listed_until_the_other_room_is_back() {
+    let rooms = Rooms::new();
+    while_gone(&rooms.po, || {
+        rooms.fit.send("alice", "po:sintra", "one");
+        let blocked = || rooms.fit.json(&["status"])["blocked"].clone();
+        assert_eq!(blocked()[0]["what"], "links/po");
+        // Mail that has nothing to do with it.
+        rooms.fit.send("alice", "anna", "two");
+        assert_eq!(blocked()[0]["what"], "links/po");
+    });
+    rooms.settle();
+    assert_eq!(rooms.fit.json(&["status"])["blocked"], json!([]));
+}
+
+#[test]
+fn mail_from_another_room_is_delivered_by_the_command_that_reads() {
+    let rooms = Rooms::new();
+    rooms.fit.send("alice", "po:sintra", "no router runs");
+    assert_eq!(rooms.po.json(&["inbox", "sintra"])[0]["preview"], "no router runs");
+}
+
+#[test]
+fn agents_of_other_rooms_are_known_once_they_were_heard_of() {
+    let rooms = Rooms::new();
+    rooms.alice_says(json!({"to": "po:sintra", "body": "hello"}));
+    let remote = |world: &World| {
+        let all = world.json(&["who"])["remote"].as_array().cloned().unwrap_or_default();
+        all.iter().map(|one| one["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!((remote(&rooms.fit), remote(&rooms.po)), (vec!["po:sintra".to_owned()], vec!["fit:alice".to_owned()]));
+    assert!(rooms.fit.ok(&["who"]).lines().any(|line| line.starts_with("remote") && line.contains("po:sintra")));
+}
+
+#[test]
+fn a_link_is_removed_when_nothing_waits_and_the_settings_keep_the_rest() {
+    let rooms = Rooms::new();
+    rooms.fit.write("settings.toml", format!("# ours\ntag = \"fit\"\n\n{}", settings(&rooms.fit)));
+    while_gone(&rooms.po, || {
+        rooms.fit.send("alice", "po:sintra", "lost?");
+        assert!(rooms.fit.fails(65, &["link", "remove", "po"]).contains("has not confirmed 1 item"));
+        assert!(bounced(&rooms.fit, "human").is_empty());
+        rooms.fit.ok(&["link", "remove", "po", "--bounce"]);
+    });
+    assert!(rooms.fit.bodies("alice")[0].contains("The link to the room po was removed"));
+    assert_eq!(settings(&rooms.fit), "# ours\ntag = \"fit\"\n");
+    assert!(rooms.fit.fails(3, &["link", "remove", "po"]).contains("there is no link"));
+    let second = Rooms::new();
+    second.fit.ok(&["link", "test", "po"]);
+    second.fit.ok(&["link", "remove", "po"]);
+    assert_eq!(second.fit.json(&["link", "status"]), json!([]));
+}
+
+#[test]
+fn a_stopped_link_says_so_and_is_begun_anew() {
+    let rooms = Rooms::new();
+    rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
+    // The other room is made anew, under the same path.
+    std::fs::remove_dir_all(rooms.po.room("")).expect("the room");
+    rooms.po.ok(&["init"]);
+    rooms.po.ok(&["agent", "add", "sintra"]);
+    rooms.po.ok(&["link", "add", "fit", &path(&rooms.fit)]);
+    rooms.settle();
+    let status = rooms.fit.run(&["link", "status"]);
+    assert_eq!(status.code, 1);
+    assert!(status.out.contains("-> mailbag link rebind po"), "{status:?}");
+    assert!(rooms.fit.run(&["doctor"]).out.contains("the link po"));
+    assert!(rooms.fit.fails(2, &["link", "rebind", "po"]).contains("pass --yes"));
+    rooms.fit.ok(&["link", "rebind", "po", "--yes"]);
+    rooms.po.ok(&["link", "rebind", "fit", "--yes"]);
+    rooms.settle();
+    assert_eq!(rooms.fit.run(&["link", "status"]).code, 0);
+    rooms.alice_says(json!({"to": "po:sintra", "body": "two"}));
+    assert!(rooms.po.bodies("sintra").contains(&"two".to_owned()));
+}
+
+#[test]
+fn a_session_of_a_client_does_not_change_links() {
+    let rooms = Rooms::new();
+    for args in [&["link", "test", "po"][..], &["link", "rebind", "po", "--yes"], &["link", "remove", "po", "--bounce"]]
+    {
+        let ran = rooms.fit.run_with(args, |command| {
+            command.env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", "s-1");
+        });
+        assert!(ran.fails(2, args).contains("cannot change or test links"));
+    }
+}
