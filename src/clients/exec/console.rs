@@ -15,6 +15,8 @@ pub(super) const SIGNALS: [i32; 2] = [SIGCONT, SIGWINCH];
 pub(super) struct Console {
     terminal: Terminal,
     suspended: Cell<bool>,
+    /// Was it continued in the background, and waits for what comes behind that?
+    continued: Cell<bool>,
     /// `None` before the command has started.
     ours: Option<Ours>,
 }
@@ -31,7 +33,7 @@ impl Console {
     pub(super) fn for_command(monitor: &mut Command) -> Result<(Console, Beginning)> {
         let opened = Terminal::like_ours().and_then(|mut terminal| terminal.give(monitor).map(|told| (terminal, told)));
         let (terminal, beginning) = opened.doing("open a terminal for", "the command")?;
-        Ok((Console { terminal, suspended: Cell::new(false), ours: None }, beginning))
+        Ok((Console { terminal, suspended: Cell::new(false), continued: Cell::new(false), ours: None }, beginning))
     }
 
     /// The output of the command.
@@ -49,13 +51,22 @@ impl Console {
     }
 
     /// Handles a signal for the command. The terminal of the command sends it none of those that ours sends.
-    pub(super) fn signal(&self, number: i32, monitor: Pid) {
+    /// `true` if the signal is to be handled again, behind those that have come meanwhile.
+    pub(super) fn signal(&self, number: i32, monitor: Pid) -> bool {
         match number {
             SIGWINCH => self.terminal.resize(),
             SIGCONT if in_front() => self.resume(monitor),
             // As any program that needs the terminal, it does not run in the background.
-            SIGCONT if self.suspended.get() => self.suspend_us(),
-            SIGCONT => {}
+            // But a signal that ends it may come a moment later, on another thread.
+            SIGCONT if self.suspended.get() && !self.continued.replace(true) => {
+                std::thread::sleep(limits::SUSPENDING);
+                return true;
+            }
+            SIGCONT => {
+                if self.continued.replace(false) && self.suspended.get() {
+                    self.suspend_us();
+                }
+            }
             number => {
                 signal(monitor, number);
                 // A suspended process handles a signal only when it is continued.
@@ -64,6 +75,7 @@ impl Console {
                 }
             }
         }
+        false
     }
 
     /// The command has been suspended: this program is, too, until it is continued.

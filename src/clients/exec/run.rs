@@ -189,7 +189,11 @@ fn attend(
             }
             Some(RunEvent::Drained) => drained = true,
             Some(RunEvent::Signal { number, to_all }) if status.is_none() => match console {
-                Some(console) => console.signal(number, pid),
+                Some(console) => {
+                    if console.signal(number, pid) {
+                        let _ = events.sender().send(RunEvent::Signal { number, to_all });
+                    }
+                }
                 None if to_all => {}
                 // Fails if the command has just ended.
                 None => drop(Signal::from_named_raw(number).map(|signal| kill_process(pid, signal))),
