@@ -103,7 +103,8 @@ fn an_item_that_is_damaged_in_out_is_not_sent_and_the_router_makes_it_again() {
     talk.say(&lines(&said));
     let heard = talk.hears("\"n\":1,");
     wait("it is removed", || !pair.po.names("links/fit/out").contains(&"000000000002.json".to_owned()));
-    assert!(!heard.contains("\"n\":2"), "{heard}");
+    // The item that the router has made instead may follow at once.
+    assert!(!heard.contains("{\"n\":2}"), "{heard}");
     drop(talk);
     pair.once().ok(&["link run"]);
     assert_eq!(pair.fit.bodies("alice"), ["0", "1", "2", "3"]);
