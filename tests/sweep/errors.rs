@@ -44,10 +44,12 @@ fn every_call_may_fail_once_or_from_then_on() -> Done {
 
 // P144
 #[test]
-fn every_call_may_fail_while_an_agent_gets_another_name() -> Done {
+fn any_call_may_fail_while_an_agent_gets_another_name() -> Done {
     let setting = Setting { seed: 32, joins: true, ..Setting::default() };
     let made = count(&setting)?.names();
-    let figures = sweep(Ground::directory, &setting, failures(&made, 32))?;
+    let some = if full() { 1 } else { 4 };
+    let stories = failures(&made, 32).into_iter().step_by(some).collect();
+    let figures = sweep(Ground::directory, &setting, stories)?;
     green("calls that fail around a change of a name", &figures)
 }
 

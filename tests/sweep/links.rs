@@ -151,13 +151,13 @@ fn cut(of: &str, kind: Kind, plan: Plan) -> io::Result<Figures> {
 fn sweep(of: &str, seed: u64) -> Done {
     let (mut figures, outcome) = kill(of, Plan::Count)?;
     let points = Points::of(outcome);
-    for (call, moment) in points.choose(30, seed) {
+    for (call, moment) in points.choose(12, seed) {
         figures.add(kill(of, Plan::Kill { call, moment })?.0);
     }
     green(&format!("kills of a pass with a link, in {of}"), &figures)?;
     for kind in devices() {
         let mut figures = Figures::default();
-        for (call, moment) in points.choose(6, seed + 1) {
+        for (call, moment) in points.choose(2, seed + 1) {
             figures.add(cut(of, kind, Plan::Kill { call, moment })?);
         }
         green(&format!("power cuts of a pass with a link, in {of}, on {kind}"), &figures)?;

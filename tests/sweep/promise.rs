@@ -37,15 +37,15 @@ fn killed_while_the_registry_changes() -> Done {
 #[test]
 fn killed_and_cut_while_an_agent_gets_another_name() -> Done {
     let setting = Setting { seed: 31, stays: true, joins: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(60, 31);
+    let points = Points::count(&setting)?.choose(20, 31);
     green("kills around a change of a name", &sweep(Ground::directory, &setting, kills(&points))?)?;
     let setting = Setting { power: true, unordered: true, ..setting };
-    let points = Points::count(&setting)?.choose(30, 31);
+    let points = Points::count(&setting)?.choose(10, 31);
     green("unordered power cuts around it", &sweep(Ground::directory, &setting, unordered_cuts(&points, 31))?)?;
     for kind in devices() {
         let btrfs = kind == Kind::Btrfs;
         let setting = Setting { syncs_inboxes: btrfs, waits_for_router: btrfs, joins: true, ..powered(31) };
-        let points = Points::count(&setting)?.choose(20, 31);
+        let points = Points::count(&setting)?.choose(5, 31);
         let figures = sweep(|| Ground::device(kind), &setting, cuts(&points, 31))?;
         green(&format!("power cuts around it on {kind}"), &figures)?;
     }
