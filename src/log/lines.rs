@@ -4,7 +4,7 @@ use super::segments::{self, Segment};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::message::record::{Hash, hash_line};
+use crate::message::record::{Hash, Record, hash_line};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
 
@@ -95,6 +95,11 @@ pub fn length(room: &Dir, segment: u32) -> Result<Option<u64>> {
 /// The line at a position.
 pub fn read_one(room: &Dir, at: Position) -> Result<Option<Line>> {
     line_at(room, Segment::open(room, at.segment)?, at)
+}
+
+/// The record at a position. `None` if there is no line, or one that is no record.
+pub fn read_record(room: &Dir, at: Position) -> Result<Option<Record>> {
+    Ok(read_one(room, at)?.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
 }
 
 /// The line at a position. `None` if its segment is archived.

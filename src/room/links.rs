@@ -102,7 +102,7 @@ pub fn judge(
     far: &EndState,
     digest: impl FnOnce(u64) -> Result<Option<Hash>>,
 ) -> Result<Heard> {
-    let out = links.get(tag).and_then(|link| link.out.as_ref());
+    let out = links.out(tag);
     let stopped = |what: String| Ok(Heard::Stopped(what));
     let (out, came) = match (out, &far.came) {
         (None, None) => return Ok(Heard::Nothing),

@@ -69,7 +69,7 @@ pub fn to_rebind(room: &Room, tag: &str) -> Result<Rebind> {
     check_known(room, tag)?;
     send::route(room)?;
     let state = state::committed(&room.dir)?;
-    let out = state.links.get(tag).and_then(|link| link.out.as_ref());
+    let out = state.links.out(tag);
     let (sent, confirmed) = out.map_or((0, 0), |out| (out.n, out.acked));
     // The other room may have less than it had confirmed, or more than this room has heard of.
     let dir = room.dir.sub(layout::link_in(tag)).ok();

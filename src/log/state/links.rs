@@ -25,8 +25,6 @@ pub struct Link {
     pub came: Option<Incoming>,
     /// The numbers of its messages in the other room, by their numbers here.
     origins: BTreeMap<u64, u64>,
-    /// The number of the last record that changed it.
-    changed: u64,
 }
 
 /// The stream to another room.
@@ -71,8 +69,8 @@ pub struct Incoming {
 impl Links {
     /// Applies what a record says about links.
     pub(super) fn apply(&mut self, record: &Record, at: Stamp, place: Position) {
-        record.link.iter().for_each(|change| self.change(change, record.seq));
-        record.acked.iter().for_each(|acked| self.acked(acked, record.seq));
+        record.link.iter().for_each(|change| self.change(change));
+        record.acked.iter().for_each(|acked| self.acked(acked));
         if let Some(arrived) = &record.arrived {
             self.arrived(arrived, record.seq);
         }
@@ -83,7 +81,6 @@ impl Links {
 
     fn carried(&mut self, carried: &Carried, waiting: Waiting) {
         let link = self.0.entry(carried.link.clone()).or_default();
-        link.changed = waiting.seq;
         let stream = &carried.stream;
         let out = link.out.get_or_insert_with(|| Outgoing::new(stream.clone()));
         (out.n, out.digest) = (carried.n, carried.digest);
@@ -93,7 +90,6 @@ impl Links {
     fn arrived(&mut self, arrived: &Arrived, seq: u64) {
         let Arrived { link, stream, n, digest, seq: origin, .. } = arrived;
         let link = self.0.entry(link.clone()).or_default();
-        link.changed = seq;
         link.came = Some(Incoming { stream: stream.clone(), n: *n, digest: *digest });
         link.origins.insert(seq, *origin);
         if link.origins.len() > ANSWERABLE {
@@ -101,23 +97,22 @@ impl Links {
         }
     }
 
-    fn acked(&mut self, acked: &Acked, seq: u64) {
+    fn acked(&mut self, acked: &Acked) {
         let Some(link) = self.0.get_mut(&acked.link) else { return };
         let Some(out) = link.out.as_mut().filter(|out| out.stream == acked.stream) else { return };
-        link.changed = seq;
         out.acked = out.acked.max(acked.n.min(out.n));
         while out.waiting.front().is_some_and(|first| first.n <= out.acked) {
             out.waiting.pop_front();
         }
     }
 
-    fn change(&mut self, change: &LinkChange, seq: u64) {
+    fn change(&mut self, change: &LinkChange) {
         match change {
             LinkChange::Probed { .. } => {}
             LinkChange::Removed { link } => drop(self.0.remove(link)),
             LinkChange::Rebound { link } => {
                 let link = self.0.entry(link.clone()).or_default();
-                (link.out, link.came, link.changed) = (None, None, seq);
+                (link.out, link.came) = (None, None);
             }
         }
     }
@@ -127,14 +122,19 @@ impl Links {
         self.0.get(tag)
     }
 
+    /// The stream to another room, if there is one.
+    pub fn out(&self, tag: &str) -> Option<&Outgoing> {
+        self.get(tag)?.out.as_ref()
+    }
+
+    /// Has the log no link?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// All links with their tags.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Link)> {
         self.0.iter()
-    }
-
-    /// The last record that changed a link; 0 for none.
-    pub fn changed_at(&self) -> u64 {
-        self.0.values().map(|link| link.changed).max().unwrap_or_default()
     }
 }
 
@@ -142,11 +142,6 @@ impl Link {
     /// The number in the other room of a message that came from there.
     pub fn origin(&self, seq: u64) -> Option<u64> {
         self.origins.get(&seq).copied()
-    }
-
-    /// The number of the last record that changed it.
-    pub fn changed_at(&self) -> u64 {
-        self.changed
     }
 
     /// The items that the other room has not committed, as far as is known, in order.

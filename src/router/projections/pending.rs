@@ -227,7 +227,7 @@ impl behind::Content for Items {
         let state = view.state;
         let changes = [state.items.changed_at(), state.approvals.changed_at(), state.claims.changed_at()];
         // With links there is a file, since a link can become late without a record.
-        let has_links = u64::from(state.links.changed_at() > 0);
+        let has_links = u64::from(!state.links.is_empty());
         changes.into_iter().fold(state.wakes.changed_at().max(has_links), u64::max)
     }
 

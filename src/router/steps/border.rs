@@ -43,23 +43,19 @@ fn check_arrived(config: &Config, tag: &str, message: &Message, to: &[Group]) ->
         problems.push(Problem::new("not_accepted", what).at("/to").fix(fix));
     };
     for address in message.addresses() {
-        let kind = kind(address);
-        if kind.is_some_and(|kind| !accept.contains(&kind)) {
-            refuse(address, kind.unwrap_or(Accept::Agents));
+        if let Some(kind) = kind(address).filter(|kind| !accept.contains(kind)) {
+            refuse(address, kind);
         }
     }
     // Also where an alias reaches the human.
     let reaches_human = to.iter().flat_map(|group| &group.agents).any(|agent| **agent == *HUMAN);
-    if reaches_human && !accept.contains(&Accept::Human) && problems_are_without(&problems, HUMAN) {
+    let is_named = message.addresses().iter().any(|address| kind(address) == Some(Accept::Human));
+    if reaches_human && !accept.contains(&Accept::Human) && !is_named {
         let what = format!("this room takes no mail for the human from the room {tag}");
         let fix = "write to an agent; here, a person can add \"human\" to `accept`";
         problems.push(Problem::new("not_accepted", what).at("/to").fix(fix));
     }
     problems
-}
-
-fn problems_are_without(problems: &[Problem], word: &str) -> bool {
-    problems.iter().all(|problem| !problem.what.contains(word))
 }
 
 /// The kind of an address. `None` for one that is rejected in any case.

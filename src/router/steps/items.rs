@@ -11,7 +11,6 @@ use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
 use crate::message::link::{Acked, Item, Unfit};
-use crate::message::record::Record;
 use crate::room::links::{EndState, Heard, judge};
 use crate::room::outbox::{Content, Files, Look, Ready, Terms};
 use crate::router::parts::{Piece, Stop};
@@ -45,7 +44,7 @@ impl Pickup<'_> {
     /// Reads how far the other room is.
     fn hear(&mut self, tag: &Arc<str>, dir: &Dir) -> Result<()> {
         let Some(meta) = dir.stat(layout::LINK_STATE)? else { return Ok(()) };
-        let stream = self.state.links.get(tag).and_then(|link| link.out.as_ref()).map(|out| out.stream.clone());
+        let stream = self.state.links.out(tag).map(|out| out.stream.clone());
         if self.links.is_known(tag, (&meta, &stream)) {
             return Ok(());
         }
@@ -53,8 +52,7 @@ impl Pickup<'_> {
         let Some(far) = EndState::read(dir)? else { return Ok(()) };
         let (room, links) = (self.config.dir(), &self.state.links);
         let digest = |n| match links.get(tag).and_then(|link| link.waiting_at(n)) {
-            Some(waiting) => Ok(log::read_one(room, waiting.place)?.and_then(|line| {
-                let record: Record = serde_json::from_slice(&line.bytes).ok()?;
+            Some(waiting) => Ok(log::read_record(room, waiting.place)?.and_then(|record| {
                 record.carried.iter().find(|carried| carried.link == *tag && carried.n == n).map(|c| c.digest)
             })),
             None => Ok(None),

@@ -97,8 +97,7 @@ fn item_of(line: &Line, tag: &str, stream: &str, behind: u64) -> Vec<Again> {
 fn give_up(config: &Config, tag: &str, link: &Link, id: &str) -> Result<Vec<Letter<Ruling>>> {
     let mut lost: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
     for waiting in link.waiting() {
-        let Some(line) = log::read_one(config.dir(), waiting.place)? else { continue };
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+        let Some(record) = log::read_record(config.dir(), waiting.place)? else { continue };
         let (Some(from), Some(id)) = (record.from, record.id) else { continue };
         if config.registry().agent(&from).is_some() {
             lost.entry(from).or_default().push(id);

@@ -64,8 +64,7 @@ impl Streams<'_> {
         let mut carried = Vec::with_capacity(again.len());
         for Again { place, receipts } in again {
             // An archived segment that is gone takes what it had along.
-            let Some(line) = log::read_one(room, *place)? else { continue };
-            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+            let Some(record) = log::read_record(room, *place)? else { continue };
             let fields = link::fields_of(&record);
             let one = self.carry(change.link().clone(), receipts.clone(), |carried| {
                 carried.again = Some((place.segment, place.offset));
@@ -83,11 +82,10 @@ impl Streams<'_> {
         digest: impl FnOnce(&mut Carried) -> Hash,
     ) -> Carried {
         let state = self.state;
-        let (stream, n, prev) =
-            self.at.remove(&tag).unwrap_or_else(|| match state.links.get(&tag).and_then(|link| link.out.as_ref()) {
-                Some(out) => (out.stream.clone(), out.n, out.digest),
-                None => (id::mint().into(), 0, link::FIRST),
-            });
+        let (stream, n, prev) = self.at.remove(&tag).unwrap_or_else(|| match state.links.out(&tag) {
+            Some(out) => (out.stream.clone(), out.n, out.digest),
+            None => (id::mint().into(), 0, link::FIRST),
+        });
         let mut carried =
             Carried { link: tag.clone(), stream, n: n + 1, prev, digest: link::FIRST, receipts, again: None };
         carried.digest = digest(&mut carried);

@@ -167,8 +167,7 @@ impl Keep<'_> {
     }
 
     fn record_of(&self, timed: &Timed) -> Result<Option<Record>> {
-        let line = log::read_one(self.config.dir(), timed.place)?;
-        Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
+        log::read_record(self.config.dir(), timed.place)
     }
 }
 

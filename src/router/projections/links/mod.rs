@@ -9,7 +9,6 @@ use crate::disk::{Dir, layout};
 use crate::log::state::{Link, Waiting};
 use crate::log::{self, Position};
 use crate::message::link;
-use crate::message::record::Record;
 use crate::room::links::{EndState, items};
 use crate::room::settings::{Carrier, LinkSettings};
 use carry::Carry;
@@ -156,14 +155,12 @@ fn text(room: &Dir, tag: &str, waiting: &Waiting) -> Result<String> {
         what: format!("record {} is missing from the log, and its item for the room {tag} with it", waiting.seq),
         cure: "run `mailbag log verify`; `mailbag link rebind` sends what can be sent".into(),
     };
-    let line = log::read_one(room, waiting.place)?.ok_or_else(gone)?;
-    let record: Record = serde_json::from_slice(&line.bytes).map_err(|_| gone())?;
+    let record = log::read_record(room, waiting.place)?.ok_or_else(gone)?;
     let carried = record.carried.iter().find(|carried| *carried.link == *tag && carried.n == waiting.n);
     let carried = carried.ok_or_else(gone)?;
     let Some((segment, offset)) = carried.again else {
         return Ok(link::text(&record, link::fields_of(&record).as_ref(), carried));
     };
-    let line = log::read_one(room, Position { segment, offset })?.ok_or_else(gone)?;
-    let record: Record = serde_json::from_slice(&line.bytes).map_err(|_| gone())?;
+    let record = log::read_record(room, Position { segment, offset })?.ok_or_else(gone)?;
     Ok(link::text(&record, link::fields_of(&record).as_ref(), carried))
 }
