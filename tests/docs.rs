@@ -39,6 +39,15 @@ fn the_page_on_links_runs_as_shown() {
 }
 
 #[test]
+fn the_page_on_containers_runs_as_shown() {
+    let made = Command::new("bwrap").args(["--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "true"]).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        return crate::world::skip("there is no bwrap, or it can make no namespaces");
+    }
+    run_as_shown("docs/containers.md", &read("docs/containers.md"));
+}
+
+#[test]
 fn the_page_on_commands_as_agents_runs_as_shown() {
     run_as_shown("docs/exec.md", &read("docs/exec.md"));
 }

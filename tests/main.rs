@@ -10,6 +10,7 @@ mod channels;
 mod charter;
 mod claims;
 mod cli;
+mod containers;
 mod context;
 mod docs;
 mod doctor;

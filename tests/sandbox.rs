@@ -170,7 +170,7 @@ fn what_cannot_be_marked_as_read_is_shown_and_stays_unread() {
     }
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hello");
-    let read = run(&mut inside(&world, &["inbox"], &["read", "--as", "bob"]));
+    let read = run(&mut inside(&world, &["inbox", "outbox"], &["read", "--as", "bob"]));
     assert!(read.code != 0 && read.out.contains("hello"), "{read:?}");
     assert!(read.err.contains("mark as"), "{}", read.err);
     assert_eq!(world.bodies("bob"), ["hello"]);

@@ -1,10 +1,15 @@
 //! Finds messages to read, and moves them to `seen/` after they were shown.
 
+use super::send::{self, Draft};
 use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::disk::layout;
 use crate::log::lookup;
+use crate::log::state;
 use crate::message::address::quoted;
 use crate::message::reference::{Chosen, Fit, Reference, choose};
-use crate::query::identity;
+use crate::message::status::Status;
+use crate::query::identity::{self, Who};
 use crate::query::inbox::{self, Holding, Mail};
 use crate::room::Room;
 use std::ffi::OsStr;
@@ -70,9 +75,31 @@ pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
     mark_files_seen(room, agent, unread.map(|mail| &*mail.name))
 }
 
-/// As [`mark_seen`], for unread messages of which only the file names are known.
+/// As [`mark_seen`], for unread messages of which only the file names are known. Where the inbox is read-only, as it can be in
+/// a container, the router is asked to move them.
 pub fn mark_files_seen<'n>(room: &Room, agent: &str, names: impl Iterator<Item = &'n OsStr>) -> Result<()> {
-    crate::room::inbox::mark_all_seen(&room.dir, agent, names)
+    let names: Vec<&OsStr> = names.collect();
+    match crate::room::inbox::mark_all_seen(&room.dir, agent, names.iter().copied()) {
+        Err(e) if e.errno() == Some(libc::EROFS) => match ask_router(room, agent, &names) {
+            Ok(true) => Ok(()),
+            _ => Err(e),
+        },
+        done => done,
+    }
+}
+
+/// Tells the router by an ack that these messages were seen. `false` if one of them is not unread mail of the log.
+fn ask_router(room: &Room, agent: &str, names: &[&OsStr]) -> Result<bool> {
+    let state = state::committed(&room.dir)?;
+    let at = names.iter().filter_map(|name| layout::read_delivered(name));
+    let refs: Vec<String> =
+        at.filter_map(|at| state.mailboxes.unread_at(agent, at)).map(|seq| format!("#{seq}")).collect();
+    let who = Who { name: agent.to_owned(), source: "the inbox" };
+    for raw_refs in refs.chunks(limits::SEEN_REFS).map(<[String]>::to_vec) {
+        let status = Some(Status::Seen.as_str().to_owned());
+        send::send(room, &who, Draft { kind: Some("ack".into()), raw_refs, status, ..Draft::default() })?;
+    }
+    Ok(refs.len() == names.len())
 }
 
 /// The one message that a reference means.

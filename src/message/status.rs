@@ -33,7 +33,8 @@ pub enum Status {
 
 impl Status {
     /// The statuses that an `ack` may set.
-    pub const ACKS: [Status; 6] = [
+    pub const ACKS: [Status; 7] = [
+        Status::Seen,
         Status::Acknowledged,
         Status::Actioned,
         Status::Resolved,
@@ -116,6 +117,7 @@ mod tests {
     #[test]
     fn an_ack_can_not_claim_what_the_router_observes() {
         assert_eq!(Status::of_ack("actioned"), Some(Status::Actioned));
-        assert_eq!(Status::of_ack("seen"), None);
+        assert_eq!(Status::of_ack("announced"), None);
+        assert_eq!(Status::of_ack("expired"), None);
     }
 }

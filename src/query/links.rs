@@ -136,17 +136,18 @@ impl Link {
         }
         let since = self.oldest.clone().unwrap_or_else(|| Stamp::now().to_string());
         let test = format!("mailbag link test {}", self.tag);
-        let Some(LinkSettings { carrier, address, .. }) = &self.settings else {
+        let Some(link) = &self.settings else {
             let cure = format!("mailbag link add {} ADDRESS", self.tag);
             return self.add(format!("the link is gone from {}, but its mail waits", layout::SETTINGS), since, cure);
         };
-        let other = match carrier {
+        let address = &link.address;
+        let other = match link.carrier {
             Carrier::Dir => Some(Room::open(Path::new(address))),
             Carrier::Ssh | Carrier::None => None,
         };
         match &other {
             Some(Err(e)) => return self.add(e.to_string(), since, test),
-            Some(Ok(other)) if their_link(room, other).is_ok_and(|back| back.is_none()) => {
+            Some(Ok(other)) if their_link(room, link, other).is_ok_and(|back| back.is_none()) => {
                 let cure = link_back(room, own, other);
                 return self.add("the other room has no link to this one".into(), since, cure);
             }
@@ -179,8 +180,8 @@ fn has_router(room: &Room) -> bool {
 }
 
 /// The tag of this room in the other one, if that one is on this machine and has a link to this one.
-pub fn their_link(room: &Room, other: &Room) -> Result<Option<String>> {
-    Ok(tag_of_room(&other.settings()?, &room.dir.meta()?).map(str::to_owned))
+pub fn their_link(room: &Room, link: &LinkSettings, other: &Room) -> Result<Option<String>> {
+    Ok(tag_of_room(&other.settings()?, &room.dir.meta()?, link.known_as.as_deref()).map(str::to_owned))
 }
 
 /// The command that adds a link back. The other room chooses the tag: its own setting `tag` is what this room suggests, or

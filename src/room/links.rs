@@ -8,7 +8,7 @@ use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{Link, Links};
 use crate::message::record::{Hash, hex, unhex};
-use crate::room::settings::Settings;
+use crate::room::settings::{Carrier, LinkSettings, Settings};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::Path;
@@ -135,13 +135,17 @@ pub fn judge(
     }
 }
 
-/// The tag under which a room on this machine, with these settings, has a link to the room with this directory.
-pub fn tag_of_room<'s>(settings: &'s Settings, own: &Meta) -> Option<&'s str> {
-    let leads_there = |address: &str| {
-        let meta = Dir::open(Path::new(address)).and_then(|dir| dir.meta());
-        meta.is_ok_and(|meta| meta.is_same_file(own))
+/// The tag under which a room on this machine, with these settings, has a link to the room with this directory. In a container
+/// the other room may know this one by a path that leads nowhere here: then it is the link with the tag `known_as`.
+pub fn tag_of_room<'s>(settings: &'s Settings, own: &Meta, known_as: Option<&str>) -> Option<&'s str> {
+    let at = |address: &str| Dir::open(Path::new(address)).and_then(|dir| dir.meta());
+    let leads_here = |address: &str| at(address).is_ok_and(|meta| meta.is_same_file(own));
+    let leads_nowhere = |address: &str| at(address).is_err_and(|e| e.errno() == Some(libc::ENOENT));
+    let is_named = |(tag, link): &(&String, &LinkSettings)| {
+        known_as == Some(tag.as_str()) && link.carrier == Carrier::Dir && leads_nowhere(&link.address)
     };
-    settings.links.iter().find(|(_, link)| leads_there(&link.address)).map(|(tag, _)| tag.as_str())
+    let found = settings.links.iter().find(|(_, link)| leads_here(&link.address));
+    found.or_else(|| settings.links.iter().find(is_named)).map(|(tag, _)| tag.as_str())
 }
 
 /// The names of all items in one of a link's directories, with their numbers, in order.

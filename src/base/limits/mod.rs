@@ -255,8 +255,7 @@ pub const BRIEFING_HINT: usize = 200;
 const _: () = assert!(BRIEFING_HINT * 4 < BRIEFING);
 /// How many characters of a subject that text shows.
 pub const BRIEFING_SUBJECT: usize = 80;
-/// If a message's id is longer than this, the text shows its number instead. A UUID costs more than the rest of the
-/// line.
+/// A text shows the number of a message whose id is longer: a UUID costs more than the rest of the line.
 pub const BRIEFING_ID: usize = 16;
 /// How many messages the text names at the start of a session.
 pub const BRIEFING_NEWEST: usize = 5;
@@ -350,6 +349,8 @@ pub const HEAD_BYTES: u64 = 32 << 10;
 pub const INBOX_SHOWN: usize = 50;
 /// How many similar names an error suggests.
 pub const SUGGESTIONS: usize = 3;
+/// How many messages an ack names that tells the router what was read in a read-only inbox.
+pub const SEEN_REFS: usize = 100;
 /// How many problems of one message are reported.
 pub const PROBLEMS: usize = 20;
 /// The largest corrected example of a problem, as JSON without spaces.

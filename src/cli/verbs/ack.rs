@@ -15,9 +15,9 @@ Examples:
   mailbag ack 42 --state resolved --note 'merged' --as bob
   mailbag ack msg_7 --state withdrawn --as alice
 
-A recipient can set acknowledged, actioned, resolved or abandoned. The sender can
-set superseded or withdrawn, which removes unread copies from the inboxes. A
-status never goes back. An ack wakes no agent; `mailbag trace` shows it.
+A recipient can set acknowledged, actioned, resolved or abandoned, and seen, which
+marks a message as read. The sender can set superseded or withdrawn, which removes
+unread copies from the inboxes. A status never goes back. An ack wakes no agent; `mailbag trace` shows it.
 
 A file {\"type\": \"ack\", \"refs\": [\"msg_7\"], \"status\": \"actioned\"} in the outbox
 does the same.";

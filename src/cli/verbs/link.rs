@@ -98,7 +98,7 @@ enum Verb {
         /// Addresses that mail from the other room may have
         #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = accept)]
         accept: Option<Vec<Accept>>,
-        /// For ssh: this room's tag in the other room; default: the setting tag
+        /// This room's tag in the other room; for ssh the default is the setting tag
         #[arg(long, value_name = "NAME")]
         known_as: Option<String>,
         /// Table to be written, without a change

@@ -29,7 +29,8 @@ pub struct Wanted<'a> {
     pub carrier: Carrier,
     /// Which addresses its mail may have. `None` for the default, or for what the settings say already.
     pub accept: Option<Vec<Accept>>,
-    /// For ssh: the tag of this room in the other one. `None` for that of the settings.
+    /// The tag of this room in the other one: for ssh, and for dir where the other room cannot be asked. `None` for that of
+    /// the settings.
     pub known_as: Option<String>,
     /// Shows the change only.
     pub dry_run: bool,
@@ -84,7 +85,7 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
     if !wanted.dry_run {
         trust::agree_to_link(room, wanted.tag)?;
     }
-    let back = other.as_ref().map(|other| links::their_link(room, other)).transpose()?.flatten();
+    let back = other.as_ref().map(|other| links::their_link(room, &link, other)).transpose()?.flatten();
     let next = match (&other, &back) {
         (Some(other), None) => Some(links::link_back(room, &settings, other)),
         _ => None,

@@ -128,7 +128,7 @@ impl Run<'_> {
         let settings = self.room.settings().ok()?;
         let link = settings.links.get(self.tag).filter(|link| link.carrier == Carrier::Dir)?;
         let room = Room::open(Path::new(&link.address)).ok()?;
-        let came = layout::link_in(&links::their_link(self.room, &room).ok()??);
+        let came = layout::link_in(&links::their_link(self.room, link, &room).ok()??);
         Some(There { room, came, passed: false })
     }
 

@@ -16,6 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
+use std::path::Path;
 
 /// Delivers staged files to a directory of an agent by one rename each, never over another file. A copy that cannot be
 /// moved stays staged, and is returned with the reason. The moves are durable at the next barrier.
@@ -237,13 +238,28 @@ pub fn find(room: &Dir, agent: &str, at: Stamp) -> Result<Option<OsString>> {
 }
 
 /// Moves an unread message to `expired/`. If it no longer exists, its reader took it. Durable at the next barrier.
-pub fn expire(room: &Dir, agent: &str, name: &std::ffi::OsStr, barrier: &mut Barrier) -> Result<()> {
+pub fn expire(room: &Dir, agent: &str, name: &OsStr, barrier: &mut Barrier) -> Result<()> {
+    put(room, (agent, name), &layout::expired(agent), "move to expired", barrier)
+}
+
+/// Moves an unread message to `seen/` for a reader who cannot. Durable at the next barrier.
+pub fn mark_seen_by_router(room: &Dir, agent: &str, name: &OsStr, barrier: &mut Barrier) -> Result<()> {
+    put(room, (agent, name), &layout::seen(agent), "mark as seen", barrier)
+}
+
+fn put(
+    room: &Dir,
+    (agent, name): (&str, &OsStr),
+    place: &Path,
+    verb: &'static str,
+    barrier: &mut Barrier,
+) -> Result<()> {
     let inbox = match room.sub(layout::inbox(agent)) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
         inbox => inbox?,
     };
-    let expired = room.make_with(layout::expired(agent), barrier)?;
-    move_file(&inbox, name, &expired, "move to expired")?;
-    barrier.moved(&inbox, &expired);
+    let to = room.make_with(place, barrier)?;
+    move_file(&inbox, name, &to, verb)?;
+    barrier.moved(&inbox, &to);
     Ok(())
 }

@@ -71,6 +71,11 @@ impl Storage {
         inbox::expire(&self.room, agent, name, &mut self.barrier)
     }
 
+    /// Moves an unread copy to `seen/`, for a reader who cannot.
+    pub(crate) fn mark_seen(&mut self, agent: &str, name: &OsStr) -> Result<()> {
+        inbox::mark_seen_by_router(&self.room, agent, name, &mut self.barrier)
+    }
+
     /// Moves the unread mail of an agent that has another name now.
     pub(crate) fn pass_on(&mut self, renamed: &Renamed, until: Stamp) -> Result<()> {
         inbox::pass_on(&self.room, renamed, until, &mut self.barrier)

@@ -68,6 +68,10 @@ fn may_advance(
     let now = |agent: &Arc<str>| registry.now(agent).map_or_else(|| agent.clone(), |agent| agent.id.clone());
     let all = || meant.recipients.iter().map(now).collect::<BTreeSet<_>>().into_iter().collect();
     let of: Vec<Arc<str>> = if may_as_sender { all() } else { vec![agent.clone()] };
+    if status == Status::Seen {
+        // It moves a copy and takes no status back: a copy can be acknowledged before it is seen.
+        return Ok(of);
+    }
     let (may, not): (Vec<Arc<str>>, Vec<Arc<str>>) = of.into_iter().partition(|of| status.may_follow(current(of)));
     // A sender withdraws the copies that are still open, although others are closed already.
     if let Some(of) = not.first().filter(|_| may.is_empty()) {

@@ -1,5 +1,5 @@
-//! Step 9: what a message changes besides the mail. Subscriptions go into the registry, and withdrawn messages leave the
-//! inboxes. Made again after a kill, an effect gives the same result.
+//! Step 9: what a message changes besides the mail. Subscriptions go into the registry, and messages that were withdrawn, or
+//! seen by a reader who cannot move them, leave the inboxes. Made again after a kill, an effect gives the same result.
 
 use super::deliver::Delivered;
 use crate::base::clock::Stamp;
@@ -19,8 +19,8 @@ pub(in crate::router) struct Effected(Vec<u64>);
 /// What becomes of a message that cannot be moved yet.
 const WAIT: &str = "it is kept and retried";
 
-/// What the pending list shows when withdrawn mail cannot be moved.
-const WITHDRAWN: &str = "inbox";
+/// What the pending list shows when mail cannot be moved out of an inbox.
+const INBOX: &str = "inbox";
 
 impl Effected {
     pub(super) fn into_seqs(self) -> Vec<u64> {
@@ -52,13 +52,13 @@ pub(in crate::router) fn effects(
             pending.clear(&what);
         }
         match open.and_then(|open| Some((&open.from, open.act.as_ref()?))) {
-            Some((_, Act::Ack(acked))) if acked.iter().any(|receipt| receipt.status == Status::Withdrawn) => {
-                if let Err(e) = withdraw(config, storage, state, receipts, acked) {
-                    pending.failed(WITHDRAWN, e.to_string());
+            Some((_, Act::Ack(acked))) if acked.iter().any(moves) => {
+                if let Err(e) = take_out(config, storage, state, receipts, acked) {
+                    pending.failed(INBOX, e.to_string());
                     progress.failed(seq);
                     continue;
                 }
-                pending.clear(WITHDRAWN);
+                pending.clear(INBOX);
             }
             None | Some((_, Act::Ack(_))) => {}
             Some((from, act)) => acts.push((seq, from, act)),
@@ -90,18 +90,26 @@ fn pass_on(storage: &mut Storage, state: &State, (seq, renamed): (u64, &Renamed)
     storage.pass_on(renamed, Stamp::from_micros(until))
 }
 
-/// Moves withdrawn messages out of the inboxes in which they are unread.
-fn withdraw(
+/// Does this status move an unread copy out of its inbox?
+fn moves(receipt: &Receipt) -> bool {
+    matches!(receipt.status, Status::Withdrawn | Status::Seen)
+}
+
+/// Moves messages that were withdrawn, or seen, out of the inboxes in which they are unread.
+fn take_out(
     config: &Config,
     storage: &mut Storage,
     state: &State,
     receipts: &mut Receipts,
     acked: &[Receipt],
 ) -> Result<()> {
-    for Receipt { agent, seqs, .. } in acked.iter().filter(|receipt| receipt.status == Status::Withdrawn) {
+    for Receipt { status, agent, seqs } in acked.iter().filter(|receipt| moves(receipt)) {
         for (at, seq) in state.mailboxes.unread(agent).filter(|(_, seq)| seqs.contains(seq)) {
             if let Some(name) = inbox::find(config.dir(), agent, at)? {
-                storage.expire(agent, &name)?;
+                match status {
+                    Status::Seen => storage.mark_seen(agent, &name)?,
+                    _ => storage.expire(agent, &name)?,
+                }
                 receipts.classify(config.dir(), state, agent, seq, &name);
             }
         }

@@ -73,7 +73,7 @@ impl Carry {
         let version = room.dir.stat(layout::SETTINGS)?;
         let far = room.settings()?;
         let own = view.config.dir().meta()?;
-        let Some(theirs) = tag_of_room(&far, &own) else {
+        let Some(theirs) = tag_of_room(&far, &own, settings.known_as.as_deref()) else {
             let (place, here) = (room.dir.path().display(), view.config.dir().path().display());
             return Err(Error::Busy {
                 what: format!("the room {tag} at {place} has no link to this room, so its mail waits"),
