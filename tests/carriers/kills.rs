@@ -1,13 +1,16 @@
-//! Two rooms that write to each other while routers, carriers and connections are killed: every message arrives once,
-//! in order.
+//! Two rooms that write to each other while routers, carriers and connections are killed, and while the link is down: every
+//! message arrives once, in order.
 //!
 //! - `cargo test --all-features carriers::kills`: a few messages.
-//! - `MAILBAG_SWEEP=full cargo test --release --all-features carriers::kills -- --nocapture`: 5,000 each way.
+//! - `MAILBAG_SWEEP=full cargo test --release --all-features carriers::kills -- --nocapture`: 5,000 each way, and the link down for
+//!   a minute.
 
 use super::{Pair, Running};
+use crate::town::Town as Rooms;
 use crate::world::{World, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
 const SENDERS: [(&str, &str); 2] = [("alice", "sintra"), ("anna", "bob")];
@@ -22,18 +25,71 @@ impl Dice {
     }
 }
 
-/// What may be killed: the carrier, and the routers. With the far end of the connection, whatever serves there dies.
+/// What brings the mail.
+#[derive(Clone, Copy, PartialEq)]
+enum Carrier {
+    Dir,
+    Ssh,
+}
+
+/// What may be killed: the carrier, and the routers. With the far end of the connection, whatever serves there dies. The
+/// carrier `dir` is in the routers: there a single pass is killed, or both routers at once.
 struct Town {
     pair: Pair,
+    carrier: Carrier,
     carriers: Option<Running>,
     routers: [Option<Running>; 2],
+    is_down: bool,
     killed: [u32; 4],
 }
 
 impl Town {
+    fn new(carrier: Carrier) -> Town {
+        let town =
+            Town { pair: Pair::new(), carrier, carriers: None, routers: [None, None], is_down: false, killed: [0; 4] };
+        if carrier == Carrier::Dir {
+            for (world, own, other) in [(&town.pair.fit, "fit", "po"), (&town.pair.po, "po", "fit")] {
+                let address = town.pair.bin(&format!("to-{other}")).join(".mailbag");
+                world.write("settings.toml", format!("tag = \"{own}\"\n[links.{other}]\naddress = {address:?}\n"));
+            }
+            town.lead(true);
+        }
+        town
+    }
+
+    /// Makes the paths between rooms of one machine, or takes them away.
+    fn lead(&self, there: bool) {
+        for (name, world) in [("to-fit", &self.pair.fit), ("to-po", &self.pair.po)] {
+            match there {
+                true => symlink(world.path(), self.pair.bin(name)).expect("a path"),
+                false => fs::remove_file(self.pair.bin(name)).expect("a path"),
+            }
+        }
+    }
+
+    /// Cuts the link, or mends it.
+    fn set_down(&mut self, is_down: bool) {
+        self.is_down = is_down;
+        match self.carrier {
+            Carrier::Dir => self.lead(!is_down),
+            Carrier::Ssh if is_down => {
+                fs::write(self.pair.bin("down"), "").expect("a file");
+                self.kill_far_end();
+            }
+            Carrier::Ssh => fs::remove_file(self.pair.bin("down")).expect("a file"),
+        }
+    }
+
     fn revive(&mut self, dice: &mut Dice) {
         if self.carriers.is_none() {
-            self.carriers = Some(self.pair.carriers());
+            self.carriers = match self.carrier {
+                Carrier::Ssh => Some(self.pair.carriers()),
+                Carrier::Dir if dice.roll(3) == 0 => {
+                    let world = [&self.pair.fit, &self.pair.po][dice.roll(2) as usize];
+                    Some(Running::start(world.bare(&["run", "--once"]), world.path()))
+                }
+                Carrier::Dir => None,
+            };
         }
         for (n, router) in self.routers.iter_mut().enumerate() {
             let ended = router.as_mut().is_some_and(|router| matches!(router.child.try_wait(), Ok(Some(_))));
@@ -53,14 +109,30 @@ impl Town {
         match what {
             0 => drop(self.carriers.take()),
             1 | 2 => drop(self.routers[what - 1].take()),
-            _ => {
-                let pid = fs::read_to_string(self.pair.bin("serving")).ok().and_then(|pid| pid.trim().parse().ok());
-                if let Some(pid) = pid.and_then(Pid::from_raw) {
-                    let _ = kill_process(pid, Signal::KILL);
-                }
-            }
+            _ if self.carrier == Carrier::Dir => self.routers = [None, None],
+            _ => self.kill_far_end(),
         }
         self.killed[what] += 1;
+    }
+
+    fn kill_far_end(&self) {
+        let pid = fs::read_to_string(self.pair.bin("serving")).ok().and_then(|pid| pid.trim().parse().ok());
+        if let Some(pid) = pid.and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+
+    /// Brings what is on its way, undisturbed.
+    fn settle(self) -> Pair {
+        let Town { pair, carrier, carriers, routers, .. } = self;
+        drop((carriers, routers));
+        match carrier {
+            Carrier::Ssh => drop(pair.once().ok(&["link run"])),
+            Carrier::Dir => {
+                [&pair.fit, &pair.po].repeat(3).into_iter().for_each(|world| drop(world.ok(&["run", "--once"])))
+            }
+        }
+        pair
     }
 }
 
@@ -68,17 +140,14 @@ fn got(world: &World, agent: &str) -> usize {
     world.names(&format!("inbox/{agent}")).len()
 }
 
-#[test]
-fn whatever_is_killed_every_message_crosses_once_and_in_the_order_of_its_sender() {
-    // P222 P224 P225
-    let is_full = std::env::var("MAILBAG_SWEEP").is_ok_and(|size| size == "full");
-    let each: usize = if is_full { 2500 } else { 40 };
+fn whatever_is_killed(carrier: Carrier) {
+    let is_full = Rooms::full_size();
+    let (each, down) = if is_full { (2500, Duration::from_secs(60)) } else { (40, Duration::from_millis(500)) };
     let seed = std::env::var("MAILBAG_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u128() as u64);
     println!("MAILBAG_SEED={seed}");
-    let mut dice = Dice(seed);
-    let mut town = Town { pair: Pair::new(), carriers: None, routers: [None, None], killed: [0; 4] };
-    let mut sent = 0;
+    let (mut dice, mut town) = (Dice(seed), Town::new(carrier));
+    let (mut sent, mut up_again, began) = (0, None, Instant::now());
     let deadline = Instant::now() + Duration::from_secs(if is_full { 3600 } else { 120 });
     let mut next_kill = Instant::now() + Duration::from_millis(300);
     loop {
@@ -89,6 +158,13 @@ fn whatever_is_killed_every_message_crosses_once_and_in_the_order_of_its_sender(
                 Pair::drop_mail(&town.pair.po, theirs, &format!("fit:{ours}"), &sent.to_string());
             }
             sent += 1;
+        }
+        if up_again.is_none() && sent >= each / 2 {
+            town.set_down(true);
+            up_again = Some(Instant::now() + down);
+        }
+        if town.is_down && up_again.is_some_and(|at| Instant::now() >= at) {
+            town.set_down(false);
         }
         let all = |world: &World, agents: [&str; 2]| agents.iter().all(|agent| got(world, agent) >= each);
         if sent == each && all(&town.pair.po, ["sintra", "bob"]) && all(&town.pair.fit, ["alice", "anna"]) {
@@ -102,11 +178,17 @@ fn whatever_is_killed_every_message_crosses_once_and_in_the_order_of_its_sender(
         let next = Instant::now() + Duration::from_millis(50);
         wait("the next turn", || Instant::now() >= next);
     }
-    println!("killed carrier, two routers, far end: {:?}", town.killed);
-    let Town { pair, carriers, routers, .. } = town;
-    drop((carriers, routers));
+    println!(
+        "{} each way in {:?}, killed carrier or pass, two routers, far end or both: {:?}",
+        2 * each,
+        began.elapsed(),
+        town.killed
+    );
+    if town.is_down {
+        town.set_down(false);
+    }
     // Whatever is still on its way would arrive a second time now.
-    pair.once().ok(&["link run"]);
+    let pair = town.settle();
     let expected: Vec<String> = (0..each).map(|n| n.to_string()).collect();
     for (ours, theirs) in SENDERS {
         assert_eq!(pair.po.bodies(theirs), expected, "{ours} to {theirs}");
@@ -115,4 +197,16 @@ fn whatever_is_killed_every_message_crosses_once_and_in_the_order_of_its_sender(
     for world in [&pair.fit, &pair.po] {
         world.ok(&["log", "verify"]);
     }
+}
+
+#[test]
+fn whatever_is_killed_every_message_crosses_once_and_in_the_order_of_its_sender() {
+    // P222 P224 P225
+    whatever_is_killed(Carrier::Ssh);
+}
+
+#[test]
+fn whatever_is_killed_between_rooms_of_one_machine_every_message_crosses_once_and_in_order() {
+    // P202 P203 P204
+    whatever_is_killed(Carrier::Dir);
 }

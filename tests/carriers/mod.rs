@@ -3,6 +3,7 @@
 
 mod bringing;
 mod consent;
+mod copies;
 mod hostile;
 mod kills;
 mod real;

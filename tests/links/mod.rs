@@ -1,5 +1,6 @@
 //! Links: two rooms on one machine that write to each other, each with its own router.
 
+mod away;
 mod border;
 mod changes;
 mod commands;
@@ -10,6 +11,7 @@ mod streams;
 use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
+pub(crate) use streams::copy_all;
 
 /// Two rooms with a link each way: `fit` with alice, who knows the other as `po`, and `po` with sintra and bob, who know the
 /// first as `fit`.

@@ -131,7 +131,7 @@ fn a_bounce_for_an_agent_that_has_left_has_no_bounce() {
     assert_eq!((&state(&rooms.fit, "po")["out"]["n"], &sent), (&json!(1), &sent));
 }
 
-fn copy_all(from: &std::path::Path, to: &std::path::Path) {
+pub(crate) fn copy_all(from: &std::path::Path, to: &std::path::Path) {
     fs::create_dir_all(to).expect("a directory");
     for entry in fs::read_dir(from).expect("a directory").flatten() {
         match entry.file_type().expect("a type") {

@@ -1,0 +1,35 @@
+//! Two copies of a room that both connect to another one.
+
+use super::{Pair, Running};
+use crate::links::copy_all;
+use crate::world::{World, wait};
+
+#[test]
+fn of_two_copies_that_connect_the_one_that_is_behind_stops_and_the_other_one_goes_on() {
+    // P205 P225
+    let pair = Pair::new();
+    pair.fit.send("alice", "po:sintra", "before");
+    pair.once().ok(&["link run"]);
+    let copy = World::empty();
+    copy_all(&pair.fit.room(""), &copy.room(""));
+    copy.ok(&["trust", "--yes"]);
+    copy.send("alice", "po:sintra", "from the copy");
+    pair.fit.send("alice", "po:sintra", "from the original");
+    pair.once().ok(&["link run"]);
+    let mut command = copy.bare(&["link", "run"]);
+    command.env("PATH", pair.path());
+    let carriers = Running::start(command, copy.path());
+    let status = |world: &World| world.run(&["link", "status"]).out;
+    wait("the copy stops", || status(&copy).contains("item 2 in the room po is not the one that this room sent"));
+    wait("the other room says why", || {
+        status(&pair.po).contains("the room fit has 1 items, and had 2: it is an older copy")
+    });
+    assert!(carriers.log().contains("this room is a copy of"), "{}", carriers.log());
+    drop(carriers);
+    assert_eq!(pair.po.bodies("sintra"), ["before", "from the original"]);
+    // The state of the original fits again.
+    pair.fit.send("alice", "po:sintra", "again");
+    pair.once().ok(&["link run"]);
+    assert_eq!(pair.po.bodies("sintra"), ["before", "from the original", "again"]);
+    assert!(!status(&pair.po).contains("problem") && !status(&pair.fit).contains("problem"));
+}
