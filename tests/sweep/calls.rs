@@ -3,7 +3,8 @@
 //! A call **changes** something when a kill before it and a kill after it can leave different files: creating or
 //! truncating opens, writes and copies, renames, links, removals, directories, lengths, modes, owners, times,
 //! attributes, and every kind of sync. The others listed here only **look**; they are there for errors to be injected.
-//! Only calls on paths inside the watched directory count, so pipes, terminals and event descriptors never do.
+//! Only calls on paths inside the watched directory count, and on pipes if a sweep wants them; terminals and event
+//! descriptors never do.
 //! Memory maps and io_uring would go unseen; the program uses neither for files that it writes.
 
 use super::ptrace;
@@ -91,10 +92,10 @@ enum Effect {
 
 struct Rule(&'static str, Target, Effect, Length);
 
-/// What the call that `pid` is entering does to the directory `room`; `None` if nothing.
-pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], room: &Path) -> Option<Decoded> {
+/// What the call that `pid` is entering does to the directory `room`, or to a pipe if these count; `None` if nothing.
+pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], (room, pipes): (&Path, bool)) -> Option<Decoded> {
     let Rule(name, target, effect, length) = rule(number)?;
-    let paths = touched(pid, &target, &args, room)?;
+    let paths = touched(pid, &target, &args, (room, pipes))?;
     let creates = |flags: u64| flags & (O_CREAT | O_TRUNC) as u64 != 0;
     let changes = match effect {
         Effect::Changes => true,
@@ -210,8 +211,8 @@ fn old_rule(_: c_long) -> Option<Rule> {
     None
 }
 
-/// What is touched, if any of it lies inside the room.
-fn touched(pid: pid_t, target: &Target, args: &[u64; 6], room: &Path) -> Option<Vec<PathBuf>> {
+/// What is touched, if any of it lies inside the room, or is a pipe that counts.
+fn touched(pid: pid_t, target: &Target, args: &[u64; 6], (room, pipes): (&Path, bool)) -> Option<Vec<PathBuf>> {
     let here = AT_FDCWD as u64;
     let paths = match *target {
         Target::Fd(fd) => vec![descriptor(pid, args[fd])?],
@@ -223,7 +224,8 @@ fn touched(pid: pid_t, target: &Target, args: &[u64; 6], room: &Path) -> Option<
         Target::Paths(path, to) => vec![at(pid, here, args[path])?, at(pid, here, args[to])?],
         Target::All => vec![room.to_path_buf()],
     };
-    paths.iter().any(|path| path.starts_with(room)).then_some(paths)
+    let counts = |path: &PathBuf| path.starts_with(room) || pipes && path.to_string_lossy().starts_with("pipe:");
+    paths.iter().any(counts).then_some(paths)
 }
 
 fn at(pid: pid_t, dir: u64, path: u64) -> Option<PathBuf> {

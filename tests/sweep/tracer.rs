@@ -91,17 +91,32 @@ pub(crate) struct Tracer<'a> {
     deadline: Duration,
     at_call: Option<AtCall<'a>>,
     before_kill: Option<BeforeKill<'a>>,
+    pipes: bool,
+    alone: bool,
 }
 
 impl<'a> Tracer<'a> {
     /// Watches calls on what lies inside `room`, which has to exist.
     pub(crate) fn new(room: &Path) -> io::Result<Self> {
-        Ok(Tracer { room: room.canonicalize()?, deadline: Duration::from_secs(60), at_call: None, before_kill: None })
+        let (room, deadline) = (room.canonicalize()?, Duration::from_secs(60));
+        Ok(Tracer { room, deadline, at_call: None, before_kill: None, pipes: false, alone: false })
     }
 
     /// A program that has not ended after this long is killed and reported as hung.
     pub(crate) fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Counts the calls on pipes, too.
+    pub(crate) fn with_pipes(mut self) -> Self {
+        self.pipes = true;
+        self
+    }
+
+    /// Kills only the process that makes the call, if so, and lets the others end by themselves.
+    pub(crate) fn alone(mut self, alone: bool) -> Self {
+        self.alone = alone;
         self
     }
 
@@ -138,7 +153,7 @@ impl<'a> Tracer<'a> {
         let mut run = Run::new(self, plan, leader);
         while let Some((pid, report)) = ptrace::wait()? {
             run.take(pid, report);
-            if hung.load(Relaxed) || run.killed {
+            if hung.load(Relaxed) || run.killed && !run.tracer.alone {
                 run.kill_all();
             }
         }
@@ -146,8 +161,8 @@ impl<'a> Tracer<'a> {
         watchdog.join().expect("the watchdog does not panic");
         started.could_be()?;
         let end = match (run.killed, hung.load(Relaxed)) {
+            (_, true) if !run.killed || run.tracer.alone => End::Hung,
             (true, _) => End::Killed,
-            (false, true) => End::Hung,
             _ => run.end.ok_or_else(|| io::Error::other("the program ended unseen"))?,
         };
         Ok(Outcome { end, calls: run.calls, failed: run.failed, stdout: content(stdout)?, stderr: content(stderr)? })
@@ -211,7 +226,7 @@ impl<'t, 'a> Run<'t, 'a> {
             Report::Exited(_) | Report::Signalled(_) => return self.ended(pid, report),
             Report::GroupStop => return ptrace::stay_stopped(pid),
             Report::Signal(delivered) => signal = delivered,
-            Report::Syscall if !self.killed => {
+            Report::Syscall if !self.killed || self.tracer.alone => {
                 self.at_syscall(pid);
                 if self.inside.contains_key(&pid) {
                     return ptrace::into_call(pid);
@@ -237,7 +252,7 @@ impl<'t, 'a> Run<'t, 'a> {
     fn at_syscall(&mut self, pid: pid_t) {
         match ptrace::syscall(pid) {
             Some(Syscall::Entry { number, args }) => {
-                if let Some(call) = calls::decode(pid, number, args, &self.tracer.room) {
+                if let Some(call) = calls::decode(pid, number, args, (&self.tracer.room, self.tracer.pipes)) {
                     self.enter(pid, &call);
                 }
             }
@@ -288,7 +303,7 @@ impl<'t, 'a> Run<'t, 'a> {
             Moment::Before | Moment::Halfway => {
                 // A call that is being entered when its thread is killed would not happen anyway; this makes it sure.
                 let _ = ptrace::cancel(pid);
-                self.kill();
+                self.kill(pid);
                 AtExit::Nothing
             }
         }
@@ -298,7 +313,7 @@ impl<'t, 'a> Run<'t, 'a> {
         self.calls[inside.call].result = Some(result);
         match inside.at_exit {
             AtExit::Nothing => {}
-            AtExit::Kill => self.kill(),
+            AtExit::Kill => self.kill(pid),
             AtExit::Fail(errno) => {
                 self.calls[inside.call].result = Some(-i64::from(errno));
                 self.failed += 1;
@@ -308,12 +323,16 @@ impl<'t, 'a> Run<'t, 'a> {
         }
     }
 
-    fn kill(&mut self) {
+    fn kill(&mut self, pid: pid_t) {
         if let Some(act) = self.tracer.before_kill.as_mut() {
             act();
         }
         self.killed = true;
-        self.kill_all();
+        match self.tracer.alone {
+            // Of any of its threads, this is the process.
+            true => ptrace::kill(pid, false),
+            false => self.kill_all(),
+        }
     }
 
     /// After every report again, since what was just being started may have left the process group.
