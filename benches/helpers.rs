@@ -8,21 +8,22 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// `drop ROOM AGENTS one|all|spread PER_SECOND COUNT`: drops messages at a steady rate, and afterwards prints for each
-/// the monotonic time just before its `close`, which is what makes it a message.
+/// `drop ROOM AGENTS one|all|spread|far PER_SECOND COUNT FROM`: drops messages at a steady rate, numbered from FROM, and
+/// afterwards prints for each the monotonic time just before its `close`, which is what makes it a message.
 pub(crate) fn drop_steadily(args: &[String]) -> Result<()> {
-    let [room, agents, traffic, per_second, count] = args else { bail!("drop: five words are wanted") };
+    let [room, agents, traffic, per_second, count, from] = args else { bail!("drop: six words are wanted") };
     let traffic = match traffic.as_str() {
         "one" => Traffic::ToOne,
         "all" => Traffic::ToAll,
+        "far" => Traffic::ToFar,
         _ => Traffic::Spread,
     };
     let (load, room) = (Load { agents: agents.parse()?, traffic }, PathBuf::from(room));
     let between = Duration::from_secs_f64(1.0 / per_second.parse::<f64>()?);
-    let (start, count) = (Instant::now(), count.parse::<u32>()?);
+    let (start, count, from) = (Instant::now(), count.parse::<u32>()?, from.parse::<usize>()?);
     let mut times = Vec::new();
     for number in 0..count {
-        let (path, text) = load.message(&room, usize::try_from(number)?);
+        let (path, text) = load.message(&room, from + usize::try_from(number)?);
         std::thread::sleep((start + between * number).saturating_duration_since(Instant::now()));
         let mut file = File::create_new(path)?;
         file.write_all(text.as_bytes())?;
@@ -42,6 +43,7 @@ pub(crate) fn word(traffic: Traffic) -> &'static str {
         Traffic::ToOne => "one",
         Traffic::ToAll => "all",
         Traffic::Spread => "spread",
+        Traffic::ToFar => "far",
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) enum Traffic {
     ToAll,
     /// Each agent writes to the next, the last to the first.
     Spread,
+    /// The first agents, up to ten in turn, write to the agent of the last one's name in the room `po`.
+    ToFar,
 }
 
 /// Agents, and how they write to each other.
@@ -31,7 +33,7 @@ impl Load {
     pub(crate) fn senders(self) -> usize {
         match self.traffic {
             Traffic::Spread => self.agents,
-            Traffic::ToOne | Traffic::ToAll => self.agents.saturating_sub(1).clamp(1, 10),
+            Traffic::ToOne | Traffic::ToAll | Traffic::ToFar => self.agents.saturating_sub(1).clamp(1, 10),
         }
     }
 
@@ -47,6 +49,7 @@ impl Load {
         let to = match self.traffic {
             Traffic::ToAll => "all".to_owned(),
             Traffic::ToOne => agent(self.agents - 1),
+            Traffic::ToFar => format!("po:{}", agent(self.agents - 1)),
             Traffic::Spread => agent((sender + 1) % self.agents),
         };
         let text = text(number, &to);

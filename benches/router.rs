@@ -14,6 +14,8 @@ mod harness;
 #[cfg(target_os = "linux")]
 mod helpers;
 #[cfg(target_os = "linux")]
+mod links;
+#[cfg(target_os = "linux")]
 mod load;
 #[cfg(target_os = "linux")]
 mod system;
@@ -27,6 +29,9 @@ fn main() -> anyhow::Result<()> {
         Some("finding") => finding::main(&args[1..]),
         Some("flood") => flood::main(&args[1..]),
         Some("floor") => floor::main(&args[1..]),
+        Some("links") => links::main(&args[1..]),
+        Some("carry") => links::carry(&args[1..]),
+        Some("sink") => links::sink(&args[1..]),
         Some("worklog") => worklog::main(&args[1..]),
         Some("drop") => helpers::drop_steadily(&args[1..]),
         Some("disturb") => helpers::disturb(&args[1..]),

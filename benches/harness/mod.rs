@@ -3,10 +3,10 @@
 mod cases;
 pub(crate) mod child;
 pub(crate) mod cleanup;
-mod disk;
-mod latency;
+pub(crate) mod disk;
+pub(crate) mod latency;
 pub(crate) mod report;
-mod room;
+pub(crate) mod room;
 mod runs;
 
 use crate::load::MIX;
@@ -34,6 +34,7 @@ Runs the cases whose label has every WORD; without words, all. `--list` prints t
   --json FILE        also add every row to FILE, as a line of JSON
   --list             print the labels of the cases, and end
   finding …          as the first word: find mail in a large log instead; see finding --help
+  links …            as the first word: mail to another room instead; see links --help
   worklog …          as the first word: the cost of the worklog instead; see worklog --help
   --help             print this, and end
 ";
