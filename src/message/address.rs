@@ -49,7 +49,7 @@ pub enum Address {
     Owner(String),
     /// `lane:web`: the owners of a lane in the room's charter.
     Lane(String),
-    /// `po:Sintra`: an address in another room, with that room's tag.
+    /// `po:Sintra`, `@po:Sintra`: an address in another room, with that room's tag.
     Remote {
         /// The tag of the other room.
         tag: String,
@@ -113,7 +113,7 @@ fn shape(text: &str) -> Result<Address, Problem> {
     }
     if let Some(word) = text.strip_prefix('@') {
         if let Some((tag, who)) = word.split_once(':').filter(|(tag, _)| !is_prefix(tag)) {
-            return remote(text, tag, who);
+            return remote(text, tag, who).map(with_at);
         }
         return word_of(text, word, Address::At);
     }
@@ -178,6 +178,14 @@ fn remote(text: &str, tag: &str, who: &str) -> Result<Address, Problem> {
         }
         Ok(_) => Ok(Address::Remote { tag, who: who.to_owned() }),
         Err(problem) => Err(problem),
+    }
+}
+
+/// `@po:engineers` is `@engineers` in the other room, which can be a role.
+fn with_at(address: Address) -> Address {
+    match address {
+        Address::Remote { tag, who } if id::is_name(&who) => Address::Remote { tag, who: format!("@{who}") },
+        other => other,
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The helpers in other languages (`src/helpers`) follow the same rules, so nothing here depends on a Unicode version.
 
+use crate::message::address::{is_prefix, reserved};
 use crate::message::id;
 
 /// Blanks that are removed at the ends of a line or a text.
@@ -23,8 +24,8 @@ const SIGNS: [(char, char); 41] = [
     ('\u{FF5B}', '\u{FF65}'), ('\u{FFF0}', '\u{FFFF}'), ('\u{1F000}', '\u{1FAFF}'), ('\u{E0000}', '\u{E0FFF}'),
 ];
 
-/// The mentions in `text` as `@name`, each once, in order. The names are not checked here; the resolver ignores unknown
-/// ones.
+/// The mentions in `text` as `@name` or, of another room, `@tag:name`, each once, in order. The names are not checked here;
+/// the resolver ignores unknown ones.
 pub fn mentions(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (at, end) in places(text) {
@@ -140,15 +141,28 @@ fn in_prose(text: &str) -> Vec<(usize, usize)> {
         if !follows_mention && text[..at].chars().next_back().is_some_and(belongs_to_word) {
             continue;
         }
-        let run = bytes[at + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || b"._-".contains(b)).count();
-        let name = text[at + 1..at + 1 + run].trim_end_matches(['.', '-']);
-        let end = at + 1 + name.len();
-        if id::is_name(name) && !goes_on(&text[end..]) {
+        let near = name_at(text, at + 1);
+        if let Some(end) = near.and_then(|end| remote_end(text, at + 1, end)).or(near) {
             places.push((at, end));
             last_end = end;
         }
     }
     places
+}
+
+/// The end of the name that begins here.
+fn name_at(text: &str, begin: usize) -> Option<usize> {
+    let run = text.as_bytes()[begin..].iter().take_while(|b| b.is_ascii_alphanumeric() || b"._-".contains(b)).count();
+    let name = text[begin..begin + run].trim_end_matches(['.', '-']);
+    let end = begin + name.len();
+    (id::is_name(name) && !goes_on(&text[end..])).then_some(end)
+}
+
+/// If the name between `begin` and `end` can be the tag of a room, and a name follows it: the end of that name.
+fn remote_end(text: &str, begin: usize, end: usize) -> Option<usize> {
+    let tag = &text[begin..end];
+    let is_followed = text[end..].starts_with(':') && !is_prefix(tag) && reserved(tag).is_none();
+    is_followed.then(|| name_at(text, end + 1)).flatten()
 }
 
 /// Does a character before an `@` make it part of a mail address, a path or another word?
@@ -183,6 +197,12 @@ mod tests {
         );
         assert_eq!(mentions("cc @a/@b and @channel"), ["@a", "@b", "@channel"]);
         assert_eq!(mentions("**@bob**'s turn; \"@eve\"; @all: stop"), ["@bob", "@eve", "@all"]);
+    }
+
+    #[test]
+    fn a_name_of_another_room_has_its_tag() {
+        assert_eq!(mentions("@po:Sintra, @po:all_engineer: go. @bob: hi"), ["@po:Sintra", "@po:all_engineer", "@bob"]);
+        assert_eq!(mentions("@all:x @lane:web @human:x @po:a/b @po:é @po:a@b"), ["@all", "@lane", "@human", "@po"]);
     }
 
     #[test]

@@ -41,6 +41,8 @@ __all__ = [
 POLL_SECONDS = 0.15
 _MAIL_BYTES = 160 << 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+# Words that cannot be the tag of another room.
+_NO_TAG = re.compile(r"(?:all|channel|human|mailbag|cap|owner|task|lane|repo|(?:all|any)_.*)\Z", re.I)
 _log = logging.getLogger("mailbag")
 _warned: Set[str] = set()
 
@@ -404,7 +406,7 @@ class Mentions(NamedTuple):
 
 
 def parse_mentions(body: str) -> Mentions:
-    """The mentions in a body, as `@name`, each once; the body without them; and whether they make the message a broadcast
+    """The mentions in a body, as `@name` or `@tag:name`, each once; the body without them; and whether they make the message a broadcast
     if it has no `to`. The result equals that of `mailbag check --json`."""
     mentions: Dict[str, None] = {}
     kept, start = [], 0
@@ -423,16 +425,27 @@ def _places(body: str) -> Iterator[Tuple[int, int]]:
     """Start and end of each mention."""
     text, last = _without_code(body), 0
     for found in re.finditer("@[A-Za-z0-9._-]*", text):
-        at, name = found.start(), found.group()[1:].rstrip(".-")
-        end, before = at + 1 + len(name), text[at - 1 : at] if at else ""
+        at = found.start()
+        before = text[at - 1 : at] if at else ""
         follows = before == "/" and last == at - 1 and last > 0
         if before and not follows and (_LETTER.match(before) or before in "._-+%/\\@="):
             continue
-        behind = text[end : end + 2]
-        goes_on = behind[:1] == "@" or _LETTER.match(behind[1:] if behind[:1] == "/" else behind)
-        if _NAME.match(name) and not goes_on:
+        end = _name_end(text, at + 1)
+        if end and text[end : end + 1] == ":" and not _NO_TAG.match(text[at + 1 : end]):
+            end = _name_end(text, end + 1) or end
+        if end:
             yield at, end
             last = end
+
+
+def _name_end(text: str, begin: int) -> int:
+    """The end of the name that begins here; 0 if none does."""
+    found = re.compile("[A-Za-z0-9._-]*").match(text, begin)
+    name = found.group().rstrip(".-") if found else ""
+    end = begin + len(name)
+    behind = text[end : end + 2]
+    goes_on = behind[:1] == "@" or _LETTER.match(behind[1:] if behind[:1] == "/" else behind)
+    return end if _NAME.match(name) and not goes_on else 0
 
 
 def _without_code(text: str) -> str:

@@ -26,7 +26,7 @@
 #   mailbag_request_from_role ROLE BODY [SECONDS]         asks one agent of a role, prints the file of its answer
 #   mailbag_drop FILE                                     writes a message file to the outbox unchanged, prints its
 #                                                         path; - is standard input
-#   mailbag_mentions BODY                                 the mentions in a body, as @name, one per line
+#   mailbag_mentions BODY                                 the mentions in a body, as @name or @tag:name, one per line
 #   mailbag_without_mentions BODY                         the body without mentions
 #   mailbag_is_broadcast BODY                             succeeds if the mentions make a message without TO a broadcast;
 #                                                         these three equal `mailbag check --json` and need awk; BODY -
@@ -567,15 +567,27 @@ function without_code(   from, to, i, prose, open, least) {
     spans_of(prose, n)
 }
 function beside(x) { return letter(x) || x < 128 && index("._-+%/\\@=", sprintf("%c", x)) }
-function mention(at,   i, l, e) {
-    if (at > 0 && !(c[at - 1] == 47 && ended == at - 1 && ended > 0) && beside(c[at - 1])) return 0
-    for (e = at + 1; e < n && c[e] < 128 && (letter(c[e]) || c[e] == 45 || c[e] == 46 || c[e] == 95);) e++
-    while (e > at + 1 && (c[e - 1] == 45 || c[e - 1] == 46)) e--
-    l = e - at - 1
-    if (l < 1 || l > 64 || !letter(c[at + 1])) return 0
+# The end of the name that begins here; 0 if none does.
+function name_end(begin,   i, l, e) {
+    for (e = begin; e < n && c[e] < 128 && (letter(c[e]) || c[e] == 45 || c[e] == 46 || c[e] == 95);) e++
+    while (e > begin && (c[e - 1] == 45 || c[e - 1] == 46)) e--
+    l = e - begin
+    if (l < 1 || l > 64 || !letter(c[begin])) return 0
     i = c[e] == 47 ? e + 1 : e
     if (e < n && c[e] == 64 || i < n && letter(c[i])) return 0
-    return ended = e
+    return e
+}
+function is_tag(begin, e,   word) {
+    for (; begin < e; begin++) word = word sprintf("%c", c[begin])
+    word = tolower(word)
+    return word !~ /^(all|channel|human|mailbag|cap|owner|task|lane|repo)$/ && word !~ /^(all|any)_/
+}
+function mention(at,   e, far) {
+    if (at > 0 && !(c[at - 1] == 47 && ended == at - 1 && ended > 0) && beside(c[at - 1])) return 0
+    e = name_end(at + 1)
+    if (!e) return 0
+    far = e < n && c[e] == 58 && is_tag(at + 1, e) ? name_end(e + 1) : 0
+    return ended = far ? far : e
 }
 { for (i = 1; i <= NF; i++) byte[bytes++] = $i }
 END {

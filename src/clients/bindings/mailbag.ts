@@ -28,6 +28,8 @@ import * as path from "node:path";
 export const POLL_MS = 150;
 const MAIL_BYTES = 160 * 2 ** 20;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+// Words that cannot be the tag of another room.
+const NO_TAG = /^(?:all|channel|human|mailbag|cap|owner|task|lane|repo|(?:all|any)_.*)$/i;
 const MEDIA_TYPES: Record<string, string> = {
   css: "text/css", csv: "text/csv", gif: "image/gif", gz: "application/gzip", htm: "text/html", html: "text/html",
   jpeg: "image/jpeg", jpg: "image/jpeg", js: "text/javascript", json: "application/json", log: "text/plain",
@@ -417,7 +419,7 @@ export async function route(): Promise<void> {
 export type Mentions = { mentions: string[]; text: string; broadcast: boolean };
 
 /**
- * The mentions in a body, as `@name`, each once; the body without them; and whether they make the message a broadcast if
+ * The mentions in a body, as `@name` or `@tag:name`, each once; the body without them; and whether they make the message a broadcast if
  * it has no `to`. The result equals that of `mailbag check --json`.
  */
 export function parseMentions(body: string): Mentions {
@@ -446,21 +448,29 @@ function places(body: string): [number, number][] {
   const text = withoutCode(body);
   const found: [number, number][] = [];
   let last = 0;
-  for (const { index: at, 0: whole } of text.matchAll(/@[A-Za-z0-9._-]*/g)) {
-    let end = at + whole.length;
-    while (end > at + 1 && ".-".includes(text[end - 1] ?? "")) end--;
+  for (const { index: at } of text.matchAll(/@/g)) {
     // A character above U+FFFF has two code units.
     const unit = text.charCodeAt(at - 1);
     const before = text.slice(unit >= 0xdc00 && unit <= 0xdfff ? at - 2 : Math.max(at - 1, 0), at);
     const follows = before === "/" && last === at - 1 && last > 0;
     if (before && !follows && (LETTER.test(before) || "._-+%/\\@=".includes(before))) continue;
-    const behind = text.slice(end, end + 3);
-    const goesOn = behind[0] === "@" || LETTER.test(behind[0] === "/" ? behind.slice(1) : behind);
-    if (!NAME.test(text.slice(at + 1, end)) || goesOn) continue;
-    found.push([at, end]);
-    last = end;
+    const near = nameEnd(text, at + 1);
+    if (!near) continue;
+    const isTag = text[near] === ":" && !NO_TAG.test(text.slice(at + 1, near));
+    last = (isTag && nameEnd(text, near + 1)) || near;
+    found.push([at, last]);
   }
   return found;
+}
+
+/** The end of the name that begins here; 0 if none does. */
+function nameEnd(text: string, begin: number): number {
+  let end = begin;
+  while (/[A-Za-z0-9._-]/.test(text[end] ?? "")) end++;
+  while (end > begin && ".-".includes(text[end - 1] ?? "")) end--;
+  const behind = text.slice(end, end + 3);
+  const goesOn = behind[0] === "@" || LETTER.test(behind[0] === "/" ? behind.slice(1) : behind);
+  return NAME.test(text.slice(begin, end)) && !goesOn ? end : 0;
 }
 
 /** The text with each code unit of code replaced by a backtick. */

@@ -59,10 +59,12 @@ impl<'a, 's> Expansion<'a, 's> {
     /// The agents that a mention reaches. An unknown name is not a mention. Punctuation at the end counts only if it
     /// belongs to a name, because a mention can end a sentence. Ids match in any letter case, because a mention can
     /// begin a sentence, and no error would correct the writer.
-    pub(super) fn mention(&mut self, text: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
+    pub(super) fn mention<'t>(&mut self, text: &'t str, each: Each<'_>) -> Result<(), Vec<Problem>> {
         let bare = text.strip_prefix('@').unwrap_or(text);
-        let trimmed = bare.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-        for handle in [bare, trimmed] {
+        let trimmed = |text: &'t str| text.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        // Without a link of this tag, the colon is the writer's.
+        let near = bare.split_once(':').map_or(bare, |(near, _)| near);
+        for handle in [bare, trimmed(bare), near, trimmed(near)] {
             let known = match Address::parse(&format!("@{handle}")) {
                 Ok(Address::At(word)) => match self.registry.find_any_case(&word) {
                     Some(at) => Some(Address::At(self.registry.at(at).id.to_string())),

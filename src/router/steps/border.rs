@@ -6,8 +6,10 @@ use crate::message::address::{Address, quoted};
 use crate::message::id::{HUMAN, tag_of};
 use crate::message::link::stays_here;
 use crate::message::record::Group;
+use crate::room::resolve::Via;
 use crate::room::settings::Accept;
 use crate::router::parts::Config;
+use serde_json::Value;
 
 /// The recipients, if the message may reach them.
 pub(super) fn check(
@@ -35,6 +37,15 @@ fn check_arrived(config: &Config, tag: &str, message: &Message, to: &[Group]) ->
     if let Some(why) = stays_here(message) {
         problems.push(Problem::new("stays_in_room", format!("this message cannot come from another room: {why}")));
     }
+    if message.by_mention() || message.addresses().is_empty() {
+        // A name in its body is a name of the room that sent it.
+        problems.push(Problem::new("no_recipient", "a message from another room names its recipients in `to`"));
+    }
+    let attached = message.fields().get("attachments").and_then(Value::as_array);
+    if attached.into_iter().flatten().any(|attachment| attachment.get("path").is_some()) {
+        let what = "it attaches a file by a path, which is in its own room";
+        problems.push(Problem::new("stays_in_room", what).at("/attachments"));
+    }
     let accept = config.settings().links.get(tag).map_or(&[][..], |link| &link.accept);
     let mut refuse = |address: &str, accept: Accept| {
         let what = format!("this room takes no mail for {} from the room {tag}", quoted(address));
@@ -46,6 +57,12 @@ fn check_arrived(config: &Config, tag: &str, message: &Message, to: &[Group]) ->
         if let Some(kind) = kind(address).filter(|kind| !accept.contains(kind)) {
             refuse(address, kind);
         }
+    }
+    // `@engineer` can be a role.
+    let is_role = |via: &str| via == Via::Role.as_str();
+    let has_roles = || message.addresses().iter().any(|address| kind(address) == Some(Accept::Roles));
+    if to.iter().any(|group| is_role(&group.via)) && !accept.contains(&Accept::Roles) && !has_roles() {
+        refuse(message.addresses().first().map_or("", String::as_str), Accept::Roles);
     }
     // Also where an alias reaches the human.
     let reaches_human = to.iter().flat_map(|group| &group.agents).any(|agent| **agent == *HUMAN);
