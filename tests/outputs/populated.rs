@@ -75,6 +75,9 @@ fn linking(run: &mut Run<'_>) {
     run.world.ok(&["init", &room]);
     run.world.ok(&["--room", &room, "agent", "add", "sintra"]);
     run.ok("link-add", &["po", "there"]);
+    let settings = std::fs::read_to_string(run.world.room("settings.toml")).expect("settings");
+    run.world.write("settings.toml", settings + "sender_budget = 6000\ncopies_budget = 60000\n");
+    run.ok("link-add", &["po", "there"]);
     run.world.ok(&["--room", &room, "link", "add", "fit", "."]);
     run.world.send("alice", "po:sintra", "hello");
     run.ok("link-test", &["po"]);

@@ -77,6 +77,8 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
     let mut link = LinkSettings::new(wanted.carrier, &address);
     link.accept = wanted.accept.clone().or(known.map(|known| known.accept.clone())).unwrap_or(link.accept);
     link.known_as = wanted.known_as.clone().or(known.and_then(|known| known.known_as.clone()));
+    (link.sender_budget, link.copies_budget) =
+        known.map_or((None, None), |known| (known.sender_budget, known.copies_budget));
     let changed = known != Some(&link);
     let table = table::block(wanted.tag, &link);
     if changed {

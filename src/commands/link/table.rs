@@ -65,6 +65,7 @@ fn fields(link: &LinkSettings) -> Vec<(&'static str, Value)> {
     fields.extend(Some(&link.address).filter(|address| !address.is_empty()).map(|address| ("address", address.into())));
     fields.extend(link.known_as.as_ref().map(|tag| ("as", tag.into())));
     fields.push(("accept", accept(&link.accept).into()));
+    fields.extend(link.budgets().map(|(key, most)| (key, i64::from(most).into())));
     fields
 }
 

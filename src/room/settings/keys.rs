@@ -268,7 +268,8 @@ pub(super) const KEYS: &[Key] = &[
         key: "links",
         doc: "rooms to which there is a link, by tag: `carrier` (`dir`, `ssh`, or `none` if the other room connects), \
               `address`, `as` (this room's tag there, if it is not `tag`), and `accept`, the addresses that their mail may \
-              have here (`agents`, `roles`, `all`, `topics`, `human`); a table for each, also as `[links.<tag>]`",
+              have here (`agents`, `roles`, `all`, `topics`, `human`), and `sender_budget` and `copies_budget`, if they \
+              differ from those of the room; a table for each, also as `[links.<tag>]`",
         read: |value, settings| {
             settings.links = links::read(value).ok_or(links::WANTED)?;
             Ok(())

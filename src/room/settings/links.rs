@@ -1,7 +1,8 @@
 //! The setting `links`: the rooms to which this room has a link.
 
 use super::ssh::SshAddress;
-use super::values::shown;
+use super::values::{integer, shown};
+use crate::base::limits;
 use crate::message::address::{is_prefix, reserved};
 use crate::message::id;
 use serde::Serialize;
@@ -23,6 +24,12 @@ pub struct LinkSettings {
     pub known_as: Option<String>,
     /// Which addresses of this room its mail may have.
     pub accept: Vec<Accept>,
+    /// How many of its messages are taken in a window, if it is not `sender_budget` of the room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender_budget: Option<u32>,
+    /// How many copies its messages may make in a window, if it is not `copies_budget` of the room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies_budget: Option<u32>,
 }
 
 /// What brings mail to another room.
@@ -93,7 +100,8 @@ impl Accept {
 impl LinkSettings {
     /// A link with the default of what is accepted.
     pub fn new(carrier: Carrier, address: &str) -> LinkSettings {
-        LinkSettings { carrier, address: address.to_owned(), known_as: None, accept: DEFAULT.to_vec() }
+        let (address, accept) = (address.to_owned(), DEFAULT.to_vec());
+        LinkSettings { carrier, address, known_as: None, accept, sender_budget: None, copies_budget: None }
     }
 
     /// The link as an inline table of TOML.
@@ -103,7 +111,14 @@ impl LinkSettings {
         let address = Some(&self.address).filter(|address| !address.is_empty());
         let address = address.map(|address| format!(", address = {}", shown(address))).unwrap_or_default();
         let known_as = self.known_as.as_deref().map(|tag| format!(", as = {}", shown(tag))).unwrap_or_default();
-        format!("{{ carrier = {carrier}{address}{known_as}, accept = [{accept}] }}")
+        let budgets: String = self.budgets().map(|(key, most)| format!(", {key} = {most}")).collect();
+        format!("{{ carrier = {carrier}{address}{known_as}, accept = [{accept}]{budgets} }}")
+    }
+
+    /// The budgets of its own, with their keys.
+    pub fn budgets(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        let both = [("sender_budget", self.sender_budget), ("copies_budget", self.copies_budget)];
+        both.into_iter().filter_map(|(key, most)| Some((key, most?)))
     }
 
     fn read(value: &DeValue<'_>) -> Option<LinkSettings> {
@@ -118,6 +133,8 @@ impl LinkSettings {
                     let words = value.as_array()?.iter().map(|word| Accept::parse(word.get_ref().as_str()?));
                     read.accept = words.collect::<Option<_>>()?;
                 }
+                "sender_budget" => read.sender_budget = Some(budget(value)?),
+                "copies_budget" => read.copies_budget = Some(budget(value)?),
                 _ => return None,
             }
         }
@@ -128,6 +145,10 @@ impl LinkSettings {
         };
         is_valid.then_some(read)
     }
+}
+
+fn budget(value: &DeValue<'_>) -> Option<u32> {
+    integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST)
 }
 
 /// Can a room have this tag?

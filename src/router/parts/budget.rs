@@ -7,7 +7,7 @@
 use super::pending::Pending;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::disk::Dir;
+use crate::disk::{Dir, layout};
 use crate::log::state::State;
 use crate::message::{dialects, id};
 use crate::room::settings::Settings;
@@ -80,6 +80,13 @@ impl Pace {
     fn spend(self, spent: Option<Spent>, now: Instant, cost: u32) -> Spent {
         Spent(spent.map_or(now, |spent| spent.0.max(now)) + self.window / self.most * cost)
     }
+}
+
+/// The budgets of a sender, in messages and copies. All senders in another room share those of its link.
+fn budgets(settings: &Settings, agent: &str) -> (u32, u32) {
+    let link = layout::link_of(agent).and_then(|tag| settings.links.get(tag));
+    let messages = link.and_then(|link| link.sender_budget).unwrap_or(settings.sender_budget);
+    (messages, link.and_then(|link| link.copies_budget).unwrap_or(settings.copies_budget))
 }
 
 /// `a minute`, `in 10s`
@@ -190,7 +197,8 @@ impl Budgets {
 
     /// How long this sender has to wait for its next message. The human is never delayed.
     pub(crate) fn spent(&self, settings: &Settings, agent: &Arc<str>) -> Option<Delay> {
-        let pace = Pace::of(settings.sender_budget, settings.budget_window).filter(|_| &**agent != id::HUMAN)?;
+        let (messages, _) = budgets(settings, agent);
+        let pace = Pace::of(messages, settings.budget_window).filter(|_| &**agent != id::HUMAN)?;
         let wait = pace.wait(self.messages.get(agent).copied(), Instant::now(), 1)?;
         Some(pace.delay(wait, "messages"))
     }
@@ -214,11 +222,12 @@ impl Budgets {
             return Ok(());
         }
         let (now, copies) = (Instant::now(), u32::try_from(copies).unwrap_or(u32::MAX));
-        let of_messages = Pace::of(settings.sender_budget, settings.budget_window);
+        let (messages_most, copies_most) = budgets(settings, agent);
+        let of_messages = Pace::of(messages_most, settings.budget_window);
         if let Some((pace, wait)) = of_messages.and_then(|pace| Some((pace, pace.wait(bill.messages, now, 1)?))) {
             return Err(pace.delay(wait, "messages"));
         }
-        let of_copies = Pace::of(settings.copies_budget, settings.budget_window);
+        let of_copies = Pace::of(copies_most, settings.budget_window);
         if let Some((pace, wait)) = of_copies.and_then(|pace| Some((pace, pace.wait(bill.copies, now, copies)?))) {
             return Err(pace.delay(wait, "copies"));
         }
@@ -271,7 +280,8 @@ impl Budgets {
     /// Returns what was paid for messages that were not sent.
     pub(crate) fn refund(&mut self, settings: &Settings, agent: &Arc<str>, (messages, copies): (usize, usize)) {
         let Budgets { messages: of_messages, copies: of_copies, .. } = self;
-        let parts = [(of_messages, settings.sender_budget, messages), (of_copies, settings.copies_budget, copies)];
+        let most = budgets(settings, agent);
+        let parts = [(of_messages, most.0, messages), (of_copies, most.1, copies)];
         for (account, most, cost) in parts {
             if let Some((pace, spent)) = Pace::of(most, settings.budget_window).zip(account.get_mut(agent)) {
                 let back = pace.window / pace.most * u32::try_from(cost).unwrap_or(u32::MAX);
@@ -303,8 +313,11 @@ impl Budgets {
 
     /// Forgets what was spent if the budgets changed: it is counted in parts of a budget.
     pub(crate) fn forget_if_changed(&mut self, before: &Settings, now: &Settings) {
-        let budgets = |of: &Settings| (of.sender_budget, of.copies_budget, of.budget_window);
-        if budgets(before) != budgets(now) {
+        let of_links = |of: &Settings| -> Vec<(String, (u32, u32))> {
+            of.links.keys().map(|tag| (tag.clone(), budgets(of, &layout::link_id(tag)))).collect()
+        };
+        let all = |of: &Settings| (of.sender_budget, of.copies_budget, of.budget_window, of_links(of));
+        if all(before) != all(now) {
             self.messages.clear();
             self.copies.clear();
         }
