@@ -79,10 +79,10 @@ fn addresses() -> Vec<String> {
     all
 }
 
-/// The agents of other rooms that were heard of.
+/// The known agents of other rooms.
 fn remote() -> Vec<String> {
-    let heard = look().and_then(|(room, _)| links::heard(&room).ok()).unwrap_or_default();
-    heard.into_iter().map(|one| one.id).collect()
+    let remote = look().and_then(|(room, _)| links::remote(&room).ok()).unwrap_or_default();
+    remote.into_iter().map(|one| one.id).collect()
 }
 
 fn tags() -> Vec<String> {

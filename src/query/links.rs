@@ -11,7 +11,7 @@ use crate::log;
 use crate::log::state::{self, State};
 use crate::message::id;
 use crate::message::record::Record;
-use crate::room::links::tag_of_room;
+use crate::room::links::{EndState, FarAgent, tag_of_room};
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
 use crate::room::{self, Mode, Room};
 use memchr::memmem;
@@ -60,8 +60,15 @@ pub struct Link {
 pub struct Remote {
     /// Its address, such as `po:Sintra`.
     pub id: String,
+    /// Its display name, if its room told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its role, if its room told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// When a message or a receipt of it arrived last.
-    pub heard: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard: Option<String>,
 }
 
 /// The links in the settings.
@@ -205,11 +212,33 @@ fn project(room: &Path) -> PathBuf {
     parent.unwrap_or(room).to_path_buf()
 }
 
-/// The agents of other rooms that were heard of, by the last part of the log.
-pub fn heard(room: &Room) -> Result<Vec<Remote>> {
-    if room.settings()?.links.is_empty() {
+/// The agents of other rooms: those of which their rooms tell, and those that were heard of in the last part of the log.
+pub fn remote(room: &Room) -> Result<Vec<Remote>> {
+    let links = room.settings()?.links;
+    let mut remote: BTreeMap<String, Remote> = BTreeMap::new();
+    for tag in links.keys() {
+        let Some(far) = room.dir.sub(layout::link_in(tag)).ok().and_then(|dir| EndState::read(&dir).ok()?) else {
+            continue;
+        };
+        for FarAgent { id, name, role } in
+            far.agents.iter().take(limits::ROSTER_OF_LINK).filter(|agent| agent.is_valid()).cloned()
+        {
+            let id = id::far(tag, &id);
+            remote.insert(id.clone(), Remote { id, name, role, heard: None });
+        }
+    }
+    if links.is_empty() {
         return Ok(Vec::new());
     }
+    for (id, at) in heard(room)? {
+        let unknown = || Remote { id: id.clone(), name: None, role: None, heard: None };
+        remote.entry(id.clone()).or_insert_with(unknown).heard = Some(at);
+    }
+    Ok(remote.into_values().collect())
+}
+
+/// The agents that were heard of, and when.
+fn heard(room: &Room) -> Result<BTreeMap<String, String>> {
     let arrived = memmem::Finder::new(b"\"arrived\":{");
     let mut heard: BTreeMap<String, String> = BTreeMap::new();
     for line in log::lines(&room.dir, log::before_end(&room.dir, HEARD_IN)?)? {
@@ -222,5 +251,5 @@ pub fn heard(room: &Room) -> Result<Vec<Remote>> {
         let from = from.map(|from| from.to_string()).filter(|from| id::tag_of(from).is_some() && id::is_sender(from));
         receipts.chain(from).for_each(|agent| drop(heard.insert(agent, at.clone())));
     }
-    Ok(heard.into_iter().map(|(id, heard)| Remote { id, heard }).collect())
+    Ok(heard)
 }

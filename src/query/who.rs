@@ -11,7 +11,7 @@ use crate::router::projections::roster;
 pub use crate::router::projections::roster::{Commit, Doing, Present, Roster, Wake};
 use serde::Serialize;
 
-/// Everybody who was heard of.
+/// Everybody who is known.
 #[derive(Debug, Serialize)]
 pub struct Everybody {
     /// The agents of this room.
@@ -22,9 +22,9 @@ pub struct Everybody {
     pub remote: Vec<Remote>,
 }
 
-/// The current roster, and the agents of other rooms that were heard of.
+/// The current roster, and the known agents of other rooms.
 pub fn everybody(room: &Room) -> Result<Everybody> {
-    Ok(Everybody { roster: who(room)?, remote: links::heard(room)? })
+    Ok(Everybody { roster: who(room)?, remote: links::remote(room)? })
 }
 
 /// The current roster, computed as the router does for `roster.json`, and with the commits that only git knows.

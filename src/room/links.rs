@@ -7,11 +7,15 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{Link, Links};
+use crate::message::address::is_display_name;
+use crate::message::id;
 use crate::message::record::{Hash, hex, unhex};
+use crate::room::registry::{Agent, Registry};
 use crate::room::settings::{Carrier, LinkSettings, Settings};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 /// How far a room is with one link, as it tells the other room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +27,22 @@ pub struct EndState {
     pub came: Option<Came>,
     /// What it has sent.
     pub out: Option<Sent>,
+    /// Its agents, if it tells them.
+    #[serde(default, skip_serializing_if = "no_agents")]
+    pub agents: Arc<[FarAgent]>,
+}
+
+/// An agent, as its room tells another one of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarAgent {
+    /// Its id in its room.
+    pub id: Arc<str>,
+    /// Its display name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
 }
 
 /// What a room has committed of a stream.
@@ -56,7 +76,7 @@ impl Came {
 
 impl EndState {
     /// The state of this room for one link.
-    pub fn of(room: &str, link: Option<&Link>) -> EndState {
+    pub fn of(room: &str, link: Option<&Link>, agents: Arc<[FarAgent]>) -> EndState {
         let came = link.and_then(|link| link.came.as_ref()).map(|came| Came {
             stream: came.stream.to_string(),
             n: came.n,
@@ -67,7 +87,7 @@ impl EndState {
             n: out.n,
             acked: out.acked,
         });
-        EndState { room: room.to_owned(), came, out }
+        EndState { room: room.to_owned(), came, out, agents }
     }
 
     /// The text of the file.
@@ -81,6 +101,27 @@ impl EndState {
     pub fn read(dir: &Dir) -> Result<Option<EndState>> {
         let bytes = dir.read(layout::LINK_STATE, limits::LINK_STATE_MOST)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+}
+
+fn no_agents(agents: &Arc<[FarAgent]>) -> bool {
+    agents.is_empty()
+}
+
+/// The agents of this room that other rooms are told of: the first ones, without the human and retired ones.
+pub fn roster(registry: &Registry) -> Arc<[FarAgent]> {
+    let there = registry.agents().iter().filter(|agent| !agent.is_retired() && *agent.id != *id::HUMAN);
+    let told = |agent: &Agent| FarAgent { id: agent.id.clone(), name: agent.name.clone(), role: agent.role.clone() };
+    there.take(limits::ROSTER_OF_LINK).map(told).collect()
+}
+
+impl FarAgent {
+    /// Are these words that can be a name, a display name and a role?
+    pub fn is_valid(&self) -> bool {
+        let is_role = |role: &String| id::is_name(role);
+        id::is_name(&self.id)
+            && self.name.as_deref().is_none_or(is_display_name)
+            && self.role.as_ref().is_none_or(is_role)
     }
 }
 

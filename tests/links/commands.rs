@@ -196,15 +196,29 @@ fn mail_from_another_room_is_delivered_by_the_command_that_reads() {
 }
 
 #[test]
-fn agents_of_other_rooms_are_known_once_they_were_heard_of() {
+fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
+    // P233
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "hello"}));
     let remote = |world: &World| {
         let all = world.json(&["who"])["remote"].as_array().cloned().unwrap_or_default();
         all.iter().map(|one| one["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!((remote(&rooms.fit), remote(&rooms.po)), (vec!["po:sintra".to_owned()], vec!["fit:alice".to_owned()]));
-    assert!(rooms.fit.ok(&["who"]).lines().any(|line| line.starts_with("remote") && line.contains("po:sintra")));
+    assert_eq!(remote(&rooms.fit), ["po:bob", "po:sintra"]);
+    assert_eq!(remote(&rooms.po), ["fit:alice", "fit:anna"]);
+    let all = rooms.fit.json(&["who"])["remote"].clone();
+    assert_eq!(all[0], json!({"id": "po:bob", "role": "engineer"}));
+    assert!(all[1]["name"] == "Sintra" && all[1]["heard"].is_string(), "{all}");
+    let shown = rooms.fit.ok(&["who"]);
+    let line =
+        |name: &str| shown.lines().find(|line| line.starts_with("remote") && line.contains(name)).expect("a line");
+    assert!(line("po:bob").contains("engineer") && line("po:bob").contains("never heard"), "{shown}");
+    assert!(line("po:sintra").contains("Sintra") && line("po:sintra").contains("heard just now"), "{shown}");
+    // A change of the registry crosses, too.
+    rooms.po.ok(&["agent", "add", "dora", "--role", "tester"]);
+    rooms.po.ok(&["agent", "retire", "bob"]);
+    rooms.settle();
+    assert_eq!(remote(&rooms.fit), ["po:dora", "po:sintra"]);
 }
 
 #[test]
@@ -259,4 +273,18 @@ fn a_session_of_a_client_does_not_change_links() {
         });
         assert!(ran.fails(2, args).contains("cannot change or test links"));
     }
+}
+
+#[test]
+fn the_tool_that_lists_agents_has_those_of_other_rooms() {
+    // P233
+    let rooms = Rooms::new();
+    // A room tells of its agents once its log has begun.
+    rooms.po.send("bob", "sintra", "hello");
+    rooms.settle();
+    let client = crate::mcp::Client::of(&rooms.fit, "alice");
+    let (text, data) = client.call("list_agents", json!({}));
+    assert!(text.contains("po:sintra (Sintra): in another room"), "{text}");
+    assert!(text.contains("po:bob: engineer, in another room"), "{text}");
+    assert_eq!(data["remote"][0], json!({"id": "po:bob", "role": "engineer"}));
 }

@@ -25,7 +25,7 @@ offline  no sign of life for longer, or offline in the registry
 stale    no sign of life for 6 hours (stale_after in settings.toml), although it
          has unread messages or is online in the registry; a background waiter of an
          idle session counts only for `online`
-remote   an agent of another room, from which something arrived by a link
+remote   an agent of another room to which there is a link
 
 Signs of life: the agent sends a message, mail leaves its inbox, a hook or tool of
 its session runs, or `mailbag watch`, `follow` or `wait` runs for it. An agent
@@ -52,7 +52,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let all = who::everybody(&room)?;
     let now = Stamp::parse(&all.roster.at).unwrap_or_default();
     let remote = all.remote.iter().map(|one| {
-        let cells = ["remote", &one.id, "", &format!("heard {}", ago(&one.heard, now))];
+        let known_as = one.name.as_deref().or(one.role.as_deref()).unwrap_or_default();
+        let heard = one.heard.as_deref().map_or("never heard".to_owned(), |heard| format!("heard {}", ago(heard, now)));
+        let cells = ["remote", &one.id, known_as, &heard];
         cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
     });
     let rows: Vec<Vec<String>> = all.roster.agents.iter().map(|agent| row(agent, now)).chain(remote).collect();

@@ -8,10 +8,11 @@ use crate::base::{limits, sanitize};
 use crate::commands::send::route_pending;
 use crate::query::history::{Criteria, Filter};
 use crate::query::identity;
+use crate::query::links::Remote;
 use crate::query::search::{Hit, Match, Pattern, search as searched};
 use crate::query::thread as conversation;
 use crate::query::view::View;
-use crate::query::who::{self, Present};
+use crate::query::who::{self, Everybody, Present};
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 
@@ -29,7 +30,7 @@ pub(super) fn register(mut call: Call<'_>) -> Result<Shown> {
 pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
     route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let roster = who::who(&room)?;
+    let Everybody { roster, remote } = who::everybody(&room)?;
     let you = call.session.known(&room);
     let shown = &roster.agents[..roster.agents.len().min(limits::TOOL_AGENTS)];
     let mut lines: Vec<String> = you.iter().map(|you| format!("you are {you}")).collect();
@@ -38,7 +39,12 @@ pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
     if let Some(you) = you {
         data["you"] = json!(you);
     }
-    let more = roster.agents.len() - shown.len();
+    let far = &remote[..remote.len().min(limits::TOOL_AGENTS)];
+    lines.extend(far.iter().map(far_line));
+    if !far.is_empty() {
+        data["remote"] = far.iter().map(far_fields).collect();
+    }
+    let more = roster.agents.len() - shown.len() + remote.len() - far.len();
     if more > 0 {
         lines.push(format!("{more} more: run `mailbag who` to see all"));
         data["more"] = json!(more);
@@ -52,6 +58,18 @@ fn line(agent: &Present) -> String {
     let doing = agent.doing.as_ref().map(|doing| format!("; {}: {}", doing.kind, doing.text)).unwrap_or_default();
     let line = format!("{}{called}: {role}{}, {} unread{doing}", agent.id, agent.presence.as_str(), agent.unread);
     sanitize::line(&line).into_owned()
+}
+
+fn far_line(agent: &Remote) -> String {
+    let called = agent.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let role = agent.role.as_ref().map(|role| format!("{role}, ")).unwrap_or_default();
+    sanitize::line(&format!("{}{called}: {role}in another room", agent.id)).into_owned()
+}
+
+fn far_fields(agent: &Remote) -> Value {
+    let fields = [("id", Some(json!(agent.id))), ("name", agent.name.as_ref().map(|name| json!(name)))];
+    let fields = fields.into_iter().chain([("role", agent.role.as_ref().map(|role| json!(role)))]);
+    fields.filter_map(|(key, value)| Some((key.to_owned(), value?))).collect::<Map<_, _>>().into()
 }
 
 fn fields(agent: &Present) -> Value {

@@ -26,15 +26,27 @@ pub(super) struct Carry {
 impl Carry {
     /// Brings what the other room has not committed, as far as is known, and how far this room is. A sweep looks whether
     /// what was brought is still there. `true` if an item was brought.
-    pub(super) fn run(&mut self, link: (&str, &LinkSettings), is_sweep: bool, view: &View<'_>) -> Result<bool> {
-        let done = self.bring(link, is_sweep, view);
+    pub(super) fn run(
+        &mut self,
+        link: (&str, &LinkSettings),
+        now: EndState,
+        is_sweep: bool,
+        view: &View<'_>,
+    ) -> Result<bool> {
+        let done = self.bring(link, now, is_sweep, view);
         if done.is_err() {
             *self = Carry::default();
         }
         done
     }
 
-    fn bring(&mut self, (tag, settings): (&str, &LinkSettings), is_sweep: bool, view: &View<'_>) -> Result<bool> {
+    fn bring(
+        &mut self,
+        (tag, settings): (&str, &LinkSettings),
+        now: EndState,
+        is_sweep: bool,
+        view: &View<'_>,
+    ) -> Result<bool> {
         self.find((tag, settings), view)?;
         let Some((_, _, there)) = &self.other else { return Ok(false) };
         let mut has_brought = false;
@@ -52,7 +64,6 @@ impl Carry {
             }
             self.put = Some((out.stream.to_string(), n));
         }
-        let now = EndState::of(view.state.room.as_deref().unwrap_or_default(), link);
         if self.told.as_ref() != Some(&now) || is_sweep && EndState::read(there)?.as_ref() != Some(&now) {
             there.show(layout::LINK_STATE, &now.text())?;
             self.told = Some(now);

@@ -9,15 +9,31 @@ use crate::disk::{Dir, layout};
 use crate::log::state::{Link, Waiting};
 use crate::log::{self, Position};
 use crate::message::link;
-use crate::room::links::{EndState, items};
+use crate::room::links::{EndState, FarAgent, items, roster};
+use crate::room::registry::Registry;
 use crate::room::settings::{Carrier, LinkSettings};
 use carry::Carry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What is shown of all links.
 #[derive(Default)]
-pub(super) struct Links(BTreeMap<String, Shown>);
+pub(super) struct Links {
+    shown: BTreeMap<String, Shown>,
+    roster: Roster,
+}
+
+/// What other rooms are told of the agents of this room, and the registry that says it.
+#[derive(Default)]
+struct Roster(Option<(Arc<Registry>, Arc<[FarAgent]>)>);
+
+impl Roster {
+    fn of(&mut self, registry: &Arc<Registry>) -> Arc<[FarAgent]> {
+        let known = self.0.take().filter(|(known, _)| Arc::ptr_eq(known, registry));
+        self.0.insert(known.unwrap_or_else(|| (registry.clone(), roster(registry)))).1.clone()
+    }
+}
 
 /// What is shown of one link.
 #[derive(Default)]
@@ -36,8 +52,8 @@ struct Shown {
 impl Projection for Links {
     fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
         for (tag, settings) in &view.config.settings().links {
-            let shown = self.0.entry(tag.clone()).or_default();
-            let done = shown.show((tag, settings), false, view);
+            let roster = self.roster.of(view.config.registry());
+            let done = self.shown.entry(tag.clone()).or_default().show((tag, settings), roster, false, view);
             tell((tag, settings), done, report);
         }
     }
@@ -47,10 +63,10 @@ impl Projection for Links {
             return Ok(());
         }
         let links = &view.config.settings().links;
-        self.0.retain(|tag, _| links.contains_key(tag));
+        self.shown.retain(|tag, _| links.contains_key(tag));
         for (tag, settings) in links {
-            let shown = self.0.entry(tag.clone()).or_default();
-            let done = shown.look(tag, view).and_then(|()| shown.show((tag, settings), true, view));
+            let (roster, shown) = (self.roster.of(view.config.registry()), self.shown.entry(tag.clone()).or_default());
+            let done = shown.look(tag, view).and_then(|()| shown.show((tag, settings), roster, true, view));
             tell((tag, settings), done, report);
         }
         Ok(())
@@ -100,22 +116,23 @@ impl Shown {
     fn show(
         &mut self,
         (tag, settings): (&str, &LinkSettings),
+        roster: Arc<[FarAgent]>,
         is_sweep: bool,
         view: &View<'_>,
     ) -> Result<Option<bool>> {
         let link = view.state.links.get(tag);
         let Some(room) = view.state.room.as_deref() else { return Ok(Some(false)) };
-        let now = EndState::of(room, link);
+        let now = EndState::of(room, link, roster);
         let is_missing = link.and_then(|link| link.out.as_ref()).is_some_and(|sent| self.upto < sent.n);
         let is_new = self.state.as_ref() != Some(&now) || is_missing;
         if is_new {
             let out = view.config.dir().make_loose(layout::link_out(tag))?;
             self.write_items(tag, link, &out, view)?;
             out.show(layout::LINK_STATE, &now.text())?;
-            self.state = Some(now);
+            self.state = Some(now.clone());
         }
         if settings.carrier == Carrier::Dir && (is_new || is_sweep) {
-            return self.carry.run((tag, settings), is_sweep, view).map(Some);
+            return self.carry.run((tag, settings), now, is_sweep, view).map(Some);
         }
         Ok((is_new || is_sweep).then_some(false))
     }
