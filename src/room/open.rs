@@ -3,18 +3,21 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::git::main_worktree;
-use crate::disk::{Dir, Readers, layout};
+use crate::disk::{Dir, Meta, Readers, layout};
 use crate::message::id;
 use crate::room::charter::CharterFile;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// An open room.
 #[derive(Clone)]
 pub struct Room {
     /// The room's directory.
     pub dir: Dir,
+    /// The settings that were read last, and the version of their file.
+    read: Arc<Mutex<Option<(Meta, Arc<Settings>)>>>,
 }
 
 /// The result of [`Room::init`].
@@ -57,9 +60,13 @@ impl Room {
             dir => dir.map_err(|_| none())?,
         };
         match dir.stat(layout::SPOOL)?.is_some_and(|spool| spool.is_directory()) {
-            true => Ok(Room { dir }),
+            true => Ok(Room::of(dir)),
             false => Err(none()),
         }
+    }
+
+    fn of(dir: Dir) -> Room {
+        Room { dir, read: Arc::default() }
     }
 
     /// Creates a room at a directory, or completes a partial one. Existing files are not changed, because a harness may
@@ -80,14 +87,14 @@ impl Room {
 
     /// As [`Room::init`], with the readers of a new room.
     pub fn init_for(path: &Path, readers: Readers) -> Result<(Room, Made)> {
-        let room = Room { dir: Dir::make_room(path, readers)? };
+        let room = Room::of(Dir::make_room(path, readers)?);
         room.check_trusted()?;
         let dir = room.dir;
         let made = if dir.stat(layout::ROOM_ID)?.is_some() { Made::Already } else { Made::New };
         for directory in layout::DIRECTORIES {
             dir.make(directory)?;
         }
-        let room = Room { dir };
+        let room = Room::of(dir);
         let _held = room.lock_registry()?;
         if room.dir.stat(layout::REGISTRY)?.is_none() {
             room.dir.replace(layout::REGISTRY, Registry::empty().to_json().as_bytes())?;
@@ -112,12 +119,12 @@ impl Room {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|id| !id.is_empty()))
     }
 
-    /// The current registry, with the lanes of the charter and the links of the settings. A missing registry is an error, and never counts as an empty
-    /// one. A charter that cannot be read has no lanes: it must not stop a command.
+    /// The current registry, with the lanes of the charter and the links of the settings. A missing registry is an error, and
+    /// never counts as an empty one. A charter that cannot be read has no lanes: it must not stop a command.
     pub fn registry(&self) -> Result<Registry> {
         let lanes = CharterFile::read(&self.dir).inspect_err(|e| tracing::debug!("{e}")).map(|file| file.lanes());
         // Settings that cannot be read have no links: they must not stop a command either.
-        let settings = self.settings().inspect_err(|e| tracing::debug!("{e}")).unwrap_or_default();
+        let settings = self.shared_settings().inspect_err(|e| tracing::debug!("{e}")).unwrap_or_default();
         Ok(self.registry_alone()?.with_lanes(lanes.unwrap_or_default().into()).with_links(settings.link_tags()))
     }
 
@@ -134,9 +141,21 @@ impl Room {
 
     /// The current settings. Without the file, the defaults.
     pub fn settings(&self) -> Result<Settings> {
+        self.shared_settings().map(|settings| Settings::clone(&settings))
+    }
+
+    // The registry needs the settings, too: a hook or a command reads the file once.
+    fn shared_settings(&self) -> Result<Arc<Settings>> {
+        let Some(version) = self.dir.stat(layout::SETTINGS)? else { return Ok(Arc::default()) };
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, settings)) = read.as_ref().filter(|(known, _)| *known == version) {
+            return Ok(settings.clone());
+        }
         let bytes = self.dir.read(layout::SETTINGS, limits::REGISTRY_BYTES)?.unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        Settings::parse(&text).map_err(|problems| self.unreadable(layout::SETTINGS, problems))
+        let parsed = Settings::parse(&String::from_utf8_lossy(&bytes));
+        let settings = Arc::new(parsed.map_err(|problems| self.unreadable(layout::SETTINGS, problems))?);
+        *read = Some((version, settings.clone()));
+        Ok(settings)
     }
 
     fn unreadable(&self, name: &str, problems: Vec<crate::base::error::Problem>) -> Error {
