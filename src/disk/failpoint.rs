@@ -100,6 +100,16 @@ pub fn stage_time() -> std::time::Duration {
     shrunk("MAILBAG_TEST_STAGE_MS").map_or(crate::base::limits::STAGE_TIME, std::time::Duration::from_millis)
 }
 
+/// How many items of a link one record sends again. Test builds can reduce it.
+pub fn items_of_record() -> usize {
+    shrunk("MAILBAG_TEST_ITEMS_OF_RECORD").map_or(crate::base::limits::ITEMS_OF_RECORD, |n| n as usize)
+}
+
+/// How long the peer of a carrier may be silent. Test builds can reduce it.
+pub fn carrier_silence() -> std::time::Duration {
+    shrunk("MAILBAG_TEST_SILENCE_MS").map_or(crate::base::limits::CARRIER_SILENCE, std::time::Duration::from_millis)
+}
+
 fn shrunk(name: &str) -> Option<u64> {
     if cfg!(feature = "failpoints") { std::env::var(name).ok().and_then(|n| n.parse().ok()) } else { None }
 }

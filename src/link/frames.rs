@@ -2,6 +2,7 @@
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::{limits, sanitize};
+use crate::disk::failpoint;
 use crate::room::links::EndState;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
@@ -75,8 +76,7 @@ impl Input {
             self.bytes.drain(..std::mem::take(&mut self.at));
             searched = self.bytes.len();
             if searched > self.most {
-                let why = "`message_bytes` of the room that receives sets this bound";
-                return Err(gone(format!("the peer sends a frame of more than {} bytes; {why}", self.most)));
+                return Err(gone(format!("the peer sends a frame of more than {} bytes", self.most)));
             }
             if !self.fill()? {
                 return Ok(None);
@@ -86,7 +86,7 @@ impl Input {
 
     /// Waits for more of the peer. `false` at the end.
     fn fill(&mut self) -> Result<bool> {
-        let deadline = Instant::now() + limits::CARRIER_SILENCE;
+        let deadline = Instant::now() + failpoint::carrier_silence();
         loop {
             let mut waited = [PollFd::new(&self.from, PollFlags::IN), PollFd::new(&self.over, PollFlags::IN)];
             let left = deadline.saturating_duration_since(Instant::now());
@@ -95,8 +95,7 @@ impl Input {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(e) => return Err(e).doing("wait for", "the peer"),
                 Ok(0) => {
-                    let silence = limits::CARRIER_SILENCE.as_secs();
-                    return Err(gone(format!("the peer said nothing for {silence} seconds")));
+                    return Err(gone(format!("the peer said nothing for {:?}", failpoint::carrier_silence())));
                 }
                 Ok(_) if !waited[1].revents().is_empty() => return Ok(false),
                 Ok(_) => break,
@@ -133,6 +132,7 @@ pub(super) fn gone(what: String) -> Error {
 mod tests {
     use super::*;
     use std::io::pipe;
+    use std::sync::Arc;
 
     fn heard(text: Vec<u8>) -> Vec<Result<Option<Frame>>> {
         let (from, mut to) = pipe().expect("a pipe");
@@ -154,7 +154,7 @@ mod tests {
     fn frames_are_lines() {
         let all = [
             Frame::Hello(Hello { version: 1, room: "r".into() }),
-            Frame::State(EndState { room: "r".into(), came: None, out: None }),
+            Frame::State(EndState { room: "r".into(), came: None, out: None, agents: Arc::default() }),
             Frame::Item(serde_json::json!({"n": 1, "body": "a\nb"})),
             Frame::Again(3, 7),
             Frame::Bye("enough".into()),

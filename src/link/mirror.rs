@@ -7,7 +7,7 @@ use super::frames::{Frame, Hello, Input, VERSION, gone, say};
 use super::receiver::{News, Receiver, Told};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
-use crate::disk::{Dir, layout};
+use crate::disk::{Dir, failpoint, layout};
 use crate::message::link::Item;
 use crate::room::Room;
 use crate::room::links::{EndState, items};
@@ -17,6 +17,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Who decides how long a connection goes on.
@@ -53,9 +54,8 @@ pub(super) fn mirror(room: &Room, tag: &str, (from, to): (File, File), conduct: 
     let watch = InboxWatch::of_link(&room.dir, tag)?;
     let told = Told::new(watch.waker());
     let (over, running) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
-    let most = room.settings()?.message_bytes.max(limits::FRAME_LEAST) + limits::ITEM_MORE;
     let receiver = Receiver::new(room, tag, told.clone())?;
-    let input = Input::new(from, over, most);
+    let input = Input::new(from, over, limits::FRAME_BYTES);
     let reader = std::thread::Builder::new().name(format!("link {tag}")).spawn(move || receiver.run(input));
     let reader = reader.doing("start a reader for", room.dir.path())?;
     let mut sender = Sender::new(room, tag, Output { to, told: told.clone() })?;
@@ -111,7 +111,7 @@ impl Sender {
                 return over.and_then(|()| Err(gone("the connection ended".into())));
             }
             // The router of a room without mail has written nothing yet.
-            let own = EndState::read(&self.out)?.unwrap_or_else(|| EndState::of(&self.room, None));
+            let own = EndState::read(&self.out)?.unwrap_or_else(|| EndState::of(&self.room, None, Arc::default()));
             self.tell(&own)?;
             if let Some(far) = &far {
                 self.bring(&own, far, again)?;
@@ -250,7 +250,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let begun = Instant::now();
         while !self.is_ready(limits::CARRIER_LOOK)? {
-            if self.told.is_over() || begun.elapsed() > limits::CARRIER_SILENCE {
+            if self.told.is_over() || begun.elapsed() > failpoint::carrier_silence() {
                 return Err(std::io::ErrorKind::TimedOut.into());
             }
         }

@@ -23,9 +23,21 @@ pub struct Carried {
     /// What became of messages of the other room, by their numbers there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<FarReceipt>,
+    /// Does it have receipts alone, because there are too many for one item?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
     /// The earlier record of which it is made, where an item is sent again in a new stream: segment and offset of its line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<(u32, u64)>,
+}
+
+/// In a record: the text of an attached file, which is in each item of the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enclosed {
+    /// The path of the attachment.
+    pub path: String,
+    /// The text of the file, when the message was accepted.
+    pub content: String,
 }
 
 /// In a record: the item that brought its message or its receipts.

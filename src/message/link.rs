@@ -3,7 +3,7 @@
 //! Each direction of a link is a *stream*: items with the numbers 1, 2, 3, without gaps, each with the digest of the item
 //! before. An item is made from its record alone, so that it can be made again from the log.
 
-pub use super::carried::{Acked, Arrived, Carried, FarReceipt, LinkChange};
+pub use super::carried::{Acked, Arrived, Carried, Enclosed, FarReceipt, LinkChange};
 
 use super::Message;
 use super::checked::digest_of;
@@ -80,11 +80,11 @@ fn fields(record: &Record, message: Option<&Map<String, Value>>, carried: &Carri
     fields.insert("seq".into(), record.seq.into());
     let is_ours = |agent: &&str| tag_of(agent) == Some(&**link);
     let to: Vec<&str> = record.recipients().map(|(agent, _)| &**agent).filter(is_ours).collect();
-    if let Some(message) = message.filter(|_| !to.is_empty() && record.event != Event::Duplicate) {
+    if let Some(message) = message.filter(|_| !to.is_empty() && !carried.alone && record.event != Event::Duplicate) {
         let to: Vec<&str> = to.into_iter().map(|agent| &agent[link.len() + 1..]).collect();
         fields.insert("from".into(), json!(record.from));
         fields.insert("to".into(), json!(to));
-        fields.insert("message".into(), Value::Object(across(message, link, &record.at)));
+        fields.insert("message".into(), Value::Object(across(message, link, record)));
     }
     if !receipts.is_empty() {
         fields.insert("receipts".into(), json!(receipts));
@@ -93,18 +93,40 @@ fn fields(record: &Record, message: Option<&Map<String, Value>>, carried: &Carri
 }
 
 /// The fields of a message as they cross the border: without sender and recipients, which are beside it, with the
-/// time of its acceptance where the sender gave none, and with its references as the other room has them. A reference that begins with a colon is to a message of the other room.
-fn across(message: &Map<String, Value>, link: &str, at: &str) -> Map<String, Value> {
+/// time of its acceptance where the sender gave none, with the texts of attached files, and with its references as the
+/// other room has them. A reference that begins with a colon is to a message of the other room.
+fn across(message: &Map<String, Value>, link: &str, record: &Record) -> Map<String, Value> {
     let mut message = message.clone();
     message.shift_remove("from");
     message.shift_remove("to");
-    message.entry("timestamp").or_insert_with(|| at.into());
+    message.entry("timestamp").or_insert_with(|| record.at.as_str().into());
+    put_in(&mut message, &record.enclosed);
     let there = |reference: &Value| match reference.as_str().and_then(|text| text.strip_prefix(link)) {
         Some(theirs) if theirs.starts_with(':') => Value::from(theirs),
         _ => reference.clone(),
     };
     change_references(&mut message, there);
     message
+}
+
+/// An attached file becomes an attached text with the file's name.
+fn put_in(message: &mut Map<String, Value>, enclosed: &[Enclosed]) {
+    let attachments = message.get_mut("attachments").and_then(Value::as_array_mut);
+    for attachment in attachments.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let Some(path) = attachment.get("path").and_then(Value::as_str) else { continue };
+        let Some(file) = enclosed.iter().find(|file| file.path == path) else { continue };
+        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+        attachment.shift_remove("path");
+        attachment.insert("name".into(), name.into());
+        attachment.insert("content".into(), file.content.as_str().into());
+    }
+}
+
+/// How many bytes a message has in an item, without its addresses.
+pub fn size(message: &Message, enclosed: &[Enclosed]) -> u64 {
+    let texts = enclosed.iter().map(|file| serde_json::to_string(&file.content));
+    let parts = texts.chain([serde_json::to_string(message.fields())]);
+    parts.map(|text| text.map_or(0, |text| text.len() as u64)).sum()
 }
 
 /// The references of a message that came by this link, as this room has them.
@@ -173,14 +195,10 @@ impl Item {
 pub fn stays_here(message: &Message) -> Option<&'static str> {
     let is_number = |text: &str| text.starts_with('#') || text.bytes().all(|byte| byte.is_ascii_digit());
     let has_numbers = message.text("in_reply_to").is_some_and(is_number) || message.references().any(is_number);
-    let has_files = |attachment: &Value| attachment.get("path").is_some();
-    let attached = message.fields().get("attachments").and_then(Value::as_array);
     if message.is_for_router() || message.is_about_claims() || message.is_about_approvals() {
         Some("it changes claims, approvals, subscriptions or the status of messages, which belong to one room")
     } else if has_numbers {
         Some("it refers to a message by number, and each room has its own numbers: write the id")
-    } else if attached.is_some_and(|attached| attached.iter().any(has_files)) {
-        Some("it attaches files, which stay in their room: put the text into the body, or attach it as `content`")
     } else {
         None
     }
@@ -212,6 +230,7 @@ mod tests {
             prev: FIRST,
             digest: FIRST,
             receipts: Vec::new(),
+            alone: false,
             again: None,
         }
     }

@@ -2,7 +2,7 @@
 
 pub use super::hash::{Hash, NO_HASH, hash_line, hex, unhex};
 
-use super::carried::{Acked, Arrived, Carried, LinkChange};
+use super::carried::{Acked, Arrived, Carried, Enclosed, LinkChange};
 use super::hash::{hex_hash, hex_hash_option};
 use super::id::tag_of;
 use crate::base::clock::Stamp;
@@ -162,6 +162,9 @@ pub struct Record {
     /// The items of links that it sends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<Carried>,
+    /// The texts of the attached files of a message that goes to another room.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub enclosed: Vec<Enclosed>,
     /// How far other rooms have committed what was sent to them, on the first record of a batch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acked: Vec<Acked>,
@@ -206,6 +209,7 @@ impl Record {
             settled: Vec::new(),
             arrived: None,
             carried: Vec::new(),
+            enclosed: Vec::new(),
             acked: Vec::new(),
             link: None,
             message: None,

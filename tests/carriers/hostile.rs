@@ -109,12 +109,35 @@ fn garbage_and_what_comes_out_of_turn_ends_the_connection() {
 }
 
 #[test]
+fn a_silent_peer_is_given_up() {
+    // P220
+    let pair = Pair::new();
+    let mut command = pair.po.bare(&["link", "serve", "fit"]);
+    command.env("MAILBAG_TEST_SILENCE_MS", "200").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut to = child.stdin.take().expect("a pipe");
+    to.write_all(&lines(&[hello()])).expect("it listens");
+    let output = child.wait_with_output().expect("it ends, although the connection stands");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(75) && error.contains("the peer said nothing for 200ms"), "{error}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.ends_with("{\"bye\":\"the peer said nothing for 200ms\"}\n"), "{said}");
+    drop(to);
+    // The end that connects notices, too, and connects again.
+    pair.script("ssh", "#!/bin/sh\necho '{\"hello\":{\"version\":1,\"room\":\"another\"}}'\nexec sleep 60\n");
+    let mut command = pair.fit.bare(&["link", "run"]);
+    command.env("PATH", pair.path()).env("MAILBAG_TEST_SILENCE_MS", "200");
+    let carriers = super::Running::start(command, pair.fit.path());
+    carriers.says("link po: not connected: the peer said nothing for 200ms");
+}
+
+#[test]
 fn a_line_without_an_end_is_refused_at_the_largest_size_of_an_item() {
     // P223
     let pair = Pair::new();
     let output = served(&pair.po, "fit", &vec![b'x'; 32 << 20]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(error.contains("more than 4259840 bytes"), "{error}");
+    assert!(error.contains("more than 4194304 bytes"), "{error}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("{\"bye\":"), "the peer is told");
 }
 

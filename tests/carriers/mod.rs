@@ -2,6 +2,7 @@
 //! for the SSH client, and runs the far end on this machine.
 
 mod bringing;
+mod commands;
 mod consent;
 mod copies;
 mod hostile;

@@ -21,7 +21,6 @@ fn what_changes_one_room_does_not_leave_it() {
     rejected_here(json!({"to": to, "type": "handoff", "claims": ["src/**"]}), "stays_in_room");
     rejected_here(json!({"to": to, "body": "x", "in_reply_to": "#2"}), "stays_in_room");
     rejected_here(json!({"to": to, "body": "x", "refs": ["12"]}), "stays_in_room");
-    rejected_here(json!({"to": to, "body": "x", "attachments": [{"path": "a.md"}]}), "stays_in_room");
 }
 
 #[test]

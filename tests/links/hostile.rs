@@ -8,25 +8,25 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 /// A room whose link nobody serves, and the items that come to it.
-struct Prey {
+pub(super) struct Prey {
     rooms: Rooms,
-    n: u64,
+    pub(super) n: u64,
     prev: String,
 }
 
 impl Prey {
-    fn new() -> Prey {
+    pub(super) fn new() -> Prey {
         let rooms = Rooms::new();
         rooms.po.ok(&["run", "--once"]);
         Prey { rooms, n: 0, prev: "0".repeat(64) }
     }
 
-    fn po(&self) -> &World {
+    pub(super) fn po(&self) -> &World {
         &self.rooms.po
     }
 
     /// The next item, with these fields besides its number.
-    fn item(&self, fields: Value) -> String {
+    pub(super) fn item(&self, fields: Value) -> String {
         let mut item = json!({"stream": "evil", "n": self.n + 1, "prev": self.prev, "seq": 1});
         item.as_object_mut().expect("fields").extend(fields.as_object().expect("fields").clone());
         seal(item.as_object().expect("fields").clone())
@@ -38,14 +38,19 @@ impl Prey {
         self.po().write(&format!("links/fit/in/{:012}.json", self.n + 1), &item);
         self.po().ok(&["run", "--once"]);
         if records(self.po()).iter().any(|record| record["arrived"]["n"] == self.n + 1) {
-            self.n += 1;
-            let item: Value = serde_json::from_str(&item).expect("JSON");
-            self.prev = item["digest"].as_str().expect("a digest").to_owned();
+            self.follows(&item);
         }
     }
 
+    /// The next item follows this one.
+    pub(super) fn follows(&mut self, item: &str) {
+        self.n += 1;
+        let item: Value = serde_json::from_str(item).expect("JSON");
+        self.prev = item["digest"].as_str().expect("a digest").to_owned();
+    }
+
     #[track_caller]
-    fn message(&mut self, from: &str, to: Value, message: Value) {
+    pub(super) fn message(&mut self, from: &str, to: Value, message: Value) {
         let item = self.item(json!({"from": from, "to": to, "message": message}));
         self.put(item);
     }
@@ -202,4 +207,26 @@ fn items_that_are_no_files_hang_nothing() {
     prey.po().drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
     prey.po().ok(&["run", "--once"]);
     assert_eq!(prey.po().bodies("sintra"), ["local"]);
+}
+
+#[test]
+fn a_roster_of_another_room_names_only_names_and_is_bounded() {
+    // P233
+    let rooms = Rooms::new();
+    rooms.settle();
+    let bad = ["human\u{1b}[2J", "a b", "../x", "", "x\u{202e}y", "fit:alice"];
+    let agents: Vec<Value> = bad.iter().map(|id| json!({"id": id, "name": "Eve"})).collect();
+    let odd = [
+        json!({"id": "odd", "name": "two words"}),
+        json!({"id": "rod", "role": "a\nb"}),
+        json!({"id": "eve", "name": "Eve"}),
+    ];
+    let agents = [agents, odd.to_vec()].concat();
+    let state = |agents: &[Value]| json!({"room": "r", "in": null, "out": null, "agents": agents}).to_string();
+    rooms.fit.write("links/po/in/state.json", state(&agents));
+    let remote = rooms.fit.json(&["who"])["remote"].clone();
+    assert_eq!(remote, json!([{"id": "po:eve", "name": "Eve"}]));
+    let many: Vec<Value> = (0..3_000).map(|n| json!({"id": format!("a{n}")})).collect();
+    rooms.fit.write("links/po/in/state.json", state(&many));
+    assert!(rooms.fit.json(&["who"])["remote"].as_array().is_none_or(|all| all.len() <= 200));
 }

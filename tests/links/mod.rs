@@ -1,11 +1,15 @@
 //! Links: two rooms on one machine that write to each other, each with its own router.
 
+mod attached;
 mod away;
 mod border;
+mod budgets;
 mod changes;
 mod commands;
 mod crossing;
 mod hostile;
+mod mentions;
+mod sizes;
 mod streams;
 
 use crate::world::World;

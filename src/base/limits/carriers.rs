@@ -8,8 +8,8 @@ pub const FLYING_ITEMS: u64 = 1_000;
 const _: () = assert!(FLYING_ITEMS <= ITEMS_AHEAD);
 /// How many bytes of such items, if it is more than one.
 pub const FLYING_BYTES: u64 = 16 << 20;
-/// A frame of this size is read in any case, so that the router can reject an item that is larger than its room takes.
-pub const FRAME_LEAST: u64 = 4 << 20;
+/// The largest frame. No item is larger, so that the router can reject a message that is larger than its room takes.
+pub const FRAME_BYTES: u64 = 4 << 20;
 /// How often a carrier looks at the files of its link where no event tells of a change.
 pub const CARRIER_LOOK: Duration = Duration::from_millis(500);
 /// How often a carrier says how far its room is, if nothing changes.

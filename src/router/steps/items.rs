@@ -200,12 +200,14 @@ impl Pickup<'_> {
     #[allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
     fn of_size(&self, content: Value, bytes: u64) -> super::letter::Read {
         let most = self.config.settings().message_bytes;
-        if bytes <= most.saturating_add(limits::ITEM_MORE) {
+        let bound = most.saturating_add(limits::ITEM_MORE);
+        // The receipts of an item do not count.
+        let bytes = if bytes <= bound { bytes } else { content.to_string().len() as u64 };
+        if bytes <= bound {
             return Ok(content);
         }
         let id = content.get("id").and_then(Value::as_str).unwrap_or_default();
-        let what =
-            format!("the message {id} has {bytes} bytes as an item; the limit for a message in this room is {most}");
+        let what = format!("the message {id} has {bytes} bytes; the limit for a message in this room is {most}");
         Err(Problem::new("too_large", what).fix("send a shorter message"))
     }
 

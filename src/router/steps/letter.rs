@@ -4,7 +4,7 @@ use crate::base::error::Problem;
 use crate::log::Position;
 use crate::message::claim::Change;
 use crate::message::decision::Step;
-use crate::message::link::{Arrived, FarReceipt, LinkChange};
+use crate::message::link::{Arrived, Enclosed, FarReceipt, LinkChange};
 use crate::message::record::{Act, Group, Hash};
 use crate::message::{Message, id};
 use serde_json::Value;
@@ -61,7 +61,14 @@ pub(super) struct Rejection {
 /// What is to be done with a message.
 pub(super) enum Ruling {
     /// Deliver it to these.
-    Accept { message: Box<Message>, digest: Hash, to: Vec<Group>, act: Option<Act>, effect: Option<Box<Effect>> },
+    Accept {
+        message: Box<Message>,
+        digest: Hash,
+        to: Vec<Group>,
+        enclosed: Vec<Enclosed>,
+        act: Option<Act>,
+        effect: Option<Box<Effect>>,
+    },
     /// The log has it already, as this record.
     Duplicate { of: u64, id: String, digest: Hash },
     /// An earlier message of this batch has the same id and content.
@@ -70,6 +77,8 @@ pub(super) enum Ruling {
     Reject(Rejection),
     /// Record what another room says about messages of this one.
     Receipts,
+    /// Send these items again, too many for the record of the change.
+    SendAgain(Vec<Again>),
     /// Send it as a notice of the router's own.
     Notice { about: String, message: Box<Message>, to: Vec<Arc<str>>, fact: Option<Box<Fact>> },
 }
@@ -93,9 +102,13 @@ pub(super) enum Fact {
 
 /// An item that is sent again in a new stream.
 pub(super) struct Again {
+    /// The tag of the other room.
+    pub(super) link: Arc<str>,
     /// The line of the record of which it is made.
     pub(super) place: Position,
     pub(super) receipts: Vec<FarReceipt>,
+    /// Does it have receipts alone?
+    pub(super) alone: bool,
 }
 
 impl Fact {
@@ -115,6 +128,7 @@ impl Ruling {
         match self {
             Ruling::Accept { effect, .. } => effect.is_some(),
             Ruling::Notice { fact, .. } => fact.is_some(),
+            Ruling::SendAgain(_) => true,
             _ => false,
         }
     }

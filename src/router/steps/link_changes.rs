@@ -5,7 +5,7 @@ use super::letter::{Again, Effect, Fact, Letter, Ruling};
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::base::text::listed;
-use crate::disk::layout;
+use crate::disk::{failpoint, layout};
 use crate::log::state::{Link, State};
 use crate::log::{self, Line, Position};
 use crate::message::link::LinkChange;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// What a change of a link amounts to.
 pub(super) struct Changed {
     pub(super) effect: Effect,
-    /// What the senders of mail that is given up are told.
+    /// What the senders of mail that is given up are told, or what is sent again in further records.
     pub(super) notices: Vec<Letter<Ruling>>,
 }
 
@@ -44,13 +44,19 @@ pub(super) fn judge(config: &Config, state: &State, message: &Message) -> Result
     Ok(Ok(match message.text("action").unwrap_or_default() {
         "probe" => done(LinkChange::Probed { link: tag }, Vec::new()),
         "rebind" => {
-            let again = known.map_or_else(|| Ok(Vec::new()), |link| unconfirmed(config, &tag, link))?;
-            if again.len() > limits::ITEMS_AGAIN {
-                let what = format!("{} items would be sent again; the limit is {}", again.len(), limits::ITEMS_AGAIN);
+            let mut again = known.map_or_else(|| Ok(Vec::new()), |link| unconfirmed(config, &tag, link))?;
+            if again.len() > most_again() {
+                let what = format!("more than {} items would be sent again", most_again());
                 let fix = format!("remove the link with `mailbag link remove {tag} --bounce`, and add it again");
                 return Ok(Err(vec![Problem::new("too_many_items", what).at("/action").fix(fix)]));
             }
-            done(LinkChange::Rebound { link: tag }, again)
+            let mut more = again.split_off(again.len().min(failpoint::items_of_record()));
+            let mut notices = Vec::new();
+            while !more.is_empty() {
+                let rest = more.split_off(more.len().min(failpoint::items_of_record()));
+                notices.push(Letter::own(Ruling::SendAgain(std::mem::replace(&mut more, rest))));
+            }
+            Changed { notices, ..done(LinkChange::Rebound { link: tag }, again) }
         }
         "remove" if waiting > 0 => {
             let what = format!("{waiting} items for the room {tag} are not committed there");
@@ -65,6 +71,10 @@ pub(super) fn judge(config: &Config, state: &State, message: &Message) -> Result
     }))
 }
 
+fn most_again() -> usize {
+    failpoint::items_of_record() * limits::RECORDS_AGAIN
+}
+
 /// The items that the other room has not confirmed to have: after what its last state says, if that is of this stream.
 fn unconfirmed(config: &Config, tag: &str, link: &Link) -> Result<Vec<Again>> {
     let Some(out) = &link.out else { return Ok(Vec::new()) };
@@ -75,7 +85,7 @@ fn unconfirmed(config: &Config, tag: &str, link: &Link) -> Result<Vec<Again>> {
     for line in log::lines(config.dir(), log::START)? {
         let line = line?;
         again.extend(item_of(&line, tag, &out.stream, behind));
-        if again.len() > limits::ITEMS_AGAIN {
+        if again.len() > most_again() {
             break;
         }
     }
@@ -90,7 +100,8 @@ fn item_of(line: &Line, tag: &str, stream: &str, behind: u64) -> Vec<Again> {
     let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { return Vec::new() };
     let ours = record.carried.into_iter().filter(|one| *one.link == *tag && *one.stream == *stream && one.n > behind);
     let place = |again: Option<(u32, u64)>| again.map_or(line.at, |(segment, offset)| Position { segment, offset });
-    ours.map(|one| Again { place: place(one.again), receipts: one.receipts }).collect()
+    ours.map(|one| Again { link: one.link, place: place(one.again), receipts: one.receipts, alone: one.alone })
+        .collect()
 }
 
 /// A notice for each sender of mail that never reached the other room.

@@ -9,6 +9,7 @@ mod compose;
 mod decisions;
 pub(super) mod deliver;
 mod disputes;
+mod enclose;
 pub(super) mod effects;
 mod ids;
 mod items;

@@ -4,6 +4,7 @@
 use super::letter::Again;
 use super::stage::Entry;
 use crate::base::error::Result;
+use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
 use crate::log::state::State;
@@ -26,11 +27,11 @@ struct Streams<'a> {
 pub(super) fn number(room: &Dir, state: &State, entries: &mut [Entry]) -> Result<()> {
     let mut streams = Streams { state, at: HashMap::new(), came: BTreeMap::new() };
     for Entry { record, message, again, .. } in entries {
-        if let Some(change) = record.link.clone() {
-            let carried = streams.change(room, &change, again)?;
-            record.carried.extend(carried);
+        if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) = &record.link {
+            streams.begin(link);
         }
-        let receipts = streams.receipts(record);
+        record.carried.extend(streams.send_again(room, again)?);
+        let mut receipts = streams.receipts(record);
         let mut tags: BTreeSet<Arc<str>> = receipts.keys().cloned().collect();
         tags.extend(link::tags(record).into_iter().filter(|_| record.event != Event::Duplicate));
         tags.extend(probed(record));
@@ -40,12 +41,37 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [Entry]) -> Result
         let parsed = if message.is_none() { link::fields_of(record) } else { None };
         let fields = message.as_ref().map(|message| message.fields()).or(parsed.as_ref());
         for tag in tags {
-            let receipts = receipts.get(&tag).cloned().unwrap_or_default();
-            let carried = streams.carry(tag, receipts, |carried| link::digest(record, fields, carried));
+            let mut parts = in_parts(receipts.remove(&tag).unwrap_or_default());
+            let last = parts.pop().unwrap_or_default();
+            for part in parts {
+                let alone = streams.carry(tag.clone(), part, |carried| {
+                    carried.alone = true;
+                    link::digest(record, fields, carried)
+                });
+                record.carried.push(alone);
+            }
+            let carried = streams.carry(tag, last, |carried| link::digest(record, fields, carried));
             record.carried.push(carried);
         }
     }
     Ok(())
+}
+
+/// Receipts for several items, so that none is too large for a carrier. The last part is for the item of the message.
+fn in_parts(receipts: Vec<FarReceipt>) -> Vec<Vec<FarReceipt>> {
+    let (mut parts, mut part, mut count) = (Vec::new(), Vec::new(), 0);
+    for FarReceipt { status, agent, seqs } in receipts {
+        for seqs in seqs.chunks(limits::RECEIPTS_OF_ITEM) {
+            count += seqs.len();
+            if count > limits::RECEIPTS_OF_ITEM {
+                parts.push(std::mem::take(&mut part));
+                count = seqs.len();
+            }
+            part.push(FarReceipt { status, agent: agent.clone(), seqs: seqs.to_vec() });
+        }
+    }
+    parts.push(part);
+    parts
 }
 
 fn probed(record: &Record) -> Option<Arc<str>> {
@@ -56,18 +82,23 @@ fn probed(record: &Record) -> Option<Arc<str>> {
 }
 
 impl Streams<'_> {
-    /// Both streams of a link begin anew: what the other room has not confirmed is sent again.
-    fn change(&mut self, room: &Dir, change: &LinkChange, again: &[Again]) -> Result<Vec<Carried>> {
-        if let LinkChange::Rebound { link } | LinkChange::Removed { link } = change {
-            self.at.insert(link.clone(), (id::mint().into(), 0, link::FIRST));
-        }
+    /// A new stream.
+    fn begin(&mut self, link: &Arc<str>) {
+        self.at.insert(link.clone(), (id::mint().into(), 0, link::FIRST));
+    }
+
+    fn send_again(&mut self, room: &Dir, again: &[Again]) -> Result<Vec<Carried>> {
         let mut carried = Vec::with_capacity(again.len());
-        for Again { place, receipts } in again {
-            // An archived segment that is gone takes what it had along.
-            let Some(record) = log::read_record(room, *place)? else { continue };
+        for Again { link, place, receipts, alone } in again {
+            let Some(record) = log::read_record(room, *place)? else {
+                tracing::warn!(
+                    "link {link}: an item is not sent again, because its record is not in the archive any more"
+                );
+                continue;
+            };
             let fields = link::fields_of(&record);
-            let one = self.carry(change.link().clone(), receipts.clone(), |carried| {
-                carried.again = Some((place.segment, place.offset));
+            let one = self.carry(link.clone(), receipts.clone(), |carried| {
+                (carried.again, carried.alone) = (Some((place.segment, place.offset)), *alone);
                 link::digest(&record, fields.as_ref(), carried)
             });
             carried.push(one);
@@ -86,8 +117,16 @@ impl Streams<'_> {
             Some(out) => (out.stream.clone(), out.n, out.digest),
             None => (id::mint().into(), 0, link::FIRST),
         });
-        let mut carried =
-            Carried { link: tag.clone(), stream, n: n + 1, prev, digest: link::FIRST, receipts, again: None };
+        let mut carried = Carried {
+            link: tag.clone(),
+            stream,
+            n: n + 1,
+            prev,
+            digest: link::FIRST,
+            receipts,
+            alone: false,
+            again: None,
+        };
         carried.digest = digest(&mut carried);
         self.at.insert(tag, (carried.stream.clone(), carried.n, carried.digest));
         carried
@@ -127,5 +166,26 @@ impl Streams<'_> {
             links.find_map(|(tag, link)| Some((tag.clone(), link.origin(seq)?)))
         };
         self.came.get(&seq).cloned().or_else(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_receipts_are_in_several_items_and_none_is_lost() {
+        let receipt = |agent: &str, seqs: std::ops::Range<u64>| FarReceipt {
+            status: Status::Seen,
+            agent: agent.into(),
+            seqs: seqs.collect(),
+        };
+        let most = limits::RECEIPTS_OF_ITEM as u64;
+        let all = vec![receipt("a", 0..2), receipt("b", 0..2 * most + 1), receipt("c", 0..1)];
+        let count = |part: &Vec<FarReceipt>| part.iter().map(|receipt| receipt.seqs.len()).sum::<usize>();
+        let parts = in_parts(all);
+        assert!(parts.len() == 4 && parts.iter().all(|part| count(part) <= limits::RECEIPTS_OF_ITEM));
+        assert_eq!(parts.iter().map(count).sum::<usize>(), 2 * limits::RECEIPTS_OF_ITEM + 4);
+        assert_eq!(in_parts(Vec::new()), [Vec::new()], "an item without receipts");
     }
 }

@@ -3,6 +3,7 @@
 use super::check::Checked;
 use super::decisions::{Decisions, Dropped};
 use super::disputes::Disagreements;
+use super::enclose::enclose;
 use super::ids::{self, Ids, Met};
 use super::letter::{Letter, Rejection, Ruling, Verdict};
 use super::owners::Owners;
@@ -152,7 +153,7 @@ struct Judge<'a> {
     acks: ack::Claimed,
     /// Where the streams of other rooms are.
     streams: Streams,
-    /// What the senders of mail for a removed link are told.
+    /// What follows a change of a link.
     notices: Vec<Letter<Ruling>>,
 }
 
@@ -238,6 +239,10 @@ impl Judge<'_> {
             Ok(to) => to,
             Err(problems) => return Ok(reject(problems)),
         };
+        let enclosed = match enclose(self.config, agent, &message, &to)? {
+            Ok(enclosed) => enclosed,
+            Err(problems) => return Ok(reject(problems)),
+        };
         let act = match ack {
             false => compose::act(&message),
             true => {
@@ -272,7 +277,7 @@ impl Judge<'_> {
             self.disputes.judge(agent, &message, &mut to).map(Ok)
         };
         match effect.transpose() {
-            Ok(effect) => Ok(Ruling::Accept { message, digest, to, act, effect: effect.map(Box::new) }),
+            Ok(effect) => Ok(Ruling::Accept { message, digest, to, enclosed, act, effect: effect.map(Box::new) }),
             Err(problems) => Ok(reject(problems)),
         }
     }

@@ -155,8 +155,13 @@ impl Stage<'_> {
                 record.event = Event::Receipts;
                 Ok(())
             }
-            Ruling::Accept { message, digest, to, act, effect } => {
-                (record.to, record.act) = (to, act);
+            Ruling::SendAgain(again) => {
+                record.event = Event::Receipts;
+                entry.again = again;
+                Ok(())
+            }
+            Ruling::Accept { message, digest, to, enclosed, act, effect } => {
+                (record.to, record.enclosed, record.act) = (to, enclosed, act);
                 self.set_times(record, &message, at);
                 compose::put(record, &message, digest);
                 let outcome = effect.as_ref().map(|effect| (effect.fact.name(), &effect.outcome));

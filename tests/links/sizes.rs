@@ -1,0 +1,64 @@
+//! What is too large or too much for a link does not block it.
+
+use super::{Rooms, bounced, change, records};
+use serde_json::{Value, json};
+
+#[test]
+fn a_message_that_is_too_large_for_every_carrier_is_rejected_here() {
+    // P231
+    let rooms = Rooms::new();
+    let settings = std::fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
+    rooms.fit.write("settings.toml", format!("message_bytes = 8388608\n{settings}"));
+    rooms.alice_says(json!({"to": ["anna", "po:sintra"], "body": "x".repeat(3 << 20)}));
+    rooms.alice_says(json!({"to": "anna", "body": "y".repeat(3 << 20)}));
+    rooms.alice_says(json!({"to": "po:sintra", "body": "small"}));
+    assert_eq!(bounced(&rooms.fit, "alice"), [("mailbag".into(), "too_large".into())]);
+    assert_eq!((rooms.po.bodies("sintra"), rooms.fit.bodies("anna").len()), (vec!["small".to_owned()], 1));
+}
+
+/// Alice writes this many messages, and nothing of the other room comes back.
+fn unconfirmed(rooms: &Rooms, count: usize) {
+    let lines: Vec<String> =
+        (0..count).map(|n| json!({"to": "po:sintra", "body": n.to_string()}).to_string()).collect();
+    rooms.fit.drop_file("alice", "many.ndjson", lines.join("\n") + "\n");
+    rooms.fit.ok(&["run", "--once"]);
+}
+
+fn rebind(rooms: &Rooms) {
+    rooms.fit.drop_file("human", "rebind.json", r#"{"type": "link", "link": "po", "action": "rebind"}"#);
+    let ran = rooms.fit.run_with(&["run", "--once"], |command| {
+        command.env("MAILBAG_TEST_ITEMS_OF_RECORD", "3");
+    });
+    ran.ok(&["run"]);
+}
+
+#[test]
+fn all_items_that_are_missing_are_sent_again_in_as_many_records_as_they_need() {
+    // P206
+    let rooms = Rooms::new();
+    rooms.po.write("settings.toml", "");
+    unconfirmed(&rooms, 8);
+    rebind(&rooms);
+    let again = |record: &Value| record["carried"].as_array().filter(|all| all[0]["again"].is_array()).map(Vec::len);
+    assert_eq!(records(&rooms.fit).iter().filter_map(again).collect::<Vec<_>>(), [3, 3, 2]);
+    rooms.fit.drop_file("alice", "last.json", r#"{"to": "po:sintra", "body": "8"}"#);
+    rooms.po.write("settings.toml", super::link("fit", &rooms.fit, "\"agents\""));
+    rooms.settle();
+    assert_eq!(rooms.po.bodies("sintra"), (0..9).map(|n| n.to_string()).collect::<Vec<_>>());
+    rooms.fit.ok(&["log", "verify"]);
+    // The items that are sent again can be lost again.
+    change(&rooms.fit, "po", "probe");
+    rooms.settle();
+    assert_eq!(rooms.fit.names("links/po/out"), ["state.json"]);
+}
+
+#[test]
+fn too_many_items_to_send_again_change_nothing() {
+    // P206
+    let rooms = Rooms::new();
+    rooms.po.write("settings.toml", "");
+    unconfirmed(&rooms, 61);
+    rebind(&rooms);
+    assert_eq!(bounced(&rooms.fit, "human"), [("mailbag".into(), "too_many_items".into())]);
+    assert_eq!(rooms.fit.names("links/po/out").len(), 62);
+}
