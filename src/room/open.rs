@@ -17,8 +17,11 @@ pub struct Room {
     /// The room's directory.
     pub dir: Dir,
     /// The settings that were read last, and the version of their file.
-    read: Arc<Mutex<Option<(Meta, Arc<Settings>)>>>,
+    read: Arc<Mutex<Option<ReadSettings>>>,
 }
+
+/// Settings, and the version of their file.
+type ReadSettings = (Meta, Arc<Settings>);
 
 /// The result of [`Room::init`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
