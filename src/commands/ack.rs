@@ -10,7 +10,7 @@ use crate::message::reference::{Fit, Reference};
 use crate::message::status::Status;
 use crate::query::identity::{self, Who};
 use crate::room::Room;
-use crate::router::{AckClaims, judge_ack};
+use crate::router::{AckClaims, failed_wakes, judge_ack};
 use serde_json::{Map, json};
 
 /// An ack to send.
@@ -39,7 +39,7 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let registry = room.registry()?;
     let agent = who.in_registry(&registry)?.id.clone();
     let state = state::committed(&room.dir)?;
-    let (messages, refs) = look_up(room, &state, &agent, ack.refs)?;
+    let (messages, refs) = look_up(room, &state, (&agent, ack.status), ack.refs)?;
     let status = ack.status.as_str();
     let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
@@ -60,7 +60,12 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
 
 /// The messages, and the reference by which the router finds each quickly: the given one if it is complete, else the
 /// number. All missing and ambiguous references are reported together.
-fn look_up(room: &Room, state: &State, agent: &str, refs: Vec<String>) -> Result<(Vec<LoggedMessage>, Vec<String>)> {
+fn look_up(
+    room: &Room,
+    state: &State,
+    (agent, status): (&str, Status),
+    refs: Vec<String>,
+) -> Result<(Vec<LoggedMessage>, Vec<String>)> {
     let viewer = identity::own_viewer(room, agent)?;
     let live = log::live(&room.dir)?;
     let found = lookup::find(&room.dir, Some(state), &viewer, &refs, &mut SearchLimiter::default())?;
@@ -73,6 +78,8 @@ fn look_up(room: &Room, state: &State, agent: &str, refs: Vec<String>) -> Result
                 names.push(if is_enough { text } else { format!("#{}", past.seq) });
                 messages.push(past);
             }
+            // A failed wake has the number of a message that the human need not have got.
+            Err(_) if failed_wakes(state, agent, status, &text).next().is_some() => names.push(text),
             Err(unclear) => problems.push(unclear.problem(&viewer, &text).at(format!("/refs/{n}"))),
         }
     }

@@ -62,7 +62,10 @@ pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<Str
 fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
     let agent = who.in_registry(&room.registry()?)?.id.to_string();
     let open = pending::pending(room, &agent)?.items;
-    if open.iter().any(|one| (one.kind, one.seq, &one.message) == (item.kind, item.seq, &item.message)) {
+    if open
+        .iter()
+        .any(|one| (one.kind, one.seq, &one.message, &one.from) == (item.kind, item.seq, &item.message, &item.from))
+    {
         return Ok(());
     }
     Err(Error::NotFound {

@@ -153,6 +153,9 @@ pub struct Record {
     /// Steps of wakes, on the first record of a batch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wakes: Vec<Waking>,
+    /// The agents whose failed wakes the human dismisses with this message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dismissed: Vec<Arc<str>>,
     /// Ranges of settled records, both ends included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settled: Vec<(u64, u64)>,
@@ -206,6 +209,7 @@ impl Record {
             problems: Vec::new(),
             receipts: Vec::new(),
             wakes: Vec::new(),
+            dismissed: Vec::new(),
             settled: Vec::new(),
             arrived: None,
             carried: Vec::new(),

@@ -62,6 +62,27 @@ fn a_failed_wake_is_no_longer_listed_when_its_mail_is_read() {
 }
 
 #[test]
+fn the_human_dismisses_a_failed_wake_by_its_number_and_the_next_failure_is_listed() {
+    // P159
+    let town = town(json!({"argv": ["/no/such/program"], "every": "1s"}));
+    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "hello"}));
+    town.wait("the list has it", || failed(&town) == (1, 1));
+    let number = town.json(&["pending", "--as", "human"])["items"][0]["seq"].to_string();
+    assert_eq!(town.json(&["trace", "alice/m1"])["seq"].to_string(), number);
+    let refused = World::run(&town, &["dismiss", &number, "--as", "alice"]);
+    assert!(refused.code != 0 && refused.err.contains("only who got it"), "{refused:?}");
+    assert_eq!(failed(&town), (1, 1));
+    town.ok(&["dismiss", &number, "--as", "human"]);
+    town.wait("the list is empty", || failed(&town) == (0, 0));
+    assert!(town.ok(&["trace", "alice/m1"]).contains("bob: delivered"), "it is bob's to close");
+    let again = World::run(&town, &["dismiss", &number, "--as", "human"]);
+    assert!(again.code != 0, "there is nothing to dismiss any more: {again:?}");
+    town.mail("alice", "b.json", json!({"to": "bob", "body": "hello again"}));
+    town.wait("the list has the next one", || failed(&town) == (1, 1));
+    town.verify();
+}
+
+#[test]
 fn a_router_that_starts_again_wakes_nobody_for_the_same_mail() {
     // P198
     let mut town = town(alarm(&["{count}"]));

@@ -14,7 +14,7 @@ Examples:
 
 The item leaves `mailbag pending`. This sends an ack with the status abandoned: the
 sender sees it in `mailbag trace`. An approval stays open for its other recipients,
-and for its deadline.";
+and for its deadline. A failed wake is listed again when the next one fails.";
 
 /// Remove items from the list of what needs you
 #[derive(Debug, clap::Args)]

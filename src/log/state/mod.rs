@@ -184,6 +184,7 @@ impl State {
         let seen = record.receipts.iter().filter(|receipt| receipt.status == Status::Seen);
         seen.for_each(|receipt| self.activity.read(&receipt.agent, stamp));
         record.wakes.iter().for_each(|waking| self.wakes.apply(waking, record.seq, stamp));
+        record.dismissed.iter().for_each(|agent| self.wakes.dismiss(agent, record.seq));
         self.change(&record, stamp);
         let renamed = self.rename(&record);
         self.links.apply(&record, stamp, at);

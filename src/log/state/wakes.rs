@@ -45,6 +45,9 @@ pub struct FailedWake {
     pub at: i64,
     /// The reason.
     pub why: String,
+    /// The newest message for which it was; 0 in a checkpoint of an earlier version.
+    #[serde(default)]
+    pub seq: u64,
 }
 
 impl Wakes {
@@ -61,7 +64,7 @@ impl Wakes {
             WakeStep::Failed => {
                 of.done = of.done.min(first.saturating_sub(1));
                 let why = waking.why.clone().unwrap_or_default();
-                of.failed = Some(FailedWake { at: at.micros(), why });
+                of.failed = Some(FailedWake { at: at.micros(), why, seq: *last });
             }
             WakeStep::Again => {
                 (of.tried, of.again) = (of.tried.max(*last), Some(at.micros()));
@@ -79,6 +82,18 @@ impl Wakes {
             let had_failed = self.of.remove(agent).is_some_and(|of| of.failed.is_some());
             self.changed = if had_failed { at } else { self.changed };
         }
+    }
+
+    /// The human dismissed the failure of this agent's wake in the record `at`. The next mail wakes it as before.
+    pub(super) fn dismiss(&mut self, agent: &str, at: u64) {
+        if self.of.get_mut(agent).is_some_and(|of| of.failed.take().is_some()) {
+            self.changed = at;
+        }
+    }
+
+    /// The agents whose last wake failed, and was for this message and none that is newer.
+    pub fn failed_for(&self, seq: u64) -> impl Iterator<Item = &Arc<str>> {
+        self.failures().filter(move |(_, failed)| failed.seq == seq && seq > 0).map(|(agent, _)| agent)
     }
 
     /// The agent has another name: its unread mail is that of an agent with wakes of its own.

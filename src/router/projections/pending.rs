@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct Item {
     /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection`, `wake` or `link`.
     pub kind: &'static str,
-    /// The number of its message; 0 if it has none.
+    /// The number of its message; 0 if it has none. That of a failed wake is the newest message for which it was.
     pub seq: u64,
     /// Its message, as `<sender>/<id>`.
     pub message: String,
@@ -135,7 +135,7 @@ fn failed_wakes(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Ite
     state.wakes.failures().map(|(agent, failed)| {
         let title = format!("{agent} was not woken: {}", failed.why);
         let command = format!("mailbag agent show {agent}");
-        let item = Item { title, command, ..Item::new("wake", 0, String::new(), agent, failed.at) };
+        let item = Item { title, command, ..Item::new("wake", failed.seq, String::new(), agent, failed.at) };
         (Cow::Owned(vec![Arc::from(id::HUMAN)]), item)
     })
 }

@@ -5,8 +5,9 @@ use crate::base::limits;
 use crate::disk::Dir;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Viewer};
 use crate::log::state::State;
-use crate::message::Message;
+use crate::message::reference::Reference;
 use crate::message::status::{Receipt, Status};
+use crate::message::{Message, id};
 use crate::room::registry::Registry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub fn judge(
     let viewer = Viewer::only(agent).formerly(registry.former(agent));
     let found = lookup::find(room, Some(state), &viewer, &references, pace)?;
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
+        let is_dismissed = failed_wakes(state, agent, status, reference).next().is_some();
         let advanced = match meant {
             Ok((meant, _)) => {
                 let of = (agent, &viewer);
@@ -38,12 +40,34 @@ pub fn judge(
             Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
         match advanced {
+            Err(_) if is_dismissed => {}
             Ok((seq, agents)) => agents.into_iter().for_each(|agent| add(&mut receipts, status, agent, seq)),
             Err(problem) => problems.push(problem.at(format!("/refs/{n}"))),
         }
     }
     problems.truncate(limits::PROBLEMS);
     Ok(if problems.is_empty() { Ok(receipts) } else { Err(problems) })
+}
+
+/// The agents whose failed wakes this message of an agent dismisses, if it is such an ack.
+pub(super) fn dismissed(state: &State, agent: &str, message: &Message) -> Vec<Arc<str>> {
+    let status = message.text("status").and_then(Status::of_ack).filter(|_| message.kind() == "ack");
+    let of = |reference| status.into_iter().flat_map(move |status| failed_wakes(state, agent, status, reference));
+    let all: BTreeSet<Arc<str>> = message.references().flat_map(of).cloned().collect();
+    all.into_iter().collect()
+}
+
+/// The agents whose failed wakes a reference of an ack dismisses: those for the message with this number, if the human abandons
+/// it.
+pub fn failed_wakes<'a>(
+    state: &'a State,
+    agent: &str,
+    status: Status,
+    reference: &str,
+) -> impl Iterator<Item = &'a Arc<str>> + use<'a> {
+    let is_theirs = agent == id::HUMAN && status == Status::Abandoned;
+    let seq = Reference::parse(reference).and_then(|reference| reference.seq()).filter(|_| is_theirs);
+    seq.into_iter().flat_map(|seq| state.wakes.failed_for(seq))
 }
 
 /// Whose copies of this message the ack may set to this status.

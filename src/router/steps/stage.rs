@@ -1,5 +1,6 @@
 //! Step 6: records with their numbers and times, and a file for each recipient.
 
+use super::ack;
 use super::compose::{self, Copies};
 use super::letter::{Again, Fact, Letter, Rejection, Ruling, Source};
 use super::resolve::Addressed;
@@ -162,6 +163,7 @@ impl Stage<'_> {
             }
             Ruling::Accept { message, digest, to, enclosed, act, effect } => {
                 (record.to, record.enclosed, record.act) = (to, enclosed, act);
+                record.dismissed = ack::dismissed(self.state, &letter.agent, &message);
                 self.set_times(record, &message, at);
                 compose::put(record, &message, digest);
                 let outcome = effect.as_ref().map(|effect| (effect.fact.name(), &effect.outcome));
