@@ -167,20 +167,57 @@ fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
 
 /// A room where bob is a session of Codex that idles, and a stand-in for `codex` that writes down what it was given.
 fn town_of_codex() -> Town {
+    town_of_codex_with(json!({"by": "codex"}), "printf '%s|' \"$@\" >> woken; echo >> woken")
+}
+
+/// The same, with this way to wake it, and this stand-in.
+fn town_of_codex_with(wake: Value, script: &str) -> Town {
     let mut town =
-        Town::with(&[json!({"id": "alice"}), json!({"id": "carol"}), json!({"id": "bob", "wake": {"by": "codex"}})])
-            .quick();
-    let codex = town.write("../bin/codex", "#!/bin/sh\nprintf '%s|' \"$@\" >> woken; echo >> woken\n");
+        Town::with(&[json!({"id": "alice"}), json!({"id": "carol"}), json!({"id": "bob", "wake": wake})]).quick();
+    let codex = town.write("../bin/codex", format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&codex, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
     for event in ["SessionStart", "UserPromptSubmit", "Stop"] {
-        let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
-        town.pipe(&["hook", "codex", "--as", "bob"], input);
+        fire(&town, event);
     }
     let path = std::env::var("PATH").expect("a PATH");
     let mut router = town.bare(&["run"]);
     router.env("PATH", format!("{}:{path}", codex.parent().expect("a directory").display()));
     town.start_by(router);
     town
+}
+
+/// Fires a hook of bob's session of Codex.
+fn fire(world: &World, event: &str) {
+    let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
+    world.pipe(&["hook", "codex", "--as", "bob"], input);
+}
+
+#[test]
+fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_says_so() {
+    // P149
+    let bell = json!(["sh", "-c", "printf 'bell|%s|' \"$1\" >> woken; echo >> woken", "sh", "{text}"]);
+    let wake = json!({"by": "codex", "else": bell, "every": "1s"});
+    let town = town_of_codex_with(wake, "echo 'codex|' >> woken; exit 1");
+    let unloaded = || town.json(&["status"])["unloaded"].clone();
+    assert_eq!(unloaded(), json!([]), "its session has just called");
+    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "to a thread that is not loaded"}));
+    let rung = wait_for(&town, 2);
+    assert!(rung[0] == "codex|" && rung[1].starts_with("bell|mailbag: 1 unread"), "{rung:?}");
+    town.wait("the mail is announced", || town.names("inbox/bob/.announced").len() == 1);
+    // Its end is known, so Codex is not asked.
+    fire(&town, "SessionEnd");
+    let one = unloaded()[0].clone();
+    assert_eq!(
+        (&one["agent"], &one["state"], &one["session"]),
+        (&json!("bob"), &json!("ended"), &json!("s1")),
+        "{one}"
+    );
+    let said = town.ok(&["status"]);
+    assert!(said.contains("not loaded") && said.contains("sh is started instead"), "{said}");
+    assert!(said.contains("-> codex resume s1"), "{said}");
+    town.mail("alice", "b.json", json!({"to": "bob", "body": "to a session that has ended"}));
+    assert!(wait_for(&town, 3)[2].starts_with("bell|"));
+    assert_eq!(town.json(&["pending", "--as", "human"])["items"], json!([]));
 }
 
 #[test]
@@ -238,7 +275,17 @@ fn the_registry_says_how_and_refuses_what_is_no_way() {
         world.ok(&["agent", "set", "bob", "--wake", how]);
         assert_eq!(world.json(&["agent", "show", "bob"])["wake"], wake, "{how}");
     }
-    for wrong in ["emacs", "[]", "[1]", r#"{"argv":["a"],"every":"often"}"#, r#"{"by":"codex","argv":["a"]}"#] {
+    let otherwise = r#"{"by":"codex","else":["bell"]}"#;
+    world.ok(&["agent", "set", "bob", "--wake", otherwise]);
+    assert_eq!(world.json(&["trust"])["programs"][1]["program"], json!(["bell"]));
+    for wrong in [
+        r#"{"by":"claude","else":["bell"]}"#,
+        "emacs",
+        "[]",
+        "[1]",
+        r#"{"argv":["a"],"every":"often"}"#,
+        r#"{"by":"codex","argv":["a"]}"#,
+    ] {
         world.fails(2, &["agent", "set", "bob", "--wake", wrong]);
     }
     world.write("registry.json", r#"{"version":1,"agents":[{"id":"bob","wake":{"by":"smoke"}}]}"#);

@@ -83,11 +83,13 @@ pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
 
 /// Records consent for a program that the user has just set. A program set by an agent's session gets no consent.
 pub fn agree_to_set(room: &Room, wake: Option<&Wake>) -> Result<()> {
-    match wake.and_then(Wake::program) {
-        Some(program) if session().is_none() => {
-            consent::agree(&room.identity()?, &[(program.value().clone(), program.sha256())], &[])
+    let programs = wake.map(Wake::programs).unwrap_or_default();
+    match !programs.is_empty() && session().is_none() {
+        true => {
+            let programs: Vec<_> = programs.iter().map(|program| (program.value().clone(), program.sha256())).collect();
+            consent::agree(&room.identity()?, &programs, &[])
         }
-        _ => Ok(()),
+        false => Ok(()),
     }
 }
 

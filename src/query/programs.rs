@@ -33,10 +33,10 @@ pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<Startable>> {
 
 /// All programs of a room, each with the user's decision.
 pub fn programs(registry: &Registry, is_agreed: &dyn Fn(&Program) -> bool) -> Vec<Startable> {
-    let one = |agent: &Agent| {
-        let program = agent.wake.as_ref()?.program()?;
+    let one = &|agent: &Agent, program: Program| {
         let (agent, agreed) = (agent.id.to_string(), is_agreed(&program));
-        Some(Startable { agent, sha256: program.sha256(), program: program.value().clone(), agreed })
+        Startable { agent, sha256: program.sha256(), program: program.value().clone(), agreed }
     };
-    registry.agents().iter().filter_map(one).collect()
+    let all = registry.agents().iter().filter_map(|agent| Some((agent, agent.wake.as_ref()?.programs())));
+    all.flat_map(|(agent, programs)| programs.into_iter().map(move |program| one(agent, program))).collect()
 }

@@ -42,10 +42,14 @@ impl Room {
         Ok(Identity { path: consent::path_text(&path)?, room: self.id().unwrap_or_default(), owner: own.uid })
     }
 
-    /// Did the person agree to start this program? A wake without a program needs no consent.
+    /// Did the person agree to start its programs? A wake without a program needs no consent.
     pub fn agrees(&self, wake: &Wake) -> Result<bool> {
-        let Some(program) = wake.program() else { return Ok(true) };
-        Ok(Consents::read()?.agrees(&self.identity()?, &program.sha256()))
+        let programs = wake.programs();
+        if programs.is_empty() {
+            return Ok(true);
+        }
+        let (consents, identity) = (Consents::read()?, self.identity()?);
+        Ok(programs.iter().all(|program| consents.agrees(&identity, &program.sha256())))
     }
 
     /// Fails if the room belongs to another user, and the person has not agreed to use it.

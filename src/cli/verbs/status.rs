@@ -9,7 +9,7 @@ use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
 use crate::query::claims::Counts;
 use crate::query::pending::age;
 use crate::query::programs::Startable;
-use crate::query::status::{self, Status, Undelivered};
+use crate::query::status::{self, SessionState, Status, Undelivered, Unloaded};
 use crate::room::Mode;
 use anstyle::Style;
 
@@ -123,6 +123,10 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
         say(out, YELLOW, "not trusted", &format!("{agent} is not woken: you have not trusted {program}"))?;
         cure(out, "mailbag trust")?;
     }
+    for one in &status.unloaded {
+        say(out, PLAIN, "not loaded", &unloaded(one))?;
+        cure(out, &one.cure)?;
+    }
     for stale in &status.stale {
         let seen =
             stale.last_seen.as_deref().map_or("never seen".into(), |seen| format!("seen {}", to_the_second(seen)));
@@ -160,6 +164,21 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
 fn say(out: &mut Output, style: Style, word: &str, text: &str) -> Result<()> {
     let word = out.paint(style, &format!("{word:<11}"));
     out.line(format!("{word} {}", sanitize::line(text)))
+}
+
+/// Why Codex does not wake an agent, and what happens instead.
+fn unloaded(one: &Unloaded) -> String {
+    let last = one.last.as_deref().map(to_the_second).unwrap_or_default();
+    let why = match one.state {
+        SessionState::Unknown => "no session of Codex is known for it".to_owned(),
+        SessionState::Ended => "its session of Codex has ended".to_owned(),
+        SessionState::Silent => format!("its session of Codex last called at {last}"),
+    };
+    let instead = match &one.otherwise {
+        Some(argv) => format!("{} is started instead", argv[0]),
+        None => "its mail waits until the session is opened".to_owned(),
+    };
+    format!("{}: {why}; Codex wakes only a session that is open in a terminal or in its daemon; {instead}", one.agent)
 }
 
 /// The command that fixes a problem, below the problem.

@@ -243,16 +243,18 @@ impl Scheduler {
     fn start(&self, agent: &Arc<str>, seqs: &[u64]) -> Result<bool> {
         let registry = self.room.registry()?;
         let Some(wake) = registry.agent(agent).and_then(|agent| agent.wake.as_ref()) else { return Ok(false) };
-        let argv = match &wake.by {
-            By::Codex => program::CODEX.map(String::from).to_vec(),
-            By::Command(argv) => argv.clone(),
-            By::Claude | By::Nobody => return Ok(false),
+        let lease = sessions::of(&self.room, agent)?;
+        let is_loaded = lease.as_ref().is_some_and(|lease| lease.may_be_loaded(sessions::CODEX));
+        let (argv, otherwise) = match (&wake.by, &wake.otherwise) {
+            (By::Codex, Some(otherwise)) if !is_loaded => (otherwise.clone(), None),
+            (By::Codex, otherwise) => (program::CODEX.map(String::from).to_vec(), otherwise.as_ref()),
+            (By::Command(argv), _) => (argv.clone(), None),
+            (By::Claude | By::Nobody, _) => return Ok(false),
         };
         if !self.room.agrees(wake)? {
             let what = format!("the user has not agreed to start its program {argv:?}");
             return Err(Error::Usage { what, cure: format!("run `mailbag trust {}`", self.room.dir.path().display()) });
         }
-        let lease = sessions::of(&self.room, agent)?;
         if program::wants_session(&argv) && lease.as_ref().and_then(|lease| lease.session.as_ref()).is_none() {
             let (what, cure) = ("it has no known session".into(), format!("run `mailbag join {agent}` in its session"));
             return Err(Error::Usage { what, cure });
@@ -268,11 +270,12 @@ impl Scheduler {
             return Ok(false);
         }
         let text = briefing.as_ref().map(|briefing| briefing.text.as_str()).unwrap_or_default();
-        let argv = program::fill(&argv, &self.room, agent, text, count, lease.as_ref());
+        let fill = |argv: &Vec<String>| program::fill(argv, &self.room, agent, text, count, lease.as_ref());
+        let (argv, otherwise) = (fill(&argv), otherwise.map(fill));
         let run = Run { room: self.room.clone(), notes: self.notes.clone(), agent: agent.clone(), seqs: seqs.to_vec() };
         let (within, news) = (wake.within, self.news.clone());
         let run = move || {
-            run.run(&argv, within, briefing.as_ref());
+            run.run((&argv, otherwise.as_deref()), within, briefing.as_ref());
             let _ = news.send(News::Ended(run.agent));
         };
         let thread = std::thread::Builder::new().name("wake".into()).spawn(run);
@@ -289,11 +292,17 @@ struct Run {
 }
 
 impl Run {
-    /// Runs the program to its end, and records how that went.
-    fn run(&self, argv: &[String], within: Duration, briefing: Option<&Briefing>) {
+    /// Runs the program to its end, and if it fails, the other one. Records how that went.
+    fn run(&self, (argv, otherwise): (&[String], Option<&[String]>), within: Duration, briefing: Option<&Briefing>) {
         let Run { room, notes, agent, seqs } = self;
         let started = || notes.add(WakeStep::Started, agent, seqs, None);
-        let ran = program::run(argv, room, agent, within, started);
+        let mut argv = argv;
+        let mut ran = program::run(argv, room, agent, within, started);
+        if let Some(otherwise) = otherwise.filter(|_| !ran.is_well()) {
+            tracing::warn!(output = ran.output, "{} cannot wake {agent}: {}", argv[0], ran.outcome);
+            argv = otherwise;
+            ran = program::run(argv, room, agent, within, || {});
+        }
         match (briefing, ran.is_well()) {
             (Some(briefing), false) => briefing.undo(room, agent),
             (Some(briefing), true) => log(sessions::record_shown(room, agent, briefing.told)),

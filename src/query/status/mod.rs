@@ -2,8 +2,10 @@
 
 pub(super) mod blocked;
 mod strays;
+mod unloaded;
 
 pub use blocked::Blocked;
+pub use unloaded::{State as SessionState, Unloaded};
 
 use super::links::{self, Link};
 use super::programs::{self, Startable};
@@ -63,6 +65,8 @@ pub struct Status {
     pub stale: Vec<Present>,
     /// Programs that wake agents and that the calling user has not allowed.
     pub not_agreed: Vec<Startable>,
+    /// Agents that Codex does not wake now, because their session does not seem to be loaded.
+    pub unloaded: Vec<Unloaded>,
     /// Problems of the room itself.
     pub problems: Vec<String>,
 }
@@ -195,6 +199,8 @@ pub fn status(room: &Room) -> Result<Status> {
         .map(|(registry, state)| roster::stale(registry, (state, &calls), settings.stale_after, Stamp::now()));
     let not_agreed = registry.as_ref().map_or(Ok(Vec::new()), |registry| programs::not_agreed(room, registry));
     let not_agreed = not_agreed.map_err(|e| problems.push(e.to_string())).unwrap_or_default();
+    let unloaded = registry.as_ref().map_or(Ok(Vec::new()), |one| unloaded::unloaded(room, one, &settings));
+    let unloaded = unloaded.map_err(|e| problems.push(e.to_string())).unwrap_or_default();
     let again = match &router {
         Some(holder) if holder.mode != Mode::Pass => "none needed: the router retries".to_owned(),
         _ => "mailbag run --once".to_owned(),
@@ -209,6 +215,7 @@ pub fn status(room: &Room) -> Result<Status> {
         rejected: rejected(room)?,
         stale: stale.unwrap_or_default().into_iter().map(|stale| stale.agent).collect(),
         not_agreed,
+        unloaded,
         undelivered: state.as_ref().map(|state| undelivered(room, state, &again)).transpose()?.unwrap_or_default(),
         claims: state.as_ref().map(|state| claims::Counts::from(&state.claims)).unwrap_or_default(),
         needs_human: pending::count(room, state.as_ref(), id::HUMAN),

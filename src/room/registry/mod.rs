@@ -328,7 +328,7 @@ impl Agent {
 
     /// Does the router start a program to wake it?
     pub fn is_woken_by_a_program(&self) -> bool {
-        self.wake.as_ref().is_some_and(|wake| wake.program().is_some())
+        self.wake.as_ref().is_some_and(|wake| !wake.programs().is_empty())
     }
 
     /// Was it registered for a session that has ended? Mail to its name reaches it, and mail to groups does not.

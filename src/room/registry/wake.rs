@@ -11,6 +11,8 @@ use std::time::Duration;
 pub struct Wake {
     /// The means.
     pub by: By,
+    /// With [`By::Codex`], the program to start where Codex cannot wake the session.
+    pub otherwise: Option<Vec<String>>,
     /// The shortest interval between two wakes.
     pub every: Duration,
     /// The time limit of the program.
@@ -67,22 +69,27 @@ impl Wake {
             (Some(Some("claude")), None) => By::Claude,
             (Some(Some("codex")), None) => By::Codex,
             (Some(Some("nobody")) | None, None) => By::Nobody,
-            (None, Some(argv)) => By::Command(words(argv)?),
+            (None, Some(argv)) => By::Command(words("argv", argv)?),
             (Some(_), None) => return Err(format!("\"by\" as one of {}", By::WORDS.join(", "))),
             (Some(_), Some(_)) => return Err("either \"by\" or \"argv\"".into()),
         };
+        let otherwise = document.get("else").map(|argv| words("else", argv)).transpose()?;
+        if otherwise.is_some() && by != By::Codex {
+            return Err("\"else\" only beside {\"by\": \"codex\"}".into());
+        }
         let every = span(document, "every", limits::WAKE_EVERY)?;
         let within = span(document, "within", limits::WAKE_WITHIN)?;
-        Ok(Wake { by, every, within: within.min(limits::WAKE_WITHIN_MOST), document: document.clone() })
+        Ok(Wake { by, otherwise, every, within: within.min(limits::WAKE_WITHIN_MOST), document: document.clone() })
     }
 
-    /// The program that the router starts, if there is one.
-    pub fn program(&self) -> Option<Program> {
-        match &self.by {
+    /// The programs that the router starts.
+    pub fn programs(&self) -> Vec<Program> {
+        let first = match &self.by {
             By::Codex => Some(Program(Value::from("codex"))),
             By::Command(argv) => Some(Program(Value::from(argv.clone()))),
             By::Claude | By::Nobody => None,
-        }
+        };
+        first.into_iter().chain(self.otherwise.iter().map(|argv| Program(Value::from(argv.clone())))).collect()
     }
 
     /// Reads command-line input: one of [`By::WORDS`], an object, or an array with a program and its arguments.
@@ -97,11 +104,11 @@ impl Wake {
     }
 }
 
-fn words(argv: &Value) -> Result<Vec<String>, String> {
+fn words(key: &str, argv: &Value) -> Result<Vec<String>, String> {
     let words: Option<Vec<String>> =
         argv.as_array().and_then(|words| words.iter().map(|word| word.as_str().map(str::to_owned)).collect());
     words.filter(|words| words.first().is_some_and(|program| !program.is_empty())).ok_or_else(|| {
-        "\"argv\" as an array of a program and its arguments, such as [\"notify-send\", \"{text}\"]".to_owned()
+        format!("\"{key}\" as an array of a program and its arguments, such as [\"notify-send\", \"{{text}}\"]")
     })
 }
 

@@ -21,7 +21,8 @@ pub const IN_GEMINI: &str = "GEMINI_CLI";
 const IN_COPILOT: &str = "COPILOT_CLI";
 
 const CLAUDE: &str = "claude";
-const CODEX: &str = "codex";
+/// The client whose sessions share one process, and that a program wakes.
+pub const CODEX: &str = "codex";
 const GEMINI: &str = "gemini";
 const QWEN: &str = "qwen";
 const OPENCODE: &str = "opencode";

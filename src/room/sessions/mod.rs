@@ -13,7 +13,7 @@ mod losses;
 mod told;
 
 pub use calls::{Calls, Run};
-pub use client::{Caller, IN_GEMINI, VARIABLES, is_run_by_another};
+pub use client::{CODEX, Caller, IN_GEMINI, VARIABLES, is_run_by_another};
 pub use edits::note_edits;
 pub use fired::{Fired, WAKE, fired, note};
 pub use holds::{Hold, Named, is_held, is_watched};
@@ -131,6 +131,12 @@ impl Lease {
             true => !is_held(room, self),
             false => self.process.is_some_and(|process| process.lives() == Some(false)),
         }
+    }
+
+    /// Can a program reach its session through this client? Not if the session is unknown, of another client, or has ended. A
+    /// session that was killed may still seem to be there.
+    pub fn may_be_loaded(&self, client: &str) -> bool {
+        self.client == client && self.session.is_some() && !self.ended
     }
 
     /// Does a `mailbag exec` around this process hold the lease? The environment says so; if a client starts its
