@@ -3,8 +3,8 @@
 //! Everything is looked at before anything is changed. Each step completes what a killed run left, so a second run ends where
 //! the first one would have.
 
-use super::install::{self, Changing, Homes, HookTest, Plan, Question, Scope};
-use super::kind::Client;
+use super::install::{self, Changing, Extent, Homes, HookTest, Plan, Scope};
+use super::kind::{Ask, Client};
 use crate::base::error::{Error, Result};
 use crate::commands::init;
 use crate::disk::{Dir, layout, machine};
@@ -78,7 +78,7 @@ pub struct ClientStep {
     /// The files to change.
     pub files: Vec<Changing>,
     /// What the client asks the person, with the answers.
-    pub asks: Vec<Question>,
+    pub asks: Vec<Ask>,
     /// Notes for the person.
     pub notes: Vec<String>,
     /// The test of the hook. `None` if no file changed.
@@ -96,18 +96,21 @@ pub enum Done<'a> {
 /// Looks at everything, and changes nothing.
 pub fn look(asked: &Request<'_>) -> Result<Up> {
     let homes = install::homes(asked.from)?;
-    let clients = clients(asked, &homes);
+    let clients = clients(asked);
     let room = if asked.undo { leaving(asked, &homes)? } else { wanted(asked, &homes)? };
     let mut up = Up { project: homes.project.clone(), room, clients: Vec::new(), next: Vec::new() };
     let mut known: Vec<PathBuf> = Vec::new();
     for client in &clients {
         let mut step = ClientStep::new(*client, asked, &homes);
         if !step.for_user {
-            let plan = plan(*client, asked, &clients)?;
-            step.asks = plan.asks;
+            let plan = plan(*client, asked, &clients, &up.room)?;
+            (step.asks, step.notes) = (plan.asks, plan.notes);
             // Several clients share a file, which is changed once.
             step.files = plan.files.into_iter().filter(|file| !known.contains(&file.path)).collect();
             known.extend(step.files.iter().map(|file| file.path.clone()));
+        }
+        if step.files.is_empty() && is_gone(*client, asked, &homes) {
+            continue;
         }
         up.clients.push(step);
     }
@@ -138,7 +141,7 @@ impl Up {
         let all: Vec<Client> = self.clients.iter().map(|step| step.client).collect();
         for step in self.clients.iter_mut().filter(|step| !step.for_user) {
             // Planned again: the steps before may have changed a shared file.
-            let plan = plan(step.client, asked, &all)?;
+            let plan = plan(step.client, asked, &all, &self.room)?;
             plan.apply()?;
             step.proof = (!asked.undo && !plan.files.is_empty()).then(|| plan.test_hook());
             (step.files, step.notes, step.asks) = (plan.files, plan.notes, plan.asks);
@@ -183,28 +186,36 @@ impl ClientStep {
     }
 }
 
-/// The clients that are asked for, or are installed on this machine; to undo, those that are set up in the project.
-fn clients(asked: &Request<'_>, homes: &Homes) -> Vec<Client> {
+/// The clients that are asked for, or are installed on this machine. To undo, all: a killed run may have left something of each.
+fn clients(asked: &Request<'_>) -> Vec<Client> {
     let is_wanted = |client: &Client| match asked.clients.is_empty() {
         false => asked.clients.contains(client),
-        true if asked.undo => install::status(*client, Scope::Project, homes).is_installed(),
-        true => machine::program(client.facts().program).is_some(),
+        true => asked.undo || machine::program(client.facts().program).is_some(),
     };
     Client::ALL.into_iter().filter(is_wanted).collect()
 }
 
-fn plan(client: Client, asked: &Request<'_>, all: &[Client]) -> Result<Plan> {
+/// Is this client to be undone only as far as a killed run has left something of it?
+fn is_gone(client: Client, asked: &Request<'_>, homes: &Homes) -> bool {
+    asked.undo && asked.clients.is_empty() && !install::status(client, Scope::Project, homes).is_installed()
+}
+
+fn plan(client: Client, asked: &Request<'_>, all: &[Client], room: &RoomStep) -> Result<Plan> {
     let request = install::Request {
         client,
         scope: Scope::Project,
         agent: None,
-        for_up: true,
+        for_up: Some(&room.path),
         approvals: false,
         program: asked.program,
         room: asked.room,
         from: asked.from,
     };
-    if asked.undo { install::uninstall_among(&request, all) } else { install::install(&request) }
+    if !asked.undo {
+        return install::install(&request);
+    }
+    let is_gone = is_gone(client, asked, &install::homes(asked.from)?);
+    install::uninstall_among(&request, all, if is_gone { Extent::Remains } else { Extent::Whole })
 }
 
 /// The room to use: the one that commands here find, or a new one at the top of the project.

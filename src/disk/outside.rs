@@ -115,6 +115,11 @@ impl UserFile {
     /// Replaces the content in one step, and creates its directory if needed. If the file has changed since it was
     /// read, it fails and changes nothing. Survives a kill, and after it returns, a power cut.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
+        self.replace(bytes, self.there.as_ref())
+    }
+
+    /// As [`UserFile::write`], with the permissions of another file.
+    fn replace(&self, bytes: &[u8], like: Option<&There>) -> Result<()> {
         let parent = self.real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::create_dir_all(parent).doing("create the directory", parent)?;
         let Some((dir, name)) = place(&self.real)? else { return self.gone() };
@@ -123,25 +128,23 @@ impl UserFile {
         temporary.push(format!(".{}.tmp", std::process::id()));
         clear_drafts(&dir, &name)?;
         // Locked until it has its name.
-        let written = self.draft(&dir, &temporary, bytes).and_then(|_locked| match self.is_same(&dir, &name)? {
-            true => rustix::fs::renameat(&dir, &temporary, &dir, &name).doing("replace", &self.path),
-            false => self.gone(),
-        });
+        let written =
+            self.draft(&dir, &temporary, bytes, like).and_then(|_locked| match self.is_same(&dir, &name)? {
+                true => rustix::fs::renameat(&dir, &temporary, &dir, &name).doing("replace", &self.path),
+                false => self.gone(),
+            });
         if written.is_err() {
             let _ = dir.remove(&temporary);
         }
         written.and_then(|()| dir.sync())
     }
 
-    /// Saves the content in a backup file beside it, with the same permissions.
+    /// Saves the content in a backup file beside it, with the same permissions. A kill leaves the whole backup or none.
     pub fn keep(&self, backup: &Path) -> Result<()> {
-        let Some(there) = &self.there else { return Ok(()) };
-        let mut other = UserFile::read(backup, u64::MAX >> 1)?;
-        // A backup must not be more accessible than its source.
-        let meta = other.there.as_ref().map_or(there.meta, |there| there.meta);
-        let is_new = other.there.is_none();
-        other.there = Some(There { meta, ..there.clone() });
-        if is_new { other.write_new(&there.bytes) } else { other.write(&there.bytes) }
+        match &self.there {
+            Some(there) => UserFile::read(backup, u64::MAX >> 1)?.replace(&there.bytes, Some(there)),
+            None => Ok(()),
+        }
     }
 
     /// Removes the file. If the file has changed since it was read, it fails and removes nothing.
@@ -157,7 +160,7 @@ impl UserFile {
     /// Removes the directories above the file that are empty, as long as their names are those of own ones.
     pub fn remove_empty_directories(&self, mut is_own: impl FnMut(&str) -> bool) -> Result<()> {
         for above in self.real.ancestors().skip(1) {
-            let is_own = above.file_name().and_then(|name| name.to_str()).is_some_and(&mut is_own);
+            let is_own = name_of(above).is_some_and(&mut is_own);
             match is_own.then(|| place(above)) {
                 Some(Ok(Some((dir, name)))) => dir.remove_empty(name)?,
                 _ => return Ok(()),
@@ -166,24 +169,36 @@ impl UserFile {
         Ok(())
     }
 
-    fn write_new(&self, bytes: &[u8]) -> Result<()> {
-        let Some((dir, name)) = place(&self.real)? else { return self.gone() };
-        self.draft(&dir, &name, bytes)?;
-        dir.sync()
+    /// Did a killed process leave something of this file: drafts of it, or, if there is no file, an empty directory for it? The
+    /// names of such directories are given.
+    pub fn has_remains(&self, is_own: impl Fn(&str) -> bool) -> Result<bool> {
+        let has_drafts = match place(&self.real)? {
+            Some((dir, name)) => !drafts(&dir, &name)?.is_empty(),
+            None => false,
+        };
+        let above = self.real.ancestors().skip(1).take_while(|above| name_of(above).is_some_and(&is_own));
+        let is_empty = |dir: Dir| dir.list().is_ok_and(|mut entries| entries.next().is_none());
+        let nearest = above.into_iter().find_map(|above| Dir::open(above).ok()).filter(|_| self.there.is_none());
+        Ok(has_drafts || nearest.is_some_and(is_empty))
     }
 
-    /// Writes a new file with the same permissions. Its content is durable, its name is not. It is locked as long as it is open.
-    fn draft(&self, dir: &Dir, name: &OsString, bytes: &[u8]) -> Result<File> {
+    /// Removes the drafts that killed processes left.
+    pub fn clear_drafts(&self) -> Result<()> {
+        place(&self.real)?.map_or(Ok(()), |(dir, name)| clear_drafts(&dir, &name))
+    }
+
+    /// Writes a new file with the permissions of another. Its content is durable, its name is not. It is locked as long as it is open.
+    fn draft(&self, dir: &Dir, name: &OsString, bytes: &[u8], like: Option<&There>) -> Result<File> {
         let file = dir.create(name, b"")?;
         // Only a file system without locks refuses.
         let _ = file.try_lock();
-        if self.program && self.there.is_none() {
+        if self.program && like.is_none() {
             let mode = Mode::from_raw_mode(rustix::fs::fstat(&file).doing("look at", dir.at(name))?.st_mode);
             let run = Mode::XUSR.bits() | (mode.bits() & 0o044) >> 2;
             let mode = (mode & Mode::from_bits_truncate(0o777)) | Mode::from_bits_truncate(run);
             rustix::fs::fchmod(&file, mode).doing("set the permissions of", dir.at(name))?;
         }
-        if let Some(there) = &self.there {
+        if let Some(there) = like {
             let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
             if there.owner != own {
                 // A process that may not change the owner keeps the file. Its permissions then allow no other user more
@@ -233,24 +248,33 @@ fn place(path: &Path) -> Result<Option<(Dir, OsString)>> {
     }
 }
 
-/// Removes the drafts of a file that killed processes left. One that is being written is locked.
+/// The last part of a path.
+fn name_of(path: &Path) -> Option<&str> {
+    path.file_name().and_then(OsStr::to_str)
+}
+
+/// Removes the drafts of a file that killed processes left.
 fn clear_drafts(dir: &Dir, name: &OsStr) -> Result<()> {
+    drafts(dir, name)?.into_iter().try_for_each(|draft| dir.remove(draft))
+}
+
+/// The drafts of a file that killed processes left. One that is being written is locked.
+fn drafts(dir: &Dir, name: &OsStr) -> Result<Vec<OsString>> {
     let is_draft = |draft: &OsStr| {
         let inner = draft.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(name.as_bytes()));
         let pid = inner.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(b".tmp"));
         pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
     };
+    let mut left = Vec::new();
     for entry in dir.list()? {
         let draft = entry?.name;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if !is_draft(&draft) {
-            continue;
-        }
-        if let Ok(file) = rustix::fs::openat(dir, &draft, flags, Mode::empty()).map(File::from)
+        if is_draft(&draft)
+            && let Ok(file) = rustix::fs::openat(dir, &draft, flags, Mode::empty()).map(File::from)
             && file.try_lock().is_ok()
         {
-            dir.remove(&draft)?;
+            left.push(draft);
         }
     }
-    Ok(())
+    Ok(left)
 }

@@ -201,6 +201,22 @@ fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
 }
 
 #[test]
+fn with_dry_run_the_person_hears_what_each_client_will_ask_and_every_note() {
+    for place in [None, Some("elsewhere/room")] {
+        let fresh = Fresh::with(&["claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi"]);
+        let args: Vec<&str> = ["up"].into_iter().chain(place.into_iter().flat_map(|place| ["--room", place])).collect();
+        let dry = fresh.run(&[&args[..], &["--dry-run"]].concat());
+        let ran = fresh.run(&args);
+        let (before, after) = dry.out.split_once("\nClaude Code asks you:\n").expect("questions");
+        assert!(before.contains("would be created: "), "{before}");
+        assert_eq!(Some(after), ran.out.split_once("\nClaude Code asks you:\n").map(|(_, after)| after));
+        assert_eq!(dry.err, ran.err);
+        assert!(dry.err.contains("Kimi CLI reads hooks of the user only"), "{}", dry.err);
+        assert_eq!(dry.err.contains("start Codex with MAILBAG_ROOM="), place.is_some(), "{}", dry.err);
+    }
+}
+
+#[test]
 fn a_machine_without_a_client_gets_a_room_and_is_told_what_to_do() {
     let fresh = Fresh::new();
     let said = fresh.ok(&["up"]);

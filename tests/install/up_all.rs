@@ -1,14 +1,14 @@
-//! `mailbag up` beside settings of six clients at once, as people have them.
+//! `mailbag up` beside settings of all clients at once, as people have them.
 
 use super::read_fixture;
 use super::up::Fresh;
 use std::path::PathBuf;
 
 /// Clients, by their programs.
-const ALL: [&str; 6] = ["claude", "codex", "gemini", "qwen", "opencode", "copilot"];
+const ALL: [&str; 7] = ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi"];
 
 /// Settings with a word that the person changes later.
-const OWN: [(&str, &str); 9] = [
+const OWN: [(&str, &str); 10] = [
     (".mcp.json", "{\n\t\"mcpServers\": {\n\t\t\"issues\": { \"command\": \"npx\", \"args\": [\"alpha\"] }\n\t}\n}\n"),
     (
         ".qwen/settings.json",
@@ -21,7 +21,9 @@ const OWN: [(&str, &str); 9] = [
     (".opencode/plugins/mine.js", "export const Mine = async () => ({}) // alpha\n"),
     ("AGENTS.md", "# Rules\r\n\r\nBe brief, alpha.\r\n"),
     ("CLAUDE.md", "@AGENTS.md\n\nalpha\n"),
-    ("GEMINI.md", "Mine: alpha\n"),
+    // Its last line has no end.
+    ("GEMINI.md", "Mine: alpha"),
+    (".kimi-code/mcp.json", "{\r\n\t\"mcpServers\": {\"issues\": {\"command\": \"npx\", \"args\": [\"alpha\"]}}\r\n}"),
     (".github/mcp.json", "{\"servers\": {\"alpha\": {\"command\": \"own\"}}}"),
     (".gitignore", "/alpha\n"),
 ];
@@ -60,29 +62,29 @@ fn all_clients_at_once_are_plugged_in_and_out_to_the_byte() {
     assert!(fresh.files() == before);
 }
 
-#[test]
-fn what_somebody_changes_in_each_file_meanwhile_is_what_changes() {
-    let fresh = lived_in();
-    let changed = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace("alpha", "beta").into_bytes();
-    let wanted: Vec<(PathBuf, Vec<u8>)> = fresh
-        .files()
-        .into_iter()
-        .map(|(path, bytes)| {
-            let bytes = changed(&bytes);
-            (path, bytes)
-        })
-        .collect();
-    fresh.ok(&["up"]);
+/// Somebody changes a word in each file that a person may edit.
+pub(crate) fn changed_by_somebody(fresh: &Fresh) {
     for (path, bytes) in fresh.files() {
-        let is_theirs = path.is_file() && !path.starts_with(fresh.at(".mailbag")) && !path.ends_with(".before-mailbag");
-        if is_theirs && !path.to_string_lossy().ends_with(".before-mailbag") {
+        let is_backup = path.to_string_lossy().ends_with(".before-mailbag");
+        if path.is_file() && !path.starts_with(fresh.at(".mailbag")) && !is_backup {
             std::fs::write(&path, changed(&bytes)).expect("a file");
         }
     }
+}
+
+fn changed(bytes: &[u8]) -> Vec<u8> {
+    String::from_utf8_lossy(bytes).replace("alpha", "beta").into_bytes()
+}
+
+#[test]
+fn what_somebody_changes_in_each_file_meanwhile_is_what_changes() {
+    let fresh = lived_in();
+    let wanted: Vec<(PathBuf, Vec<u8>)> =
+        fresh.files().into_iter().map(|(path, bytes)| (path, changed(&bytes))).collect();
+    fresh.ok(&["up"]);
+    changed_by_somebody(&fresh);
     fresh.ok(&["up", "--undo"]);
-    let mut now = fresh.files();
-    // A copy of what was there before stays beside a file that somebody has changed.
-    now.retain(|(path, _)| !path.to_string_lossy().ends_with(".before-mailbag"));
+    let now = fresh.files();
     let other: Vec<_> = now
         .iter()
         .filter(|file| !wanted.contains(file))

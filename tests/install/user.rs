@@ -104,12 +104,15 @@ fn what_the_person_has_to_do_is_said() {
     assert!(notes(&["install", "codex", "--dry-run"]).contains("`/hooks`"));
     assert!(!notes(&["install", "codex", "--dry-run"]).contains("writable_roots"));
     assert!(notes(&["install", "codex", "--user", "--dry-run"]).contains("writable_roots"));
-    assert!(notes(&["install", "claude"]).contains("asks once whether it may use the server"));
+    assert!(notes(&["install", "claude"]).contains("Use this MCP server (the highlighted"));
     assert!(
         notes(&["install", "claude", "--user", "--dry-run"])
             .contains("the hooks are also installed with --project, which is unnecessary")
     );
-    assert!(notes(&["install", "gemini", "--dry-run"]).contains("a trusted folder"));
+    assert!(
+        notes(&["install", "gemini", "--dry-run"])
+            .contains("Do you trust the files in this folder?”; answer: Trust folder")
+    );
     let room = desk.path("far");
     desk.world.ok(&["init", room.to_str().expect("a plain path")]);
     let far = notes(&["install", "codex", "--dry-run", "--room", room.to_str().expect("a plain path")]);

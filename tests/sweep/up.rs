@@ -1,17 +1,23 @@
-//! `mailbag up` on the settings of six clients, killed at each of its calls.
+//! `mailbag up` and `up --undo` on the settings of all clients, killed at each of their calls.
 
 use super::sweeps::{Done, Points};
 use super::tracer::{End, Plan, Tracer};
 use crate::install::up::Fresh;
-use crate::install::up_all::lived_in;
+use crate::install::up_all::{changed_by_somebody, lived_in};
 use std::path::PathBuf;
 use std::process::Command;
 
 /// How many points a run of the usual size tries.
 const POINTS: usize = 12;
 
+const UNDO: [&str; 2] = ["up", "--undo"];
+
 fn up(fresh: &Fresh) -> Command {
-    let mut command = fresh.world.bare(&["up", "--command", &fresh.program]);
+    command(fresh, &["up", "--command", &fresh.program])
+}
+
+fn command(fresh: &Fresh, args: &[&str]) -> Command {
+    let mut command = fresh.world.bare(args);
     fresh.surround(|name, value| {
         command.env(name, value);
     });
@@ -49,15 +55,51 @@ fn up_is_killed_anywhere_and_completed_by_the_next_and_undone_to_the_byte() -> D
     assert_eq!(outcome.end, End::Exited(0), "{}{}", outcome.stdout, outcome.stderr);
     let after = state(&whole);
     let points = Points::of(outcome).choose(POINTS, 1);
-    for &(call, moment) in &points {
+    for (n, &(call, moment)) in points.iter().enumerate() {
         let fresh = lived_in();
         let plan = Plan::Kill { call, moment };
         assert_eq!(Tracer::new(&fresh.at(""))?.run(up(&fresh), plan)?.end, End::Killed, "{plan:?}");
-        fresh.ok(&["up"]);
-        same(&state(&fresh), &after, &format!("again after {plan:?}"));
-        fresh.ok(&["up", "--undo"]);
+        // The person completes it, or undoes it as it is.
+        if n % 2 == 0 {
+            fresh.ok(&["up"]);
+            same(&state(&fresh), &after, &format!("again after {plan:?}"));
+        }
+        fresh.ok(&UNDO);
         same(&state(&fresh), &before, &format!("undone after {plan:?}"));
     }
     println!("up: killed at {} points, each completed by the next and undone to the byte", points.len());
+    Ok(())
+}
+
+#[test]
+fn undo_is_killed_anywhere_and_finished_by_the_next_to_the_byte() -> Done {
+    // P148
+    let mut tried = 0;
+    for is_changed in [false, true] {
+        let used = || {
+            let fresh = lived_in();
+            fresh.ok(&["up"]);
+            if is_changed {
+                changed_by_somebody(&fresh);
+            }
+            fresh
+        };
+        let whole = used();
+        let outcome = Tracer::new(&whole.at(""))?.run(command(&whole, &UNDO), Plan::Count)?;
+        assert_eq!(outcome.end, End::Exited(0), "{}{}", outcome.stdout, outcome.stderr);
+        let wanted = state(&whole);
+        let points = Points::of(outcome).choose(POINTS, 2);
+        for &(call, moment) in &points {
+            let fresh = used();
+            let plan = Plan::Kill { call, moment };
+            assert_eq!(Tracer::new(&fresh.at(""))?.run(command(&fresh, &UNDO), plan)?.end, End::Killed, "{plan:?}");
+            fresh.ok(&UNDO);
+            same(&state(&fresh), &wanted, &format!("finished after {plan:?}"));
+            let said = fresh.ok(&UNDO);
+            assert!(said.starts_with("nothing to undo"), "{plan:?}: {said}");
+        }
+        tried += points.len();
+    }
+    println!("up --undo: killed at {tried} points, each finished by the next");
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             client,
             scope: args.place.scope(),
             agent: None,
-            for_up: false,
+            for_up: None,
             approvals: false,
             program: None,
             room: room.as_deref(),

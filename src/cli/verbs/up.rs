@@ -12,6 +12,7 @@ use crate::clients::kind::Client;
 use crate::clients::up::{self, ClientStep, Done, Request, RoomChange, RoomStep, Up};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -90,8 +91,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if !changed {
         idle(&up, args.undo, cx)?;
     }
-    if !args.undo {
-        rest(&up, cx)?;
+    match args.undo {
+        true => notes(&up, cx)?,
+        false => rest(&up, cx)?,
     }
     Ok(exit)
 }
@@ -185,10 +187,7 @@ fn rest(up: &Up, cx: &mut Context) -> Result<()> {
             cx.out.done(format!("  {}\n    answer: {}", ask.question, ask.answer))?;
         }
     }
-    cx.out.flush()?;
-    let mut notes: Vec<&str> = up.clients.iter().flat_map(|client| &client.notes).map(String::as_str).collect();
-    notes.dedup();
-    notes.iter().for_each(|note| cx.out.note(&format!("note: {note}")));
+    notes(up, cx)?;
     let place = up.project.display().to_string();
     let place = sanitize::line(&place);
     if up.next.is_empty() {
@@ -201,4 +200,13 @@ fn rest(up: &Up, cx: &mut Context) -> Result<()> {
     cx.out.done(format!("\nNext, each in a terminal of its own, in {place}:"))?;
     up.next.iter().try_for_each(|line| cx.out.done(format!("  {line}")))?;
     cx.out.flush()
+}
+
+fn notes(up: &Up, cx: &mut Context) -> Result<()> {
+    cx.out.flush()?;
+    let mut notes: Vec<&str> = up.clients.iter().flat_map(|client| &client.notes).map(String::as_str).collect();
+    let mut said = BTreeSet::new();
+    notes.retain(|note| said.insert(*note));
+    notes.iter().for_each(|note| cx.out.note(&format!("note: {note}")));
+    Ok(())
 }

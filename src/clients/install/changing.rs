@@ -16,7 +16,7 @@ pub enum Change {
     Made,
     /// A changed file.
     Changed,
-    /// A removed file, which contained only our entries.
+    /// A removed file, which contained only our entries, or the empty directory of one.
     Removed,
     /// No change: the file already had a mailbag entry of the user's own. A backup records that.
     Kept,
@@ -53,10 +53,18 @@ pub(in crate::clients) enum Keep {
 }
 
 impl Changing {
+    /// Makes the change. Killed anywhere, it leaves a state from which an uninstallation gets to the same end.
     pub(super) fn apply(&self) -> Result<()> {
-        let backup = layout::backup(&self.path);
-        if self.keep == Keep::Make {
-            self.original.keep(&backup)?;
+        let backup = || UserFile::read(&layout::backup(&self.path), limits::CLIENT_FILE_BYTES);
+        self.original.clear_drafts()?;
+        backup()?.clear_drafts()?;
+        match (self.keep, &self.after) {
+            (Keep::Make, _) => self.original.keep(&layout::backup(&self.path))?,
+            // So that after a kill, too, the backup shows what is to be restored.
+            (Keep::Drop, Some(text)) if backup()?.bytes() != Some(text.as_bytes()) => {
+                backup()?.write(text.as_bytes())?
+            }
+            _ => {}
         }
         match &self.after {
             Some(_) if self.change == Change::Kept => {}
@@ -69,7 +77,7 @@ impl Changing {
             }
         }
         match self.keep {
-            Keep::Drop => UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?.remove(),
+            Keep::Drop => backup()?.remove(),
             Keep::Make | Keep::Leave => Ok(()),
         }
     }
@@ -84,8 +92,8 @@ pub(in crate::clients) fn changing(
 ) -> Result<Changing> {
     let before = text(original)?;
     let change = match (before, &after) {
-        (None, _) => Change::Made,
         (_, None) => Change::Removed,
+        (None, _) => Change::Made,
         (Some(before), Some(after)) if before == after => Change::Kept,
         _ => Change::Changed,
     };

@@ -22,8 +22,9 @@ mod notes;
 mod plugin;
 mod program;
 mod questions;
+mod removal;
 
-use crate::clients::kind::Client;
+use crate::clients::kind::{Ask, Client};
 pub use changing::{Change, Changing};
 pub(super) use changing::{Keep, changing};
 pub use clients::{Homes, Scope};
@@ -31,7 +32,7 @@ pub(super) use hook_test::HookCall;
 pub use hook_test::{DRY_RUN, HookTest};
 pub(super) use notes::NAME;
 pub(super) use program::program;
-pub use questions::Question;
+pub use removal::{Extent, uninstall, uninstall_among};
 pub use status::{Hooks, Status, status};
 pub use trust::Trust;
 
@@ -56,9 +57,9 @@ pub struct Request<'a> {
     pub scope: Scope,
     /// The agent of the client's sessions; without it, each session joins.
     pub agent: Option<&'a str>,
-    /// Is it a part of `mailbag up`? Then the agent of an earlier installation stays, and what the client asks is listed and
-    /// not described in notes.
-    pub for_up: bool,
+    /// As a part of `mailbag up`, the room that this uses, or makes before it installs. Then the agent of an earlier installation
+    /// stays, and what the client asks is listed and not described in notes.
+    pub for_up: Option<&'a Path>,
     /// Do permission requests of the client go to the human?
     pub approvals: bool,
     /// The program to call; by default this one.
@@ -88,7 +89,7 @@ pub struct Plan {
     pub by_hand: Vec<ByHand>,
     /// What the client asks the person, with the answers.
     #[serde(skip)]
-    pub asks: Vec<Question>,
+    pub asks: Vec<Ask>,
     /// Notes for the user.
     pub notes: Vec<String>,
     #[serde(skip)]
@@ -115,8 +116,8 @@ pub fn install(asked: &Request<'_>) -> Result<Plan> {
     let homes = homes(asked.from)?;
     let room = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
     let agent = match asked.for_up {
-        true => status(asked.client, asked.scope, &homes).agent,
-        false => asked.agent.map(|name| registered(asked, name)).transpose()?,
+        Some(_) => status(asked.client, asked.scope, &homes).agent,
+        None => asked.agent.map(|name| registered(asked, name)).transpose()?,
     };
     let wanted = Wanted { program: program(asked.program)?, agent, approvals: asked.approvals };
     let mut notes = notes::on_install(asked, &homes, &wanted, room.as_ref());
@@ -126,35 +127,10 @@ pub fn install(asked: &Request<'_>) -> Result<Plan> {
         files.extend(put(&target, asked.client, &wanted, &before, &mut notes)?);
     }
     let asks = questions::of(asked.client, asked.scope, &homes);
-    Ok(Plan { asks, ..plan(asked, homes, files, notes, wanted) })
-}
-
-/// Plans an uninstallation.
-pub fn uninstall(asked: &Request<'_>) -> Result<Plan> {
-    uninstall_among(asked, &[asked.client])
-}
-
-/// As [`uninstall`], for one of several clients that are uninstalled in this order.
-pub fn uninstall_among(asked: &Request<'_>, order: &[Client]) -> Result<Plan> {
-    let gone = order.split(|client| *client == asked.client).next().unwrap_or_default();
-    let homes = homes(asked.from)?;
-    let others: Vec<Client> =
-        Client::ALL.into_iter().filter(|client| *client != asked.client && !gone.contains(client)).collect();
-    let used = others.into_iter().find(|client| status(*client, asked.scope, &homes).is_installed());
-    let (mut files, mut notes) = (Vec::new(), Vec::new());
-    let before = Preexisting::of(asked, &homes);
-    for target in targets(asked.client, asked.scope, &homes)? {
-        let shared = asked.scope == Scope::Project && target.parts == [Part::Section];
-        match used.filter(|_| shared) {
-            Some(other) if order.contains(&other) => {}
-            Some(other) => notes.push(notes::still_used(&target.path, other)),
-            None => files.extend(take_out(&target, asked.client, before.project, &mut notes)?),
-        }
+    if asked.for_up.is_none() {
+        notes.extend(asks.iter().map(|ask| notes::question(asked.client, ask)));
     }
-    // The hooks go last: while they are there, a second run after a kill finds what is left.
-    files.reverse();
-    let wanted = Wanted::default();
-    Ok(plan(asked, homes, files, notes, wanted))
+    Ok(Plan { asks, ..plan(asked, homes, files, notes, wanted) })
 }
 
 impl Plan {
@@ -262,44 +238,6 @@ fn put(
     let is_ours = before.is_some_and(|text| undo(&ours, text, client).is_ok_and(|rest| rest != text));
     let keep = if before.is_some() && !is_ours { Keep::Make } else { Keep::Leave };
     changing(&target.path, &original, Some(after), keep).map(Some)
-}
-
-fn take_out(
-    target: &Target,
-    client: Client,
-    project: Option<&Path>,
-    notes: &mut Vec<String>,
-) -> Result<Option<Changing>> {
-    let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
-    let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
-    let Some(now) = text(&original)? else { return Ok(None) };
-    let before = text(&backup)?;
-    let nothing = Preexisting { project, is_first: false, is_first_of_all: false };
-    let ours = nothing.ours(target, client, now, before);
-    let rest = undo(&ours, now, client).map_err(|wrong| refused(&original, wrong))?;
-    let is_witness = before == Some(now) && ours.parts != target.parts;
-    if rest == now && !is_witness {
-        return Ok(None);
-    }
-    check_inside(&original, project)?;
-    check_inside(&backup, project)?;
-    original.check_writable()?;
-    let wanted = status::wanted(&ours, now, client);
-    let makes_this = |text: &str| {
-        wanted.as_ref().is_some_and(|wanted| edit(&ours, text, client, wanted).is_ok_and(|after| after == now))
-    };
-    let (after, keep) = match before {
-        // The file has not changed since the installation: restore it byte for byte.
-        Some(before) if makes_this(before) => (Some(before.to_owned()), Keep::Drop),
-        Some(_) if makes_this(&rest) => (Some(rest), Keep::Drop),
-        Some(_) => {
-            notes.push(notes::kept(backup.path()));
-            (Some(rest), Keep::Leave)
-        }
-        None if matches!(rest.trim().trim_start_matches('\u{feff}'), "" | "{}") => (None, Keep::Leave),
-        None => (Some(rest), Keep::Leave),
-    };
-    changing(&target.path, &original, after, keep).map(Some)
 }
 
 /// A file's text with our entries.

@@ -3,7 +3,8 @@
 use super::clients::{Homes, Part, Scope, Wanted};
 use super::{Hooks, Request, allow, status};
 use crate::base::error::Error;
-use crate::clients::kind::Client;
+use crate::clients::kind::{Ask, Client};
+use crate::disk::layout;
 use crate::room::{self, Room, signature};
 use similar::TextDiff;
 use std::path::Path;
@@ -53,17 +54,7 @@ pub(super) fn on_install(
             wanted.program
         ));
     }
-    match room {
-        Err(e @ Error::Untrusted { .. }) => notes.push(e.to_string()),
-        Err(_) => notes
-            .push("there is no room here yet; create one with `mailbag init`. Until then the hooks do nothing".into()),
-        Ok(room) if room::find(None, asked.from).ok().as_deref() != Some(room.dir.path()) => notes.push(format!(
-            "this room cannot be found from this directory: start {} with MAILBAG_ROOM={}",
-            asked.client.name(),
-            room.dir.path().display()
-        )),
-        Ok(_) => {}
-    }
+    notes.extend(about_room(asked, homes, room));
     let other = if asked.scope == Scope::Project { Scope::User } else { Scope::Project };
     let facts = asked.client.facts();
     let has_hooks = facts.files(asked.scope).iter().any(|file| file.parts.contains(&Part::Hooks));
@@ -90,11 +81,11 @@ pub(super) fn on_install(
             asked.client.name()
         ));
     }
-    if asked.for_up {
+    if asked.for_up.is_some() {
         return notes;
     }
-    let asks = facts.asks.iter().filter(|ask| ask.scope.is_none_or(|scope| scope == asked.scope));
-    notes.extend(asks.map(|ask| ask.text.to_owned()));
+    let own = facts.notes.iter().filter(|note| note.scope.is_none_or(|scope| scope == asked.scope));
+    notes.extend(own.map(|note| note.text.to_owned()));
     if asked.client == Client::Codex {
         codex(asked.scope, homes, room.ok(), &mut notes);
         let agent = wanted.agent.as_deref().unwrap_or("AGENT");
@@ -104,6 +95,29 @@ pub(super) fn on_install(
         ));
     }
     notes
+}
+
+/// The note about a room that sessions here would not use. `mailbag up` makes the room first.
+fn about_room(asked: &Request<'_>, homes: &Homes, room: Result<&Room, &Error>) -> Option<String> {
+    let place = match (room, asked.for_up) {
+        (Err(e @ Error::Untrusted { .. }), _) => return Some(e.to_string()),
+        (Err(_), None) => {
+            return Some(
+                "there is no room here yet; create one with `mailbag init`. Until then the hooks do nothing".into(),
+            );
+        }
+        (Err(_), Some(place)) => Some(place).filter(|place| room::default_place(&homes.project) != *place),
+        (Ok(room), _) => {
+            Some(room.dir.path()).filter(|place| room::find(None, asked.from).ok().as_deref() != Some(*place))
+        }
+    };
+    let (client, place) = (asked.client.name(), layout::of_client(asked.from, place?));
+    Some(format!("this room cannot be found from this directory: start {client} with MAILBAG_ROOM={}", place.display()))
+}
+
+/// The note about a question of a client.
+pub(super) fn question(client: Client, ask: &Ask) -> String {
+    format!("{} asks “{}”; answer: {}", client.name(), ask.question, ask.answer)
 }
 
 fn approvals(client: Client, notes: &mut Vec<String>) {

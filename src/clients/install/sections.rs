@@ -60,6 +60,12 @@ pub(super) fn has_section(text: &str, kind: Kind) -> bool {
     }
 }
 
+/// Whether a text has our section, and nobody has changed it.
+pub(super) fn is_as_written(text: &str, kind: Kind) -> bool {
+    let eol = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    matches!(place(text), Ok(Some((start, end))) if text[start..end] == section(kind, eol))
+}
+
 /// Whether a text includes AGENTS.md.
 fn includes(text: &str) -> bool {
     text.split_whitespace().any(|word| matches!(word, "@AGENTS.md" | "@./AGENTS.md"))

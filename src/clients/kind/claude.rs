@@ -1,8 +1,8 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy,
-    abilities, ask_in_project, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, Servers, TrustRecord, Unit,
+    WakeBy, abilities, ask, file, guard, hook, note_in_project,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -53,9 +53,20 @@ pub(super) static FACTS: Facts = Facts {
         replaces: false,
     },
     asks: &[
-        ask_in_project(
-            "Claude Code asks once whether it may use the server in .mcp.json: choose yes (the highlighted answer is no). \
-             It reads .claude/settings.json only in the directory where it is started, so start it here",
+        ask(
+            About::Folder,
+            "Is this a project you created or one you trust?",
+            "Yes, I trust this folder (the highlighted answer is no)",
+        ),
+        ask(
+            About::Server,
+            "New MCP server found in this project: mailbag",
+            "Use this MCP server (the highlighted answer is to continue without it)",
+        ),
+    ],
+    notes: &[
+        note_in_project(
+            "Claude Code reads .claude/settings.json only in the directory where it is started, so start it here",
         ),
         RESTART,
     ],

@@ -1,8 +1,8 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, Servers, TrustRecord, Unit, WakeBy, abilities, ask,
-    ask_in_project, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, Servers, TrustRecord, Unit, WakeBy,
+    abilities, ask, file, guard, hook, note,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -47,12 +47,12 @@ pub(super) static FACTS: Facts = Facts {
     trust: TrustRecord::CodexDigests,
     allow: Allow::None,
     asks: &[
-        ask_in_project("Codex reads .codex/ only in a trusted project: start `codex` here once and trust the project"),
-        ask(
-            "Codex runs only trusted hooks and silently skips all others: start `codex`, enter `/hooks`, and trust them. \
-             Do so again after each change. `codex exec` does not ask",
-        ),
+        ask(About::Folder, "Trust this folder?", "Trust and continue"),
+        ask(About::Hooks, "Hooks need review", "Trust all and continue; otherwise Codex silently skips them"),
     ],
+    notes: &[note(
+        "Codex asks about its hooks again after each change of them; `/hooks` shows them, and `codex exec` does not ask",
+    )],
     abilities: abilities([
         Can::Yes,
         Can::Yes,

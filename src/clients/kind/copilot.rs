@@ -1,8 +1,8 @@
 //! Facts about GitHub Copilot CLI: `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
-    ask_in_project, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy,
+    abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -47,12 +47,12 @@ pub(super) static FACTS: Facts = Facts {
     trust: TrustRecord::CopilotFolders,
     // What it remembers names a whole program, and no single command of it.
     allow: Allow::None,
-    asks: &[
-        ask_in_project(
-            "Copilot CLI runs a project's hooks only in a trusted folder: trust the folder when it asks, also before `copilot -p`",
-        ),
-        RESTART,
-    ],
+    asks: &[ask(
+        About::Folder,
+        "Do you trust the files in this folder?",
+        "Yes, and remember this folder for future sessions; `copilot -p` does not ask, and needs it too",
+    )],
+    notes: &[RESTART],
     abilities: abilities([
         Can::Partly("with the first prompt; before it, Copilot CLI runs no hook"),
         Can::Yes,

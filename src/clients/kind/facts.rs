@@ -35,8 +35,10 @@ pub struct Facts {
     pub trust: TrustRecord,
     /// The form of its rules that let it use mail without a question.
     pub allow: Allow,
-    /// What it asks the person, or what the person has to do, after an installation.
+    /// What it asks the person after an installation, with the needed answers. Only the person can answer.
     pub asks: &'static [Ask],
+    /// What else the person has to know after an installation.
+    pub notes: &'static [Note],
     /// What mailbag can do in it.
     pub abilities: [Ability; 9],
 }
@@ -216,9 +218,32 @@ pub enum Allow {
     },
 }
 
+/// A question of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Ask {
+    /// What it is about.
+    #[serde(skip)]
+    pub about: About,
+    /// The question, as the client shows it.
+    pub question: &'static str,
+    /// The needed answer.
+    pub answer: &'static str,
+}
+
+/// What a client asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// A project, at the first start in its directory.
+    Folder,
+    /// An MCP server of a project.
+    Server,
+    /// New or changed hooks.
+    Hooks,
+}
+
 /// What the person is told after an installation.
 #[derive(Debug)]
-pub struct Ask {
+pub struct Note {
     /// Only for this scope.
     pub scope: Option<Scope>,
     /// The sentence.

@@ -1,8 +1,8 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
-    ask_in_project, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy,
+    abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -48,10 +48,8 @@ pub(super) static FACTS: Facts = Facts {
         tool: "mcp_mailbag_*",
         replaces: true,
     },
-    asks: &[
-        ask_in_project("Gemini CLI runs a project's hooks only in a trusted folder: trust the folder when it asks"),
-        RESTART,
-    ],
+    asks: &[ask(About::Folder, "Do you trust the files in this folder?", "Trust folder")],
+    notes: &[RESTART],
     abilities: abilities([
         Can::Partly("not after `/clear`, where Gemini CLI drops the output of the hook"),
         Can::Yes,

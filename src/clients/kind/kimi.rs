@@ -1,8 +1,8 @@
 //! Facts about Kimi CLI: `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
-    file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy,
+    abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -42,7 +42,8 @@ pub(super) static FACTS: Facts = Facts {
     wake: WakeBy::Nothing,
     trust: TrustRecord::Elsewhere,
     allow: Allow::None,
-    asks: &[RESTART],
+    asks: &[ask(About::Folder, "Trust this folder?", "Trust this folder; it lists the server mailbag")],
+    notes: &[RESTART],
     abilities: abilities([
         Can::No("Kimi CLI drops the output of its hook; the first prompt announces the mail"),
         Can::Partly("its hooks are installed for the user, with `--user`, and not for a project"),

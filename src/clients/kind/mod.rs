@@ -11,8 +11,8 @@ mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, Scope, Servers, TrustRecord,
-    Unit, WakeBy, What,
+    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Note, Part, Scope, Servers,
+    TrustRecord, Unit, WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};
@@ -102,18 +102,23 @@ const fn guard(event: &'static str, matcher: &'static str) -> Hook {
     Hook { matcher: Some(matcher), ..hook(event) }
 }
 
+/// A question, and the answer that is needed.
+const fn ask(about: About, question: &'static str, answer: &'static str) -> Ask {
+    Ask { about, question, answer }
+}
+
 /// What is said for each scope.
-const fn ask(text: &'static str) -> Ask {
-    Ask { scope: None, text }
+const fn note(text: &'static str) -> Note {
+    Note { scope: None, text }
 }
 
 /// What is said for a project.
-const fn ask_in_project(text: &'static str) -> Ask {
-    Ask { scope: Some(Scope::Project), text }
+const fn note_in_project(text: &'static str) -> Note {
+    Note { scope: Some(Scope::Project), text }
 }
 
 /// Said for clients that read their settings once.
-const RESTART: Ask = ask("restart running sessions to apply the change");
+const RESTART: Note = note("restart running sessions to apply the change");
 
 /// The abilities in the order of the table.
 const fn abilities(can: [Can; 9]) -> [Ability; 9] {

@@ -47,7 +47,8 @@ pub(super) static FACTS: Facts = Facts {
     allow: Allow::None,
     wake: WakeBy::Plugin,
     trust: TrustRecord::None,
-    asks: &[RESTART],
+    asks: &[],
+    notes: &[RESTART],
     abilities: abilities([
         Can::Partly("with the first prompt; before it, the session is not known"),
         Can::Yes,

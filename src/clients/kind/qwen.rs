@@ -1,8 +1,8 @@
 //! Facts about Qwen Code: `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy, abilities,
-    ask_in_project, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy,
+    abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -44,12 +44,12 @@ pub(super) static FACTS: Facts = Facts {
     wake: WakeBy::Socket { path: "QWEN_CODE_MESSAGING_SOCKET", token: "QWEN_CODE_MESSAGING_TOKEN" },
     trust: TrustRecord::FoldersIfEnabled,
     allow: Allow::List { at: &["permissions", "allow"], command: None, tool: "mcp__mailbag__*", replaces: false },
-    asks: &[
-        ask_in_project(
-            "Qwen Code asks about the server in .qwen/settings.json, again after each change of it: approve it",
-        ),
-        RESTART,
-    ],
+    asks: &[ask(
+        About::Server,
+        "Untrusted MCP server in .qwen/settings.json: mailbag",
+        "Approve this server; it asks again after each change of it",
+    )],
+    notes: &[RESTART],
     abilities: abilities([
         Can::Yes,
         Can::Yes,

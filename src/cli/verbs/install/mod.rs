@@ -152,7 +152,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             client,
             scope: args.place.scope(),
             agent: args.agent.as_deref(),
-            for_up: false,
+            for_up: None,
             approvals: args.approvals,
             program: args.command.as_deref(),
             room: room.as_deref(),

@@ -1,0 +1,128 @@
+//! Plans an uninstallation, also where a killed run has left a part of one.
+
+use super::clients::{Part, Scope, Target, Wanted};
+use super::preexisting::{Preexisting, check_inside};
+use super::{
+    Changing, Keep, Plan, Request, changing, edit, homes, kind, notes, plan, refused, sections, status, targets,
+};
+use super::{text, undo};
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::clients::kind::Client;
+use crate::disk::{UserFile, layout};
+use std::path::Path;
+
+/// How much of a client an uninstallation takes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All that is ours.
+    Whole,
+    /// What a killed run has left, of a client that does not count as installed any more. An entry that the user may have
+    /// written stays.
+    Remains,
+}
+
+/// Plans an uninstallation.
+pub fn uninstall(asked: &Request<'_>) -> Result<Plan> {
+    uninstall_among(asked, &[asked.client], Extent::Whole)
+}
+
+/// As [`uninstall`], for one of several clients that are uninstalled in this order.
+pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) -> Result<Plan> {
+    let gone = order.split(|client| *client == asked.client).next().unwrap_or_default();
+    let homes = homes(asked.from)?;
+    let others: Vec<Client> =
+        Client::ALL.into_iter().filter(|client| *client != asked.client && !gone.contains(client)).collect();
+    let used = others.into_iter().find(|client| status(*client, asked.scope, &homes).is_installed());
+    let (mut files, mut notes) = (Vec::new(), Vec::new());
+    let before = Preexisting::of(asked, &homes);
+    let targets = match (targets(asked.client, asked.scope, &homes), extent) {
+        // What cannot be read is nothing that a killed run has left.
+        (Err(_), Extent::Remains) => Vec::new(),
+        (targets, _) => targets?,
+    };
+    let has_hooks = targets.iter().any(|target| target.parts.contains(&Part::Hooks));
+    for target in targets {
+        let shared = asked.scope == Scope::Project && target.parts == [Part::Section];
+        match used.filter(|_| shared) {
+            Some(other) if order.contains(&other) => {}
+            Some(other) => notes.push(notes::still_used(&target.path, other)),
+            None => match (take_out(&target, asked.client, before.project, extent, &mut notes), extent) {
+                (Err(_), Extent::Remains) => {}
+                (change, _) => files.extend(change?),
+            },
+        }
+    }
+    // The hooks go last: while they are there, a second run after a kill finds what is left. Without hooks in a file of the
+    // project, the section goes last: it is known as ours by itself.
+    if has_hooks {
+        files.reverse();
+    }
+    let wanted = Wanted::default();
+    Ok(plan(asked, homes, files, notes, wanted))
+}
+
+fn take_out(
+    target: &Target,
+    client: Client,
+    project: Option<&Path>,
+    extent: Extent,
+    notes: &mut Vec<String>,
+) -> Result<Option<Changing>> {
+    let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
+    let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
+    let is_inside = || check_inside(&original, project).and_then(|()| check_inside(&backup, project));
+    let is_own = |name: &str| client.facts().directories.contains(&name);
+    let has_remains = original.has_remains(is_own)? || backup.has_remains(|_| false)?;
+    let Some(now) = text(&original)? else {
+        return match has_remains && is_inside().is_ok() {
+            true => changing(&target.path, &original, None, Keep::Leave).map(Some),
+            false => Ok(None),
+        };
+    };
+    let before = text(&backup)?;
+    let nothing = Preexisting { project, is_first: false, is_first_of_all: false };
+    let ours = nothing.ours(target, client, now, before);
+    let wanted = status::wanted(&ours, now, client);
+    let makes_this = |text: &str| {
+        wanted.as_ref().is_some_and(|wanted| edit(&ours, text, client, wanted).is_ok_and(|after| after == now))
+    };
+    let is_ours = || match ours.parts[..] {
+        [Part::Section | Part::Include] => sections::is_as_written(now, kind(&ours)),
+        _ => makes_this(before.unwrap_or_default()),
+    };
+    let rest = match extent == Extent::Whole || is_ours() {
+        true => undo(&ours, now, client).map_err(|wrong| refused(&original, wrong))?,
+        false => now.to_owned(),
+    };
+    // The backup of a file that has no entry of ours: a killed run had not removed it yet, or the entries are the user's.
+    let is_idle = before == Some(now);
+    if rest == now && !is_idle && !has_remains {
+        return Ok(None);
+    }
+    is_inside()?;
+    original.check_writable()?;
+    let rest = as_ended(rest, before.unwrap_or("\n"), makes_this);
+    let (after, keep) = match before {
+        _ if rest == now => (Some(rest), if is_idle { Keep::Drop } else { Keep::Leave }),
+        // The file has not changed since the installation: restore it byte for byte.
+        Some(before) if makes_this(before) => (Some(before.to_owned()), Keep::Drop),
+        Some(_) if makes_this(&rest) => (Some(rest), Keep::Drop),
+        Some(_) => {
+            notes.push(notes::kept(backup.path()));
+            (Some(rest), Keep::Leave)
+        }
+        None if matches!(rest.trim().trim_start_matches('\u{feff}'), "" | "{}") => (None, Keep::Leave),
+        None => (Some(rest), Keep::Leave),
+    };
+    changing(&target.path, &original, after, keep).map(Some)
+}
+
+/// The rest of a file with its last line ended as it was `before`: an installation ends a last line that has no end.
+fn as_ended(rest: String, before: &str, makes_this: impl Fn(&str) -> bool) -> String {
+    let open = rest.strip_suffix('\n').map(|open| open.strip_suffix('\r').unwrap_or(open));
+    match open.filter(|open| !before.is_empty() && !before.ends_with('\n') && makes_this(open)) {
+        Some(open) => open.to_owned(),
+        None => rest,
+    }
+}
