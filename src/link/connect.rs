@@ -1,14 +1,15 @@
 //! Keeps one link connected: connects, mirrors, and connects again after a pause that grows.
 
 use super::mirror::{Conduct, Standing, mirror};
-use super::ssh::Client;
+use super::{nats, ssh};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count;
 use crate::room::Room;
 use crate::room::carriers::Doing;
 use crate::room::consent::Connection;
-use crate::room::settings::SshAddress;
+use crate::room::settings::{Carrier, SshAddress};
+use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -72,18 +73,14 @@ impl Keeper {
     }
 
     fn connect(&mut self) -> Result<()> {
-        let (room, Connection { link, address, known_as, .. }) = (self.room.clone(), self.connection.clone());
+        let (room, Connection { link, known_as, .. }) = (self.room.clone(), self.connection.clone());
         // Only while it connects: two machines that connect to each other must not keep each other out.
         let _held = room.lock_link(&link, Duration::ZERO)?;
         let known_as = known_as.ok_or_else(|| Error::Usage {
             what: format!("the room {link} cannot know this room, which has no tag"),
             cure: format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
         })?;
-        let address = SshAddress::parse(&address).ok_or_else(|| Error::Usage {
-            what: format!("{address} is no address for SSH"),
-            cure: "write [user@]host:/path/to/room".into(),
-        })?;
-        let (client, ends) = Client::start(&address, &known_as)?;
+        let (client, ends) = self.start(&known_as)?;
         let patience = Instant::now() + limits::ONCE_PATIENCE;
         let done = mirror(&room, &link, ends, &mut Near { keeper: self, patience, last: Standing::default() });
         let last = client.end();
@@ -92,6 +89,21 @@ impl Keeper {
             e if !last.is_empty() => Error::Busy { what: format!("{e} ({last})"), cure: "it connects again".into() },
             e => e,
         })
+    }
+
+    /// Starts what connects. Gives what comes from the other room, and where to write for it.
+    fn start(&self, known_as: &str) -> Result<(Client, (File, File))> {
+        let Connection { carrier, address, .. } = &self.connection;
+        if Carrier::parse(carrier) == Some(Carrier::Nats) {
+            let (client, ends) = nats::Client::start(&self.room, &self.connection, known_as)?;
+            return Ok((Client::Nats(client), ends));
+        }
+        let address = SshAddress::parse(address).ok_or_else(|| Error::Usage {
+            what: format!("{address} is no address for SSH"),
+            cure: "write [user@]host:/path/to/room".into(),
+        })?;
+        let (client, ends) = ssh::Client::start(&address, known_as)?;
+        Ok((Client::Ssh(client), ends))
     }
 
     /// Says a change of state, in one line and in the note of the link.
@@ -114,6 +126,22 @@ impl Keeper {
             tracing::debug!("{e}");
         }
         self.said = Some(now);
+    }
+}
+
+/// What connects to the other machine.
+enum Client {
+    Ssh(ssh::Client),
+    Nats(nats::Client),
+}
+
+impl Client {
+    /// Ends it, and gives the last thing that it or the other end said.
+    fn end(self) -> String {
+        match self {
+            Client::Ssh(client) => client.end(),
+            Client::Nats(client) => client.end(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! other one.
 //!
 //! `frames` is what two carriers say to each other, `mirror` brings files over a connection, `ssh` starts the system's
-//! client, `connect` keeps one link connected, `run` serves all links of a room, and `serve` is the other end.
+//! client, `nats` speaks with the servers of a cluster, `connect` keeps one link connected, `run` serves all links of a room, and `serve` is the other end.
 //!
 //! What does not belong here: whether an item is taken, or counts as delivered. The routers decide that (`router`), and
 //! a carrier believes only their files.
@@ -12,6 +12,11 @@
 mod connect;
 mod frames;
 mod mirror;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(not(feature = "nats"))]
+#[path = "without_nats.rs"]
+mod nats;
 mod receiver;
 pub mod run;
 pub mod serve;

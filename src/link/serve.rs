@@ -27,6 +27,12 @@ pub fn serve(room: &Room, tag: &str) -> Result<()> {
                 cure: format!("in that room, set `carrier = \"none\"` in [links.{tag}]"),
             });
         }
+        Some(Carrier::Nats) => {
+            return Err(Error::Usage {
+                what: format!("the link {tag} of the room at {at} is over NATS"),
+                cure: "in that room, run `mailbag link run`".into(),
+            });
+        }
         Some(Carrier::Ssh | Carrier::None) => {}
     }
     // A connection before this one may have to notice that it is over.

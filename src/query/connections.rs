@@ -1,7 +1,8 @@
 //! Connections that a room would make to other rooms, and whether the user allowed them.
 
 use crate::room::consent::Connection;
-use crate::room::settings::{Carrier, Settings};
+use crate::room::key_file::KeyFile;
+use crate::room::settings::Settings;
 use serde::Serialize;
 
 /// A connection to another room.
@@ -17,12 +18,14 @@ pub struct Connectable {
 /// All connections of a room to other machines, each with the user's decision. A link within a machine needs none: it
 /// reaches only rooms that the user can write, and their settings decide.
 pub fn connections(settings: &Settings, is_agreed: &dyn Fn(&Connection) -> bool) -> Vec<Connectable> {
-    let connects = settings.links.iter().filter(|(_, link)| link.carrier == Carrier::Ssh);
+    let connects = settings.links.iter().filter(|(_, link)| link.carrier.connects());
     let connections = connects.map(|(tag, link)| Connection {
         link: tag.clone(),
         carrier: link.carrier.as_str().to_owned(),
         address: link.address.clone(),
         known_as: link.known_as.clone().or_else(|| settings.tag.clone()),
+        credentials: link.nats.credentials.as_deref().map(KeyFile::look),
+        ca: link.nats.ca.as_deref().map(KeyFile::look),
     });
     connections.map(|connection| Connectable { agreed: is_agreed(&connection), connection }).collect()
 }

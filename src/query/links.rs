@@ -150,7 +150,7 @@ impl Link {
         let address = &link.address;
         let other = match link.carrier {
             Carrier::Dir => Some(Room::open(Path::new(address))),
-            Carrier::Ssh | Carrier::None => None,
+            Carrier::Ssh | Carrier::Nats | Carrier::None => None,
         };
         match &other {
             Some(Err(e)) => return self.add(e.to_string(), since, test),

@@ -7,6 +7,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{UserDirectory, layout};
+use crate::room::key_file::KeyFile;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,12 @@ pub struct Connection {
     /// The tag by which the other room knows this one.
     #[serde(rename = "as")]
     pub known_as: Option<String>,
+    /// The file with the credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<KeyFile>,
+    /// The file with the certificates that the other side's certificate must come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<KeyFile>,
 }
 
 /// A connection that may be made.

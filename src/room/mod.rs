@@ -14,6 +14,7 @@ mod begun;
 pub mod charter;
 pub mod consent;
 pub mod inbox;
+pub mod key_file;
 pub mod leases;
 pub mod links;
 mod lock;

@@ -74,3 +74,15 @@ fn a_link_is_shown_with_all_consent_and_in_json() {
     let one = pair.fit.json(&["trust"]);
     assert_eq!((&one["links"][0]["as"], &one["links"][0]["agreed"]), (&"fit".into(), &true.into()), "{one:#}");
 }
+
+#[cfg(not(feature = "nats"))]
+#[test]
+fn a_program_that_was_built_without_nats_says_so() {
+    let pair = Pair::untrusted();
+    pair.fit
+        .write("settings.toml", "tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\naddress = \"nats://127.0.0.1:1\"\n");
+    pair.fit.ok(&["trust", "--yes"]);
+    let told = pair.once().fails(2, &["link run"]);
+    assert!(told.contains("built without it"), "{told}");
+    assert!(pair.fit.run(&["doctor"]).out.contains("built without it"));
+}

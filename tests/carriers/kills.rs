@@ -13,13 +13,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-const SENDERS: [(&str, &str); 2] = [("alice", "sintra"), ("anna", "bob")];
+pub(super) const SENDERS: [(&str, &str); 2] = [("alice", "sintra"), ("anna", "bob")];
 
 /// A repeatable sequence of numbers.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(super) fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
@@ -136,7 +136,7 @@ impl Town {
     }
 }
 
-fn got(world: &World, agent: &str) -> usize {
+pub(super) fn got(world: &World, agent: &str) -> usize {
     world.names(&format!("inbox/{agent}")).len()
 }
 

@@ -1,5 +1,5 @@
-//! Carriers to other machines: two rooms that reach each other only over a connection. In most tests a script stands in
-//! for the SSH client, and runs the far end on this machine.
+//! Carriers to other machines: two rooms that reach each other only over a connection. In most tests of SSH a script stands
+//! in for the client, and runs the far end on this machine.
 
 mod bringing;
 mod commands;
@@ -7,6 +7,8 @@ mod consent;
 mod copies;
 mod hostile;
 mod kills;
+#[cfg(feature = "nats")]
+mod nats;
 mod real;
 
 use crate::world::{Ran, World, wait};

@@ -78,6 +78,11 @@ fn linking(run: &mut Run<'_>) {
     let settings = std::fs::read_to_string(run.world.room("settings.toml")).expect("settings");
     run.world.write("settings.toml", settings + "sender_budget = 6000\ncopies_budget = 60000\n");
     run.ok("link-add", &["po", "there"]);
+    run.world.write("../keys", "fit:secret");
+    let over_nats = ["--credentials", "keys", "--ca", "keys", "--replicas", "1"];
+    run.ok("link-add", &[&["far", "nats://127.0.0.1:1", "--carrier", "nats"][..], &over_nats].concat());
+    run.ok("trust", &[]);
+    run.ok("trust", &["--list"]);
     run.world.ok(&["--room", &room, "link", "add", "fit", "."]);
     run.world.send("alice", "po:sintra", "hello");
     run.ok("link-test", &["po"]);
@@ -90,6 +95,7 @@ fn linking(run: &mut Run<'_>) {
     run.code(75, "link-test", &["po", "--timeout", "1ms"]);
     run.ok("link-rebind", &["po", "--yes"]);
     run.ok("link-remove", &["po", "--bounce"]);
+    run.ok("link-remove", &["far"]);
 }
 
 struct Run<'a> {

@@ -39,3 +39,30 @@ pub const SERVE_WAIT: Duration = Duration::from_secs(5);
 pub const CARRIERS_END: Duration = Duration::from_secs(5);
 /// How long the SSH client has to end after its input was closed.
 pub const SSH_END: Duration = Duration::from_secs(1);
+/// The largest file with credentials or certificates.
+pub const KEY_FILE: u64 = 1 << 20;
+/// How long a connection to servers of NATS and what it needs there may take.
+pub const NATS_CONNECT: Duration = Duration::from_secs(30);
+/// How long a server of NATS has for one answer.
+pub const NATS_ANSWER: Duration = Duration::from_secs(5);
+/// How long a carrier has, at its end, to give the servers of NATS what its room has said.
+pub const NATS_END: Duration = Duration::from_secs(5);
+/// The largest part of an item in one message of NATS, whose servers take a MiB unless they are told otherwise.
+pub const NATS_PART: usize = 256 << 10;
+/// How much larger a message of NATS may be than a part.
+pub const NATS_MORE: usize = 4 << 10;
+/// How many messages a carrier sends to servers of NATS that have not confirmed them.
+pub const NATS_FLYING: usize = 256;
+/// How many messages it asks for at once.
+pub const NATS_BATCH: usize = 100;
+/// How many messages servers of NATS bring that this room has not committed.
+pub const NATS_OPEN: i64 = 4 * FLYING_ITEMS as i64;
+/// After this time, servers of NATS bring once more what this room has not committed.
+pub const NATS_REPEAT: Duration = Duration::from_secs(300);
+/// If the other room speaks, and commits nothing for this time, everything is sent to it again. It doubles up to
+/// [`NATS_STUCK_MOST`].
+pub const NATS_STUCK: Duration = Duration::from_secs(60);
+/// The longest such time.
+pub const NATS_STUCK_MOST: Duration = Duration::from_secs(1024);
+/// On how many servers of NATS a stream is kept, unless a link says otherwise.
+pub const NATS_REPLICAS: u8 = 3;

@@ -89,18 +89,21 @@ enum Verb {
     Add {
         /// Tag of the other room, as in po:Sintra
         tag: String,
-        /// Project directory or room; for ssh: [USER@]HOST:/PATH/TO/ROOM; for none: nothing
+        /// Project directory or room; for ssh: [USER@]HOST:/PATH/TO/ROOM; for nats: servers, as nats://HOST or tls://HOST, with
+        /// commas; for none: nothing
         #[arg(value_name = "DIR|HOST")]
         address: Option<String>,
-        /// What brings the mail: dir (this machine or a mount), ssh, or none (the other room connects)
+        /// What brings the mail: dir (this machine or a mount), ssh, nats, or none (the other room connects)
         #[arg(long, value_name = "CARRIER", default_value = "dir", value_parser = carrier)]
         carrier: Carrier,
         /// Addresses that mail from the other room may have
         #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = accept)]
         accept: Option<Vec<Accept>>,
-        /// This room's tag in the other room; for ssh the default is the setting tag
+        /// This room's tag in the other room; for ssh and nats the default is the setting tag
         #[arg(long, value_name = "NAME")]
         known_as: Option<String>,
+        #[command(flatten)]
+        nats: link_carry::Nats,
         /// Table to be written, without a change
         #[arg(long)]
         dry_run: bool,
@@ -156,7 +159,7 @@ enum Verb {
 }
 
 fn carrier(word: &str) -> Result<Carrier, String> {
-    Carrier::parse(word).ok_or_else(|| "the carriers are dir, ssh and none".to_owned())
+    Carrier::parse(word).ok_or_else(|| "the carriers are dir, ssh, nats and none".to_owned())
 }
 
 fn accept(word: &str) -> Result<Accept, String> {
@@ -165,9 +168,9 @@ fn accept(word: &str) -> Result<Accept, String> {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     match args.verb {
-        Verb::Add { tag, address, carrier, accept, known_as, dry_run } => {
-            let address = address.as_deref().unwrap_or_default();
-            add(&Wanted { tag: &tag, address, carrier, accept, known_as, dry_run }, cx)
+        Verb::Add { tag, address, carrier, accept, known_as, nats, dry_run } => {
+            let (address, nats) = (address.as_deref().unwrap_or_default(), nats.settings());
+            add(&Wanted { tag: &tag, address, carrier, accept, known_as, nats, dry_run }, cx)
         }
         Verb::List => list(cx),
         Verb::Status { tag } => status(tag.as_deref(), cx),

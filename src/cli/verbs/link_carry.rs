@@ -6,6 +6,7 @@ use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::link;
+use crate::room::settings::{NatsSettings, REPLICAS_MOST};
 use serde_json::json;
 use std::io::IsTerminal;
 
@@ -15,10 +16,11 @@ Examples:
   mailbag link run --once    # bring what is there, in both directions, and exit
   mailbag run --links        # the daemon and the carriers in one process
 
-One process serves all links of the room with `carrier = \"ssh\"`. It starts the
-system's SSH client, without questions, and connects again when the connection ends.
-It connects only over links that you agreed to, see `mailbag trust`. While no daemon
-runs, it delivers mail, here and at the other end.";
+One process serves all links of the room with `carrier = \"ssh\"` or \"nats\", and
+connects again when a connection ends. For ssh it starts the system's SSH client,
+without questions. Over nats, the other room runs this command, too. It connects only
+over links that you agreed to, see `mailbag trust`. While no daemon runs, it delivers
+mail, here and at the other end of SSH.";
 
 pub(super) const SERVE_HELP: &str = "\
 Example:
@@ -37,6 +39,27 @@ pub(super) struct Run {
     /// Format of the log on standard error
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     log_format: Format,
+}
+
+/// Options of `mailbag link add` for NATS.
+#[derive(Debug, clap::Args)]
+pub(super) struct Nats {
+    /// For nats: file with this room's credentials for the servers
+    #[arg(long, value_name = "FILE")]
+    credentials: Option<String>,
+    /// For nats: file with the certificates that those of the servers come from; default: the system's
+    #[arg(long, value_name = "FILE")]
+    ca: Option<String>,
+    /// For nats: servers that keep a copy of each stream; default: 3
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(REPLICAS_MOST)))]
+    replicas: Option<u8>,
+}
+
+impl Nats {
+    pub(super) fn settings(self) -> NatsSettings {
+        let Nats { credentials, ca, replicas } = self;
+        NatsSettings { credentials, ca, replicas }
+    }
 }
 
 /// Options of `mailbag link serve`.

@@ -15,6 +15,9 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::io::Write;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -162,9 +165,11 @@ fn log_from(level: LevelFilter, format: Format, cx: &Context) {
     let logging = tracing_subscriber::fmt().with_max_level(level).with_writer(move || Tame(format)).with_target(false);
     // It would tell of a line that it can't write by another one, and panic where that can't be written either.
     let logging = logging.log_internal_errors(false);
+    // The client of NATS says of each connection what the carrier says of the link.
+    let ours = filter_fn(move |event| level == LevelFilter::TRACE || !event.target().starts_with("async_nats"));
     let started = match format {
-        Format::Text => logging.with_ansi(colour).try_init(),
-        Format::Json => logging.json().flatten_event(true).with_ansi(false).try_init(),
+        Format::Text => logging.with_ansi(colour).finish().with(ours).try_init(),
+        Format::Json => logging.json().flatten_event(true).with_ansi(false).finish().with(ours).try_init(),
     };
     if let Err(e) = started {
         cx.out.warn(&format!("can't log: {e}"));

@@ -10,6 +10,7 @@ use crate::commands::trust::{self, RoomTrust};
 use crate::query::connections::Connectable;
 use crate::query::programs::Startable;
 use crate::room::consent::{Connection, Consent};
+use crate::room::key_file::KeyFile;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -146,9 +147,16 @@ fn show(standing: &RoomTrust, cx: &mut Context) -> Result<()> {
 
 /// A connection in words.
 fn connection(connection: &Connection) -> String {
-    let Connection { link, carrier, address, known_as } = connection;
+    let Connection { link, carrier, address, known_as, credentials, ca } = connection;
     let known_as = known_as.as_deref().unwrap_or("(no tag)");
-    sanitize::line(&format!("{link} by {carrier} at {address}, as {known_as}")).into_owned()
+    let file = |name: &str, file: &Option<KeyFile>| {
+        let content = |file: &KeyFile| {
+            file.sha256.as_deref().map_or("missing".to_owned(), |sha256| format!("sha256 {sha256:.12}"))
+        };
+        file.as_ref().map(|file| format!(", with the {name} in {} ({})", file.path, content(file))).unwrap_or_default()
+    };
+    let files = file("credentials", credentials) + &file("certificates", ca);
+    sanitize::line(&format!("{link} by {carrier} at {address}, as {known_as}{files}")).into_owned()
 }
 
 fn list(cx: &mut Context) -> Result<Exit> {

@@ -13,7 +13,7 @@ use crate::base::limits;
 use crate::base::text::{quoted, shell_word};
 use crate::disk::layout;
 use crate::query::links;
-use crate::room::settings::{Accept, Carrier, LinkSettings, Settings, SshAddress, is_tag};
+use crate::room::settings::{Accept, Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag};
 use crate::room::{self, Room};
 use serde::Serialize;
 use std::path::Path;
@@ -29,9 +29,11 @@ pub struct Wanted<'a> {
     pub carrier: Carrier,
     /// Which addresses its mail may have. `None` for the default, or for what the settings say already.
     pub accept: Option<Vec<Accept>>,
-    /// The tag of this room in the other one: for ssh, and for dir where the other room cannot be asked. `None` for that of
-    /// the settings.
+    /// The tag of this room in the other one: for ssh and nats, and for dir where the other room cannot be asked. `None` for
+    /// that of the settings.
     pub known_as: Option<String>,
+    /// What only a link over NATS has. `None` for what the settings say already.
+    pub nats: NatsSettings,
     /// Shows the change only.
     pub dry_run: bool,
 }
@@ -63,22 +65,23 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
     check_tag(room, wanted.tag)?;
     let other = match wanted.carrier {
         Carrier::Dir => Some(other_room(room, from, wanted.address)?),
-        Carrier::Ssh | Carrier::None => None,
+        Carrier::Ssh | Carrier::Nats | Carrier::None => None,
     };
     check_address(wanted)?;
     let address = match &other {
-        Some(other) => text_of(other)?,
+        Some(other) => text_of(other.dir.path())?,
         None => wanted.address.to_owned(),
     };
     let _held = room.lock_registry()?;
     let settings = room.settings()?;
     let known = settings.links.get(wanted.tag);
-    check_free(&settings, wanted.tag, &address)?;
+    check_free(&settings, wanted, &address)?;
     let mut link = LinkSettings::new(wanted.carrier, &address);
     link.accept = wanted.accept.clone().or(known.map(|known| known.accept.clone())).unwrap_or(link.accept);
     link.known_as = wanted.known_as.clone().or(known.and_then(|known| known.known_as.clone()));
     (link.sender_budget, link.copies_budget) =
         known.map_or((None, None), |known| (known.sender_budget, known.copies_budget));
+    link.nats = nats(wanted, known, from)?;
     let changed = known != Some(&link);
     let table = table::block(wanted.tag, &link);
     if changed {
@@ -102,6 +105,33 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
         back,
         next,
     })
+}
+
+/// What only a link over NATS has, with files that no working directory decides on.
+fn nats(wanted: &Wanted<'_>, known: Option<&LinkSettings>, from: &Path) -> Result<NatsSettings> {
+    let known =
+        known.filter(|known| known.carrier == wanted.carrier).map(|known| known.nats.clone()).unwrap_or_default();
+    let file = |file: &Option<String>, known| match file {
+        Some(file) if file.starts_with("~/") => text_of(Path::new(file)).map(Some),
+        Some(file) => text_of(&from.join(file)).map(Some),
+        None => Ok(known),
+    };
+    let NatsSettings { credentials, ca, replicas } = &wanted.nats;
+    let nats = NatsSettings {
+        credentials: file(credentials, known.credentials)?,
+        ca: file(ca, known.ca)?,
+        replicas: replicas.or(known.replicas),
+    };
+    match wanted.carrier == Carrier::Nats || nats == NatsSettings::default() {
+        true => Ok(nats),
+        false => Err(Error::Usage {
+            what: format!(
+                "a link by {} has no credentials, no certificates and no replicas here",
+                wanted.carrier.as_str()
+            ),
+            cure: "pass --carrier nats, or omit these options".into(),
+        }),
+    }
 }
 
 /// Changes the text of `settings.toml`, which stays valid.
@@ -145,6 +175,10 @@ fn check_address(wanted: &Wanted<'_>) -> Result<()> {
         Carrier::Ssh if SshAddress::parse(wanted.address).is_none() => {
             usage("the address is none of SSH", "write [USER@]HOST:/PATH/TO/ROOM; docs/machines.md has the details")
         }
+        Carrier::Nats if NatsAddress::parse(wanted.address).is_none() => usage(
+            "the address is none of NATS servers",
+            "write nats://HOST:PORT or tls://HOST:PORT, and all servers of a cluster with commas; docs/machines.md has the details",
+        ),
         Carrier::None if !wanted.address.is_empty() => {
             usage("the other room connects, so it has no address here", "omit the address, or choose another carrier")
         }
@@ -175,20 +209,25 @@ fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
     Ok(other)
 }
 
-fn text_of(other: &Room) -> Result<String> {
-    let path = other.dir.path();
+fn text_of(path: &Path) -> Result<String> {
     let plain = path.to_str().filter(|path| !path.contains(char::is_control));
     plain.map(str::to_owned).ok_or_else(|| Error::Usage {
         what: format!("the path {} cannot be written into settings.toml", path.display()),
-        cure: "move the other project to a path of plain text".into(),
+        cure: "use a path of plain text".into(),
     })
 }
 
 /// Is the tag free, and the other room not linked under another one?
-fn check_free(settings: &Settings, tag: &str, address: &str) -> Result<()> {
+fn check_free(settings: &Settings, wanted: &Wanted<'_>, address: &str) -> Result<()> {
+    let tag = wanted.tag;
     let is_same = |known: &String| known.eq_ignore_ascii_case(tag);
     for (known, link) in &settings.links {
-        let (what, cure) = match (is_same(known), link.address == address && (known == tag || !address.is_empty())) {
+        let is_there = match [link.carrier, wanted.carrier] {
+            // The servers are not the room.
+            [Carrier::Nats, Carrier::Nats] => known == tag,
+            _ => link.address == address && (known == tag || !address.is_empty()),
+        };
+        let (what, cure) = match (is_same(known), is_there) {
             (true, true) if known == tag => continue,
             (false, false) => continue,
             (true, _) => (

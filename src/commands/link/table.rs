@@ -1,7 +1,7 @@
 //! Adds and removes the table of a link in the text of `settings.toml`, and leaves the rest of the text as it is.
 
 use crate::base::error::Result;
-use crate::room::settings::{Accept, LinkSettings};
+use crate::room::settings::{Accept, LinkSettings, NatsSettings};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TomlError, Value};
 
 const LINKS: &str = "links";
@@ -11,7 +11,10 @@ pub(super) fn put(text: &str, tag: &str, link: &LinkSettings) -> Result<String, 
     let mut document: DocumentMut = text.parse()?;
     if let Some(there) = table_mut(&mut document, tag) {
         let fields = fields(link);
-        for gone in ["address", "as"].into_iter().filter(|gone| fields.iter().all(|(key, _)| key != gone)) {
+        for gone in ["address", "as", "credentials", "ca", "replicas"]
+            .into_iter()
+            .filter(|gone| fields.iter().all(|(key, _)| key != gone))
+        {
             there.remove(gone);
         }
         fields.into_iter().for_each(|(key, value)| drop(there.insert(key, Item::Value(value))));
@@ -64,6 +67,10 @@ fn fields(link: &LinkSettings) -> Vec<(&'static str, Value)> {
     let mut fields = vec![("carrier", link.carrier.as_str().into())];
     fields.extend(Some(&link.address).filter(|address| !address.is_empty()).map(|address| ("address", address.into())));
     fields.extend(link.known_as.as_ref().map(|tag| ("as", tag.into())));
+    let NatsSettings { credentials, ca, replicas } = &link.nats;
+    fields.extend(credentials.as_ref().map(|file| ("credentials", file.into())));
+    fields.extend(ca.as_ref().map(|file| ("ca", file.into())));
+    fields.extend(replicas.map(|n| ("replicas", i64::from(n).into())));
     fields.push(("accept", accept(&link.accept).into()));
     fields.extend(link.budgets().map(|(key, most)| (key, i64::from(most).into())));
     fields

@@ -59,6 +59,12 @@ pub fn launch_agent(name: &str) -> Option<PathBuf> {
         .map(|home| home.join(format!("Library/LaunchAgents/{name}.plist")))
 }
 
+/// A path as a person writes it: `~/` stands for the home directory.
+pub fn of_person(path: &str) -> PathBuf {
+    let below_home = path.strip_prefix("~/").zip(std::env::home_dir());
+    below_home.map_or_else(|| PathBuf::from(path), |(below, home)| home.join(below))
+}
+
 /// The file with recorded consent in its directory.
 pub fn trust_file(directory: &Path) -> PathBuf {
     directory.join(TRUST)

@@ -1,5 +1,6 @@
 //! The setting `links`: the rooms to which this room has a link.
 
+use super::nats::{NatsAddress, NatsSettings};
 use super::ssh::SshAddress;
 use super::values::{integer, shown};
 use crate::base::limits;
@@ -30,6 +31,9 @@ pub struct LinkSettings {
     /// How many copies its messages may make in a window, if it is not `copies_budget` of the room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies_budget: Option<u32>,
+    /// What only a link over NATS has.
+    #[serde(flatten)]
+    pub nats: NatsSettings,
 }
 
 /// What brings mail to another room.
@@ -40,6 +44,8 @@ pub enum Carrier {
     Dir,
     /// The system's SSH client.
     Ssh,
+    /// The servers of a NATS cluster, to which both rooms connect.
+    Nats,
     /// None of this room: the other room connects.
     None,
 }
@@ -64,11 +70,17 @@ pub enum Accept {
 const DEFAULT: [Accept; 2] = [Accept::Agents, Accept::Roles];
 
 impl Carrier {
-    const WORDS: [(&'static str, Carrier); 3] = [("dir", Carrier::Dir), ("ssh", Carrier::Ssh), ("none", Carrier::None)];
+    const WORDS: [(&'static str, Carrier); 4] =
+        [("dir", Carrier::Dir), ("ssh", Carrier::Ssh), ("nats", Carrier::Nats), ("none", Carrier::None)];
 
     /// The carrier with this name.
     pub fn parse(word: &str) -> Option<Carrier> {
         Carrier::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, carrier)| carrier)
+    }
+
+    /// Does it connect to other machines?
+    pub fn connects(self) -> bool {
+        matches!(self, Carrier::Ssh | Carrier::Nats)
     }
 
     /// Its name.
@@ -100,8 +112,8 @@ impl Accept {
 impl LinkSettings {
     /// A link with the default of what is accepted.
     pub fn new(carrier: Carrier, address: &str) -> LinkSettings {
-        let (address, accept) = (address.to_owned(), DEFAULT.to_vec());
-        LinkSettings { carrier, address, known_as: None, accept, sender_budget: None, copies_budget: None }
+        let (address, accept, nats) = (address.to_owned(), DEFAULT.to_vec(), NatsSettings::default());
+        LinkSettings { carrier, address, known_as: None, accept, sender_budget: None, copies_budget: None, nats }
     }
 
     /// The link as an inline table of TOML.
@@ -109,10 +121,18 @@ impl LinkSettings {
         let accept: Vec<String> = self.accept.iter().map(|accept| shown(accept.as_str())).collect();
         let (carrier, accept) = (shown(self.carrier.as_str()), accept.join(", "));
         let address = Some(&self.address).filter(|address| !address.is_empty());
-        let address = address.map(|address| format!(", address = {}", shown(address))).unwrap_or_default();
-        let known_as = self.known_as.as_deref().map(|tag| format!(", as = {}", shown(tag))).unwrap_or_default();
+        let NatsSettings { credentials, ca, replicas } = &self.nats;
+        let texts = [
+            ("address", address),
+            ("as", self.known_as.as_ref()),
+            ("credentials", credentials.as_ref()),
+            ("ca", ca.as_ref()),
+        ];
+        let texts = texts.into_iter().filter_map(|(key, text)| Some(format!(", {key} = {}", shown(text?))));
+        let replicas = replicas.map(|n| format!(", replicas = {n}"));
+        let more: String = texts.chain(replicas).collect();
         let budgets: String = self.budgets().map(|(key, most)| format!(", {key} = {most}")).collect();
-        format!("{{ carrier = {carrier}{address}{known_as}, accept = [{accept}]{budgets} }}")
+        format!("{{ carrier = {carrier}{more}, accept = [{accept}]{budgets} }}")
     }
 
     /// The budgets of its own, with their keys.
@@ -135,15 +155,17 @@ impl LinkSettings {
                 }
                 "sender_budget" => read.sender_budget = Some(budget(value)?),
                 "copies_budget" => read.copies_budget = Some(budget(value)?),
-                _ => return None,
+                key => read.nats.read(key, value)?,
             }
         }
         let is_valid = match read.carrier {
             Carrier::Dir => !read.address.is_empty(),
             Carrier::Ssh => SshAddress::parse(&read.address).is_some(),
+            Carrier::Nats => NatsAddress::parse(&read.address).is_some(),
             Carrier::None => read.address.is_empty(),
         };
-        is_valid.then_some(read)
+        let has_its_own = read.carrier == Carrier::Nats || read.nats == NatsSettings::default();
+        (is_valid && has_its_own).then_some(read)
     }
 }
 

@@ -6,11 +6,13 @@
 mod escalation;
 mod keys;
 mod links;
+mod nats;
 mod ssh;
 mod values;
 
 pub use escalation::Escalation;
 pub use links::{Accept, Carrier, LinkSettings, is_tag};
+pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST};
 pub use ssh::SshAddress;
 
 use crate::base::error::{Problem, nearest};

@@ -1,0 +1,199 @@
+//! The connection to the servers, and what is made there: a stream for each of both rooms, and a consumer of what the other
+//! room says.
+
+use super::names::{Kind, Names};
+use super::peer::Said;
+use crate::base::limits;
+use async_nats::datetime::DateTime;
+use async_nats::jetstream::consumer::{AckPolicy, pull};
+use async_nats::jetstream::context::{ContextBuilder, CreateStreamErrorKind, PublishErrorKind};
+use async_nats::jetstream::stream::{Config, ConsumerErrorKind, DiscardPolicy, RetentionPolicy, StorageType};
+use async_nats::jetstream::{Context, ErrorCode};
+use async_nats::{ConnectOptions, Event, ServerAddr, ServerError};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How the servers are reached, and who this room is there.
+pub(super) struct Access {
+    pub(super) servers: Vec<String>,
+    pub(super) tls: bool,
+    pub(super) credentials: Option<String>,
+    pub(super) ca: Option<PathBuf>,
+    pub(super) replicas: u8,
+}
+
+/// A connection.
+pub(super) struct Servers {
+    pub(super) context: Context,
+    /// What the other room says, and since when this connection reads it, by the servers' clock.
+    pub(super) heard: pull::Stream,
+    pub(super) since: DateTime,
+    /// Why the connection is over.
+    pub(super) over: mpsc::Receiver<String>,
+    /// The largest message.
+    pub(super) most: usize,
+}
+
+impl Servers {
+    /// Connects, and says for the first time how far this room is.
+    pub(super) async fn open(access: &Access, names: &Names, said: &Said) -> Result<Servers, String> {
+        let (tell, mut over) = mpsc::channel(8);
+        let client = connect(access, names, tell).await?;
+        let most = client.server_info().max_payload;
+        let context = ContextBuilder::new().timeout(limits::NATS_ANSWER).build(client);
+        let made = Making { context: &context, access, names };
+        // A permission that is missing is told at once, and as that.
+        let (heard, since) = tokio::select! {
+            biased;
+            Some(why) = over.recv() => return Err(why),
+            heard = made.all(said) => heard?,
+        };
+        Ok(Servers { context, heard, since, over, most })
+    }
+}
+
+async fn connect(access: &Access, names: &Names, tell: mpsc::Sender<String>) -> Result<async_nats::Client, String> {
+    let addresses: Result<Vec<ServerAddr>, _> = access.servers.iter().map(|server| server.parse()).collect();
+    let addresses = addresses.map_err(|e| e.to_string())?;
+    let mut options = ConnectOptions::new()
+        .name("mailbag")
+        .custom_inbox_prefix(names.inbox())
+        // The person agreed to these servers, and to no others.
+        .ignore_discovered_servers()
+        .require_tls(access.tls)
+        .connection_timeout(limits::NATS_ANSWER)
+        .request_timeout(Some(limits::NATS_ANSWER))
+        .ping_interval(limits::CARRIER_BEAT)
+        .event_callback(move |event| {
+            let why = reason(event);
+            // The first one is enough.
+            why.map(|why| tell.try_send(why));
+            std::future::ready(())
+        });
+    if let Some(ca) = &access.ca {
+        options = options.add_root_certificates(ca.clone());
+    }
+    if let Some(text) = &access.credentials {
+        options = authenticate(options, text)?;
+    }
+    options.connect(addresses).await.map_err(|e| format!("cannot connect to {}: {e}", access.servers.join(", ")))
+}
+
+/// Why an event ends the connection.
+fn reason(event: Event) -> Option<String> {
+    match event {
+        Event::Disconnected | Event::Closed => Some("the server ended the connection".to_owned()),
+        Event::LameDuckMode => Some("the server is about to end".to_owned()),
+        Event::ServerError(ServerError::Other(why)) => Some(format!("the server says: {why}")),
+        Event::ServerError(why) => Some(why.to_string()),
+        _ => None,
+    }
+}
+
+fn authenticate(options: ConnectOptions, text: &str) -> Result<ConnectOptions, String> {
+    if text.contains("-----BEGIN NATS USER JWT-----") {
+        return options.credentials(text).map_err(|e| format!("the file with the credentials is damaged: {e}"));
+    }
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    match (lines.next(), lines.next()) {
+        (Some(line), None) => Ok(match line.split_once(':') {
+            Some((user, password)) => options.user_and_password(user.to_owned(), password.to_owned()),
+            None => options.nkey(line.to_owned()),
+        }),
+        _ => {
+            Err("the file with the credentials has neither a JWT of NATS nor one line with an NKey or `user:password`"
+                .into())
+        }
+    }
+}
+
+/// What makes what is missing on the servers.
+struct Making<'a> {
+    context: &'a Context,
+    access: &'a Access,
+    names: &'a Names,
+}
+
+impl Making<'_> {
+    async fn all(&self, said: &Said) -> Result<(pull::Stream, DateTime), String> {
+        let [own, peer] = self.names.subjects();
+        self.forget(&own).await?;
+        let heard = self.consumer().await?;
+        match self.say(said).await {
+            Err(PublishErrorKind::StreamNotFound) => {
+                self.stream(self.names.peer_stream(), peer).await?;
+                self.say(said).await.map_err(|kind| not_taken(&kind.to_string()))?;
+            }
+            said => said.map_err(|kind| not_taken(&kind.to_string()))?,
+        }
+        Ok(heard)
+    }
+
+    /// Removes the consumer of a connection before this one, so that what this room has not committed comes at once. Makes
+    /// this room's stream if it is missing.
+    async fn forget(&self, subjects: &str) -> Result<(), String> {
+        let stream = self.names.own_stream();
+        let Err(e) = self.context.delete_consumer_from_stream(self.names.consumer(), &stream).await else {
+            return Ok(());
+        };
+        match e.kind() {
+            ConsumerErrorKind::JetStream(e) if e.error_code() == ErrorCode::CONSUMER_NOT_FOUND => Ok(()),
+            ConsumerErrorKind::JetStream(e) if e.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                self.stream(stream, subjects.to_owned()).await
+            }
+            _ => Err(format!("cannot use the stream {stream}: {e}")),
+        }
+    }
+
+    async fn stream(&self, name: String, subjects: String) -> Result<(), String> {
+        let config = Config {
+            name: name.clone(),
+            subjects: vec![subjects],
+            retention: RetentionPolicy::WorkQueue,
+            storage: StorageType::File,
+            num_replicas: self.access.replicas.into(),
+            // What is sent again replaces what was sent before.
+            max_messages_per_subject: 1,
+            discard: DiscardPolicy::Old,
+            max_message_size: (limits::NATS_PART + limits::NATS_MORE) as i32,
+            description: Some("mail between rooms of mailbag".to_owned()),
+            ..Config::default()
+        };
+        let Err(e) = self.context.create_stream(config).await else { return Ok(()) };
+        match e.kind() {
+            // The other room has just made it.
+            CreateStreamErrorKind::JetStream(e) if e.error_code() == ErrorCode::STREAM_NAME_EXIST => Ok(()),
+            _ => Err(format!("cannot make the stream {name}: {e}")),
+        }
+    }
+
+    async fn consumer(&self) -> Result<(pull::Stream, DateTime), String> {
+        let config = pull::Config {
+            durable_name: Some(self.names.consumer().to_owned()),
+            filter_subject: self.names.heard(),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: limits::NATS_REPEAT,
+            max_ack_pending: limits::NATS_OPEN,
+            ..pull::Config::default()
+        };
+        let stream = self.names.own_stream();
+        let made = self.context.create_consumer_on_stream(config, &stream).await;
+        let consumer = made.map_err(|e| format!("cannot read the stream {stream}: {e}"))?;
+        let heard = consumer.stream().max_messages_per_batch(limits::NATS_BATCH).heartbeat(HEARTBEAT).messages().await;
+        let heard = heard.map_err(|e| format!("cannot read the stream {stream}: {e}"))?;
+        Ok((heard, consumer.cached_info().created))
+    }
+
+    async fn say(&self, said: &Said) -> Result<(), PublishErrorKind> {
+        let asked = self.context.publish(self.names.subject(&Kind::State), said.bytes().into()).await;
+        asked.map_err(|e| e.kind())?.await.map(drop).map_err(|e| e.kind())
+    }
+}
+
+/// Why a message is not on the servers.
+pub(super) fn not_taken(why: &str) -> String {
+    format!("the servers did not take what this room said: {why}")
+}
+
+const HEARTBEAT: Duration = Duration::from_secs(5);

@@ -1,0 +1,126 @@
+//! The settings of a link over a NATS cluster: its servers, and what proves to each side who the other one is.
+
+use super::values::integer;
+use serde::Serialize;
+use toml::de::DeValue;
+
+/// How many servers an address may have.
+const SERVERS_MOST: usize = 16;
+/// On how many servers JetStream keeps a stream at most.
+pub const REPLICAS_MOST: u8 = 5;
+
+/// What a link over NATS has beside its address.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct NatsSettings {
+    /// The file with this room's credentials for the servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<String>,
+    /// The file with the certificates that the servers' certificates must come from. By default, those of the system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<String>,
+    /// On how many servers a stream that is made is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u8>,
+}
+
+impl NatsSettings {
+    /// Reads a key of a link. `None` if it is another one, or if the value is not valid.
+    pub(super) fn read(&mut self, key: &str, value: &DeValue<'_>) -> Option<()> {
+        let file = || value.as_str().filter(|path| is_file(path)).map(str::to_owned);
+        match key {
+            "credentials" => self.credentials = Some(file()?),
+            "ca" => self.ca = Some(file()?),
+            "replicas" => self.replicas = Some(integer(value).and_then(replicas)?),
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn replicas(n: u64) -> Option<u8> {
+    u8::try_from(n).ok().filter(|n| (1..=REPLICAS_MOST).contains(n))
+}
+
+// A path that depends on no working directory.
+fn is_file(path: &str) -> bool {
+    (path.starts_with('/') || path.starts_with("~/")) && !path.contains(char::is_control)
+}
+
+/// The servers of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NatsAddress {
+    /// Each as `nats://host[:port]` or `tls://host[:port]`.
+    pub servers: Vec<String>,
+    /// Whether no server is spoken to without TLS.
+    pub tls: bool,
+}
+
+impl NatsAddress {
+    /// Reads servers with commas between them. No name or password is in them: settings are in repositories.
+    pub fn parse(text: &str) -> Option<NatsAddress> {
+        let servers: Vec<String> = text.split(',').map(|server| server.trim_matches(' ').to_owned()).collect();
+        let tls = servers.iter().any(|server| server.starts_with(TLS));
+        let is_valid = servers.len() <= SERVERS_MOST && servers.iter().all(|server| is_server(server));
+        is_valid.then_some(NatsAddress { servers, tls })
+    }
+}
+
+const TLS: &str = "tls://";
+
+fn is_server(text: &str) -> bool {
+    let Some(place) = text.strip_prefix("nats://").or_else(|| text.strip_prefix(TLS)) else { return false };
+    let (host, port) = match place.strip_prefix('[').map(|rest| rest.split_once(']')) {
+        Some(Some((host, port))) if host.parse::<std::net::Ipv6Addr>().is_ok() => ("six", port),
+        Some(_) => return false,
+        None => place.split_at(place.find(':').unwrap_or(place.len())),
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
+    let is_port =
+        |port: &str| port.chars().all(|c| c.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0);
+    let is_host = !host.is_empty() && !host.starts_with(['-', '.']) && host.chars().all(is_plain);
+    is_host && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_servers() {
+        let parse = |text| NatsAddress::parse(text).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(parse("nats://127.0.0.1").servers, ["nats://127.0.0.1"]);
+        let three = parse("tls://a.example:4222, tls://b.example:4222,tls://[::1]:4223");
+        assert_eq!(three.servers, ["tls://a.example:4222", "tls://b.example:4222", "tls://[::1]:4223"]);
+        assert!(three.tls && !parse("nats://a").tls);
+        assert!(parse("nats://a,tls://b").tls, "one that wants TLS is not given away by another one");
+    }
+
+    #[test]
+    fn nothing_else_is_in_an_address() {
+        for text in [
+            "",
+            "a.example",
+            "http://a",
+            "ws://a",
+            "nats://",
+            "nats://:4222",
+            "nats://ann@a",
+            "nats://ann:secret@a:4222",
+            "nats://a:0",
+            "nats://a:65536",
+            "nats://a:+1",
+            "nats://a:4222/x",
+            "nats://a?x",
+            "nats://a b",
+            "nats://a,",
+            "nats://-a",
+            "nats://[::1",
+            "nats://[x]:1",
+            "nats://é",
+            "nats://a\n",
+        ] {
+            assert_eq!(NatsAddress::parse(text), None, "{text:?}");
+        }
+        assert_eq!(NatsAddress::parse(&["nats://a"; 17].join(",")), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! A peer that means harm: it may publish what the other room may, and publishes what it likes.
+
+use super::super::hostile::items;
+use super::servers::Cluster;
+use super::{Rooms, drop_mail, run};
+use crate::world::wait;
+use serde_json::{Value, json};
+
+/// What a carrier says of its room.
+fn said(count: u64, state: Value) -> Vec<u8> {
+    json!({"hello": {"version": 1, "room": "far"}, "session": "s", "count": count, "state": state}).to_string().into()
+}
+
+fn frame(item: &Value) -> Vec<u8> {
+    json!({ "item": item }).to_string().into()
+}
+
+#[test]
+fn what_does_not_fit_is_dropped_and_the_mail_of_the_other_room_still_comes() {
+    // P213 P214
+    let Some(cluster) = Cluster::start(1, "") else { return };
+    let rooms = Rooms::new(&cluster);
+    let po = run(&rooms.po);
+    po.says("connected");
+    let mut evil = cluster.talk(json!({}));
+    let good = items(&["one", "two", "three"]);
+    let mut climbs = good[0].clone();
+    climbs["name"] = "../../outbox/bob/x.json".into();
+    let mut huge = good[0].clone();
+    huge["n"] = u64::MAX.into();
+    let huge = frame(&huge);
+    let state = |n: u64| json!({"room": "far", "in": null, "out": {"stream": good[0]["stream"], "n": n, "acked": 0}});
+    for (what, bytes) in [
+        ("state", &b"\0\xff"[..]),
+        ("state", b"{}"),
+        ("state", &b"[".repeat(50_000)),
+        ("state", &said(1, json!({"room": "r".repeat(100_000), "in": null, "out": null}))),
+        ("again", b"{\"again\":[-1,2]}"),
+        ("again", b"{\"bye\":\"gone\"}"),
+        ("again", b"{\"again\":[0,18446744073709551615]}"),
+        ("item.1.1.1", b"{\"bye\":\"gone\"}"),
+        ("item.1.1.1", b"\n\n{\"hello\":{\"version\":1,\"room\":\"x\"}}\n"),
+        ("item.1.1.1", &frame(&climbs)),
+        ("item.1.1.1", &frame(&good[1])),
+        ("item.1.1.1", &b"x".repeat(200_000)),
+        ("item.2.1.2", b"{\"item\":"),
+        ("item.2.2.3", b"7}"),
+        ("item.3.7.9000000", b"x"),
+        ("item.1001.1.1", &huge),
+        ("item.18446744073709551615.1.1", &huge),
+        ("item.x.1.1", &huge),
+        ("item.1", &huge),
+        ("passwd", b"x"),
+        ("state", &said(2, state(3))),
+    ] {
+        evil.publish(&format!("mailbag.po.fit.{what}"), bytes);
+    }
+    for n in 1..=3 {
+        evil.publish(&format!("mailbag.po.fit.item.{n}.1.1"), &frame(&good[n - 1]));
+    }
+    wait("what fits comes", || rooms.po.bodies("sintra") == ["one", "two", "three"]);
+    assert!(rooms.po.bodies("bob").is_empty() && !po.log().contains("not connected"), "{}", po.log());
+    let names = rooms.po.names("links/fit/in");
+    assert!(names.iter().all(|name| name == "state.json"), "{names:?}");
+    // What is of no use to anybody is on no server either.
+    wait("the servers keep none of it", || {
+        let info = evil.ask("$JS.API.STREAM.INFO.mailbag_po", "{\"subjects_filter\":\">\"}");
+        let info: Value = serde_json::from_str(&info).expect("JSON");
+        info["state"]["subjects"].as_object().is_none_or(|subjects| subjects.is_empty())
+    });
+}
+
+#[test]
+fn a_peer_of_another_version_is_told_of() {
+    // P213
+    let Some(cluster) = Cluster::start(1, "") else { return };
+    let rooms = Rooms::new(&cluster);
+    let po = run(&rooms.po);
+    po.says("connected");
+    let newer = json!({"hello": {"version": 9, "room": "far"}, "unknown": true}).to_string();
+    cluster.talk(json!({})).publish("mailbag.po.fit.state", newer.as_bytes());
+    po.says("version 9");
+    po.says("version 1");
+}
+
+#[test]
+fn a_state_that_comes_late_takes_nothing_back() {
+    // P213
+    let Some(cluster) = Cluster::start(1, "") else { return };
+    let rooms = Rooms::new(&cluster);
+    let (fit, po) = (run(&rooms.fit), run(&rooms.po));
+    po.says("connected");
+    drop_mail(&rooms.fit, "alice", "po:sintra", "hello");
+    wait("it arrives", || rooms.po.bodies("sintra") == ["hello"]);
+    rooms.settled();
+    // As a carrier of `po` that was killed would have said it, over a server that was slow.
+    let mut late = cluster.talk(json!({}));
+    late.publish("mailbag.fit.po.state", &said(7, json!({"room": "po", "in": null, "out": null})));
+    drop_mail(&rooms.fit, "alice", "po:sintra", "again");
+    wait("mail goes on", || rooms.po.bodies("sintra").len() == 2);
+    rooms.settled();
+    assert!(rooms.fit.inbox("human").is_empty(), "the link has not stopped");
+    drop((fit, po));
+}

