@@ -79,10 +79,12 @@ fn addresses() -> Vec<String> {
     all
 }
 
-/// The known agents of other rooms.
-fn remote() -> Vec<String> {
+/// The known agents of other rooms, and their roles.
+fn remote() -> BTreeSet<String> {
     let remote = look().and_then(|(room, _)| links::remote(&room).ok()).unwrap_or_default();
-    remote.into_iter().map(|one| one.id).collect()
+    let role = |one: &links::Remote| Some(id::far(id::tag_of(&one.id)?, &format!("all_{}", one.role.as_ref()?)));
+    let roles: Vec<String> = remote.iter().filter_map(role).collect();
+    remote.into_iter().map(|one| one.id).chain(roles).collect()
 }
 
 fn tags() -> Vec<String> {

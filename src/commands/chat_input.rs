@@ -51,6 +51,8 @@ mod tests {
             drafted("@bob, @carol: look  at @dan", &[]),
             Ok((vec!["@bob".into(), "@carol".into()], "look  at @dan".into(), None))
         );
+        assert_eq!(drafted("@po:bob: look", &[]), Ok((vec!["@po:bob".into()], "look".into(), None)));
+        assert_eq!(drafted("please, @po:bob", &[]), Ok((vec![], "please, @po:bob".into(), None)));
         assert_eq!(drafted("please, @bob", &[]), Ok((vec![], "please, @bob".into(), None)));
         assert_eq!(drafted(" @bob\nline\n", &["x"]), Ok((vec!["@bob".into()], "line".into(), None)));
     }

@@ -105,6 +105,11 @@ pub fn items_of_record() -> usize {
     shrunk("MAILBAG_TEST_ITEMS_OF_RECORD").map_or(crate::base::limits::ITEMS_OF_RECORD, |n| n as usize)
 }
 
+/// The most receipts of an item of a link. Test builds can reduce it.
+pub fn receipts_of_item() -> usize {
+    shrunk("MAILBAG_TEST_RECEIPTS_OF_ITEM").map_or(crate::base::limits::RECEIPTS_OF_ITEM, |n| n as usize)
+}
+
 /// How long the peer of a carrier may be silent. Test builds can reduce it.
 pub fn carrier_silence() -> std::time::Duration {
     shrunk("MAILBAG_TEST_SILENCE_MS").map_or(crate::base::limits::CARRIER_SILENCE, std::time::Duration::from_millis)

@@ -108,11 +108,10 @@ fn no_agents(agents: &Arc<[FarAgent]>) -> bool {
     agents.is_empty()
 }
 
-/// The agents of this room that other rooms are told of: the first ones, without the human and retired ones.
+/// The agents of this room that other rooms are told of: the first ones of all that mail to `all` reaches.
 pub fn roster(registry: &Registry) -> Arc<[FarAgent]> {
-    let there = registry.agents().iter().filter(|agent| !agent.is_retired() && *agent.id != *id::HUMAN);
     let told = |agent: &Agent| FarAgent { id: agent.id.clone(), name: agent.name.clone(), role: agent.role.clone() };
-    there.take(limits::ROSTER_OF_LINK).map(told).collect()
+    registry.everybody().iter().take(limits::ROSTER_OF_LINK).map(|at| told(registry.at(*at))).collect()
 }
 
 impl FarAgent {

@@ -121,6 +121,22 @@ fn all_files_of_a_message_share_the_bound() {
 }
 
 #[test]
+fn a_text_that_is_not_the_one_of_its_hash_is_rejected() {
+    // P230
+    let mut prey = Prey::new();
+    for (n, of) in ["the text", "another one"].into_iter().enumerate() {
+        let attached = json!([{"name": "a.md", "content": "the text", "sha256": digest(of.as_bytes())}]);
+        let id = format!("m-{n}");
+        prey.message(
+            "mallory",
+            json!(["sintra"]),
+            json!({"id": id, "type": "message", "body": "x", "attachments": attached}),
+        );
+    }
+    assert_eq!((prey.n, prey.po().inbox("sintra").len()), (2, 1));
+}
+
+#[test]
 fn a_path_that_comes_from_another_room_names_no_file_here() {
     // P230
     let mut prey = Prey::new();

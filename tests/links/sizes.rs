@@ -62,3 +62,41 @@ fn too_many_items_to_send_again_change_nothing() {
     assert_eq!(bounced(&rooms.fit, "human"), [("mailbag".into(), "too_many_items".into())]);
     assert_eq!(rooms.fit.names("links/po/out").len(), 62);
 }
+
+#[test]
+fn more_receipts_than_an_item_can_have_are_in_several_items() {
+    // P210 P231
+    let rooms = Rooms::accepting("\"agents\", \"all\"");
+    let few = |args: &[&str]| {
+        rooms.po.run_with(args, |command| {
+            command.env("MAILBAG_TEST_RECEIPTS_OF_ITEM", "1");
+        })
+    };
+    rooms.fit.drop_file("alice", "a.json", r#"{"id": "m-1", "to": ["po:*"], "body": "x"}"#);
+    rooms.fit.ok(&["run", "--once"]);
+    few(&["run", "--once"]).ok(&["run"]);
+    for agent in ["sintra", "bob"] {
+        let place = |below: &str| rooms.po.room(&format!("inbox/{agent}/{below}"));
+        let name = rooms.po.names(&format!("inbox/{agent}")).into_iter().find(|name| name.ends_with(".json"));
+        let name = name.expect("mail");
+        std::fs::rename(place(&name), place(&format!("seen/{name}"))).expect("it was read");
+    }
+    // The record of this message has the receipts, too.
+    rooms.po.drop_file("bob", "b.json", r#"{"to": "fit:alice", "body": "y"}"#);
+    few(&["run", "--once"]).ok(&["run"]);
+    let items = |record: &Value| record["carried"].as_array().map_or(0, Vec::len);
+    let alone = |record: &Value| {
+        record["carried"].as_array().map_or(0, |all| all.iter().filter(|c| c["alone"] == true).count())
+    };
+    let counts: Vec<_> =
+        records(&rooms.po).iter().map(|record| (items(record), alone(record))).filter(|c| c.0 > 0).collect();
+    assert_eq!(counts, [(2, 1), (2, 1)], "{:#?}", records(&rooms.po));
+    rooms.settle();
+    assert_eq!(rooms.fit.bodies("alice"), ["y"]);
+    let trace = rooms.fit.json(&["trace", "m-1"]);
+    let status = |agent: &str| {
+        let all = trace["recipients"].as_array().expect("recipients");
+        all.iter().find(|one| one["agent"] == agent).map(|one| one["rung"].clone())
+    };
+    assert_eq!((status("po:sintra"), status("po:bob")), (Some(json!("seen")), Some(json!("seen"))), "{trace}");
+}

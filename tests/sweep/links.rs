@@ -40,6 +40,8 @@ impl Rooms {
         drop_file(&rooms.fit, "alice", "before", json!({"to": "po:sintra", "body": "x"}))?;
         drop_file(&rooms.po, "sintra", "before-back", json!({"to": "fit:alice", "body": "x"}))?;
         rooms.settle()?;
+        fs::create_dir_all(rooms.fit.join("context"))?;
+        fs::write(rooms.fit.join("context/a.md"), "first")?;
         rooms.fill()?;
         Ok(rooms)
     }
@@ -49,7 +51,7 @@ impl Rooms {
         drop_file(&self.po, "sintra", "back", json!({"to": "fit:alice", "body": "x"}))?;
         drop_file(&self.po, "bob", "both", json!({"to": ["fit:alice", "fit:anna"], "body": "x"}))?;
         done(pass(&self.po, TIME))?;
-        drop_file(&self.fit, "alice", "one", json!({"to": "po:sintra", "body": "x"}))?;
+        drop_file(&self.fit, "alice", "one", json!({"to": "po:sintra", "attachments": [{"path": "a.md"}]}))?;
         drop_file(&self.fit, "alice", "nobody", json!({"to": "po:nobody", "body": "x"}))?;
         drop_file(&self.fit, "anna", "both", json!({"to": ["po:sintra", "po:bob"], "body": "x"}))?;
         let lines = [json!({"id": "line-1", "to": "po:sintra", "body": "x"}), json!({"id": "line-2", "to": "po:bob", "body": "x"})];
@@ -79,6 +81,21 @@ impl Rooms {
                 }
             }
             numbers_are_whole(room, figures)?;
+        }
+        self.text_is_that_of_the_log(figures)
+    }
+
+    /// An attached file crosses as the text that the log has, although the file has changed since.
+    fn text_is_that_of_the_log(&self, figures: &mut Figures) -> io::Result<()> {
+        let log = fs::read_to_string(self.fit.join("log/00000001.ndjson"))?;
+        let mut records = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let recorded = records.find(|record| record["id"] == "one").map(|record| record["enclosed"][0]["content"].clone());
+        for entry in fs::read_dir(self.po.join("inbox/sintra"))?.flatten() {
+            let Ok(mail) = serde_json::from_slice::<Value>(&fs::read(entry.path()).unwrap_or_default()) else { continue };
+            let text = &mail["attachments"][0]["content"];
+            if mail["id"] == "one" && (recorded.as_ref() != Some(text) || !text.is_string()) {
+                figures.damaged(format!("the attached text is {text}, and the log has {recorded:?}"));
+            }
         }
         Ok(())
     }
@@ -118,6 +135,7 @@ fn play(
     done(Command::new("sync"))?;
     let outcome = run(pass(room, TIME))?;
     let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+    fs::write(rooms.fit.join("context/a.md"), "second")?;
     rooms.settle()?;
     rooms.judge(&mut figures)?;
     Ok((figures, outcome))

@@ -5,7 +5,7 @@ use crate::message::Message;
 use crate::message::address::{Address, quoted};
 use crate::message::id::{HUMAN, tag_of};
 use crate::message::link::stays_here;
-use crate::message::record::Group;
+use crate::message::record::{Group, hash_line, unhex};
 use crate::room::resolve::Via;
 use crate::room::settings::Accept;
 use crate::router::parts::Config;
@@ -45,6 +45,15 @@ fn check_arrived(config: &Config, tag: &str, message: &Message, to: &[Group]) ->
     if attached.into_iter().flatten().any(|attachment| attachment.get("path").is_some()) {
         let what = "it attaches a file by a path, which is in its own room";
         problems.push(Problem::new("stays_in_room", what).at("/attachments"));
+    }
+    let is_wrong = |attachment: &Value| {
+        let text = |field: &str| attachment.get(field).and_then(Value::as_str);
+        let digest = text("sha256").map(|digest| unhex(&digest.to_ascii_lowercase()));
+        digest.zip(text("content")).is_some_and(|(digest, content)| digest != Some(hash_line(content.as_bytes())))
+    };
+    if attached.into_iter().flatten().any(is_wrong) {
+        let what = "the text of an attachment is not the one of its sha256";
+        problems.push(Problem::new("bad_attachment", what).at("/attachments"));
     }
     let accept = config.settings().links.get(tag).map_or(&[][..], |link| &link.accept);
     let mut refuse = |address: &str, accept: Accept| {

@@ -4,8 +4,7 @@
 use super::letter::Again;
 use super::stage::Entry;
 use crate::base::error::Result;
-use crate::base::limits;
-use crate::disk::Dir;
+use crate::disk::{Dir, failpoint};
 use crate::log;
 use crate::log::state::State;
 use crate::message::id;
@@ -41,7 +40,7 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [Entry]) -> Result
         let parsed = if message.is_none() { link::fields_of(record) } else { None };
         let fields = message.as_ref().map(|message| message.fields()).or(parsed.as_ref());
         for tag in tags {
-            let mut parts = in_parts(receipts.remove(&tag).unwrap_or_default());
+            let mut parts = in_parts(receipts.remove(&tag).unwrap_or_default(), failpoint::receipts_of_item());
             let last = parts.pop().unwrap_or_default();
             for part in parts {
                 let alone = streams.carry(tag.clone(), part, |carried| {
@@ -58,12 +57,12 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [Entry]) -> Result
 }
 
 /// Receipts for several items, so that none is too large for a carrier. The last part is for the item of the message.
-fn in_parts(receipts: Vec<FarReceipt>) -> Vec<Vec<FarReceipt>> {
+fn in_parts(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
     let (mut parts, mut part, mut count) = (Vec::new(), Vec::new(), 0);
     for FarReceipt { status, agent, seqs } in receipts {
-        for seqs in seqs.chunks(limits::RECEIPTS_OF_ITEM) {
+        for seqs in seqs.chunks(most) {
             count += seqs.len();
-            if count > limits::RECEIPTS_OF_ITEM {
+            if count > most {
                 parts.push(std::mem::take(&mut part));
                 count = seqs.len();
             }
@@ -180,12 +179,10 @@ mod tests {
             agent: agent.into(),
             seqs: seqs.collect(),
         };
-        let most = limits::RECEIPTS_OF_ITEM as u64;
-        let all = vec![receipt("a", 0..2), receipt("b", 0..2 * most + 1), receipt("c", 0..1)];
+        let all = vec![receipt("a", 0..2), receipt("b", 0..21), receipt("c", 0..1)];
         let count = |part: &Vec<FarReceipt>| part.iter().map(|receipt| receipt.seqs.len()).sum::<usize>();
-        let parts = in_parts(all);
-        assert!(parts.len() == 4 && parts.iter().all(|part| count(part) <= limits::RECEIPTS_OF_ITEM));
-        assert_eq!(parts.iter().map(count).sum::<usize>(), 2 * limits::RECEIPTS_OF_ITEM + 4);
-        assert_eq!(in_parts(Vec::new()), [Vec::new()], "an item without receipts");
+        let parts = in_parts(all, 10);
+        assert_eq!(parts.iter().map(count).collect::<Vec<_>>(), [2, 10, 10, 2]);
+        assert_eq!(in_parts(Vec::new(), 10), [Vec::new()], "an item without receipts");
     }
 }
