@@ -105,6 +105,11 @@ pub fn items_of_record() -> usize {
     shrunk("MAILBAG_TEST_ITEMS_OF_RECORD").map_or(crate::base::limits::ITEMS_OF_RECORD, |n| n as usize)
 }
 
+/// How many items of a link are sent again. Test builds can reduce it.
+pub fn items_again() -> usize {
+    shrunk("MAILBAG_TEST_ITEMS_AGAIN").map_or(crate::base::limits::ITEMS_AGAIN, |n| n as usize)
+}
+
 /// The most receipts of an item of a link. Test builds can reduce it.
 pub fn receipts_of_item() -> usize {
     shrunk("MAILBAG_TEST_RECEIPTS_OF_ITEM").map_or(crate::base::limits::RECEIPTS_OF_ITEM, |n| n as usize)

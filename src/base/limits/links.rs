@@ -7,10 +7,10 @@ pub const ROSTER_OF_LINK: usize = 200;
 const _: () = assert!(ROSTER_OF_LINK * 250 < LINK_STATE_MOST as usize);
 /// How many items a carrier brings to a room that has not committed those before them.
 pub const ITEMS_AHEAD: u64 = 10_000;
-/// How many items one record sends again when a link is bound anew.
-pub const ITEMS_OF_RECORD: usize = 10_000;
-/// How many records do so together.
-pub const RECORDS_AGAIN: usize = 20;
+/// How many items are sent again when a link is bound anew.
+pub const ITEMS_AGAIN: usize = 200_000;
+/// How many of them one record has. To make an item, its record is read.
+pub const ITEMS_OF_RECORD: usize = 100;
 /// The largest message that crosses a link, in bytes of its item. Every carrier takes an item with it.
 pub const CROSSING_BYTES: u64 = 3 << 20;
 /// How many bytes of attached files cross with a message.

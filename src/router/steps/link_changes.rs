@@ -3,7 +3,6 @@
 use super::compose;
 use super::letter::{Again, Effect, Fact, Letter, Ruling};
 use crate::base::error::{Problem, Result};
-use crate::base::limits;
 use crate::base::text::listed;
 use crate::disk::{failpoint, layout};
 use crate::log::state::{Link, State};
@@ -45,8 +44,8 @@ pub(super) fn judge(config: &Config, state: &State, message: &Message) -> Result
         "probe" => done(LinkChange::Probed { link: tag }, Vec::new()),
         "rebind" => {
             let mut again = known.map_or_else(|| Ok(Vec::new()), |link| unconfirmed(config, &tag, link))?;
-            if again.len() > most_again() {
-                let what = format!("more than {} items would be sent again", most_again());
+            if again.len() > failpoint::items_again() {
+                let what = format!("more than {} items would be sent again", failpoint::items_again());
                 let fix = format!("remove the link with `mailbag link remove {tag} --bounce`, and add it again");
                 return Ok(Err(vec![Problem::new("too_many_items", what).at("/action").fix(fix)]));
             }
@@ -71,10 +70,6 @@ pub(super) fn judge(config: &Config, state: &State, message: &Message) -> Result
     }))
 }
 
-fn most_again() -> usize {
-    failpoint::items_of_record() * limits::RECORDS_AGAIN
-}
-
 /// The items that the other room has not confirmed to have: after what its last state says, if that is of this stream.
 fn unconfirmed(config: &Config, tag: &str, link: &Link) -> Result<Vec<Again>> {
     let Some(out) = &link.out else { return Ok(Vec::new()) };
@@ -85,7 +80,7 @@ fn unconfirmed(config: &Config, tag: &str, link: &Link) -> Result<Vec<Again>> {
     for line in log::lines(config.dir(), log::START)? {
         let line = line?;
         again.extend(item_of(&line, tag, &out.stream, behind));
-        if again.len() > most_again() {
+        if again.len() > failpoint::items_again() {
             break;
         }
     }
