@@ -253,7 +253,7 @@ impl Compared<'_> {
             for name in entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
                 // The torn end of a log is rightly put aside.
                 if directory != "spool/quarantine" || !name.starts_with("log-") {
-                    self.wrong.push(format!("left over: {directory}/{name}"));
+                    self.wrong.push(format!("left over: {directory}/{name}; blocked: {:?}", self.room.blocked()));
                 }
             }
         }

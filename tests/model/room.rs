@@ -5,6 +5,7 @@ use super::compare;
 use super::letters::instant;
 use super::people::{AGENTS, AT_FIRST, Address, CAPABILITY, HUMAN, Name, People};
 use super::state::State;
+use mailbag::query::status::{self, Blocked};
 use mailbag::router::daemon::{self, Passed};
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -102,9 +103,14 @@ impl Room {
         self.pass(&state);
         self.holds(&state);
         let before = (self.found.clone(), compare::outcomes(self));
+        // An unfinished file is rejected once it has not changed for a while, which may be now.
+        let may_be_unfinished = state.files.iter().any(|file| {
+            file.letter.is_unfinished() && self.path("outbox").join(file.sender).join(&file.name).exists()
+        });
         self.pass(&state);
         self.look();
-        assert!(before == (self.found.clone(), compare::outcomes(self)), "one more pass did something");
+        let after = (self.found.clone(), compare::outcomes(self));
+        assert!(may_be_unfinished || before == after, "one more pass did something; before:\n{before:?}\nafter:\n{after:?}");
         if let Err(e) = mailbag::query::verify::verify(&self.open()) {
             panic!("log verify: {e}");
         }
@@ -119,6 +125,11 @@ impl Room {
         self.look();
         let wrong = compare::complaints(self, state);
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// What the router says of that which it cannot deliver.
+    pub(super) fn blocked(&self) -> Vec<Blocked> {
+        status::status(&self.open()).map(|status| status.blocked).unwrap_or_default()
     }
 
     fn drop_file(&mut self, state: &State, in_place: bool) {
