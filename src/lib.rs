@@ -39,4 +39,6 @@ pub mod commands;
 pub mod link;
 pub mod clients;
 pub mod doctor;
+#[cfg(feature = "web")]
+pub mod web;
 pub mod cli;

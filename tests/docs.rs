@@ -38,6 +38,12 @@ fn the_page_on_links_runs_as_shown() {
     run_as_shown("docs/links.md", &read("docs/links.md"));
 }
 
+#[cfg(feature = "web")]
+#[test]
+fn the_page_about_the_page_runs_as_shown() {
+    run_as_shown("docs/web.md", &read("docs/web.md"));
+}
+
 #[test]
 fn the_page_on_containers_runs_as_shown() {
     let made = Command::new("bwrap").args(["--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "true"]).output();

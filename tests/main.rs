@@ -48,5 +48,7 @@ mod trust;
 mod waiting;
 mod waking;
 mod watching;
+#[cfg(feature = "web")]
+mod web;
 mod worklog;
 mod world;

@@ -18,6 +18,7 @@ pub mod archive;
 pub mod ask;
 pub mod attach;
 pub mod backup;
+pub mod browse;
 pub mod charter;
 pub mod chat_input;
 pub mod check;

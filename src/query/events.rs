@@ -4,7 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log::find;
 use crate::log::{self, Position};
-use crate::message::envelope::Envelope;
+pub use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 use crate::query::follow::Follower;
 use crate::room::Room;

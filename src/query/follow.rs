@@ -26,6 +26,14 @@ impl Follower {
         Follower { room: room.dir.clone(), at }
     }
 
+    /// Starts behind the record with this number; with 0, at the start of the log. `None` if there is no such record.
+    pub fn after(room: &Room, seq: u64) -> Result<Option<Follower>> {
+        if seq == 0 {
+            return Ok(Some(Follower::at(room, log::START)));
+        }
+        Ok(log::find::by_seq(&room.dir, seq)?.map(|line| Follower::at(room, line.end())))
+    }
+
     /// Starts at the end of the log and returns the last `most` items that `pick` makes of earlier records, in log order.
     /// Reads backward from the end in growing steps until there are enough.
     pub fn last<T>(room: &Room, most: usize, pick: impl Fn(Record) -> Option<T>) -> Result<(Follower, Vec<T>)> {
@@ -54,6 +62,17 @@ impl Follower {
         let end = lines.end();
         let new = lines.records().map(|entry| entry.map(|(_, record)| record)).collect::<Result<_>>()?;
         self.at = self.at.max(end);
+        Ok(new)
+    }
+
+    /// At most `most` of the records committed since the last call, the oldest first. The next call continues behind them.
+    pub fn read_some(&mut self, most: usize) -> Result<Vec<Record>> {
+        let mut new = Vec::new();
+        for entry in log::lines(&self.room, self.at)?.records().take(most) {
+            let (line, record) = entry?;
+            self.at = line.end();
+            new.push(record);
+        }
         Ok(new)
     }
 }

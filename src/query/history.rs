@@ -5,7 +5,7 @@ pub use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result, nearest};
 use crate::disk::{Dir, layout};
-use crate::log::{Position, START, find};
+use crate::log::{Position, START, find, lookup};
 use crate::message::address::quoted;
 use crate::message::{TYPES, id};
 use crate::query::identity::{self, mailbox};
@@ -13,6 +13,11 @@ use crate::room::registry::Registry;
 use crate::room::{Room, inbox};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+
+/// The message with this number.
+pub fn message(room: &Room, seq: u64) -> Result<LoggedMessage> {
+    lookup::one_of(&room.dir, &Viewer::ALL, &format!("#{seq}"))
+}
 
 /// A message filter as the user wrote it.
 #[derive(Debug, Clone, Default)]

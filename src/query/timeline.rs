@@ -3,7 +3,9 @@
 use super::follow::Follower;
 use super::history::LoggedMessage;
 use crate::base::error::{Error, Problem, Result};
+use crate::base::limits;
 use crate::disk::layout;
+use crate::log;
 use crate::message::address::quoted;
 use crate::message::record::{Event, Record};
 use crate::message::{DEFAULT_CHANNEL, id};
@@ -105,6 +107,11 @@ impl Timeline {
         Ok((Timeline { follower, channels }, entries))
     }
 
+    /// Starts to follow behind the record with this number; with 0, at the start. `None` if there is no such record.
+    pub fn after(room: &Room, channels: Channels, seq: u64) -> Result<Option<Timeline>> {
+        Ok(Follower::after(room, seq)?.map(|follower| Timeline { follower, channels }))
+    }
+
     /// Calls `told` whenever the log may have grown, as long as the result lives.
     pub fn notify(room: &Room, told: impl Fn() + Send + 'static) -> Result<LogWatch> {
         LogWatch::new(&room.dir, told)
@@ -115,6 +122,81 @@ impl Timeline {
         let records = self.follower.read()?;
         Ok(records.into_iter().filter_map(|record| entry(record, &self.channels)).collect())
     }
+
+    /// The entries of at most `most` records added since the last call, and the number of the last record. `None` if there
+    /// is no new record. So a reader needs little memory, however far behind it is.
+    pub fn read_some(&mut self, most: usize) -> Result<Option<(u64, Vec<Entry>)>> {
+        let records = self.follower.read_some(most)?;
+        let Some(last) = records.last().map(|record| record.seq) else { return Ok(None) };
+        Ok(Some((last, records.into_iter().filter_map(|record| entry(record, &self.channels)).collect())))
+    }
+}
+
+/// The number of the last record; 0 for an empty log.
+pub fn newest(room: &Room) -> Result<u64> {
+    log::find::last_seq(&room.dir)
+}
+
+/// Which entries are wanted. An empty choice wants all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Sent or received by this agent.
+    pub agent: Option<String>,
+    /// Of this type.
+    pub kind: Option<String>,
+    /// In this channel.
+    pub channel: Option<String>,
+}
+
+impl Choice {
+    /// Is this entry wanted?
+    pub fn fits(&self, entry: &Entry) -> bool {
+        let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
+        let concerns = |agent: &String| entry.from == *agent || entry.to.iter().any(|to| **to == **agent);
+        is(&self.kind, &entry.kind) && is(&self.channel, &entry.channel) && self.agent.as_ref().is_none_or(concerns)
+    }
+}
+
+/// A part of the timeline, the newest entry first.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The entries.
+    pub entries: Vec<Entry>,
+    /// The number of the last record that was read.
+    pub newest: u64,
+    /// The number to ask for the entries before these, if there may be more.
+    pub before: Option<u64>,
+}
+
+/// At most `most` entries in front of the record `before`, or at the end of the timeline. Reads at most
+/// [`limits::PAGE_RECORDS`] records: where few entries fit, a page can have less than `most`, and more before it.
+pub fn page(room: &Room, choice: &Choice, before: Option<u64>, most: usize) -> Result<Page> {
+    let newest = newest(room)?;
+    let end = before.map_or(newest + 1, |before| before.min(newest + 1));
+    let mut page = Page { newest, ..Page::default() };
+    let (mut upto, mut step) = (end, most as u64 * 2);
+    while upto > 1 && page.entries.len() < most && end - upto < limits::PAGE_RECORDS {
+        let from = upto.saturating_sub(step).max(1);
+        let Some(mut timeline) = Timeline::after(room, Channels::default(), from - 1)? else { break };
+        let (_, part) = timeline.read_some((upto - from) as usize)?.unwrap_or_default();
+        page.entries.extend(part.into_iter().rev().filter(|entry| choice.fits(entry)));
+        (upto, step) = (from, step * 2);
+    }
+    page.before = (upto > 1).then_some(upto);
+    if page.entries.len() > most {
+        page.entries.truncate(most);
+        page.before = page.entries.last().map(|entry| entry.seq);
+    }
+    Ok(page)
+}
+
+/// The entries behind the record `after`, the newest first, at most `most`: if there are more, the newest of them, and
+/// [`Page::before`] is set.
+pub fn since(room: &Room, choice: &Choice, after: u64, most: usize) -> Result<Page> {
+    let mut found = page(room, choice, None, most)?;
+    found.entries.retain(|entry| entry.seq > after);
+    found.before = found.before.filter(|_| found.entries.len() == most);
+    Ok(found)
 }
 
 /// The entry for a record. `None` for internal records and for other channels.

@@ -8,7 +8,7 @@ use crate::log::state;
 use crate::room::Room;
 use crate::room::sessions::Calls;
 use crate::router::projections::roster;
-pub use crate::router::projections::roster::{Commit, Doing, Present, Roster, Wake};
+pub use crate::router::projections::roster::{Commit, Doing, Presence, Present, Roster, Wake};
 use serde::Serialize;
 
 /// Everybody who is known.

@@ -104,13 +104,17 @@ impl Room {
         self.holds(&state);
         let before = (self.found.clone(), compare::outcomes(self));
         // An unfinished file is rejected once it has not changed for a while, which may be now.
-        let may_be_unfinished = state.files.iter().any(|file| {
-            file.letter.is_unfinished() && self.path("outbox").join(file.sender).join(&file.name).exists()
-        });
+        let may_be_unfinished = state
+            .files
+            .iter()
+            .any(|file| file.letter.is_unfinished() && self.path("outbox").join(file.sender).join(&file.name).exists());
         self.pass(&state);
         self.look();
         let after = (self.found.clone(), compare::outcomes(self));
-        assert!(may_be_unfinished || before == after, "one more pass did something; before:\n{before:?}\nafter:\n{after:?}");
+        assert!(
+            may_be_unfinished || before == after,
+            "one more pass did something; before:\n{before:?}\nafter:\n{after:?}"
+        );
         if let Err(e) = mailbag::query::verify::verify(&self.open()) {
             panic!("log verify: {e}");
         }

@@ -51,7 +51,9 @@ fn a_face_uses_commands_and_queries_and_not_what_is_below_them() {
     // `mailbag run` is the router.
     const ALLOWED: [(&str, &str); 1] = [("cli::verbs::run", "router::daemon")];
     let tree = Tree::read();
-    let is_face = |module: &Module| module[0] == "cli" || module.starts_with(&["clients".into(), "mcp".into()]);
+    let is_face = |module: &Module| {
+        ["cli", "web"].contains(&module[0].as_str()) || module.starts_with(&["clients".into(), "mcp".into()])
+    };
     let is_below = |used: &Module| match used[0].as_str() {
         "log" | "router" => true,
         "room" => used.get(1).is_some_and(|part| ["inbox", "outbox", "spool"].contains(&part.as_str())),

@@ -57,3 +57,5 @@ pub const PERMISSION_SUBJECT: usize = 200;
 pub const PERMISSION_NOTE: usize = 400;
 /// How long the outcome of a deadline waits for mail of the deciders that cannot be read.
 pub const DEADLINE_GRACE: Duration = Duration::from_secs(10);
+/// How long `mailbag ask` waits for an answer, unless the caller says otherwise.
+pub const ANSWER: Duration = Duration::from_secs(30);

@@ -9,6 +9,7 @@ mod context;
 mod decisions;
 mod links;
 mod names;
+mod web;
 mod worklog;
 
 pub use carriers::*;
@@ -17,12 +18,11 @@ pub use context::*;
 pub use decisions::*;
 pub use links::*;
 pub use names::*;
+pub use web::*;
 pub use worklog::*;
 
 use std::time::Duration;
 
-/// How long `mailbag ask` waits for an answer, unless the caller says otherwise.
-pub const ANSWER: Duration = Duration::from_secs(30);
 /// The longest file name on common file systems.
 pub const FILE_NAME: usize = 255;
 /// The longest name of an agent, role, topic, channel, capability, alias or tag.

@@ -68,6 +68,7 @@ mod trust;
 mod uninstall;
 mod up;
 mod wait;
+mod web;
 mod who;
 
 /// Declares the commands, in groups: the heading in `--help`, and each command's name and module.
@@ -97,7 +98,7 @@ commands! {
     "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Follow(follow), Ack(ack), List(list), Search(search), Events(events), Digest(digest),
         Trace(trace), Check(check), Rejected(rejected);
     "Conversation": Reply(reply), Ask(ask), Decide(decide), Pending(pending), Dismiss(dismiss), Milestone(milestone), Thread(thread), Context(context),
-        Channel(channel), Topic(topic), Watch(watch);
+        Channel(channel), Topic(topic), Watch(watch), Web(web);
     "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
         Done(done), Share(share), Exec(exec);
     "People": Agent(agent), Who(who), Join(join), Explain(explain);

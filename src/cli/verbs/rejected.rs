@@ -206,7 +206,8 @@ fn problems(problems: &[Problem], cx: &mut Context) -> Result<()> {
 }
 
 fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
-    let retried = rejected::retry(&cx.room()?, which, mended.as_deref())?;
+    let content = mended.as_deref().map(rejected::corrected).transpose()?;
+    let retried = rejected::retry(&cx.room()?, which, content)?;
     if !retried.is_empty() {
         let names: Vec<String> = retried.iter().map(|one| one.file.display().to_string()).collect();
         cx.out.did(

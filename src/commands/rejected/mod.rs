@@ -161,18 +161,19 @@ pub fn remove_all(room: &Room, listed: &[Rejected]) -> Result<()> {
     Ok(())
 }
 
-/// Moves rejected files back to their outboxes and reports the new results. With `corrected`, sends that file's content
-/// instead of one rejected file.
-pub fn retry(room: &Room, which: &Which, corrected: Option<&Path>) -> Result<Vec<Retried>> {
+/// The content of a corrected file.
+pub fn corrected(path: &Path) -> Result<Vec<u8>> {
+    attach::read(&files::find(path)?, limits::MESSAGE_BYTES_MOST)
+}
+
+/// Moves rejected files back to their outboxes and reports the new results. With `content`, sends that instead of one
+/// rejected file.
+pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>) -> Result<Vec<Retried>> {
     let all = list(room, which)?;
-    let content = match (corrected, all.as_slice()) {
-        (Some(path), [_]) => Some(attach::read(&files::find(path)?, limits::MESSAGE_BYTES_MOST)?),
-        (None, _) => None,
-        (Some(_), many) => {
-            let what = format!("one corrected file cannot replace {} rejected files", many.len());
-            return Err(Error::Usage { what, cure: "select one rejected file".into() });
-        }
-    };
+    if content.is_some() && all.len() != 1 {
+        let what = format!("one corrected file cannot replace {} rejected files", all.len());
+        return Err(Error::Usage { what, cure: "select one rejected file".into() });
+    }
     all.iter().try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
     let mut follower = Follower::at_end(room)?;
     let (notify, notified) = channel();

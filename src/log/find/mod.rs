@@ -52,6 +52,22 @@ pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
     Ok(line.filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
 }
 
+/// The number of the last committed record; 0 for an empty log.
+pub fn last_seq(room: &Dir) -> Result<u64> {
+    let mut back = limits::TAIL_LOOK;
+    loop {
+        let from = log::before_end(room, back)?;
+        let last = log::lines(room, from)?.last().transpose()?;
+        if let Some(head) = last.and_then(|line| head(&line.bytes)) {
+            return Ok(head.seq);
+        }
+        if from == START {
+            return Ok(0);
+        }
+        back = back.saturating_mul(4);
+    }
+}
+
 /// The first line that satisfies `reached`. All later lines satisfy it too.
 fn first(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
     let Some(segment) = segment_before(room, reached)? else { return Ok(START) };

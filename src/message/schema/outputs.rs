@@ -14,7 +14,7 @@ pub const OUTPUTS: &[(&str, &str)] = outputs! {
     "channel-list" "channel-show" "channel-watch" "charter" "charter-init" "check" "claim" "claims" "context" "decide" "decline" "demo" "digest" "dismiss" "doctor" "done" "error" "events" "explain" "follow" "handoff" "inbox"
     "init" "install" "join" "link-add" "link-list" "link-rebind" "link-remove" "link-run" "link-status" "link-test" "list" "log" "log-head" "log-verify" "milestone" "pending" "read" "rejected-drop" "rejected-list" "rejected-retry" "rejected-show" "release" "reply"
     "run" "search" "send" "service-install" "service-status" "service-uninstall" "settings" "share" "status" "take" "thread" "topic-list" "topic-subscribe" "topic-unsubscribe" "trace" "trust"
-    "uninstall" "up" "wait" "watch" "who"
+    "uninstall" "up" "wait" "watch" "web" "who"
 };
 
 /// The schema of a command's output. The words of the command can be separated by spaces or by `-`.

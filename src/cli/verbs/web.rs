@@ -1,0 +1,94 @@
+//! `mailbag web`: shows the room in a browser.
+
+use crate::base::error::{Error, Result};
+use crate::cli::Exit;
+use crate::cli::context::Context;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  mailbag web --open                # on this machine, at a free port
+  mailbag web --port 8025
+  mailbag web --listen 192.168.1.5:8025 --password-file ~/.mailbag-password
+  mailbag web --port 8025 --public https://mail.example.org   # behind a proxy
+
+The page shows what needs you, the agents and the timeline, and you act there as
+the human: decide, reply, send. The printed URL contains a token of this launch;
+it lets a browser in once you have opened it. Nobody else gets in.
+
+For other machines, give an address of this machine and a password. The page speaks
+HTTP: without an encrypted network, put a reverse proxy in front. Ctrl-C ends it.";
+
+/// Show the room in a browser
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Port on 127.0.0.1; default: a free one
+    #[arg(long, value_name = "PORT", conflicts_with = "listen")]
+    port: Option<u16>,
+    /// Address of this machine, for other machines; needs --password-file or --public
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<std::net::SocketAddr>,
+    /// File with a password of at least 12 characters
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// URL of a reverse proxy in front of the page
+    #[arg(long, value_name = "URL")]
+    public: Option<String>,
+    /// Open the page in the browser
+    #[arg(long)]
+    open: bool,
+}
+
+#[cfg(not(feature = "web"))]
+pub(crate) fn run(_: Args, _: &mut Context) -> Result<Exit> {
+    Err(Error::Usage {
+        what: "this program was built without the page".into(),
+        cure: "build it with `cargo build --release --features web`".into(),
+    })
+}
+
+#[cfg(feature = "web")]
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    use crate::web::{Access, Options, serve};
+    let room = cx.room()?;
+    let password = args.password_file.as_deref().map(crate::commands::browse::password).transpose()?;
+    let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], args.port.unwrap_or_default()).into());
+    check(&args, listen, password.is_some())?;
+    let access = Access { public: args.public, password };
+    serve(&room, Options { listen, access }, &mut |started| {
+        cx.out.show(started, |out| {
+            out.line(format!(
+                "the page of {} is at",
+                crate::base::sanitize::line(&started.room.display().to_string())
+            ))?;
+            out.line(format!("  {}", started.url))?;
+            out.done("Ctrl-C ends it")
+        })?;
+        cx.out.flush()?;
+        if args.open {
+            crate::commands::browse::open(&started.url)?;
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Ok)
+}
+
+/// Beyond this machine, the token in the URL is not enough.
+#[cfg(feature = "web")]
+fn check(args: &Args, listen: std::net::SocketAddr, has_password: bool) -> Result<()> {
+    if !listen.ip().is_loopback() && !has_password && args.public.is_none() {
+        return Err(Error::Usage {
+            what: format!("{listen} can be reached from other machines"),
+            cure: "pass --password-file FILE, or --public URL of a reverse proxy that asks for a password".into(),
+        });
+    }
+    let is_url = |url: &String| url.starts_with("https://") || url.starts_with("http://");
+    if let Some(url) = args.public.as_ref().filter(|url| !is_url(url) || url.matches('/').count() > 3) {
+        return Err(Error::Usage {
+            what: format!("{} is not the URL of a host", crate::base::text::quoted(url)),
+            cure: "write it as https://mail.example.org".into(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! JSON for programs: what the commands print with `--json`, in the same form.
+
+use super::app::{App, run};
+use super::reply::{Failure, json_of};
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::commands::rejected::{self, Which};
+use crate::doctor;
+use crate::message::id;
+use crate::query::history::{Criteria, Filter};
+use crate::query::search::Pattern;
+use crate::query::{self, identity, time};
+use crate::room::Room;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// What a list may be asked for, as the options of `mailbag list` and `mailbag search`.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Asked {
+    pattern: Option<String>,
+    #[serde(default)]
+    ignore_case: bool,
+    from: Option<String>,
+    to: Option<String>,
+    r#type: Option<String>,
+    channel: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+    last: Option<usize>,
+}
+
+impl Asked {
+    fn filter(&self, room: &Room) -> Result<Filter> {
+        let time = |text: &Option<String>| text.as_deref().map(time::past).transpose();
+        let criteria = Criteria {
+            from: self.from.clone(),
+            to: self.to.clone(),
+            kind: self.r#type.clone(),
+            channel: self.channel.clone(),
+            since: time(&self.since)?,
+            until: time(&self.until)?,
+            ..Criteria::default()
+        };
+        Filter::new(room, criteria)
+    }
+
+    fn most(&self) -> usize {
+        self.last.unwrap_or(limits::API_MESSAGES).min(limits::API_MESSAGES)
+    }
+}
+
+/// The message that is meant, as commands take it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Meant {
+    id: String,
+}
+
+/// Addresses, with blanks between them.
+#[derive(Debug, Deserialize)]
+pub(super) struct To {
+    to: String,
+}
+
+async fn answer<T: Serialize + Send + 'static>(
+    app: &Arc<App>,
+    work: impl FnOnce(&App) -> Result<T> + Send + 'static,
+) -> Response {
+    run(app, work).await.map_or_else(|failure: Failure| failure.json(), |data| json_of(&data))
+}
+
+pub(super) async fn pending(State(app): State<Arc<App>>) -> Response {
+    answer(&app, App::pending).await
+}
+
+pub(super) async fn who(State(app): State<Arc<App>>) -> Response {
+    answer(&app, |app| query::who::everybody(&app.room)).await
+}
+
+pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
+    answer(&app, |app| query::status::status(&app.room)).await
+}
+
+pub(super) async fn list(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
+    let work = move |app: &App| {
+        let filter = asked.filter(&app.room)?;
+        query::list::list(&app.room, filter, Some(asked.most()))?.collect::<Result<Vec<_>>>()
+    };
+    answer(&app, work).await
+}
+
+pub(super) async fn search(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
+    let work = move |app: &App| {
+        let pattern = asked.pattern.as_deref().unwrap_or_default();
+        if pattern.is_empty() {
+            return Err(Error::Usage { what: "there is no pattern".into(), cure: "add `?pattern=TEXT`".into() });
+        }
+        let pattern = Pattern::new(pattern, asked.ignore_case, None)?;
+        let mut found = Vec::new();
+        for block in query::search::search(&app.room, pattern, asked.filter(&app.room)?)?.newest_first() {
+            found.extend(block?.found.into_iter().rev());
+            if found.len() >= asked.most() {
+                break;
+            }
+        }
+        found.truncate(asked.most());
+        found.reverse();
+        Ok(found)
+    };
+    answer(&app, work).await
+}
+
+pub(super) async fn thread(State(app): State<Arc<App>>, Query(meant): Query<Meant>) -> Response {
+    let work = move |app: &App| {
+        let viewer = identity::viewer(&app.room, id::HUMAN)?;
+        let messages = query::thread::thread(&app.room, &viewer, &meant.id, None)?;
+        let whole = |past: &query::history::LoggedMessage| {
+            let mut fields: Map<String, Value> =
+                serde_json::to_value(past).ok().and_then(|value| value.as_object().cloned()).unwrap_or_default();
+            fields.insert("message".into(), Value::Object(past.message.clone()));
+            fields
+        };
+        Ok(messages.iter().map(whole).collect::<Vec<_>>())
+    };
+    answer(&app, work).await
+}
+
+pub(super) async fn trace(State(app): State<Arc<App>>, Query(meant): Query<Meant>) -> Response {
+    answer(&app, move |app| query::trace::trace(&app.room, None, &meant.id)).await
+}
+
+pub(super) async fn rejected(State(app): State<Arc<App>>) -> Response {
+    answer(&app, |app| rejected::list(&app.room, &Which::All)).await
+}
+
+pub(super) async fn claims(State(app): State<Arc<App>>) -> Response {
+    answer(&app, |app| query::claims::list(&app.room, None)).await
+}
+
+pub(super) async fn links(State(app): State<Arc<App>>) -> Response {
+    answer(&app, |app| query::links::links(&app.room, None)).await
+}
+
+pub(super) async fn events(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
+    let work = move |app: &App| {
+        let since = asked.since.as_deref().map(time::past).transpose()?;
+        let filter = query::events::Filter { since, kind: asked.r#type.clone() };
+        let events = query::events::Events::of(&app.room, filter)?;
+        let mut newest = std::collections::VecDeque::new();
+        for envelope in events.each()? {
+            newest.push_back(events.event(envelope?));
+            if newest.len() > asked.most() {
+                newest.pop_front();
+            }
+        }
+        Ok(newest)
+    };
+    answer(&app, work).await
+}
+
+pub(super) async fn explain(State(app): State<Arc<App>>, Query(To { to }): Query<To>) -> Response {
+    let work = move |app: &App| {
+        let addresses: Vec<String> = to.split_whitespace().map(str::to_owned).collect();
+        query::explain::explain(&app.room, Some(id::HUMAN), &addresses)
+    };
+    answer(&app, work).await
+}
+
+pub(super) async fn doctor(State(app): State<Arc<App>>) -> Response {
+    let work = |app: &App| {
+        let room = app.room.dir.path();
+        doctor::examine(&doctor::Request { room: Some(room), from: room, agent: None })
+    };
+    answer(&app, work).await
+}

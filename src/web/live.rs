@@ -1,0 +1,135 @@
+//! `/events`: the timeline as a stream of server-sent events, without a gap, also across a reconnection.
+//!
+//! Each reader follows the log by itself, so the stream needs no queue: a slow reader is only further behind in the log.
+//! Events: `entry` with an entry of the timeline (its id is the number of the record), `change` if something else has
+//! changed, `gone` if the room cannot be read, and `reset` if the number to continue from is not in the log.
+
+use super::app::{App, run};
+use super::reply::Failure;
+use crate::base::limits;
+use crate::query::timeline::{Channels, Timeline, newest};
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::Deserialize;
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Where a reader begins.
+#[derive(Debug, Deserialize)]
+pub(super) struct From {
+    since: Option<u64>,
+}
+
+/// Streams the entries behind `since`, or behind `Last-Event-ID` after a reconnection; without both, new ones only.
+pub(super) async fn events(State(app): State<Arc<App>>, headers: HeaderMap, Query(from): Query<From>) -> Response {
+    let last = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.trim().parse().ok())) {
+        Some(None) => return Failure::bad("Last-Event-ID is not a record number", "leave it out").json(),
+        Some(last) => last,
+        None => None,
+    };
+    let Ok(place) = app.streams.clone().try_acquire_owned() else {
+        let what = format!("{} streams are open already", limits::WEB_STREAMS);
+        return Failure::new(StatusCode::SERVICE_UNAVAILABLE, what, "close other pages").json();
+    };
+    let since = last.or(from.since);
+    let opened = run(&app, move |app| match since {
+        Some(seq) => Timeline::after(&app.room, Channels::default(), seq),
+        None => Timeline::after(&app.room, Channels::default(), newest(&app.room)?),
+    });
+    let timeline = match opened.await {
+        Ok(timeline) => timeline,
+        Err(failure) => return failure.json(),
+    };
+    let (parts, made) = mpsc::channel(limits::WEB_STREAM_PARTS);
+    tokio::spawn(async move {
+        let _place = place;
+        match timeline {
+            Some(timeline) => Feed { app, timeline: Some(timeline), parts }.run().await,
+            None => drop(parts.send("event: reset\ndata: {}\n\n".to_owned()).await),
+        }
+    });
+    let next = |mut made: mpsc::Receiver<String>| async {
+        let part = made.recv().await?;
+        Some((Ok::<String, Infallible>(part), made))
+    };
+    let body = Body::from_stream(stream::unfold(made, next));
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+}
+
+/// What one reader gets.
+struct Feed {
+    app: Arc<App>,
+    timeline: Option<Timeline>,
+    parts: mpsc::Sender<String>,
+}
+
+impl Feed {
+    async fn run(mut self) {
+        let mut changes = self.app.changes.clone();
+        let _ = self.parts.send("retry: 1000\n\n".to_owned()).await;
+        loop {
+            let change = changes.borrow_and_update().clone();
+            let part = match change.gone {
+                Some(why) => Ok(Some(event("gone", None, &serde_json::json!({ "what": why }).to_string()))),
+                None => self.read().await,
+            };
+            let sent = match part {
+                Ok(Some(part)) => self.parts.send(part).await.is_ok(),
+                Ok(None) => true,
+                // The next change may come through.
+                Err(failure) => {
+                    let what = serde_json::json!({ "what": failure.what }).to_string();
+                    self.parts.send(event("gone", None, &what)).await.is_ok()
+                }
+            };
+            if !sent {
+                return;
+            }
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = tokio::time::sleep(limits::WEB_BEAT) => if self.parts.send(": beat\n\n".into()).await.is_err() { return },
+                () = self.parts.closed() => return,
+            }
+        }
+    }
+
+    /// Sends everything new, in parts, and gives the last event.
+    async fn read(&mut self) -> Result<Option<String>, Failure> {
+        let mut has_changed = false;
+        loop {
+            let Some(mut timeline) = self.timeline.take() else { return Err(Failure::broken()) };
+            let read = tokio::task::spawn_blocking(move || {
+                let part = timeline.read_some(limits::WEB_STREAM_RECORDS);
+                (timeline, part)
+            });
+            let (timeline, part) = read.await.map_err(|_| Failure::broken())?;
+            self.timeline = Some(timeline);
+            let Some((_, entries)) = part? else { break };
+            has_changed = true;
+            let part: String = entries.iter().map(|entry| event("entry", Some(entry.seq), &text(entry))).collect();
+            if !part.is_empty() && self.parts.send(part).await.is_err() {
+                return Ok(None);
+            }
+        }
+        Ok(has_changed.then(|| event("change", None, "{}")))
+    }
+}
+
+fn text(entry: &crate::query::timeline::Entry) -> String {
+    serde_json::to_string(entry).unwrap_or_default()
+}
+
+/// One event. JSON text has no line breaks.
+fn event(name: &str, id: Option<u64>, data: &str) -> String {
+    let mut text = format!("event: {name}\n");
+    if let Some(id) = id {
+        let _ = writeln!(text, "id: {id}");
+    }
+    let _ = write!(text, "data: {data}\n\n");
+    text
+}

@@ -1,0 +1,26 @@
+//! The page: what needs a person, the agents and the mail, in a browser.
+//!
+//! In: a room, and an address to listen on. Out: pages, JSON with the schemas of `--json`, and a stream of events.
+//!
+//! `server` accepts connections, `gate` and `guard` decide who may ask, `views` shows, `api` answers programs, `live` streams the
+//! timeline, and `forms` does what a person clicks: as `human`, through the same commands as the terminal.
+//!
+//! It is a process of its own. If it dies, only the browser notices.
+//!
+//! What does not belong here: the page cannot change settings, consent, hooks, or programs that wake agents.
+
+mod api;
+mod app;
+mod assets;
+mod forms;
+mod gate;
+mod guard;
+mod keeper;
+mod live;
+mod reply;
+mod routes;
+mod server;
+mod views;
+
+pub use gate::Access;
+pub use server::{Options, Started, serve};

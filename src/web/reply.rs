@@ -1,0 +1,107 @@
+//! Answers that are no page: errors, redirections, and text.
+
+use crate::base::error::{Class, Error, Problem};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) status: StatusCode,
+    pub(super) what: String,
+    pub(super) cure: String,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Failure {
+    pub(super) fn new(status: StatusCode, what: impl Into<String>, cure: impl Into<String>) -> Failure {
+        Failure { status, what: what.into(), cure: cure.into(), problems: Vec::new() }
+    }
+
+    pub(super) fn not_found(what: impl Into<String>) -> Failure {
+        Failure::new(StatusCode::NOT_FOUND, what, "go back to the first page")
+    }
+
+    pub(super) fn bad(what: impl Into<String>, cure: impl Into<String>) -> Failure {
+        Failure::new(StatusCode::BAD_REQUEST, what, cure)
+    }
+
+    pub(super) fn broken() -> Failure {
+        Failure::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the page failed",
+            "report it, with the output of `mailbag web -v`",
+        )
+    }
+
+    /// One sentence.
+    pub(super) fn sentence(&self) -> String {
+        let problems = self.problems.iter().map(|problem| format!("; {problem}"));
+        format!("{}{}", self.what, problems.collect::<String>())
+    }
+
+    /// As `--json` prints errors.
+    pub(super) fn json(&self) -> Response {
+        let error = json!({"code": self.code(), "what": self.what, "cure": self.cure, "problems": self.problems});
+        (self.status, json_text(json!({ "error": error }).to_string())).into_response()
+    }
+
+    fn code(&self) -> &'static str {
+        match self.status {
+            StatusCode::NOT_FOUND => "not_found",
+            StatusCode::UNPROCESSABLE_ENTITY => "refused",
+            StatusCode::SERVICE_UNAVAILABLE => "busy",
+            StatusCode::INTERNAL_SERVER_ERROR => "io",
+            _ => "usage",
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let status = match (&error, error.class()) {
+            (Error::NotFound { .. }, _) => StatusCode::NOT_FOUND,
+            (Error::Rejected(_) | Error::NotGranted(_), _) => StatusCode::UNPROCESSABLE_ENTITY,
+            (Error::Moved { .. }, _) | (_, Class::Temporary) => StatusCode::SERVICE_UNAVAILABLE,
+            (_, Class::Permanent) => StatusCode::BAD_REQUEST,
+            (_, Class::Bug) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        match error {
+            Error::Usage { what, cure }
+            | Error::NotFound { what, cure }
+            | Error::Busy { what, cure }
+            | Error::Timeout { what, cure }
+            | Error::Moved { what, cure }
+            | Error::Untrusted { what, cure } => Failure::new(status, what, cure),
+            Error::Done { what, why, cure } => Failure::new(status, format!("{what}, but {why}"), cure),
+            Error::Rejected(problems) | Error::NotGranted(problems) => {
+                Failure { problems, ..Failure::new(status, "the message was rejected", "correct it and send it again") }
+            }
+            error => Failure::new(status, error.to_string(), "run `mailbag doctor`"),
+        }
+    }
+}
+
+/// JSON text.
+pub(super) fn json_text(text: String) -> Response {
+    typed("application/json; charset=utf-8", text)
+}
+
+/// Data as JSON.
+pub(super) fn json_of<T: serde::Serialize>(data: &T) -> Response {
+    json_text(serde_json::to_value(data).unwrap_or(Value::Null).to_string())
+}
+
+/// Text of this type.
+pub(super) fn typed(kind: &'static str, text: String) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
+}
+
+/// Sends the browser to another page, after a form.
+pub(super) fn see(path: &str) -> Response {
+    match HeaderValue::from_str(path) {
+        Ok(place) => (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response(),
+        Err(_) => Failure::broken().json(),
+    }
+}

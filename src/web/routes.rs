@@ -1,0 +1,54 @@
+//! The addresses of the page, each with what answers.
+
+use super::app::App;
+use super::{api, assets, forms, guard, live, views};
+use crate::base::limits;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
+use axum::routing::{get, post};
+use std::sync::Arc;
+
+/// Everything, behind the gate.
+pub(super) fn routes(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(views::home::show))
+        .route("/message/{seq}", get(views::message::show))
+        .route("/thread/{seq}", get(views::thread::show))
+        .route("/rejected", get(views::rejected::list))
+        .route("/rejected/{seq}", get(views::rejected::show).post(forms::send_again))
+        .route("/search", get(views::search::show))
+        .route("/claims", get(views::claims::show))
+        .route("/worklog", get(views::worklog::show))
+        .route("/links", get(views::links::show))
+        .route("/health", get(views::health::show))
+        .route("/write", get(views::write::show).post(forms::send))
+        .route("/answer", post(forms::answer))
+        .route("/part/needs", get(views::home::needs_part))
+        .route("/part/agents", get(views::home::agents_part))
+        .route("/part/timeline", get(views::timeline::part))
+        .route("/part/counts", get(views::counts_part))
+        .route("/part/reaches", get(views::write::reaches_part))
+        .route("/enter", get(forms::enter_by_token).post(forms::enter))
+        .route("/events", get(live::events))
+        .route("/api/pending", get(api::pending))
+        .route("/api/who", get(api::who))
+        .route("/api/status", get(api::status))
+        .route("/api/list", get(api::list))
+        .route("/api/search", get(api::search))
+        .route("/api/thread", get(api::thread))
+        .route("/api/trace", get(api::trace))
+        .route("/api/rejected", get(api::rejected))
+        .route("/api/claims", get(api::claims))
+        .route("/api/links", get(api::links))
+        .route("/api/events", get(api::events))
+        .route("/api/explain", get(api::explain))
+        .route("/api/doctor", get(api::doctor))
+        .route("/style.css", get(assets::style))
+        .route("/page.js", get(assets::script))
+        .route("/icon.svg", get(assets::icon))
+        .fallback(views::missing)
+        .layer(DefaultBodyLimit::max(limits::WEB_BODY_BYTES))
+        .layer(middleware::from_fn_with_state(app.clone(), guard::guard))
+        .with_state(app)
+}

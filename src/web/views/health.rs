@@ -1,0 +1,70 @@
+//! The health of the room: what `mailbag doctor` finds, and what is pending.
+
+use super::{Page, agent, nothing, show as framed, text};
+use crate::base::text::count_of;
+use crate::doctor::{self, Finding, Request, Severity};
+use crate::query::status::{Status, status};
+use crate::web::app::App;
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use maud::{Markup, html};
+use std::sync::Arc;
+
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
+    framed(&app, &uri, |app| {
+        let at = app.room.dir.path();
+        let report = doctor::examine(&Request { room: Some(at), from: at, agent: None })?;
+        let status = status(&app.room)?;
+        let content = html! {
+            section {
+                h1 { "Health" }
+                (state(&status))
+                @if report.findings.is_empty() { (nothing("No problems found. A terminal shows the same with", "mailbag doctor")) }
+                ul .findings { @for found in &report.findings { (finding(found)) } }
+            }
+        };
+        Ok(Page { title: "Health".into(), place: "/health", content })
+    })
+    .await
+}
+
+fn state(status: &Status) -> Markup {
+    html! {
+        dl .facts {
+            dt { "Room" } dd { code { (text(&status.room.display().to_string())) } }
+            dt { "Router" } dd {
+                @match &status.router {
+                    Some(holder) => { "process " (holder.pid) }
+                    None => "not running; commands that send or read deliver",
+                }
+            }
+            dt { "Messages" } dd {
+                (status.counts.accepted) " accepted, " (status.counts.copies) " copies, " (status.counts.refused) " rejected"
+            }
+            @for one in &status.waiting {
+                dt { "Pending" } dd { (count_of(one.files, "file")) " of " (agent(&one.agent)) ", first " code { (text(&one.first)) } }
+            }
+            @for one in &status.blocked {
+                dt { "Blocked" } dd { code { (text(&one.what)) } ": " (text(&one.reason)) p .fix { (text(&one.cure)) } }
+            }
+            @for one in &status.unregistered {
+                dt { "Unregistered" } dd { (count_of(one.files, "file")) " of " (text(&one.agent)) ": " (one.why) p .fix { code { (text(&one.cure)) } } }
+            }
+        }
+    }
+}
+
+fn finding(finding: &Finding) -> Markup {
+    let word = match finding.severity {
+        Severity::Problem => "problem",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    };
+    html! {
+        li .finding .(word) {
+            p { span .badge .(word) { (word) } " " (text(&finding.what)) }
+            p .fix { code { (text(&finding.cure)) } }
+        }
+    }
+}

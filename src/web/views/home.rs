@@ -1,0 +1,106 @@
+//! The first page: what needs the person, then the agents, then the timeline.
+
+use super::{Page, agents, needs, nothing, show as framed, text, time, timeline};
+use crate::message::id;
+use crate::query::pending::List;
+use crate::query::timeline::Choice;
+use crate::query::who::{self, Everybody, Presence, Present};
+use crate::web::app::App;
+use axum::extract::{Query, State};
+use axum::http::Uri;
+use axum::response::Response;
+use maud::{Markup, html};
+use std::sync::Arc;
+
+pub(in crate::web) async fn show(
+    State(app): State<Arc<App>>,
+    uri: Uri,
+    Query(asked): Query<timeline::Asked>,
+) -> Response {
+    framed(&app, &uri, move |app| {
+        let is_filtered = asked.choice() != Choice::default();
+        let content = html! {
+            @if !is_filtered && asked.before.is_none() {
+                (needs_section(&app.pending()?))
+                (agents_section(&who::everybody(&app.room)?))
+            }
+            (timeline::section(app, &asked)?)
+        };
+        Ok(Page { title: "Room".into(), place: "/", content })
+    })
+    .await
+}
+
+pub(in crate::web) async fn needs_part(State(app): State<Arc<App>>) -> Response {
+    super::part(&app, |app| Ok(needs_section(&app.pending()?))).await
+}
+
+pub(in crate::web) async fn agents_part(State(app): State<Arc<App>>) -> Response {
+    super::part(&app, |app| Ok(agents_section(&who::everybody(&app.room)?))).await
+}
+
+fn needs_section(list: &List) -> Markup {
+    html! {
+        section #needs data-live="/part/needs" aria-labelledby="needs-title" {
+            h2 #needs-title { "Needs you" @if !list.items.is_empty() { span .count { (list.items.len()) } } }
+            @if list.items.is_empty() {
+                (nothing("Nothing. An agent asks with", "mailbag ask human 'May I deploy?' --options yes,no"))
+            } @else {
+                ol .items { @for item in &list.items { (needs::item(item)) } }
+            }
+        }
+    }
+}
+
+fn agents_section(everybody: &Everybody) -> Markup {
+    // The person who looks is no news to itself.
+    let present: Vec<&Present> = everybody.roster.agents.iter().filter(|agent| &*agent.id != id::HUMAN).collect();
+    html! {
+        section #agents data-live="/part/agents" aria-labelledby="agents-title" {
+            h2 #agents-title { "Agents" span .count { (present.len()) } }
+            @if present.is_empty() {
+                (nothing("No agents yet. Set up a project with", "mailbag up"))
+            } @else {
+                ul .cards { @for agent in &present { (card(agent)) } }
+            }
+            @if !everybody.remote.is_empty() {
+                p .remote { "Of other rooms: " (agents(everybody.remote.iter().map(|remote| remote.id.as_str()))) }
+            }
+        }
+    }
+}
+
+fn card(one: &Present) -> Markup {
+    html! {
+        li .card {
+            p .who {
+                span .(format!("dot {}", one.presence.as_str())) {}
+                (super::agent(&one.id))
+                @if let Some(role) = &one.role { span .role { (text(role)) } }
+                @if one.unread > 0 { span .unread { (one.unread) " unread" } }
+            }
+            p .presence {
+                (one.presence.as_str())
+                @if let (Some(seen), true) = (&one.last_seen, one.presence != Presence::Online) { ", seen " (time(seen)) }
+            }
+            @if let Some(doing) = &one.doing {
+                p .doing {
+                    (text(&doing.text))
+                    @if let Some(progress) = &doing.progress { " (" (progress.to_string()) " %)" }
+                    @if !doing.waiting_for.is_empty() {
+                        " — blocked by " (agents(doing.waiting_for.iter().map(String::as_str)))
+                    }
+                }
+            }
+            @if !one.owns.is_empty() {
+                p .owns {
+                    @for subject in &one.owns { code { (text(subject)) } " " }
+                    @if one.owns_more > 0 { a href="/claims" { "and " (one.owns_more) " more" } }
+                }
+            }
+            @if let Some(wake) = one.wake.as_ref().and_then(|wake| wake.failed.as_ref()) {
+                p .problem { "wake failed: " (text(wake)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The links to other rooms, and how far their mail is.
+
+use super::{Page, agent, nothing, show as framed, text, time};
+use crate::query::links::{Link, Remote, links, remote};
+use crate::web::app::App;
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use maud::{Markup, html};
+use std::sync::Arc;
+
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
+    framed(&app, &uri, |app| {
+        let (links, remote) = (links(&app.room, None)?, remote(&app.room)?);
+        let content = html! {
+            section {
+                h1 { "Links" }
+                @if links.is_empty() { (nothing("No links. Reach the room of another project with", "mailbag link add po ../po")) }
+                ul .cards { @for link in &links { (card(link)) } }
+                @if !remote.is_empty() {
+                    h2 { "Agents of other rooms" }
+                    ul .plain { @for one in &remote { (row(one)) } }
+                }
+            }
+        };
+        Ok(Page { title: "Links".into(), place: "/links", content })
+    })
+    .await
+}
+
+fn card(link: &Link) -> Markup {
+    html! {
+        li .card {
+            p .who { strong { (text(&link.tag)) } @if link.is_down() { span .badge .rejection { "down" } } }
+            p .presence {
+                (link.sent) " sent, " (link.confirmed) " confirmed, " (link.received) " received"
+                @if link.waiting > 0 { ", " (link.waiting) " waiting" }
+                @if let Some(oldest) = &link.oldest { " since " (time(oldest)) }
+            }
+            @for problem in &link.problems {
+                p .problem { (text(&problem.reason)) }
+                p .fix { (text(&problem.cure)) }
+            }
+        }
+    }
+}
+
+fn row(one: &Remote) -> Markup {
+    html! {
+        li {
+            (agent(&one.id))
+            @if let Some(role) = &one.role { " " span .role { (text(role)) } }
+            @if let Some(heard) = &one.heard { ", heard of " (time(heard)) }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A message with its receipts and its exact JSON.
+
+use super::{Page, agent, agents, block, number, seq, show as framed, text, time};
+use crate::base::error::Result;
+use crate::message::id;
+use crate::query::history::{LoggedMessage, message};
+use crate::query::trace::{Recipient, Trace, trace};
+use crate::query::view::{Attachment, View, plain};
+use crate::web::app::App;
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use axum::response::Response;
+use maud::{Markup, html};
+use std::sync::Arc;
+
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>, uri: Uri) -> Response {
+    let found = match number(&word) {
+        Ok(found) => found,
+        Err(failure) => return super::failed(&app, &failure),
+    };
+    framed(&app, &uri, move |app| {
+        let past = message(&app.room, found)?;
+        let trace = trace(&app.room, None, &format!("#{found}")).ok();
+        Ok(Page { title: format!("Message #{found}"), place: "", content: content(&past, trace.as_ref())? })
+    })
+    .await
+}
+
+fn content(past: &LoggedMessage, trace: Option<&Trace>) -> Result<Markup> {
+    let view = View::from(past);
+    let json = serde_json::to_string_pretty(&past.message).unwrap_or_default();
+    Ok(html! {
+        article .message {
+            h1 { (text(past.subject.as_deref().unwrap_or("Message"))) " " span .seq { "#" (past.seq) } }
+            (facts(past, &view))
+            @if let Some(change) = &past.change { p .change { (text(change)) } }
+            @if let Some(body) = view.body { pre .body dir="auto" { (block(body)) } }
+            (attachments(&view))
+            @if &*past.from != id::MAILBAG { (reply(past.seq)) }
+        }
+        @if let Some(trace) = trace { (receipts(trace)) }
+        details .json { summary { "JSON" } pre { (block(&json)) } }
+    })
+}
+
+fn facts(past: &LoggedMessage, view: &View<'_>) -> Markup {
+    html! {
+        dl .facts {
+            dt { "From" } dd { (agent(&past.from)) }
+            dt { "To" } dd { (agents(past.recipients.iter().map(|name| &**name))) }
+            dt { "Type" } dd { (text(&past.kind)) ", priority " (text(&past.priority)) ", channel " (text(&past.channel)) }
+            dt { "Accepted" } dd { (time(&past.accepted_at)) }
+            dt { "Id" } dd { code { (text(&past.id)) } }
+            @if past.thread_id.is_some() || past.in_reply_to.is_some() {
+                dt { "Thread" } dd { a href={ "/thread/" (past.seq) } { (text(past.thread_id.as_deref().unwrap_or("all of it"))) } }
+            }
+            @for (name, value) in view.facts().iter().filter(|(name, _)| *name != "attachments") {
+                dt { (name) } dd { (text(&plain(value))) }
+            }
+        }
+    }
+}
+
+fn attachments(view: &View<'_>) -> Markup {
+    html! {
+        @for attached in view.attachments() {
+            @match attached {
+                Attachment::File(path) => p .attached { "Attached: " code { (text(path)) } },
+                Attachment::Text(name, content) => {
+                    details .attached { summary { "Attached: " (text(name)) } pre dir="auto" { (block(content)) } }
+                }
+            }
+        }
+    }
+}
+
+/// A reply below a message.
+pub(super) fn reply(number: u64) -> Markup {
+    html! {
+        form method="post" action="/write" .reply {
+            input type="hidden" name="reply_to" value=(number);
+            textarea name="body" rows="3" aria-label="Reply" placeholder="Reply" required {}
+            button .primary { "Reply" }
+        }
+    }
+}
+
+fn receipts(trace: &Trace) -> Markup {
+    html! {
+        section .receipts {
+            h2 { "Receipts" }
+            table {
+                thead { tr { th { "Recipient" } th { "Status" } th { "Since" } } }
+                tbody { @for recipient in &trace.recipients { (receipt(recipient)) } }
+            }
+            @if !trace.answers.is_empty() {
+                h2 { "Answers" }
+                ul .plain {
+                    @for answer in &trace.answers {
+                        li { (seq(answer.seq)) " " (agent(&answer.from)) " " (time(&answer.at))
+                            @if let Some(option) = &answer.option { " " strong { (text(option)) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn receipt(recipient: &Recipient) -> Markup {
+    html! {
+        tr {
+            td { (agent(&recipient.agent)) @if let Some(now) = &recipient.now { " (now " (agent(now)) ")" } }
+            td {
+                strong { (recipient.status.as_str()) }
+                @for step in recipient.statuses.iter().filter_map(|step| step.note.as_ref()) { p { (text(step)) } }
+                @for wake in &recipient.wakes {
+                    p { "wake " (wake.step.as_str()) @if let Some(why) = &wake.why { ": " (text(why)) } }
+                }
+            }
+            td { @if let Some(at) = recipient.statuses.last().and_then(|step| step.at.as_ref()) { (time(at)) } }
+        }
+    }
+}

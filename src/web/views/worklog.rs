@@ -1,0 +1,47 @@
+//! What was done: the events of the room, the newest first.
+
+use super::{Page, agent, nothing, seq, show as framed, text, time};
+use crate::base::error::Result;
+use crate::base::{limits, sanitize};
+use crate::query::events::{Envelope, Events, Filter};
+use crate::web::app::App;
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
+use maud::html;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
+    framed(&app, &uri, page).await
+}
+
+fn page(app: &App) -> Result<Page> {
+    let mut newest: VecDeque<Envelope> = VecDeque::new();
+    for event in Events::of(&app.room, Filter::default())?.each()? {
+        newest.extend(Some(event?).filter(Envelope::is_for_worklog));
+        if newest.len() > limits::PAGE_FOUND {
+            newest.pop_front();
+        }
+    }
+    let content = html! {
+        section {
+            h1 { "Worklog" }
+            @if newest.is_empty() {
+                (nothing("No milestones yet. An agent records one with", "mailbag milestone 'Login works'"))
+            }
+            ol .entries {
+                @for event in newest.iter().rev() {
+                    li .entry tabindex="-1" {
+                        p .facts {
+                            (agent(&event.actor)) " " span .badge { (text(&event.kind)) } " " (time(&event.at)) " " (seq(event.seq))
+                        }
+                        p { (sanitize::brief(&event.text(), limits::WORKLOG_TEXT)) }
+                    }
+                }
+            }
+            @if newest.len() == limits::PAGE_FOUND { p .empty { "Older events: " code { "mailbag events" } } }
+        }
+    };
+    Ok(Page { title: "Worklog".into(), place: "/worklog", content })
+}

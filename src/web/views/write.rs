@@ -1,0 +1,125 @@
+//! Writing a message: address completion, and a preview of who it reaches.
+
+use super::{Page, agents, framed as frame, show as framed, text};
+use crate::base::error::Result;
+use crate::message::{PRIORITIES, id};
+use crate::query::explain::explain;
+use crate::query::links::remote;
+use crate::room::Room;
+use crate::web::app::{App, Note, run};
+use crate::web::reply::Failure;
+use axum::extract::{Query, State};
+use axum::http::Uri;
+use axum::response::Response;
+use maud::{Markup, html};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// A message, or a reply if it names one.
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::web) struct Letter {
+    #[serde(default)]
+    pub(in crate::web) to: String,
+    #[serde(default)]
+    pub(in crate::web) kind: String,
+    #[serde(default)]
+    pub(in crate::web) priority: String,
+    #[serde(default)]
+    pub(in crate::web) subject: String,
+    #[serde(default)]
+    pub(in crate::web) body: String,
+    #[serde(default)]
+    pub(in crate::web) reply_to: String,
+}
+
+/// Types that a person writes.
+const KINDS: [&str; 5] = ["message", "question", "task", "status", "broadcast"];
+
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri, Query(letter): Query<Letter>) -> Response {
+    framed(&app, &uri, move |app| page(app, &letter)).await
+}
+
+/// The page with what was written and why it was not sent.
+pub(in crate::web) async fn again(app: &Arc<App>, letter: Arc<Letter>, failure: Failure) -> Response {
+    let page = run(app, move |app| page(app, &letter)).await;
+    let note = Note { text: format!("{}. {}.", failure.sentence(), failure.cure), failed: true };
+    match page {
+        Ok(page) => {
+            let mut response = frame(app, &page, html! {}, Some(&note));
+            *response.status_mut() = failure.status;
+            response
+        }
+        Err(failure) => super::failed(app, &failure),
+    }
+}
+
+fn page(app: &App, letter: &Letter) -> Result<Page> {
+    let content = html! {
+        section {
+            h1 { "Write" }
+            form method="post" action="/write" .write {
+                label {
+                    "To"
+                    input name="to" value=(letter.to) list="addresses" required autocomplete="off" spellcheck="false"
+                        placeholder="alice, all_engineer, #topic" aria-describedby="reaches";
+                }
+                datalist #addresses { @for address in addresses(&app.room)? { option value=(address) {} } }
+                p #reaches data-part="/part/reaches" { (reaches(&app.room, &letter.to)?) }
+                div .row {
+                    label { "Type" select name="kind" { @for kind in KINDS { option selected[letter.kind == kind] { (kind) } } } }
+                    label {
+                        "Priority"
+                        select name="priority" {
+                            @for priority in PRIORITIES {
+                                option selected[if letter.priority.is_empty() { priority == "normal" } else { letter.priority == priority }] { (priority) }
+                            }
+                        }
+                    }
+                }
+                label { "Subject" input name="subject" value=(letter.subject) autocomplete="off"; }
+                label { "Message" textarea name="body" rows="8" required { "\n" (letter.body) } }
+                @if !letter.reply_to.is_empty() { input type="hidden" name="reply_to" value=(letter.reply_to); }
+                span .buttons {
+                    button .primary { "Send" }
+                    button formmethod="get" formaction="/write" formnovalidate .quiet { "Show who it reaches" }
+                }
+            }
+        }
+    };
+    Ok(Page { title: "Write".into(), place: "/write", content })
+}
+
+/// Who a message reaches, for the script.
+pub(in crate::web) async fn reaches_part(State(app): State<Arc<App>>, Query(letter): Query<Letter>) -> Response {
+    super::part(&app, move |app| reaches(&app.room, &letter.to)).await
+}
+
+fn reaches(room: &Room, to: &str) -> Result<Markup> {
+    let addresses: Vec<String> = to.split([' ', ',']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    if addresses.is_empty() {
+        return Ok(html! { "Several addresses have blanks between them." });
+    }
+    let explained = explain(room, Some(id::HUMAN), &addresses)?;
+    let mut problems = explained.addresses.iter().flat_map(|one| &one.problems).peekable();
+    Ok(html! {
+        @if problems.peek().is_some() {
+            @for problem in problems { span .problem { (text(&problem.to_string())) } " " }
+        } @else if explained.recipients.is_empty() {
+            "Reaches nobody now."
+        } @else {
+            "Reaches " (agents(explained.recipients.iter().map(|one| &*one.agent))) "."
+        }
+    })
+}
+
+/// What can be written to: agents, roles, topics, and agents of other rooms.
+fn addresses(room: &Room) -> Result<Vec<String>> {
+    let registry = room.registry()?;
+    let there = registry.agents().iter().filter(|agent| !agent.is_retired());
+    let mut all: Vec<String> = there.map(|agent| agent.id.to_string()).collect();
+    all.push("all".into());
+    all.extend(registry.roles().keys().flat_map(|role| [format!("all_{role}"), format!("any_{role}")]));
+    all.extend(registry.lanes().iter().map(|lane| format!("lane:{}", lane.name)));
+    all.extend(remote(room)?.into_iter().map(|one| one.id));
+    Ok(all)
+}

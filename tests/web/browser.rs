@@ -1,0 +1,38 @@
+//! The page in a real browser: Debian's chromium, driven by playwright-core, judged by axe-core.
+
+use super::Page;
+use crate::world::{World, skip};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What drives the browser: installed by `.ci/run`, from npm.
+fn modules() -> Option<PathBuf> {
+    let program = assert_cmd::cargo::cargo_bin!("mailbag");
+    let target = program.ancestors().nth(2)?;
+    let modules = target.join("node/node_modules");
+    ["playwright-core", "axe-core"].iter().all(|name| modules.join(name).is_dir()).then_some(modules)
+}
+
+#[test]
+fn a_person_does_everything_in_a_browser() {
+    let Some(modules) = modules() else { return skip("playwright-core and axe-core are not installed in target/node") };
+    let Some(browser) =
+        ["/usr/bin/chromium", "/usr/bin/chromium-browser"].into_iter().find(|path| Path::new(path).exists())
+    else {
+        return skip("there is no chromium");
+    };
+    let world = World::with(&["alice", "bob"]);
+    let page = Page::of(&world);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/web/browser.mjs");
+    let mut command = Command::new("node");
+    command.arg(script).current_dir(world.path()).env("NODE_PATH", &modules);
+    command.env("PAGE_URL", &page.url).env("PAGE_PROCESS", page.process().to_string()).env("CHROMIUM", browser);
+    command.env("MAILBAG", assert_cmd::cargo::cargo_bin!("mailbag")).env("MAILBAG_TRUST_DIR", world.trust());
+    command.env_remove("MAILBAG_AGENT");
+    let pictures = std::env::var_os("MAILBAG_TEST_PICTURES");
+    command.envs(pictures.map(|directory| ("PICTURES", directory)));
+    let ran = command.output().expect("node runs");
+    let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    println!("{out}");
+    assert!(ran.status.success(), "{out}\n{err}");
+}

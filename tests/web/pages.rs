@@ -1,0 +1,169 @@
+//! What the pages show: everything of the room, and what others wrote only ever as text.
+
+use super::Page;
+use crate::world::World;
+use serde_json::json;
+
+#[test]
+fn each_page_shows_its_part_of_the_room() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["send", "human", "May I deploy?", "--as", "alice", "--type", "approval"]);
+    world.ok(&["send", "bob", "Which port?", "--as", "alice", "--type", "question", "--subject", "Ports"]);
+    world.ok(&["reply", "3", "8080", "--as", "bob"]);
+    world.ok(&["claim", "src/**", "--as", "alice", "--note", "the login"]);
+    world.ok(&["milestone", "Login works", "--as", "bob"]);
+    world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
+    world.ok(&["run", "--once"]);
+    let page = Page::of(&world);
+    let shows = |path: &str, words: &[&str]| {
+        let answer = page.get(path);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        for word in words {
+            assert!(answer.body.contains(word), "{path} without {word}: {}", answer.body);
+        }
+    };
+    shows("/", &["Needs you", "May I deploy?", "value=\"yes\"", "alice", "Timeline", "Which port?", "bad.json"]);
+    shows("/?agent=bob", &["Which port?", "value=\"bob\""]);
+    shows("/?type=milestone", &["Login works"]);
+    assert!(!page.get("/?type=milestone").body.contains("Which port?"));
+    shows("/message/3", &["Ports", "Which port?", "Receipts", "bob", "&quot;body&quot;: &quot;Which port?&quot;"]);
+    shows("/thread/3", &["Which port?", "8080"]);
+    shows("/rejected", &["bad.json", "bbo"]);
+    shows("/search?q=PORT", &["Which", "<mark>port</mark>"]);
+    shows("/claims", &["src/**", "alice", "the login"]);
+    shows("/worklog", &["Login works", "milestone"]);
+    shows("/links", &["mailbag link add"]);
+    shows("/health", &["Router"]);
+    shows("/write?to=all", &["Reaches", "alice", "bob"]);
+}
+
+#[test]
+fn an_empty_room_says_what_to_do_next() {
+    let page_of = |world: &World| Page::of(world);
+    let world = World::new();
+    let page = page_of(&world);
+    for (path, next) in [
+        ("/", "mailbag up"),
+        ("/", "mailbag ask human"),
+        ("/", "mailbag send all"),
+        ("/rejected", "mailbag check"),
+        ("/claims", "mailbag claim"),
+        ("/worklog", "mailbag milestone"),
+        ("/links", "mailbag link add"),
+        ("/search", "mailbag search"),
+    ] {
+        assert!(page.get(path).body.contains(next), "{path} without {next}");
+    }
+}
+
+#[test]
+fn programs_get_what_the_commands_print() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["send", "bob", "Which port?", "--as", "alice"]);
+    world.ok(&["claim", "src", "--as", "alice"]);
+    let page = Page::of(&world);
+    for (path, command) in [
+        ("/api/list", &["list"][..]),
+        ("/api/search?pattern=port", &["search", "port"]),
+        ("/api/thread?id=2", &["thread", "2", "--as", "human"]),
+        ("/api/trace?id=2", &["trace", "2"]),
+        ("/api/rejected", &["rejected", "list"]),
+        ("/api/explain?to=all", &["explain", "all", "--from", "human"]),
+        ("/api/links", &["link", "status"]),
+    ] {
+        assert_eq!(page.get(path).json(), world.json(command), "{path}");
+    }
+    let (claims, own) = (page.get("/api/claims").json(), world.json(&["claims"]));
+    assert_eq!(claims["claims"][0]["subject"], own["claims"][0]["subject"]);
+    assert_eq!(page.get("/api/who").json()["agents"][1]["id"], "alice");
+    assert_eq!(page.get("/api/pending").json()["agent"], "human");
+    assert_eq!(page.get("/api/status").json()["counts"], world.json(&["status"])["counts"]);
+}
+
+#[test]
+fn text_of_agents_is_only_ever_text() {
+    let hostile = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>\u{202e}gnp\u{1b}[31m&amp;{{7*7}}";
+    let world = World::with(&["alice", "bob"]);
+    let message = json!({
+        "to": ["bob", "human"], "type": "question", "subject": hostile, "body": hostile.repeat(3), "thread_id": hostile,
+        "topic": "x", "metadata": {"session_id": hostile, hostile: hostile}, hostile: hostile, "action": hostile,
+        "attachments": [{"name": hostile, "content": hostile}], "requires_response": true,
+    });
+    world.drop_file("alice", "one.json", message.to_string());
+    let options = json!({"to": "human", "type": "approval", "body": hostile, "options": ["<b>yes</b>", "\"><i>no"]});
+    world.drop_file("alice", "two.json", options.to_string());
+    world.drop_file("alice", "<svg onload=alert(3)>.json", json!({"to": hostile, "body": hostile}).to_string());
+    world.drop_file(
+        "bob",
+        "claim.json",
+        json!({"type": "claim", "claims": ["src/<u>x</u>"], "body": hostile}).to_string(),
+    );
+    world.drop_file("bob", "done.json", json!({"type": "milestone", "subject": hostile, "body": "x"}).to_string());
+    world.ok(&["run", "--once"]);
+    let page = Page::of(&world);
+    let rejected = page.get("/api/rejected").json()[0]["seq"].to_string();
+    let mut paths = vec!["/".to_owned(), "/claims".into(), "/worklog".into(), "/rejected".into(), "/health".into()];
+    paths.extend((1..=8).flat_map(|n| [format!("/message/{n}"), format!("/thread/{n}")]));
+    paths.push(format!("/rejected/{rejected}"));
+    paths.extend(
+        ["/search?q=alert", "/part/needs", "/part/agents", "/part/reaches?to=%3Cb%3E", "/part/timeline?after=0"]
+            .map(str::to_owned),
+    );
+    paths.extend(
+        ["/search?q=%3Cscript%3E", "/?agent=%22%3E%3Cscript%3E", "/write?to=%22%3E%3Cb%3E&body=%3C/textarea%3E%3Cb%3E"]
+            .map(str::to_owned),
+    );
+    for path in paths {
+        let body = page.get(&path).body;
+        for markup in ["<img", "<script>", "<svg", "<b>yes", "<i>no", "<u>x", "\"><script>", "</textarea><b>", "<b>\""]
+        {
+            assert!(!body.contains(markup), "{path} has {markup}: {body}");
+        }
+        assert!(!body.contains(['\u{202e}', '\u{1b}']), "{path}: {body}");
+    }
+}
+
+#[test]
+fn addresses_that_lead_elsewhere_find_nothing() {
+    let world = World::with(&["alice"]);
+    world.ok(&["send", "human", "hello", "--as", "alice"]);
+    let page = Page::of(&world);
+    for path in [
+        "/message/../registry.json",
+        "/message/..%2f..%2fregistry.json",
+        "/message/-1",
+        "/message/0",
+        "/message/99999999999999999999",
+        "/message/7e1",
+        "/rejected/..%2F..%2Fsettings.toml",
+        "/thread/%00",
+        "/style.css/../../registry.json",
+        "//etc/passwd",
+        "/registry.json",
+        "/api/trace?id=../../registry.json",
+        "/api/thread?id=%2e%2e%2fregistry.json",
+    ] {
+        let answer = page.get(path);
+        assert!([400, 404].contains(&answer.status), "{path}: {}", answer.status);
+        assert!(!answer.body.contains("\"agents\""), "{path}: {}", answer.body);
+    }
+}
+
+#[test]
+fn a_body_of_a_megabyte_is_a_short_entry_and_a_whole_message() {
+    let world = World::with(&["alice"]);
+    let body = "word ".repeat(200_000);
+    world.drop_file("alice", "long.json", json!({"to": "human", "body": body}).to_string());
+    world.ok(&["run", "--once"]);
+    let page = Page::of(&world);
+    assert!(page.get("/").body.len() < 40_000);
+    assert!(page.get("/message/2").body.len() > 1_000_000);
+}
+
+#[test]
+fn the_page_is_small() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    let size: usize = ["/", "/style.css", "/page.js", "/icon.svg"].iter().map(|path| page.get(path).body.len()).sum();
+    assert!(size < 150_000, "{size} bytes");
+}

@@ -1,0 +1,161 @@
+//! The stream of events: without a gap or a repeat, also across reconnections, restarts, and for a slow reader.
+
+use super::Page;
+use crate::town::so_within;
+use crate::world::World;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// A reader of `/events`.
+struct Stream(BufReader<TcpStream>);
+
+impl Stream {
+    fn open(page: &Page, query: &str, headers: &str) -> Stream {
+        let mut stream = page.connect();
+        let head = format!(
+            "GET /events{query} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n{headers}\r\n",
+            page.at, page.token
+        );
+        stream.write_all(head.as_bytes()).expect("it is sent");
+        Stream(BufReader::new(stream))
+    }
+
+    /// The next event with this name: its id and its data.
+    fn next(&mut self, name: &str) -> (Option<u64>, serde_json::Value) {
+        let (mut is_it, mut id) = (false, None);
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.0.read_line(&mut line).expect("an event"), 0, "the stream ended");
+            let line = line.trim_end();
+            if let Some(event) = line.strip_prefix("event: ") {
+                (is_it, id) = (event == name, None);
+            } else if let Some(number) = line.strip_prefix("id: ") {
+                id = number.parse().ok();
+            } else if let Some(data) = line.strip_prefix("data: ").filter(|_| is_it) {
+                return (id, serde_json::from_str(data).expect("JSON"));
+            }
+        }
+    }
+
+    fn entries(&mut self, count: usize) -> Vec<u64> {
+        (0..count).map(|_| self.next("entry").0.expect("an id")).collect()
+    }
+}
+
+fn send(world: &World, count: usize) {
+    for n in 0..count {
+        world.drop_file("alice", &format!("{n}.json"), r#"{"to": "bob", "body": "x"}"#);
+    }
+    // The page delivers, if it runs already.
+    world.run(&["run", "--once"]);
+}
+
+#[test]
+fn a_reader_continues_behind_what_it_has() {
+    let world = World::with(&["alice", "bob"]);
+    send(&world, 5);
+    let page = Page::of(&world);
+    let first = Stream::open(&page, "?since=0", "").entries(5);
+    assert!(first.windows(2).all(|pair| pair[0] < pair[1]), "{first:?}");
+    let rest = Stream::open(&page, &format!("?since={}", first[1]), "").entries(3);
+    assert_eq!(rest, first[2..]);
+    // A browser that connects again says it so, and its word counts more than the address.
+    let again = Stream::open(&page, "?since=0", &format!("Last-Event-ID: {}\r\n", first[3])).entries(1);
+    assert_eq!(again, first[4..]);
+}
+
+#[test]
+fn what_is_accepted_comes_at_once_and_once_across_restarts_of_router_and_page() {
+    let world = World::with(&["alice", "bob"]);
+    let mut page = Page::of(&world);
+    let mut stream = Stream::open(&page, "?since=0", "");
+    let mut seen = Vec::new();
+    for round in 0..3 {
+        world.ok(&["send", "bob", &format!("message {round}"), "--as", "alice"]);
+        let (id, entry) = stream.next("entry");
+        assert_eq!(entry["body"], format!("message {round}"));
+        seen.extend(id);
+        if round == 1 {
+            page.kill();
+            world.ok(&["send", "bob", "meanwhile", "--as", "alice"]);
+            page = Page::of(&world);
+            stream = Stream::open(&page, "?since=0", &format!("Last-Event-ID: {}\r\n", seen[1]));
+            assert_eq!(stream.next("entry").1["body"], "meanwhile");
+        }
+    }
+}
+
+#[test]
+fn a_number_that_is_not_in_the_log_resets_the_reader() {
+    let world = World::with(&["alice", "bob"]);
+    send(&world, 1);
+    let page = Page::of(&world);
+    Stream::open(&page, "?since=4000", "").next("reset");
+    assert_eq!(page.ask("GET", "/events", "Last-Event-ID: x\r\n", "").status, 400);
+    assert_eq!(page.get("/events?since=-1").status, 400);
+}
+
+#[test]
+fn a_reader_that_does_not_read_costs_the_page_nothing() {
+    let world = World::with(&["alice", "bob"]);
+    let page = Page::of(&world);
+    let stalled = Stream::open(&page, "?since=0", "");
+    let body = "word ".repeat(4000);
+    for round in 0..20 {
+        for n in 0..20 {
+            let text = serde_json::json!({"to": "bob", "body": body}).to_string();
+            world.drop_file("alice", &format!("{round}-{n}.json"), &text);
+        }
+    }
+    let memory = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", page.process())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default().to_owned();
+        line.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or_default()
+    };
+    // 8 MB of bodies wait for it.
+    assert_eq!(Stream::open(&page, "?since=0", "").entries(400).len(), 400);
+    assert!(memory() < 80_000, "{} kB", memory());
+    drop(stalled);
+}
+
+#[test]
+fn streams_have_a_bound_and_free_their_place() {
+    let world = World::with(&["alice", "bob"]);
+    let page = Page::of(&world);
+    let mut all: Vec<Stream> = (0..32).map(|_| Stream::open(&page, "", "")).collect();
+    let is_full = || page.get_head("/events").contains(" 503 ");
+    assert!(so_within(Duration::from_secs(10), is_full));
+    all.clear();
+    send(&world, 1);
+    assert!(so_within(Duration::from_secs(30), || {
+        let mut stream = Stream::open(&page, "?since=0", "");
+        let mut line = String::new();
+        stream.0.read_line(&mut line).is_ok() && line.contains(" 200 ")
+    }));
+}
+
+#[test]
+fn a_room_that_moves_away_and_back_is_said_and_goes_on() {
+    let world = World::with(&["alice", "bob"]);
+    let page = Page::of(&world);
+    let mut stream = Stream::open(&page, "?since=0", "");
+    let (room, away) = (world.path().join(".mailbag"), world.path().join("away"));
+    std::fs::rename(&room, &away).expect("it moves");
+    let (_, gone) = stream.next("gone");
+    assert!(gone["what"].as_str().is_some_and(|what| what.contains(".mailbag")), "{gone}");
+    std::fs::rename(&away, &room).expect("it moves back");
+    world.ok(&["send", "bob", "back", "--as", "alice"]);
+    assert_eq!(stream.next("entry").1["body"], "back");
+}
+
+#[test]
+fn the_person_counts_as_online_while_a_page_is_open() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    let is_online = || world.json(&["who"])["agents"][0]["presence"] == "online";
+    assert!(!is_online());
+    let stream = Stream::open(&page, "", "");
+    assert!(so_within(Duration::from_secs(20), is_online));
+    drop(stream);
+}
