@@ -118,3 +118,21 @@ fn mail_between_running_routers_needs_no_command() {
     rooms.fit.wait("the answer", || rooms.fit.bodies("alice") == ["y"]);
     rooms.fit.wait("the confirmation", || rooms.fit.names("links/po/out") == ["state.json"]);
 }
+
+#[test]
+fn the_receipts_of_a_batch_are_one_item() {
+    // P201 P210
+    let rooms = Rooms::new();
+    let lines: Vec<String> =
+        (0..30).map(|n| json!({"id": format!("m-{n}"), "to": "po:sintra", "body": "x"}).to_string()).collect();
+    rooms.fit.drop_file("alice", "many.ndjson", lines.join("\n"));
+    rooms.settle();
+    assert_eq!(rooms.po.bodies("sintra").len(), 30);
+    assert_eq!(state(&rooms.po, "fit")["out"]["n"], 1, "one item for thirty messages");
+    for n in [0, 29] {
+        let trace = rooms.fit.json(&["trace", &format!("m-{n}")]);
+        let rungs: Vec<_> =
+            trace["recipients"].as_array().expect("recipients").iter().map(|one| one["rung"].clone()).collect();
+        assert!(!rungs.is_empty() && trace.to_string().contains("sintra"), "{trace}");
+    }
+}

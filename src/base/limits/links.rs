@@ -19,5 +19,8 @@ const _: () = assert!(ENCLOSED_BYTES < CROSSING_BYTES);
 /// The most receipts of an item. A receipt has at most 160 bytes: an agent's id, a status and a number.
 pub const RECEIPTS_OF_ITEM: usize = 5_000;
 const _: () = assert!(CROSSING_BYTES + 160 * RECEIPTS_OF_ITEM as u64 + ITEM_MORE <= super::FRAME_BYTES);
+/// An item with so many receipts has no more of other records.
+pub const RECEIPTS_TOGETHER: usize = 1_000;
+const _: () = assert!(RECEIPTS_TOGETHER <= RECEIPTS_OF_ITEM);
 /// How many bytes an item may have besides a message of the largest size. JSON may escape a byte with six.
 pub const ITEM_MORE: u64 = 64 << 10;

@@ -2,8 +2,9 @@
 //! more.
 
 use super::letter::Again;
-use super::stage::Entry;
+use super::stage;
 use crate::base::error::Result;
+use crate::base::limits;
 use crate::disk::{Dir, failpoint};
 use crate::log;
 use crate::log::state::State;
@@ -11,8 +12,12 @@ use crate::message::id;
 use crate::message::link::{self, Carried, FarReceipt, LinkChange};
 use crate::message::record::{Act, Event, Hash, Record};
 use crate::message::status::{Receipt, Status};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+
+/// Receipts, by the link to the room that they are for.
+type Told = BTreeMap<Arc<str>, Vec<FarReceipt>>;
 
 /// Where the streams to other rooms are with the records before.
 struct Streams<'a> {
@@ -23,17 +28,16 @@ struct Streams<'a> {
 }
 
 /// Numbers the items of a batch, in the order of its records.
-pub(super) fn number(room: &Dir, state: &State, entries: &mut [Entry]) -> Result<()> {
+pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) -> Result<()> {
     let mut streams = Streams { state, at: HashMap::new(), came: BTreeMap::new() };
-    for Entry { record, message, again, .. } in entries {
+    let mut receipts = streams.receipts_of(entries);
+    for (stage::Entry { record, message, again, .. }, receipts) in entries.iter_mut().zip(&mut receipts) {
         if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) = &record.link {
             streams.begin(link);
         }
         record.carried.extend(streams.send_again(room, again)?);
-        let mut receipts = streams.receipts(record);
         let mut tags: BTreeSet<Arc<str>> = receipts.keys().cloned().collect();
-        tags.extend(link::tags(record).into_iter().filter(|_| record.event != Event::Duplicate));
-        tags.extend(probed(record));
+        tags.extend(sent_to(record));
         if tags.is_empty() {
             continue;
         }
@@ -54,6 +58,12 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [Entry]) -> Result
         }
     }
     Ok(())
+}
+
+/// The links by which a record has something to send, besides receipts.
+fn sent_to(record: &Record) -> impl Iterator<Item = Arc<str>> {
+    let tags = link::tags(record).into_iter().filter(|_| record.event != Event::Duplicate);
+    tags.chain(probed(record))
 }
 
 /// Receipts for several items, so that none is too large for a carrier. The last part is for the item of the message.
@@ -131,9 +141,36 @@ impl Streams<'_> {
         carried
     }
 
+    /// What each record of a batch tells other rooms about their messages. So that not each message costs an item, the last
+    /// record with an item for a room tells what all records before it have to tell.
+    fn receipts_of(&mut self, entries: &[stage::Entry]) -> Vec<Told> {
+        let mut told: Vec<Told> = entries.iter().map(|entry| self.receipts(&entry.record)).collect();
+        let mut last: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        for (at, (entry, told)) in entries.iter().zip(&told).enumerate() {
+            last.extend(told.keys().cloned().chain(sent_to(&entry.record)).map(|tag| (tag, at)));
+        }
+        for (tag, last) in last {
+            let (mut held, mut count) = (BTreeMap::<(u8, Arc<str>), FarReceipt>::new(), 0);
+            for (at, told) in told.iter_mut().enumerate().take(last + 1) {
+                for receipt in told.remove(&tag).into_iter().flatten() {
+                    count += receipt.seqs.len();
+                    match held.entry((receipt.status as u8, receipt.agent.clone())) {
+                        Entry::Occupied(mut known) => known.get_mut().seqs.extend(receipt.seqs),
+                        Entry::Vacant(new) => drop(new.insert(receipt)),
+                    }
+                }
+                if count >= limits::RECEIPTS_TOGETHER || at == last && count > 0 {
+                    told.insert(tag.clone(), std::mem::take(&mut held).into_values().collect());
+                    count = 0;
+                }
+            }
+        }
+        told
+    }
+
     /// What this record tells other rooms about their messages.
-    fn receipts(&mut self, record: &Record) -> BTreeMap<Arc<str>, Vec<FarReceipt>> {
-        let mut told: BTreeMap<Arc<str>, Vec<FarReceipt>> = BTreeMap::new();
+    fn receipts(&mut self, record: &Record) -> Told {
+        let mut told = Told::new();
         if let Some(arrived) = record.arrived.as_ref().filter(|_| record.event == Event::Accepted) {
             self.came.insert(record.seq, (arrived.link.clone(), arrived.seq));
             let accepted = record.copies().map(|(agent, _)| FarReceipt {

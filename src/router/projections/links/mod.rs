@@ -125,16 +125,20 @@ impl Shown {
         let now = EndState::of(room, link, roster);
         let is_missing = link.and_then(|link| link.out.as_ref()).is_some_and(|sent| self.upto < sent.n);
         let is_new = self.state.as_ref() != Some(&now) || is_missing;
+        // First, because it is what the other room waits for.
+        let brought = match settings.carrier {
+            Carrier::Dir if is_new || is_sweep => {
+                self.carry.run((tag, settings), now.clone(), is_sweep, view).map(Some)
+            }
+            _ => Ok((is_new || is_sweep).then_some(false)),
+        };
         if is_new {
             let out = view.config.dir().make_loose(layout::link_out(tag))?;
             self.write_items(tag, link, &out, view)?;
             out.show(layout::LINK_STATE, &now.text())?;
-            self.state = Some(now.clone());
+            self.state = Some(now);
         }
-        if settings.carrier == Carrier::Dir && (is_new || is_sweep) {
-            return self.carry.run((tag, settings), now, is_sweep, view).map(Some);
-        }
-        Ok((is_new || is_sweep).then_some(false))
+        brought
     }
 
     fn write_items(&mut self, tag: &str, link: Option<&Link>, out: &Dir, view: &View<'_>) -> Result<()> {
