@@ -25,7 +25,8 @@ fn can_be_made() -> bool {
 fn inside(world: &World, read_only: &[&str], args: &[&str]) -> Command {
     let program = world.bare(args);
     let mut sandbox = Command::new("unshare");
-    sandbox.args(["--mount", "--pid", "--fork", "--mount-proc", "sh", "-ec"]);
+    // What runs in it ends with it: a sandbox that lives on would keep the mounts of other tests.
+    sandbox.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec"]);
     sandbox.arg("for d in $READ_ONLY; do mount --bind $d $d; mount -o remount,bind,ro $d; done; \"$@\"; exit $?");
     sandbox.arg("sh").arg(program.get_program()).args(program.get_args()).current_dir(world.path());
     let paths: Vec<String> = read_only.iter().map(|below| world.room(below).display().to_string()).collect();

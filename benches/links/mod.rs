@@ -36,7 +36,7 @@ Two rooms on one fresh file system, and mail from one to the other.
 ";
 
 /// Messages that are sent one at a time, and how many in a second.
-const SINGLE: (u32, f64) = (200, 20.0);
+const SINGLE: (u32, f64) = (60, 5.0);
 const PATIENCE: Duration = Duration::from_secs(120);
 const FROM: Load = Load { agents: 2, traffic: Traffic::ToFar };
 const BY_FLOOR: Load = Load { agents: 2, traffic: Traffic::ToOne };

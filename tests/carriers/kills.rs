@@ -173,7 +173,9 @@ fn whatever_is_killed(carrier: Carrier) {
         assert!(Instant::now() < deadline, "it takes too long: {:?}", town.carriers.as_ref().map(Running::log));
         if Instant::now() >= next_kill {
             town.kill(&mut dice);
-            next_kill = Instant::now() + Duration::from_millis(100 + dice.roll(1500));
+            // With thousands of files on their way, a router needs longer to come to life.
+            let pause = if is_full { 1000 + dice.roll(5000) } else { 100 + dice.roll(1500) };
+            next_kill = Instant::now() + Duration::from_millis(pause);
         }
         let next = Instant::now() + Duration::from_millis(50);
         wait("the next turn", || Instant::now() >= next);
