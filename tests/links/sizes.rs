@@ -100,3 +100,15 @@ fn more_receipts_than_an_item_can_have_are_in_several_items() {
     };
     assert_eq!((status("po:sintra"), status("po:bob")), (Some(json!("seen")), Some(json!("seen"))), "{trace}");
 }
+
+#[test]
+fn more_items_than_a_turn_takes_come_in_one_pass() {
+    // P203
+    let rooms = Rooms::new();
+    rooms.po.write("settings.toml", "");
+    unconfirmed(&rooms, 900);
+    rooms.po.write("settings.toml", super::link("fit", &rooms.fit, "\"agents\""));
+    rooms.fit.ok(&["run", "--once"]);
+    rooms.po.ok(&["run", "--once"]);
+    assert_eq!(rooms.po.bodies("sintra"), (0..900).map(|n| n.to_string()).collect::<Vec<_>>());
+}

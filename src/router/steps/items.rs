@@ -88,7 +88,7 @@ impl Pickup<'_> {
                 files.dir.remove(name)?;
             }
         }
-        if self.is_claimed(agent)? {
+        if self.is_claimed(agent, filling)? {
             return Ok(());
         }
         let slice = filling.batch.slice(self.intake.outboxes().in_line());
@@ -114,8 +114,12 @@ impl Pickup<'_> {
     }
 
     // An item that was picked up and has no record yet is tried again by itself; those behind it wait.
-    fn is_claimed(&self, agent: &str) -> Result<bool> {
-        let is_open = |claim: &str| self.state.open.values().any(|open| open.claim.as_deref() == Some(claim));
+    fn is_claimed(&self, agent: &str, filling: &Filling) -> Result<bool> {
+        // Those of this batch are followed by the next ones.
+        let is_open = |claim: &str| {
+            filling.taken.iter().any(|taken| taken.claim == claim)
+                || self.state.open.values().any(|open| open.claim.as_deref() == Some(claim))
+        };
         let claimed = self.storage.claimed()?;
         let mut theirs = claimed.iter().filter(|claim| layout::read_claim(claim).is_some_and(|one| one.agent == agent));
         Ok(theirs.any(|claim| !is_open(claim)))
