@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 
 /// `carry FROM TO sync|no READY`: moves what appears in FROM to TO. If `CARRY_BY` names an SSH client, `sink` writes it at the
-/// other end of one connection.
+/// other end of one connection. If it names servers of NATS, a thread fetches it there.
 pub(crate) fn carry(args: &[String]) -> Result<()> {
     let [from, to, sync, ready] = args else { bail!("carry: four words are wanted") };
     let fd = inotify::init(CreateFlags::CLOEXEC)?;
@@ -19,6 +19,20 @@ pub(crate) fn carry(args: &[String]) -> Result<()> {
         None => {
             File::create(ready)?;
             Target::Here(Place::new(to, sync)?)
+        }
+        #[cfg(feature = "nats")]
+        Some(servers) if servers.to_string_lossy().starts_with("nats://") => {
+            let (address, place) = (servers.to_string_lossy().into_owned(), Place::new(to, sync)?);
+            let (ready, from) = (ready.clone(), address.clone());
+            std::thread::spawn(move || {
+                let put = |bytes: &[u8]| {
+                    let end = bytes.iter().position(|byte| *byte == b'\n').context("a name")?;
+                    place.put(std::str::from_utf8(&bytes[..end])?, &bytes[end + 1..])
+                };
+                let is_ready = || Ok(File::create(ready).map(drop)?);
+                super::nats::fetch(&from, is_ready, put).expect("it is fetched");
+            });
+            Target::Servers(super::nats::publisher(address))
         }
         Some(client) => {
             let mut ssh = Command::new(client);
@@ -75,12 +89,16 @@ pub(crate) fn sink(args: &[String]) -> Result<()> {
 enum Target {
     Here(Place),
     There(ChildStdin),
+    #[cfg(feature = "nats")]
+    Servers(tokio::sync::mpsc::UnboundedSender<Vec<u8>>),
 }
 
 impl Target {
     fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         match self {
             Target::Here(place) => place.put(name, bytes),
+            #[cfg(feature = "nats")]
+            Target::Servers(publisher) => Ok(publisher.send([format!("{name}\n").as_bytes(), bytes].concat())?),
             Target::There(pipe) => {
                 Ok(pipe.write_all(&[format!("{} {name}\n", bytes.len()).as_bytes(), bytes].concat())?)
             }

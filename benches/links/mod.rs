@@ -5,6 +5,11 @@
 //! it syncs is what the promise needs, once in each room.
 
 mod carry;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(not(feature = "nats"))]
+#[path = "without_nats.rs"]
+mod nats;
 mod sshd;
 
 use crate::harness::child::{Mode, Programs, Running, Side as RoomSide};
@@ -24,7 +29,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
-cargo bench --bench router -- links [dir|ssh] [OPTION…]
+cargo bench --bench router -- links [dir|ssh|nats] [OPTION…]
 
 Two rooms on one fresh file system, and mail from one to the other.
 
@@ -45,6 +50,7 @@ const BY_FLOOR: Load = Load { agents: 2, traffic: Traffic::ToOne };
 enum Carrier {
     Dir,
     Ssh,
+    Nats,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +66,7 @@ struct Bench {
     programs: Programs,
     disk: Disk,
     server: Option<Server>,
+    servers: Option<nats::Servers>,
     mode: Mode,
     messages: usize,
 }
@@ -74,6 +81,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             "--bench" => {}
             "dir" => carriers.push(Carrier::Dir),
             "ssh" => carriers.push(Carrier::Ssh),
+            "nats" => carriers.push(Carrier::Nats),
             "--messages" => messages = args.next().context("--messages N")?.parse()?,
             "--pairs" => pairs = args.next().context("--pairs N")?.parse()?,
             "--process" => mode = Mode::Process,
@@ -93,7 +101,9 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let own = std::env::current_exe()?;
     let programs = Programs { mailbag, floor_options: Vec::new(), own, said: disk.beside("said") };
     let server = carriers.contains(&Carrier::Ssh).then(|| Server::start(&disk.beside("ssh"), &programs)).transpose()?;
-    let bench = Bench { programs, disk, server, mode, messages };
+    let nats = carriers.contains(&Carrier::Nats);
+    let servers = nats.then(|| nats::Servers::start(&disk.beside("nats"), &programs)).transpose()?;
+    let bench = Bench { programs, disk, server, servers, mode, messages };
     println!("load    {}", fs::read_to_string("/proc/loadavg")?.trim());
     carriers.into_iter().try_for_each(|carrier| bench.measure(carrier, pairs))
 }
@@ -214,6 +224,9 @@ impl Town {
             room.prepare(&bench.programs, owner, bench.mode, true)?;
             Ok(room)
         };
+        if let Some(servers) = &bench.servers {
+            servers.clear()?;
+        }
         let mut town = Town { rooms: [room("fit")?, room("po")?], running: Vec::new() };
         match side {
             Side::Mailbag => town.mailbag(bench, carrier)?,
@@ -237,6 +250,9 @@ impl Town {
             let server = bench.server.as_ref().context("a server")?;
             carry.env("CARRY_BY", server.client());
         }
+        if carrier == Carrier::Nats {
+            carry.env("CARRY_BY", bench.servers.as_ref().context("servers")?.address());
+        }
         self.running.push(bench.programs.start(carry)?);
         until("the copy is ready", || ready.exists())
     }
@@ -258,6 +274,10 @@ impl Town {
                 let address = format!("po.example:{}", po.display());
                 [format!("carrier = \"ssh\"\naddress = {address:?}"), "carrier = \"none\"".into()]
             }
+            Carrier::Nats => {
+                let address = bench.servers.as_ref().context("servers")?.address();
+                [(); 2].map(|()| format!("carrier = \"nats\"\naddress = {address:?}"))
+            }
         };
         for ((room, table), (own, other)) in [&fit, &po].into_iter().zip(tables).zip([("fit", "po"), ("po", "fit")]) {
             let text = fs::read_to_string(room.join("settings.toml"))?;
@@ -267,17 +287,32 @@ impl Town {
             let router = bench.programs.router(RoomSide::Mailbag, room, bench.mode, false);
             self.running.push(bench.programs.start_ready(router)?.0);
         }
-        if carrier == Carrier::Ssh {
-            let server = bench.server.as_ref().context("a server")?;
+        let carry = |room: &Path, link: &str, path: Option<std::ffi::OsString>, trust: PathBuf| -> Result<Running> {
             let words = |words: &[&str]| {
                 let mut command = bench.programs.mailbag(words);
-                command.arg("--room").arg(&fit).env("PATH", server.path()).env("MAILBAG_TRUST_DIR", server.trust());
+                command.arg("--room").arg(room).env("MAILBAG_TRUST_DIR", &trust);
+                command.envs(path.as_ref().map(|path| ("PATH", path)));
                 command
             };
             ensure!(words(&["trust", "--yes"]).output()?.status.success(), "no consent");
-            self.running.push(bench.programs.start(words(&["link", "run"]))?);
-            let note = fit.join("links/po/carrier.json");
+            let running = bench.programs.start(words(&["link", "run"]))?;
+            let note = room.join("links").join(link).join("carrier.json");
             until("the carrier is connected", || says(&note, "connected"))?;
+            Ok(running)
+        };
+        match carrier {
+            Carrier::Dir => {}
+            Carrier::Ssh => {
+                let server = bench.server.as_ref().context("a server")?;
+                self.running.push(carry(&fit, "po", Some(server.path().into()), server.trust())?);
+            }
+            Carrier::Nats => {
+                let trust = bench.disk.beside("trust");
+                fs::create_dir_all(&trust)?;
+                for (room, link) in [(&fit, "po"), (&po, "fit")] {
+                    self.running.push(carry(room, link, None, trust.clone())?);
+                }
+            }
         }
         // One message makes all directories, on both sides.
         fs::write(fit.join("outbox").join(agent(0)).join("warm.json"), r#"{"id":"warm","to":"po:r00001","body":"x"}"#)?;

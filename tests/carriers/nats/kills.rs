@@ -4,6 +4,7 @@
 //! - `cargo test --all-features carriers::nats::kills`: a few messages, and one server.
 //! - `MAILBAG_SWEEP=full cargo test --release --all-features carriers::nats::kills -- --nocapture`: 5,000 each way over three
 //!   servers, of which the leader of a stream is killed, or so many that the others cannot go on.
+//! - `MAILBAG_SWEEP=servers`: the same with 400 each way.
 
 use super::super::kills::{Dice, SENDERS, got};
 use super::servers::Cluster;
@@ -73,6 +74,7 @@ impl Town {
 
 /// Writes in both rooms while everything may be killed, until all has arrived.
 fn survive(nodes: usize, each: usize, patience: Duration) {
+    let pause = if nodes == 1 { 400 } else { 2500 };
     let Some(cluster) = Cluster::start(nodes, "") else { return };
     let seed = std::env::var("MAILBAG_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u128() as u64);
@@ -81,10 +83,10 @@ fn survive(nodes: usize, each: usize, patience: Duration) {
     let none = || [None, None];
     let mut town = Town { rooms, cluster, nodes, carriers: none(), routers: none(), down: None, killed: [0; 6] };
     let (mut sent, begun) = (0, Instant::now());
-    let mut next_kill = begun + Duration::from_millis(500);
+    let mut next_kill = begun + Duration::from_millis(300);
     loop {
         town.revive(&mut dice);
-        for _ in 0..(each / 20).min(each - sent) {
+        for _ in 0..(each / 40).min(each - sent) {
             for (ours, theirs) in SENDERS {
                 drop_mail(&town.rooms.fit, ours, &format!("po:{theirs}"), &sent.to_string());
                 drop_mail(&town.rooms.po, theirs, &format!("fit:{ours}"), &sent.to_string());
@@ -99,7 +101,7 @@ fn survive(nodes: usize, each: usize, patience: Duration) {
         assert!(begun.elapsed() < patience, "it takes too long: {}", logs());
         if Instant::now() >= next_kill {
             town.kill(&mut dice);
-            next_kill = Instant::now() + Duration::from_millis(100 + dice.roll(2500));
+            next_kill = Instant::now() + Duration::from_millis(50 + dice.roll(pause));
         }
         let next = Instant::now() + Duration::from_millis(50);
         wait("the next turn", || Instant::now() >= next);
@@ -130,9 +132,39 @@ fn finish(rooms: &Rooms) {
 #[test]
 fn whatever_is_killed_every_message_crosses_once_and_in_the_order_of_its_sender() {
     // P212 P213
-    let is_full = std::env::var("MAILBAG_SWEEP").is_ok_and(|size| size == "full");
-    match is_full {
-        true => survive(3, 2500, Duration::from_secs(3600)),
-        false => survive(1, 40, Duration::from_secs(120)),
+    match std::env::var("MAILBAG_SWEEP").as_deref() {
+        Ok("full") => survive(3, 2500, Duration::from_secs(3600)),
+        Ok("servers") => survive(3, 200, Duration::from_secs(600)),
+        _ => survive(1, 40, Duration::from_secs(120)),
     }
+}
+
+#[test]
+fn mail_goes_on_when_the_leader_of_a_stream_is_killed() {
+    // P212
+    let Some(mut cluster) = Cluster::start(3, "") else { return };
+    let rooms = Rooms::new(&cluster);
+    let carriers = rooms.run();
+    carriers.iter().for_each(|carrier| carrier.says("connected"));
+    let (mut sent, mut leader) = (0, None);
+    let mut send = |count: usize| {
+        for _ in 0..count {
+            drop_mail(&rooms.fit, "alice", "po:sintra", &sent.to_string());
+            drop_mail(&rooms.po, "sintra", "fit:alice", &sent.to_string());
+            sent += 1;
+        }
+        sent
+    };
+    send(5);
+    wait("a stream has a leader", || {
+        leader = cluster.leader("mailbag_po");
+        leader.is_some()
+    });
+    cluster.kill(leader.unwrap_or_default());
+    let all: Vec<String> = (0..send(5)).map(|n| n.to_string()).collect();
+    wait("all arrives over the others", || {
+        got(&rooms.po, "sintra") == all.len() && got(&rooms.fit, "alice") == all.len()
+    });
+    assert_eq!((rooms.po.bodies("sintra"), rooms.fit.bodies("alice")), (all.clone(), all));
+    rooms.settled();
 }

@@ -93,7 +93,7 @@ impl Cluster {
 
     fn is_up(&mut self, n: usize) {
         let (one, alone) = (self.nodes.len() == 1, self.nodes[n].as_mut().expect("it was started"));
-        let ready = if one { "Server is ready" } else { "JetStream cluster new metadata leader" };
+        let ready = if one { "Server is ready" } else { "metadata leader" };
         wait("the server is ready", || {
             assert!(matches!(alone.child.try_wait(), Ok(None)), "it ended: {}", alone.log());
             alone.log().contains(ready)
