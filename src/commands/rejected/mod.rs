@@ -169,7 +169,10 @@ pub fn corrected(path: &Path) -> Result<Vec<u8>> {
 /// Moves rejected files back to their outboxes and reports the new results. With `content`, sends that instead of one
 /// rejected file.
 pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>) -> Result<Vec<Retried>> {
-    let all = list(room, which)?;
+    let mut all = list(room, which)?;
+    if all.iter().map(|refused| let_go(room, refused)).collect::<Result<Vec<bool>>>()?.contains(&true) {
+        all = list(room, which)?;
+    }
     if content.is_some() && all.len() != 1 {
         let what = format!("one corrected file cannot replace {} rejected files", all.len());
         return Err(Error::Usage { what, cure: "select one rejected file".into() });
@@ -203,6 +206,20 @@ pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>) -> Result<Vec
     }
     drop(notify);
     Ok(retried)
+}
+
+/// Waits until the router has moved a rejected file to its place: what it moves there later would be listed as rejected for
+/// ever. `true` if it had to.
+fn let_go(room: &Room, refused: &Rejected) -> Result<bool> {
+    let claim = claim_of(room, refused.seq)?.filter(|_| refused.line.is_none());
+    let Some(claim) = claim else { return Ok(false) };
+    let claims = room.dir.sub(layout::CLAIM)?;
+    let (deadline, mut waited) = (Instant::now() + PATIENCE, false);
+    while claims.stat(&claim)?.is_some() && Instant::now() < deadline {
+        waited = true;
+        std::thread::sleep(limits::LOCK_LOOK);
+    }
+    Ok(waited)
 }
 
 /// Resolves a selector: a record number first, then a file name. The name of a file with one message per line selects all
