@@ -55,7 +55,7 @@ fn an_address_that_the_carrier_cannot_use_changes_nothing() {
     assert!(pair.fit.fails(2, &["link", "add", "po", "--carrier", "ssh"]).contains("address is none of SSH"));
     let told = pair.fit.fails(2, &["link", "add", "po", &address(&pair), "--carrier", "none"]);
     assert!(told.contains("has no address here"), "{told}");
-    assert!(pair.fit.fails(2, &["link", "add", "po", "x", "--carrier", "pigeon"]).contains("dir, ssh and none"));
+    assert!(pair.fit.fails(2, &["link", "add", "po", "x", "--carrier", "pigeon"]).contains("dir, ssh, nats and none"));
     assert_eq!(settings(&pair.fit), before);
     let shown = pair.fit.ok(&["link", "add", "po", &address(&pair), "--carrier", "ssh", "--dry-run"]);
     assert!(shown.starts_with("[links.po]\ncarrier = \"ssh\"\n"), "{shown}");
