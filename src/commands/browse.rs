@@ -1,9 +1,11 @@
 //! What `mailbag web` needs of the machine: the password's file, and the person's browser.
 
 use super::{attach, files};
-use crate::base::error::{Error, Result};
+use crate::base::error::{Doing, Error, Result};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use tempfile::NamedTempFile;
 
 /// The shortest password.
 const SHORTEST: usize = 12;
@@ -24,13 +26,19 @@ pub fn password(file: &Path) -> Result<String> {
     Ok(password.to_owned())
 }
 
-/// Opens a URL in the person's browser, and does not wait for it.
-pub fn open(url: &str) -> Result<()> {
+/// Opens a URL in the person's browser, and does not wait for it. The file that comes back leads there; it must live until
+/// the browser has read it. So the URL, with its token, is not among the words of a process, which others can see.
+pub fn open(url: &str) -> Result<NamedTempFile> {
+    let file = tempfile::Builder::new().prefix("mailbag-").suffix(".html").tempfile();
+    let mut file = file.doing("make a file that opens", "the page")?;
+    let text = format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0;url={url}\"><title>mailbag</title>\n");
+    file.write_all(text.as_bytes()).doing("write to", file.path())?;
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
-    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map(drop).map_err(|e| Error::Busy {
+    command.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(|e| Error::Busy {
         what: format!("cannot start `{program}`: {e}"),
         cure: "open the printed URL yourself".into(),
-    })
+    })?;
+    Ok(file)
 }

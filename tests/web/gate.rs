@@ -2,8 +2,9 @@
 
 use super::{Answer, Page};
 use crate::town::so_within;
-use crate::world::World;
+use crate::world::{World, wait};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 /// Every address that anything answers at.
@@ -108,6 +109,27 @@ fn a_browser_enters_with_the_token_and_gets_a_cookie_that_no_script_reads() {
     let other = Page::of(&world);
     let head = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nCookie: {cookie}\r\n\r\n", other.at);
     assert_eq!(Answer::read(&other.raw(head.as_bytes())).status, 401);
+}
+
+#[test]
+fn the_token_is_not_among_the_words_of_the_program_that_opens_the_page() {
+    let world = World::with(&["alice"]);
+    let bin = world.path().join("bin");
+    std::fs::create_dir(&bin).expect("a directory");
+    for name in ["xdg-open", "open"] {
+        let script = "#!/bin/sh\nstat -c %a \"$1\" > mode\ncp \"$1\" opened\necho \"$@\" > words\n";
+        std::fs::write(bin.join(name), script).expect("a file");
+        std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    }
+    let mut command = world.bare(&["web", "--json", "--open"]);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", bin.display()));
+    let page = Page::by(command);
+    let read = |name: &str| std::fs::read_to_string(world.path().join(name)).unwrap_or_default();
+    wait("the browser is started", || !read("words").is_empty());
+    assert!(!read("words").contains(&page.token), "{}", read("words"));
+    assert!(read("opened").contains(&page.url), "{}", read("opened"));
+    assert_eq!(read("mode").trim(), "600");
 }
 
 #[test]

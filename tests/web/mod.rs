@@ -9,7 +9,7 @@ mod stream;
 use crate::world::World;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// How long an answer may take.
@@ -29,8 +29,11 @@ impl Page {
     }
 
     pub(super) fn with(world: &World, more: &[&str]) -> Page {
-        let args = [&["web", "--json"], more].concat();
-        let mut child = world.bare(&args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the page starts");
+        Page::by(world.bare(&[&["web", "--json"], more].concat()))
+    }
+
+    pub(super) fn by(mut command: Command) -> Page {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the page starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("it says where it is");
         let started: serde_json::Value = serde_json::from_str(&line).expect("JSON");

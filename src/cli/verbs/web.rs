@@ -50,12 +50,15 @@ pub(crate) fn run(_: Args, _: &mut Context) -> Result<Exit> {
 
 #[cfg(feature = "web")]
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    use crate::commands::browse;
     use crate::web::{Access, Options, serve};
     let room = cx.room()?;
-    let password = args.password_file.as_deref().map(crate::commands::browse::password).transpose()?;
+    let password = args.password_file.as_deref().map(browse::password).transpose()?;
     let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], args.port.unwrap_or_default()).into());
     check(&args, listen, password.is_some())?;
     let access = Access { public: args.public, password };
+    // Until the page ends.
+    let mut opened = None;
     serve(&room, Options { listen, access }, &mut |started| {
         cx.out.show(started, |out| {
             out.line(format!(
@@ -66,11 +69,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             out.done("Ctrl-C ends it")
         })?;
         cx.out.flush()?;
-        if args.open {
-            crate::commands::browse::open(&started.url)?;
-        }
+        opened = args.open.then(|| browse::open(&started.url)).transpose()?;
         Ok(())
     })?;
+    drop(opened);
     Ok(Exit::Ok)
 }
 
