@@ -1,6 +1,6 @@
 //! Who owns which work.
 
-use super::{Page, agent, nothing, seq, show as framed, text, time};
+use super::{Page, agent, nothing, respond, seq, text, time};
 use crate::query::claims::{List, list};
 use crate::web::app::App;
 use axum::extract::State;
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use std::sync::Arc;
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    framed(&app, &uri, |app| {
+    respond(&app, &uri, |app| {
         let content = content(&list(&app.room, None)?);
         Ok(Page { title: "Claims".into(), place: "/claims", content })
     })

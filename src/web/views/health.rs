@@ -1,6 +1,6 @@
 //! The health of the room: what `mailbag doctor` finds, and what is pending.
 
-use super::{Page, agent, nothing, show as framed, text};
+use super::{Page, agent, nothing, respond, text};
 use crate::base::text::count_of;
 use crate::doctor::{self, Finding, Request, Severity};
 use crate::query::status::{Status, status};
@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use std::sync::Arc;
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    framed(&app, &uri, |app| {
+    respond(&app, &uri, |app| {
         let at = app.room.dir.path();
         let report = doctor::examine(&Request { room: Some(at), from: at, agent: None })?;
         let status = status(&app.room)?;

@@ -1,6 +1,6 @@
 //! The first page: what needs the person, then the agents, then the timeline.
 
-use super::{Page, agents, needs, nothing, show as framed, text, time, timeline};
+use super::{Page, agents, needs, nothing, respond, text, time, timeline};
 use crate::message::id;
 use crate::query::pending::List;
 use crate::query::timeline::Choice;
@@ -17,7 +17,7 @@ pub(in crate::web) async fn show(
     uri: Uri,
     Query(asked): Query<timeline::Asked>,
 ) -> Response {
-    framed(&app, &uri, move |app| {
+    respond(&app, &uri, move |app| {
         let is_filtered = asked.choice() != Choice::default();
         let content = html! {
             @if !is_filtered && asked.before.is_none() {

@@ -1,6 +1,6 @@
 //! The links to other rooms, and how far their mail is.
 
-use super::{Page, agent, nothing, show as framed, text, time};
+use super::{Page, agent, nothing, respond, text, time};
 use crate::query::links::{Link, Remote, links, remote};
 use crate::web::app::App;
 use axum::extract::State;
@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use std::sync::Arc;
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    framed(&app, &uri, |app| {
+    respond(&app, &uri, |app| {
         let (links, remote) = (links(&app.room, None)?, remote(&app.room)?);
         let content = html! {
             section {

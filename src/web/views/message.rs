@@ -1,6 +1,6 @@
 //! A message with its receipts and its exact JSON.
 
-use super::{Page, agent, agents, block, number, seq, show as framed, text, time};
+use super::{Page, agent, agents, block, number, respond, seq, text, time};
 use crate::base::error::Result;
 use crate::message::id;
 use crate::query::history::{LoggedMessage, message};
@@ -18,7 +18,7 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<S
         Ok(found) => found,
         Err(failure) => return super::failed(&app, &failure),
     };
-    framed(&app, &uri, move |app| {
+    respond(&app, &uri, move |app| {
         let past = message(&app.room, found)?;
         let trace = trace(&app.room, None, &format!("#{found}")).ok();
         Ok(Page { title: format!("Message #{found}"), place: "", content: content(&past, trace.as_ref())? })

@@ -52,7 +52,7 @@ const MENU: [(&str, &str); 7] = [
 ];
 
 /// Makes a page in a thread of its own, and frames it.
-pub(super) async fn show(
+pub(super) async fn respond(
     app: &Arc<App>,
     uri: &Uri,
     make: impl FnOnce(&App) -> Result<Page> + Send + 'static,

@@ -1,6 +1,6 @@
 //! Rejected mail: the list, and one file with its problems, to be mended and sent again.
 
-use super::{Page, agent, nothing, number, show as framed, text, time};
+use super::{Page, agent, nothing, number, respond, text, time};
 use crate::base::error::{Problem, Result};
 use crate::base::sanitize;
 use crate::commands::rejected::{self, Retried, Shown, Which};
@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use std::sync::Arc;
 
 pub(in crate::web) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    framed(&app, &uri, |app| {
+    respond(&app, &uri, |app| {
         let all = rejected::list(&app.room, &Which::All)?;
         let content = html! {
             section {
@@ -43,7 +43,7 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<S
         Ok(found) => found,
         Err(failure) => return super::failed(&app, &failure),
     };
-    framed(&app, &uri, move |app| {
+    respond(&app, &uri, move |app| {
         let shown = rejected::show(&app.room, &format!("#{found}"))?;
         Ok(Page { title: format!("Rejected #{found}"), place: "/rejected", content: content(&shown)? })
     })

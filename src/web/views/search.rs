@@ -1,6 +1,6 @@
 //! A search over all messages, the newest first.
 
-use super::{Page, agent, nothing, seq, show as framed, text, time};
+use super::{Page, agent, nothing, respond, seq, text, time};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::text::count_of;
@@ -22,7 +22,7 @@ pub(in crate::web) struct Asked {
 }
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri, Query(asked): Query<Asked>) -> Response {
-    framed(&app, &uri, move |app| {
+    respond(&app, &uri, move |app| {
         let found = if asked.q.is_empty() { Vec::new() } else { found(app, &asked.q)? };
         Ok(Page { title: "Search".into(), place: "", content: content(&asked.q, &found) })
     })

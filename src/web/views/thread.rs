@@ -1,6 +1,6 @@
 //! A conversation, oldest first.
 
-use super::{Page, agent, agents, block, message, number, seq, show as framed, text, time};
+use super::{Page, agent, agents, block, message, number, respond, seq, text, time};
 use crate::base::error::Result;
 use crate::message::id;
 use crate::query::history::LoggedMessage;
@@ -17,7 +17,7 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<S
         Ok(found) => found,
         Err(failure) => return super::failed(&app, &failure),
     };
-    framed(&app, &uri, move |app| page(app, found)).await
+    respond(&app, &uri, move |app| page(app, found)).await
 }
 
 fn page(app: &App, found: u64) -> Result<Page> {

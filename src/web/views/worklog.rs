@@ -1,6 +1,6 @@
 //! What was done: the events of the room, the newest first.
 
-use super::{Page, agent, nothing, seq, show as framed, text, time};
+use super::{Page, agent, nothing, respond, seq, text, time};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::query::events::{Envelope, Events, Filter};
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    framed(&app, &uri, page).await
+    respond(&app, &uri, page).await
 }
 
 fn page(app: &App) -> Result<Page> {

@@ -1,6 +1,6 @@
 //! Writing a message: address completion, and a preview of who it reaches.
 
-use super::{Page, agents, framed as frame, show as framed, text};
+use super::{Page, agents, framed, respond, text};
 use crate::base::error::Result;
 use crate::message::{PRIORITIES, id};
 use crate::query::explain::explain;
@@ -36,7 +36,7 @@ pub(in crate::web) struct Letter {
 const KINDS: [&str; 5] = ["message", "question", "task", "status", "broadcast"];
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri, Query(letter): Query<Letter>) -> Response {
-    framed(&app, &uri, move |app| page(app, &letter)).await
+    respond(&app, &uri, move |app| page(app, &letter)).await
 }
 
 /// The page with what was written and why it was not sent.
@@ -45,7 +45,7 @@ pub(in crate::web) async fn again(app: &Arc<App>, letter: Arc<Letter>, failure: 
     let note = Note { text: format!("{}. {}.", failure.sentence(), failure.cure), failed: true };
     match page {
         Ok(page) => {
-            let mut response = frame(app, &page, html! {}, Some(&note));
+            let mut response = framed(app, &page, html! {}, Some(&note));
             *response.status_mut() = failure.status;
             response
         }
