@@ -118,7 +118,7 @@ fn killed_while_the_room_is_made() -> Done {
         Tracer::new(home.path())?.run(command, plan)
     };
     let sides = sides(&init(&TempDir::new()?, Plan::Count)?);
-    for (call, moment) in sides.into_iter().step_by(if full() { 1 } else { 3 }) {
+    for (call, moment) in sides.into_iter().step_by(if full() { 1 } else { 7 }) {
         let home = TempDir::new()?;
         let reached = init(&home, Plan::Kill { call, moment })?.end == End::Killed;
         // Making it again completes it.

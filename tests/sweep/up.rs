@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// How many points a run of the usual size tries.
-const POINTS: usize = 12;
+const POINTS: usize = 8;
 
 const UNDO: [&str; 2] = ["up", "--undo"];
 
