@@ -175,6 +175,7 @@ fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() 
     town.wait("its sender sees that", || status(&town, &id) == "seen");
     // An acknowledgement that came before takes nothing back.
     let id = town.send("alice", "bob", "and this");
+    town.wait_for_mail("bob", 1);
     town.ok(&["ack", &id, "--state", "actioned", "--as", "bob"]);
     town.ok(&["ack", &id, "--state", "seen", "--as", "bob"]);
     town.wait("it is read, too", || town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 2);

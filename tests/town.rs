@@ -19,8 +19,9 @@ const GLANCE: Duration = Duration::from_millis(4);
 
 /// A world, and perhaps its router.
 pub(crate) struct Town {
-    world: World,
+    // Dropped in this order: a router that still runs would make again what is removed.
     router: Option<Router>,
+    world: World,
 }
 
 impl Deref for Town {
