@@ -6,12 +6,12 @@ use super::wake::{at_work, is_new};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::commands::wait::{Waiter, Wakeup};
-use crate::disk::layout;
+use crate::disk::{LockFile, layout};
 use crate::query::identity::Who;
 use crate::room::Room;
 use crate::room::registry::By;
 use crate::room::sessions::{self, Caller, Lease, Takeover};
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::time::{Duration, Instant};
 
 /// Waits for mail for one idle session. Only one process does so for each agent.
@@ -21,7 +21,7 @@ pub struct IdleWait {
     lease: Lease,
     waiter: Waiter,
     burst: Option<Burst>,
-    _only: File,
+    _only: LockFile,
 }
 
 /// Why the wait ended.
@@ -174,7 +174,7 @@ struct Burst {
 }
 
 /// Takes the lock that allows one waiter for each agent; `None` if another process still holds it at `until`.
-fn alone(room: &Room, agent: &str, until: Instant) -> Result<Option<File>> {
+fn alone(room: &Room, agent: &str, until: Instant) -> Result<Option<LockFile>> {
     let sessions = room.dir.make(layout::SESSIONS)?;
     let name = layout::vigil(agent);
     let only = sessions.lock_file(&name)?;

@@ -5,6 +5,7 @@ use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use rustix::fs::{Mode, OFlags};
 use std::fs::{File, TryLockError};
+use std::ops::{Deref, DerefMut};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,19 +13,58 @@ use std::time::{Duration, Instant};
 /// A process that can open a file can also lock it (flock(2)), so only the owner may open it.
 const OWN: Mode = Mode::RUSR.union(Mode::WUSR);
 
+/// A lock file. Its lock ends when this is dropped, or when the process ends.
+#[derive(Debug)]
+pub struct LockFile(File);
+
+impl From<File> for LockFile {
+    fn from(file: File) -> LockFile {
+        LockFile(file)
+    }
+}
+
+impl Deref for LockFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for LockFile {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        // Closing does not release it while a program that another thread is starting still has a copy of the descriptor.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Does another process hold this lock? Takes it for a moment, shared, so that two who ask do not see each other.
+pub fn is_locked(file: &File) -> bool {
+    match file.try_lock_shared() {
+        Ok(()) => file.unlock().is_err(),
+        Err(e) => matches!(e, TryLockError::WouldBlock),
+    }
+}
+
 impl Dir {
     /// Opens or creates a lock file, and removes the permissions of other users.
-    pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<File> {
+    pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<LockFile> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(self, name.as_ref(), flags, OWN);
         let file = File::from(fd.doing("open", self.at(&name))?);
         let handed = self.access.hand_over(file.as_fd(), self.as_fd()).map_err(std::io::Error::from);
         handed.and_then(|()| close(&file)).doing("set the permissions of", self.at(&name))?;
-        Ok(file)
+        Ok(LockFile(file))
     }
 
     /// Locks a file for the lifetime of the returned value. Fails after a time limit, and names the holder.
-    pub fn lock_within(&self, name: impl AsRef<Path>, within: Duration) -> Result<File> {
+    pub fn lock_within(&self, name: impl AsRef<Path>, within: Duration) -> Result<LockFile> {
         let file = self.lock_file(&name)?;
         let (deadline, mut pause) = (Instant::now() + within, Duration::from_millis(1));
         loop {
@@ -95,6 +135,19 @@ mod tests {
         }
         drop(held);
         dir.lock_within("lock", Duration::ZERO)?;
+        Ok(())
+    }
+
+    #[test]
+    fn a_copy_of_the_descriptor_in_a_program_that_just_starts_keeps_no_lock() -> Result<(), Box<dyn std::error::Error>>
+    {
+        let there = tempfile::tempdir()?;
+        let dir = Dir::open(there.path())?;
+        let held = dir.lock_within("lock", Duration::ZERO)?;
+        let copy = held.try_clone()?;
+        drop(held);
+        dir.lock_within("lock", Duration::ZERO)?;
+        assert!(!is_locked(&copy));
         Ok(())
     }
 }

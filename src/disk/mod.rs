@@ -39,6 +39,7 @@ pub use directory::{Dir, Meta, events_work, file_meta, lease};
 pub use draft::{Draft, put};
 pub use keeps::{Keeps, keeps};
 pub use listing::{Entry, Listing};
+pub use locks::{LockFile, is_locked};
 pub use outside::UserFile;
 pub use own::UserDirectory;
 pub use system::{CAN_SYNC_ALL, ReadLease};

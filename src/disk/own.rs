@@ -4,7 +4,7 @@
 //! and file, not of their paths.
 
 use super::failpoint::{self, Failpoint};
-use super::{Dir, Meta, file_meta, system};
+use super::{Dir, LockFile, Meta, file_meta, system};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use rustix::fs::{Mode, OFlags};
@@ -119,10 +119,10 @@ impl UserDirectory {
     }
 
     /// Locks a file in this directory. Fails after a time limit.
-    pub fn hold(&self, name: &str) -> Result<File> {
+    pub fn hold(&self, name: &str) -> Result<LockFile> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR);
-        let file = File::from(fd.doing("open", self.dir.at(name))?);
+        let file = LockFile::from(File::from(fd.doing("open", self.dir.at(name))?));
         let deadline = Instant::now() + limits::TRUST_WAIT;
         loop {
             match file.try_lock() {

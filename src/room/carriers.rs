@@ -4,9 +4,8 @@ use super::Room;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::layout;
+use crate::disk::{LockFile, layout};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::time::Duration;
 
 /// What a carrier does.
@@ -39,7 +38,7 @@ pub struct Carrying {
 
 impl Room {
     /// Takes the right to carry for a link, or says which process has it after this time.
-    pub fn lock_link(&self, tag: &str, within: Duration) -> Result<File> {
+    pub fn lock_link(&self, tag: &str, within: Duration) -> Result<LockFile> {
         let dir = self.dir.make_loose(layout::link(tag))?;
         dir.lock_within(layout::CARRIER_LOCK, within).map_err(|e| match e {
             Error::Busy { what, .. } => Error::Busy {

@@ -4,7 +4,7 @@
 use super::Room;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
-use crate::disk::{Dir, file_meta, layout, machine};
+use crate::disk::{Dir, LockFile, file_meta, is_locked, layout, machine};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -12,22 +12,22 @@ use std::time::{Duration, Instant};
 
 impl Room {
     /// Locks the registry. Waits for another editor a limited time.
-    pub fn lock_registry(&self) -> Result<File> {
+    pub fn lock_registry(&self) -> Result<LockFile> {
         self.dir.lock_within(layout::REGISTRY_LOCK, limits::EDIT_WAIT)
     }
 
     /// As [`Room::lock_registry`], with another limit of the wait.
-    pub fn lock_registry_within(&self, within: Duration) -> Result<File> {
+    pub fn lock_registry_within(&self, within: Duration) -> Result<LockFile> {
         self.dir.lock_within(layout::REGISTRY_LOCK, within)
     }
 
     /// Locks the registry without waiting. The router uses this, because it must not wait for a suspended editor.
-    pub fn try_lock_registry(&self) -> Result<File> {
+    pub fn try_lock_registry(&self) -> Result<LockFile> {
         self.dir.lock_within(layout::REGISTRY_LOCK, Duration::ZERO)
     }
 
     /// Locks the archive, or fails if another archiver is running.
-    pub fn lock_archive(&self) -> Result<File> {
+    pub fn lock_archive(&self) -> Result<LockFile> {
         self.dir.lock_within(layout::ARCHIVE_LOCK, Duration::ZERO).map_err(|e| match e {
             Error::Busy { what, .. } => Error::Busy {
                 what: format!("another `mailbag archive` is running in this room: {what}"),
@@ -117,7 +117,7 @@ impl Room {
 
     /// A holder that was killed before it released the right to route. The system has released the lock.
     pub fn left_behind(&self) -> Option<Holder> {
-        let mut file = self.dir.look(layout::LOCK).ok()?;
+        let mut file = LockFile::from(self.dir.look(layout::LOCK).ok()?);
         file.try_lock_shared().ok()?;
         Holder::read(&mut file)
     }
@@ -126,7 +126,7 @@ impl Room {
     pub fn holder(&self) -> Result<Option<Holder>> {
         let Ok(mut file) = self.dir.look(layout::LOCK) else { return Ok(None) };
         match file.try_lock_shared() {
-            Ok(()) => Ok(None),
+            Ok(()) => file.unlock().map(|()| None).doing("unlock", self.dir.at(layout::LOCK)),
             Err(TryLockError::WouldBlock) => Ok(Some(self.who_holds(&mut file))),
             Err(TryLockError::Error(e)) => Err(e).doing("lock", self.dir.at(layout::LOCK)),
         }
@@ -147,8 +147,7 @@ impl Room {
     }
 
     fn is_locked(&self, name: &str) -> bool {
-        let file = self.dir.look(name);
-        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        self.dir.look(name).is_ok_and(|file| is_locked(&file))
     }
 }
 
@@ -199,14 +198,14 @@ pub struct Lock {
     dir: Dir,
     /// The second lock of a continuous router. It is released first, so that a following pass does not look like a
     /// router.
-    routing: Option<File>,
-    file: File,
+    routing: Option<LockFile>,
+    file: LockFile,
     inode: u64,
     mode: Mode,
 }
 
 impl Lock {
-    fn hold(dir: Dir, mut file: File, mode: Mode) -> Result<Lock> {
+    fn hold(dir: Dir, mut file: LockFile, mode: Mode) -> Result<Lock> {
         let holder = Holder { pid: std::process::id(), mode, since: crate::base::clock::Stamp::now().to_string() };
         let text = serde_json::to_string(&holder).expect("a holder is plain data") + "\n";
         let inode = file_meta(&file).doing("look at", dir.at(layout::LOCK))?.inode;

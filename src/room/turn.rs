@@ -2,23 +2,23 @@
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
-use crate::disk::{Dir, layout};
-use std::fs::{File, TryLockError};
+use crate::disk::{Dir, LockFile, layout};
+use std::fs::TryLockError;
 use std::time::{Duration, Instant};
 
 /// A router's right to change the room. The router releases it between batches, so that a backup can take it.
 pub struct Turn {
     room: Dir,
-    lock: File,
-    wanted: File,
+    lock: LockFile,
+    wanted: LockFile,
     /// Since when another process has the turn.
     since: Option<Instant>,
 }
 
 /// The paused room: no router changes it while this value exists.
 pub struct PausedRoom {
-    _wanted: File,
-    _lock: File,
+    _wanted: LockFile,
+    _lock: LockFile,
 }
 
 impl Turn {

@@ -16,7 +16,7 @@ pub use sources::{Kind, Left, Source, each};
 use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, Result};
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, Draft, Durability, file_meta, layout};
+use crate::disk::{Barrier, Dir, Draft, Durability, LockFile, file_meta, layout};
 use crate::log;
 use crate::log::state::State;
 use crate::room::Room;
@@ -31,7 +31,7 @@ pub struct Archive {
     room: Dir,
     power: bool,
     barrier: Barrier,
-    lock: File,
+    lock: LockFile,
     /// The time in the name of the last pack.
     last: Stamp,
 }
@@ -248,7 +248,7 @@ impl Archive {
     fn finish(&mut self) -> Result<u64> {
         let mut text = Vec::new();
         let path = self.room.at(layout::ARCHIVE_LOCK);
-        self.lock.rewind().and_then(|()| (&self.lock).take(1024).read_to_end(&mut text)).doing("read", &path)?;
+        self.lock.rewind().and_then(|()| (&*self.lock).take(1024).read_to_end(&mut text)).doing("read", &path)?;
         let text = String::from_utf8_lossy(&text);
         let mut removed = 0;
         if let Some((month, name)) = text.strip_suffix('\n').and_then(layout::read_pack)

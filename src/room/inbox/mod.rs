@@ -9,13 +9,13 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, file_meta, layout};
+use crate::disk::{Barrier, Dir, LockFile, file_meta, layout};
 use crate::log::state::{Delivery, Place};
 use rustix::fs::FileType;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::path::Path;
 
 /// Delivers staged files to a directory of an agent by one rename each, never over another file. A copy that cannot be
@@ -144,7 +144,7 @@ fn is_same(one: &Dir, name: &OsStr, other: &Dir, new: &OsStr) -> bool {
 /// releases the lock.
 #[derive(Debug)]
 pub struct Held {
-    _lock: Option<File>,
+    _lock: Option<LockFile>,
 }
 
 /// Locks an unread message before it is shown and marked as read. `None` if another process has it, or if it no longer
@@ -163,7 +163,7 @@ pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<Held>> {
     }
     // Another process may have moved the file after it was opened.
     let is_there = inbox.stat(name)?.map(|meta| meta.inode) == file_meta(&file).ok().map(|meta| meta.inode);
-    Ok(is_there.then_some(Held { _lock: Some(file) }))
+    Ok(is_there.then_some(Held { _lock: Some(file.into()) }))
 }
 
 /// Creates the marker of an announced message, before the announcement. `false` if it exists: another process has

@@ -8,11 +8,10 @@ use super::{is_same, move_file};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, layout};
+use crate::disk::{Dir, LockFile, layout};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 
 /// The lease of a taken message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +40,7 @@ pub struct TakenMail {
     agent: String,
     inbox: Dir,
     taken: Dir,
-    _lock: File,
+    _lock: LockFile,
 }
 
 impl TakenMail {

@@ -8,12 +8,11 @@ use super::{COMMAND, Caller, Held, Lease, Process};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, file_meta, layout};
+use crate::disk::{Dir, LockFile, file_meta, is_locked, layout};
 use crate::message::id;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
 
 /// A session as recorded in a file.
@@ -55,7 +54,7 @@ pub struct Hold {
     lasting: bool,
     /// Does the file stay when the lock is given up?
     is_left: bool,
-    lock: File,
+    lock: LockFile,
 }
 
 /// The content of a hold file.
@@ -88,7 +87,7 @@ impl Hold {
         Ok(Hold { dir, name, agent: agent.to_owned(), session: session.clone(), lasting, is_left: false, lock })
     }
 
-    fn lock(room: &Room, name: &str, agent: &str, (session, lasting): (&Named, bool)) -> Result<(Dir, File)> {
+    fn lock(room: &Room, name: &str, agent: &str, (session, lasting): (&Named, bool)) -> Result<(Dir, LockFile)> {
         // While the session files are locked, no other process removes an unlocked hold file.
         let _held = Held::open(room)?;
         let dir = room.dir.make(layout::HOLDS)?;
@@ -224,8 +223,7 @@ fn names(dir: &Dir) -> Vec<String> {
 
 fn whose(dir: &Dir, name: &str) -> Option<Named> {
     let file = dir.look(name).ok()?;
-    // A shared lock, so that two readers do not look like holders to each other.
-    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+    if !is_locked(&file) {
         return None;
     }
     let unknown = Named { client: String::new(), session: None, process: None };

@@ -24,10 +24,9 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 pub use crate::disk::machine::Process;
-use crate::disk::{Dir, layout, machine};
+use crate::disk::{Dir, LockFile, layout, machine};
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -168,7 +167,7 @@ impl Lease {
 /// The locked session files of a room. While it exists, no other process changes a lease.
 struct Held {
     dir: Dir,
-    _lock: File,
+    _lock: LockFile,
 }
 
 impl Held {
