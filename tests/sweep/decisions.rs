@@ -87,7 +87,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
 fn a_pass_that_decides_killed_at_any_call() -> Done {
     // P130, P131, P133, P139
     let (mut figures, outcome) = play(Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(40, 130) {
+    for (call, moment) in Points::of(outcome).choose(26, 130) {
         figures.add(play(Plan::Kill { call, moment })?.0);
     }
     green("kills of a pass that decides", &figures)

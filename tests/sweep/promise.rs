@@ -15,21 +15,21 @@ use tempfile::TempDir;
 #[test]
 fn killed_at_any_call() -> Done {
     let setting = Setting { seed: 1, stays: true, worklog: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(120, 1);
+    let points = Points::count(&setting)?.choose(100, 1);
     green("kills", &sweep(Ground::directory, &setting, kills(&points))?)
 }
 
 #[test]
 fn killed_two_and_three_times_in_a_row() -> Done {
     let setting = Setting { seed: 2, stays: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(60, 2);
+    let points = Points::count(&setting)?.choose(40, 2);
     green("kills in a row", &sweep(Ground::directory, &setting, kills_in_a_row(&points, 2))?)
 }
 
 #[test]
 fn killed_while_the_registry_changes() -> Done {
     let setting = Setting { seed: 3, stays: true, late: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(30, 3);
+    let points = Points::count(&setting)?.choose(20, 3);
     green("kills around a change of the registry", &sweep(Ground::directory, &setting, kills(&points))?)
 }
 
@@ -37,15 +37,15 @@ fn killed_while_the_registry_changes() -> Done {
 #[test]
 fn killed_and_cut_while_an_agent_gets_another_name() -> Done {
     let setting = Setting { seed: 31, stays: true, joins: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(20, 31);
+    let points = Points::count(&setting)?.choose(12, 31);
     green("kills around a change of a name", &sweep(Ground::directory, &setting, kills(&points))?)?;
     let setting = Setting { power: true, unordered: true, ..setting };
-    let points = Points::count(&setting)?.choose(10, 31);
+    let points = Points::count(&setting)?.choose(6, 31);
     green("unordered power cuts around it", &sweep(Ground::directory, &setting, unordered_cuts(&points, 31))?)?;
     for kind in devices() {
         let btrfs = kind == Kind::Btrfs;
         let setting = Setting { syncs_inboxes: btrfs, waits_for_router: btrfs, joins: true, ..powered(31) };
-        let points = Points::count(&setting)?.choose(5, 31);
+        let points = Points::count(&setting)?.choose(3, 31);
         let figures = sweep(|| Ground::device(kind), &setting, cuts(&points, 31))?;
         green(&format!("power cuts around it on {kind}"), &figures)?;
     }
@@ -56,7 +56,7 @@ fn killed_and_cut_while_an_agent_gets_another_name() -> Done {
 fn killed_while_the_log_rotates() -> Done {
     let env = vec![("MAILBAG_TEST_SEGMENT_BYTES", "20000".to_owned())];
     let setting = Setting { seed: 4, stays: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(40, 4);
+    let points = Points::count(&setting)?.choose(24, 4);
     green("kills with a log that rotates", &sweep(Ground::directory, &setting, kills_in_a_row(&points, 4))?)
 }
 
@@ -65,16 +65,16 @@ fn killed_while_the_log_rotates() -> Done {
 fn killed_while_files_of_lines_go_in_several_batches() -> Done {
     let env = vec![(BATCH_COPIES, "3".to_owned())];
     let setting = Setting { seed: 9, stays: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(80, 9);
+    let points = Points::count(&setting)?.choose(48, 9);
     green("kills between the lines of a file", &sweep(Ground::directory, &setting, kills(&points))?)?;
-    green("kills in a row between them", &sweep(Ground::directory, &setting, kills_in_a_row(&points[..20], 9))?)
+    green("kills in a row between them", &sweep(Ground::directory, &setting, kills_in_a_row(&points[..12], 9))?)
 }
 
 #[test]
 fn the_power_cut_while_files_of_lines_go_in_several_batches() -> Done {
     let env = vec![(BATCH_COPIES, "3".to_owned())];
     let setting = Setting { seed: 9, stays: true, power: true, unordered: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(40, 9);
+    let points = Points::count(&setting)?.choose(24, 9);
     green("unordered power cuts between them", &sweep(Ground::directory, &setting, unordered_cuts(&points, 9))?)
 }
 
@@ -83,10 +83,10 @@ fn the_power_cut_while_files_of_lines_go_in_several_batches() -> Done {
 fn killed_and_cut_while_a_slow_disk_leaves_lines_to_later_batches() -> Done {
     let env = vec![(STAGE_MS, "0".to_owned())];
     let setting = Setting { seed: seed_with_lines(10), stays: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(50, 10);
+    let points = Points::count(&setting)?.choose(30, 10);
     green("kills between late lines", &sweep(Ground::directory, &setting, kills(&points))?)?;
     let setting = Setting { power: true, unordered: true, ..setting };
-    let points = Points::count(&setting)?.choose(20, 10);
+    let points = Points::count(&setting)?.choose(12, 10);
     green("unordered power cuts between them", &sweep(Ground::directory, &setting, unordered_cuts(&points, 10))?)
 }
 
@@ -95,7 +95,7 @@ fn the_power_cut_at_any_call() -> Done {
     for kind in devices() {
         let btrfs = kind == Kind::Btrfs;
         let setting = Setting { syncs_inboxes: btrfs, waits_for_router: btrfs, worklog: true, ..powered(5) };
-        let points = Points::count(&setting)?.choose(45, 5);
+        let points = Points::count(&setting)?.choose(30, 5);
         let figures = sweep(|| Ground::device(kind), &setting, cuts(&points, 5))?;
         green(&format!("power cuts on {kind}"), &figures)?;
     }
@@ -105,7 +105,7 @@ fn the_power_cut_at_any_call() -> Done {
 #[test]
 fn the_power_cut_on_a_file_system_that_keeps_no_order() -> Done {
     let setting = Setting { seed: 6, stays: true, power: true, unordered: true, worklog: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(70, 6);
+    let points = Points::count(&setting)?.choose(45, 6);
     green("unordered power cuts", &sweep(Ground::directory, &setting, unordered_cuts(&points, 6))?)
 }
 
@@ -118,7 +118,7 @@ fn killed_while_the_room_is_made() -> Done {
         Tracer::new(home.path())?.run(command, plan)
     };
     let sides = sides(&init(&TempDir::new()?, Plan::Count)?);
-    for (call, moment) in sides.into_iter().step_by(if full() { 1 } else { 7 }) {
+    for (call, moment) in sides.into_iter().step_by(if full() { 1 } else { 12 }) {
         let home = TempDir::new()?;
         let reached = init(&home, Plan::Kill { call, moment })?.end == End::Killed;
         // Making it again completes it.
@@ -138,7 +138,7 @@ fn killed_while_an_agent_is_added() -> Done {
     let new = |home: &TempDir| World::new(&home.path().join("room"), Setting { seed: 8, ..Setting::default() });
     let home = TempDir::new()?;
     let made = add(&new(&home)?, Plan::Count)?;
-    for (call, moment) in sides(&made) {
+    for (call, moment) in sides(&made).into_iter().step_by(if full() { 1 } else { 4 }) {
         let home = TempDir::new()?;
         let mut world = new(&home)?;
         let reached = add(&world, Plan::Kill { call, moment })?.end == End::Killed;

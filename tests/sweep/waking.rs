@@ -93,7 +93,7 @@ fn a_pass_that_announces_mail_again_killed_at_any_call() -> Done {
     let original = home.path().join("room");
     left_unread(&original)?;
     let (mut figures, outcome) = announce_again(&original, Plan::Count)?;
-    for (call, moment) in Points::of(outcome).choose(30, 199) {
+    for (call, moment) in Points::of(outcome).choose(20, 199) {
         figures.add(announce_again(&original, Plan::Kill { call, moment })?.0);
     }
     green("kills of a pass that announces mail again", &figures)
