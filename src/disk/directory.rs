@@ -215,8 +215,14 @@ impl Dir {
     pub fn show(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<()> {
         let name = name.as_ref();
         let temporary = [OsStr::new("."), name, OsStr::new(".tmp")].into_iter().collect::<OsString>();
-        self.remove(&temporary)?;
-        let file = self.create(&temporary, bytes)?;
+        let file = match self.create(&temporary, bytes) {
+            // A kill has left it.
+            Err(e) if e.errno() == Some(libc::EEXIST) => {
+                self.remove(&temporary)?;
+                self.create(&temporary, bytes)?
+            }
+            file => file?,
+        };
         self.keep_permissions(Path::new(name), &file)?;
         // Whoever sees the name finds a file that nobody writes.
         drop(file);

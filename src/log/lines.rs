@@ -114,6 +114,35 @@ fn line_at(room: &Dir, segment: Option<Segment>, at: Position) -> Result<Option<
     lines.next().transpose()
 }
 
+/// Reads records in their order: one that follows is read without opening its segment again.
+pub struct Records {
+    lines: Lines,
+    last: Option<(Position, Record)>,
+}
+
+impl Records {
+    /// Nothing is opened yet.
+    pub fn of(room: &Dir) -> Records {
+        Records { lines: Lines::of(room, Vec::new(), START), last: None }
+    }
+
+    /// The record at a position. `None` if there is no line, or one that is no record.
+    pub fn at(&mut self, at: Position) -> Result<Option<&Record>> {
+        if self.last.as_ref().is_none_or(|(known, _)| *known != at) {
+            self.last = self.read(at)?.map(|record| (at, record));
+        }
+        Ok(self.last.as_ref().map(|(_, record)| record))
+    }
+
+    fn read(&mut self, at: Position) -> Result<Option<Record>> {
+        if !self.lines.go_on(at)? {
+            let Some(segment) = Segment::open(&self.lines.room, at.segment)? else { return Ok(None) };
+            self.lines.begin(segment, at)?;
+        }
+        Ok(self.lines.next().transpose()?.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
+    }
+}
+
 /// An iterator over the log's lines.
 pub struct Lines {
     room: Dir,
@@ -145,6 +174,18 @@ impl Lines {
             Err(e) => Err(e),
         };
         Some(opened)
+    }
+
+    /// Goes forward to a position in the open segment. `false` if it is not there.
+    fn go_on(&mut self, to: Position) -> Result<bool> {
+        let Some((reader, at)) = &mut self.open else { return Ok(false) };
+        if at.segment != to.segment || at.offset > to.offset {
+            return Ok(false);
+        }
+        let skipped = std::io::copy(&mut reader.by_ref().take(to.offset - at.offset), &mut std::io::sink());
+        skipped.map_err(|e| reader.get_ref().failed(e))?;
+        *at = to;
+        Ok(true)
     }
 
     fn begin(&mut self, mut segment: Segment, at: Position) -> Result<()> {

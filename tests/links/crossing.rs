@@ -76,10 +76,15 @@ fn an_item_leaves_only_when_the_other_room_has_committed_it() {
     let rooms = Rooms::new();
     rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
     rooms.fit.ok(&["run", "--once"]);
-    assert_eq!(rooms.fit.names("links/po/out"), ["000000000001.json", "state.json"]);
     assert_eq!(rooms.po.names("links/fit/in"), ["000000000001.json", "state.json"]);
-    std::fs::remove_file(rooms.fit.room("links/po/out/000000000001.json")).expect("the item");
+    assert_eq!(rooms.fit.names("links/po/out"), ["state.json"], "what is there already needs no second copy");
     std::fs::remove_file(rooms.po.room("links/fit/in/000000000001.json")).expect("the item that was brought");
+    let settings = std::fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
+    rooms.po.write("settings.toml", "");
+    rooms.fit.ok(&["run", "--once"]);
+    assert_eq!(rooms.fit.names("links/po/out"), ["000000000001.json", "state.json"], "it cannot be brought");
+    std::fs::remove_file(rooms.fit.room("links/po/out/000000000001.json")).expect("the item");
+    rooms.po.write("settings.toml", settings);
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra"), ["x"], "both were made again from the log");
     assert_eq!(rooms.fit.names("links/po/out"), ["state.json"]);
@@ -111,12 +116,22 @@ fn a_room_without_a_link_is_named_with_what_to_do() {
 #[test]
 fn mail_between_running_routers_needs_no_command() {
     let rooms = Rooms::new();
-    let (_one, _other) = (rooms.fit.router(&[]), rooms.po.router(&[]));
+    let (_one, other) = (rooms.fit.router(&[]), rooms.po.router(&[]));
     rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
     rooms.po.wait("the message", || rooms.po.bodies("sintra") == ["x"]);
     rooms.po.drop_file("sintra", "b.json", r#"{"to": "fit:alice", "body": "y"}"#);
     rooms.fit.wait("the answer", || rooms.fit.bodies("alice") == ["y"]);
-    rooms.fit.wait("the confirmation", || rooms.fit.names("links/po/out") == ["state.json"]);
+    rooms
+        .fit
+        .wait("the confirmation", || state(&rooms.fit, "po")["out"]["acked"] == state(&rooms.fit, "po")["out"]["n"]);
+    // What was brought and not confirmed is in `out/` once the other room cannot be reached.
+    drop(other);
+    let brought = || rooms.po.names("links/fit/in").len() > 1;
+    rooms.fit.drop_file("alice", "c.json", r#"{"to": "po:sintra", "body": "z"}"#);
+    rooms.fit.wait("it is brought", brought);
+    rooms.po.write("settings.toml", "");
+    rooms.fit.drop_file("alice", "d.json", r#"{"to": "po:sintra", "body": "w"}"#);
+    rooms.fit.wait("both are kept", || rooms.fit.names("links/po/out").len() >= 3);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::room::links::{EndState, Heard, judge};
 use crate::room::outbox::{Content, Files, Look, Ready, Terms};
 use crate::router::parts::{Piece, Stop};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ impl Pickup<'_> {
                 let cure = format!("compare both rooms, then run `mailbag link rebind {tag}` in both");
                 self.pending.not_ready(&place, &format!("{why}; {cure}"), None);
                 let about = format!("link:{tag}:{}:{why}", far.room);
-                let body = format!("{why}. Nothing is lost: mail for it waits in links/{tag}/out/.\n\n{cure}.");
+                let body = format!("{why}. Nothing is lost: mail for it waits in this room.\n\n{cure}.");
                 self.notices.tell_human(self.state, about, format!("the link {tag} has stopped"), body);
             }
         }
@@ -116,13 +117,12 @@ impl Pickup<'_> {
     // An item that was picked up and has no record yet is tried again by itself; those behind it wait.
     fn is_claimed(&self, agent: &str, filling: &Filling) -> Result<bool> {
         // Those of this batch are followed by the next ones.
-        let is_open = |claim: &str| {
-            filling.taken.iter().any(|taken| taken.claim == claim)
-                || self.state.open.values().any(|open| open.claim.as_deref() == Some(claim))
-        };
+        let taken = filling.taken.iter().map(|taken| taken.claim.as_str());
+        let open: HashSet<&str> =
+            taken.chain(self.state.open.values().filter_map(|open| open.claim.as_deref())).collect();
         let claimed = self.storage.claimed()?;
         let mut theirs = claimed.iter().filter(|claim| layout::read_claim(claim).is_some_and(|one| one.agent == agent));
-        Ok(theirs.any(|claim| !is_open(claim)))
+        Ok(theirs.any(|claim| !open.contains(claim.as_str())))
     }
 
     fn take_item(

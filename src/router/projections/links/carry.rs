@@ -2,7 +2,7 @@
 //!
 //! Nothing is synced: an item stays in this room until the other one has committed it, and is brought again if it is lost.
 
-use super::text;
+use super::Items;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
@@ -55,10 +55,11 @@ impl Carry {
             let put = self.put.take().filter(|(stream, _)| **stream == *out.stream).map_or(0, |(_, n)| n);
             let upto = out.n.min(out.acked + limits::ITEMS_AHEAD);
             let mut n = if is_sweep { first_missing(there, out.acked, upto)? } else { put.max(out.acked) };
+            let mut items = Items::of(view, tag);
             while n < upto {
                 n += 1;
                 if let Some(waiting) = link.waiting_at(n) {
-                    there.show(layout::item(n), text(view.config.dir(), tag, waiting)?.as_bytes())?;
+                    there.show(layout::item(n), items.text(waiting)?.as_bytes())?;
                     has_brought = true;
                 }
             }

@@ -1,5 +1,5 @@
-//! Links: `out/` of each link has the items that the other room has not committed, and how far this room is. The items of a
-//! link of the kind `dir` are brought to the other room as well.
+//! Links: `out/` of each link says how far this room is, and has the items that the other room has not committed. The items of
+//! a link of the kind `dir` are brought to the other room instead, and are in `out/` only while they cannot be.
 
 mod carry;
 
@@ -7,7 +7,7 @@ use super::{Accepted, Cause, Projection, Report, View};
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
 use crate::log::state::{Link, Waiting};
-use crate::log::{self, Position};
+use crate::log::{Position, Records};
 use crate::message::link;
 use crate::room::links::{EndState, FarAgent, items, roster};
 use crate::room::registry::Registry;
@@ -38,10 +38,12 @@ impl Roster {
 /// What is shown of one link.
 #[derive(Default)]
 struct Shown {
-    /// The number of the last item in `out/`.
+    /// The items up to this number are in `out/`, or were brought.
     upto: u64,
     /// No item up to this number is in `out/`.
     removed: u64,
+    /// Items were brought, which are therefore not in `out/`.
+    is_brought: bool,
     /// The stream of these numbers.
     stream: Option<String>,
     /// What `out/` says of this room.
@@ -123,24 +125,30 @@ impl Shown {
         let link = view.state.links.get(tag);
         let Some(room) = view.state.room.as_deref() else { return Ok(Some(false)) };
         let now = EndState::of(room, link, roster);
-        let is_missing = link.and_then(|link| link.out.as_ref()).is_some_and(|sent| self.upto < sent.n);
-        let is_new = self.state.as_ref() != Some(&now) || is_missing;
+        let is_told = self.state.as_ref() == Some(&now);
+        let is_missing = link.and_then(|link| link.out.as_ref()).is_some_and(|sent| self.upto < sent.n)
+            || self.is_brought && settings.carrier != Carrier::Dir;
+        if is_told && !is_missing && !is_sweep {
+            return Ok(None);
+        }
         // First, because it is what the other room waits for.
         let brought = match settings.carrier {
-            Carrier::Dir if is_new || is_sweep => {
-                self.carry.run((tag, settings), now.clone(), is_sweep, view).map(Some)
-            }
-            _ => Ok((is_new || is_sweep).then_some(false)),
+            Carrier::Dir => Some(self.carry.run((tag, settings), now.clone(), is_sweep, view)),
+            Carrier::Ssh | Carrier::Nats | Carrier::None => None,
         };
-        if is_new {
-            let out = view.config.dir().make_loose(layout::link_out(tag))?;
-            self.write_items(tag, link, &out, view)?;
+        if std::mem::replace(&mut self.is_brought, matches!(brought, Some(Ok(_)))) && !self.is_brought {
+            self.look(tag, view)?;
+        }
+        let out = view.config.dir().make_loose(layout::link_out(tag))?;
+        self.write_items(tag, link, &out, view)?;
+        if !is_told {
             out.show(layout::LINK_STATE, &now.text())?;
             self.state = Some(now);
         }
-        brought
+        brought.unwrap_or(Ok(false)).map(Some)
     }
 
+    /// Writes the items that are not brought, and removes those that the other room has committed.
     fn write_items(&mut self, tag: &str, link: Option<&Link>, out: &Dir, view: &View<'_>) -> Result<()> {
         let Some(sent) = link.and_then(|link| link.out.as_ref()) else {
             (self.stream, self.upto, self.removed) = (None, 0, 0);
@@ -153,12 +161,19 @@ impl Shown {
         for n in self.removed + 1..=sent.acked.min(self.upto) {
             out.remove(layout::item(n))?;
         }
-        self.removed = sent.acked;
+        self.removed = self.removed.max(sent.acked);
         self.upto = self.upto.max(sent.acked);
+        if self.is_brought {
+            if self.removed >= self.upto {
+                self.removed = sent.n;
+            }
+            self.upto = sent.n;
+        }
+        let mut items = Items::of(view, tag);
         while self.upto < sent.n {
             let n = self.upto + 1;
             if let Some(waiting) = link.and_then(|link| link.waiting_at(n)) {
-                out.show(layout::item(n), text(view.config.dir(), tag, waiting)?.as_bytes())?;
+                out.show(layout::item(n), items.text(waiting)?.as_bytes())?;
             }
             self.upto = n;
         }
@@ -170,18 +185,34 @@ fn clear(out: &Dir) -> Result<()> {
     items(out)?.iter().try_for_each(|(_, name)| out.remove(name))
 }
 
-/// An item, made from its record in the log.
-fn text(room: &Dir, tag: &str, waiting: &Waiting) -> Result<String> {
-    let gone = || Error::NotFound {
-        what: format!("record {} is missing from the log, and its item for the room {tag} with it", waiting.seq),
-        cure: "run `mailbag log verify`; `mailbag link rebind` sends what can be sent".into(),
-    };
-    let record = log::read_record(room, waiting.place)?.ok_or_else(gone)?;
-    let carried = record.carried.iter().find(|carried| *carried.link == *tag && carried.n == waiting.n);
-    let carried = carried.ok_or_else(gone)?;
-    let Some((segment, offset)) = carried.again else {
-        return Ok(link::text(&record, link::fields_of(&record).as_ref(), carried));
-    };
-    let record = log::read_record(room, Position { segment, offset })?.ok_or_else(gone)?;
-    Ok(link::text(&record, link::fields_of(&record).as_ref(), carried))
+/// Makes items from their records in the log.
+struct Items<'v> {
+    tag: &'v str,
+    records: Records,
+    /// Records of items that are sent again.
+    before: Records,
+}
+
+impl<'v> Items<'v> {
+    fn of(view: &View<'_>, tag: &'v str) -> Items<'v> {
+        let records = || Records::of(view.config.dir());
+        Items { tag, records: records(), before: records() }
+    }
+
+    /// The text of an item.
+    fn text(&mut self, waiting: &Waiting) -> Result<String> {
+        let Items { tag, records, before } = self;
+        let gone = || Error::NotFound {
+            what: format!("record {} is missing from the log, and its item for the room {tag} with it", waiting.seq),
+            cure: "run `mailbag log verify`; `mailbag link rebind` sends what can be sent".into(),
+        };
+        let record = records.at(waiting.place)?.ok_or_else(gone)?;
+        let carried = record.carried.iter().find(|carried| *carried.link == **tag && carried.n == waiting.n);
+        let carried = carried.ok_or_else(gone)?;
+        let record = match carried.again {
+            Some((segment, offset)) => before.at(Position { segment, offset })?.ok_or_else(gone)?,
+            None => record,
+        };
+        Ok(link::text(record, link::fields_of(record).as_ref(), carried))
+    }
 }
