@@ -45,6 +45,7 @@ mod sweep;
 mod tidy;
 mod town;
 mod trust;
+mod venv;
 mod waiting;
 mod waking;
 mod watching;

@@ -27,6 +27,11 @@ pub fn unhex(text: &str) -> Option<Hash> {
     Some(hash)
 }
 
+/// Is this the SHA-256 hash of these bytes, in hexadecimal digits of either case?
+pub fn is_hash_of(text: &str, bytes: &[u8]) -> bool {
+    unhex(text) == Some(hash_line(bytes))
+}
+
 pub(super) mod hex_hash {
     use super::{Hash, hex, unhex};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

@@ -1,6 +1,6 @@
 //! The records of the log: their fields, and the chain of hashes.
 
-pub use super::hash::{Hash, NO_HASH, hash_line, hex, unhex};
+pub use super::hash::{Hash, NO_HASH, hash_line, hex, is_hash_of, unhex};
 
 use super::carried::{Acked, Arrived, Carried, Enclosed, LinkChange};
 use super::hash::{hex_hash, hex_hash_option};

@@ -1,6 +1,7 @@
 //! The official client in Python: it calls every tool, and two of them talk while the router is killed.
 
 use crate::town::{PATIENCE, Town, so_within};
+use crate::venv;
 use crate::world::skip;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -23,27 +24,11 @@ fn python() -> Option<PathBuf> {
     python.clone().ok()
 }
 
-/// Makes a virtual environment in the target directory, once for all runs.
 fn install() -> Result<PathBuf, String> {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().ok_or("no target directory")?;
-    let place = target.join(format!("python-{}", CLIENT.replace("==", "-")));
-    let python = place.join("bin/python");
-    let run = |program: &Path, words: &[&str]| {
-        let output = Command::new(program).args(words).stdin(Stdio::null()).output();
-        let output = output.map_err(|e| format!("{}: {e}", program.display()))?;
-        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned();
-        if output.status.success() { Ok(said) } else { Err(format!("{} {words:?}: {said}", program.display())) }
-    };
     let version = CLIENT.rsplit('=').next().unwrap_or_default();
     let has =
         format!("import importlib.metadata as m; assert m.version('mcp') == '{version}'; import mcp.client.client");
-    if run(&python, &["-c", &has]).is_err() {
-        run(Path::new("python3"), &["-m", "venv", "--clear", &place.display().to_string()])?;
-        let words = ["-m", "pip", "install", "--quiet", "--retries", "1", "--timeout", "20", CLIENT];
-        run(&python, &[&words[..], &["--disable-pip-version-check"]].concat())?;
-        run(&python, &["-c", &has])?;
-    }
-    Ok(python)
+    Ok(venv::install(CLIENT, ("python", &["-c", &has]))?.join("bin/python"))
 }
 
 /// Alice and Bob, whose clients a script drives.

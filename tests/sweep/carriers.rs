@@ -2,7 +2,7 @@
 //! the pipe: in the end each message has crossed once.
 
 use super::ledger::Figures;
-use super::one_pass::{came_once, done, drop_file, new_room};
+use super::one_pass::{came_once, done, drop_file, new_room, no_item_is_left};
 use super::scenario::PROGRAM;
 use super::sweeps::{Done, Points, green};
 use super::tracer::{End, Outcome, Plan, Tracer};
@@ -73,14 +73,7 @@ impl Rooms {
         came_once(&self.fit, &["alice", "anna"], &IN_FIT, figures)?;
         came_once(&self.po, &["sintra", "bob"], &IN_PO, figures)?;
         for (room, tag) in [(&self.fit, "po"), (&self.po, "fit")] {
-            for side in ["in", "out"] {
-                for entry in fs::read_dir(room.join(format!("links/{tag}/{side}")))?.flatten() {
-                    let name = entry.file_name().to_string_lossy().into_owned();
-                    if name != "state.json" && !name.starts_with('.') {
-                        figures.damaged(format!("{} has {name} in the end", room.display()));
-                    }
-                }
-            }
+            no_item_is_left(room, tag, figures)?;
             done(self.mailbag(room, &["log", "verify"]))?;
         }
         Ok(())

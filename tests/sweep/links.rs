@@ -3,7 +3,7 @@
 
 use super::device::{Cut, Kind, PowerDevice};
 use super::ledger::Figures;
-use super::one_pass::{came_once, done, drop_file, new_room, pass};
+use super::one_pass::{came_once, done, drop_file, new_room, no_item_is_left, pass};
 use super::sweeps::{Done, Points, devices, green};
 use super::tracer::{End, Outcome, Plan, Tracer};
 use serde_json::{Value, json};
@@ -72,14 +72,7 @@ impl Rooms {
         came_once(&self.fit, &["alice", "anna"], &IN_FIT, figures)?;
         came_once(&self.po, &["sintra", "bob"], &IN_PO, figures)?;
         for (room, tag) in [(&self.fit, "po"), (&self.po, "fit")] {
-            for side in ["in", "out"] {
-                for entry in fs::read_dir(room.join(format!("links/{tag}/{side}")))?.flatten() {
-                    let name = entry.file_name().to_string_lossy().into_owned();
-                    if name != "state.json" && !name.starts_with('.') {
-                        figures.damaged(format!("{} has {name} in the end", room.display()));
-                    }
-                }
-            }
+            no_item_is_left(room, tag, figures)?;
             numbers_are_whole(room, figures)?;
         }
         self.text_is_that_of_the_log(figures)

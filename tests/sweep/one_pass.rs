@@ -64,3 +64,16 @@ pub(super) fn came_once(room: &Path, agents: &[&str], wanted: &[&str], figures: 
     came.keys().for_each(|copy| figures.damaged(format!("{copy} was not expected")));
     Ok(())
 }
+
+/// The other room of this link has confirmed every item, and so has this one.
+pub(super) fn no_item_is_left(room: &Path, tag: &str, figures: &mut Figures) -> io::Result<()> {
+    for side in ["in", "out"] {
+        for entry in fs::read_dir(room.join(format!("links/{tag}/{side}")))?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name != "state.json" && !name.starts_with('.') {
+                figures.damaged(format!("{} has {name} in the end", room.display()));
+            }
+        }
+    }
+    Ok(())
+}

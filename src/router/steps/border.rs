@@ -5,7 +5,7 @@ use crate::message::Message;
 use crate::message::address::{Address, quoted};
 use crate::message::id::{HUMAN, tag_of};
 use crate::message::link::stays_here;
-use crate::message::record::{Group, hash_line, unhex};
+use crate::message::record::{Group, is_hash_of};
 use crate::room::resolve::Via;
 use crate::room::settings::Accept;
 use crate::router::parts::Config;
@@ -48,8 +48,7 @@ fn check_arrived(config: &Config, tag: &str, message: &Message, to: &[Group]) ->
     }
     let is_wrong = |attachment: &Value| {
         let text = |field: &str| attachment.get(field).and_then(Value::as_str);
-        let digest = text("sha256").map(|digest| unhex(&digest.to_ascii_lowercase()));
-        digest.zip(text("content")).is_some_and(|(digest, content)| digest != Some(hash_line(content.as_bytes())))
+        text("sha256").zip(text("content")).is_some_and(|(digest, content)| !is_hash_of(digest, content.as_bytes()))
     };
     if attached.into_iter().flatten().any(is_wrong) {
         let what = "the text of an attachment is not the one of its sha256";

@@ -8,7 +8,7 @@ use crate::disk::{Dir, Meta, file_meta, layout};
 use crate::message::Message;
 use crate::message::id::tag_of;
 use crate::message::link::{Enclosed, size};
-use crate::message::record::{Group, hash_line, unhex};
+use crate::message::record::{Group, is_hash_of};
 use crate::router::parts::Config;
 use rustix::fs::FileType;
 use serde_json::Value;
@@ -76,7 +76,7 @@ fn text(
     if bytes.len() as u64 > most {
         return Ok(Err(format!("the attached files of a message may have {} bytes together", limits::ENCLOSED_BYTES)));
     }
-    if digest.is_some_and(|digest| unhex(&digest.to_ascii_lowercase()) != Some(hash_line(&bytes))) {
+    if digest.is_some_and(|digest| !is_hash_of(digest, &bytes)) {
         return sent("it has changed since it was attached");
     }
     match String::from_utf8(bytes) {
