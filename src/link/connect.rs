@@ -5,6 +5,7 @@ use super::{nats, ssh};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count;
+use crate::query::links;
 use crate::room::Room;
 use crate::room::carriers::Doing;
 use crate::room::consent::Connection;
@@ -81,8 +82,8 @@ impl Keeper {
             cure: format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
         })?;
         let (client, ends) = self.start(&known_as)?;
-        let patience = Instant::now() + limits::ONCE_PATIENCE;
-        let done = mirror(&room, &link, ends, &mut Near { keeper: self, patience, last: Standing::default() });
+        let mut near = Near { keeper: self, moved: Instant::now(), last: Standing::default() };
+        let done = mirror(&room, &link, ends, &mut near);
         let last = client.end();
         done.map_err(|e| match e {
             Error::Busy { what, cure } if !last.is_empty() => Error::Busy { what: format!("{what} ({last})"), cure },
@@ -148,9 +149,9 @@ impl Client {
 /// The end of a connection on the machine that connects.
 struct Near<'a> {
     keeper: &'a mut Keeper,
-    /// When a connection for once has to move.
-    patience: Instant,
+    /// How far both rooms are, and since when.
     last: Standing,
+    moved: Instant,
 }
 
 impl Conduct for Near<'_> {
@@ -164,9 +165,15 @@ impl Conduct for Near<'_> {
             return Ok(false);
         }
         if *standing != self.last {
-            (self.patience, self.last) = (Instant::now() + limits::ONCE_PATIENCE, standing.clone());
+            (self.moved, self.last) = (Instant::now(), standing.clone());
         }
-        if self.keeper.once && self.patience < Instant::now() {
+        if !self.keeper.once {
+            return Ok(true);
+        }
+        if self.moved.elapsed() > limits::ONCE_STOPPED {
+            self.check_stopped()?;
+        }
+        if self.moved.elapsed() > limits::ONCE_PATIENCE {
             let waited = count(limits::ONCE_PATIENCE.as_secs(), "second");
             return Err(Error::Timeout {
                 what: format!("nothing crossed the link {} for {waited}", self.keeper.connection.link),
@@ -174,6 +181,22 @@ impl Conduct for Near<'_> {
             });
         }
         Ok(true)
+    }
+}
+
+impl Near<'_> {
+    /// Does the state of one room not fit the other one? Then nothing crosses before a person has run a rebind.
+    fn check_stopped(&self) -> Result<()> {
+        let Keeper { room, connection: Connection { link, .. }, .. } = &*self.keeper;
+        let why = match links::stopped(room, link) {
+            Some(why) => why,
+            None if self.last.is_stopped_there() => format!("the room {link} had confirmed items that this room lacks"),
+            None => return Ok(()),
+        };
+        Err(Error::Busy {
+            what: format!("the link {link} has stopped: {why}"),
+            cure: format!("compare both rooms, then run `mailbag link rebind {link}` in both"),
+        })
     }
 }
 

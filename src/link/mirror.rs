@@ -47,6 +47,15 @@ impl Standing {
         };
         all(own, far) && all(far, own)
     }
+
+    /// Lacks this room what it had confirmed to the other one, whose link has therefore stopped?
+    pub(super) fn is_stopped_there(&self) -> bool {
+        let (Some(own), Some(far)) = (&self.own, &self.far) else { return false };
+        far.out.as_ref().is_some_and(|out| match &own.came {
+            None => out.acked > 0,
+            Some(came) => came.stream != out.stream || came.n < out.acked,
+        })
+    }
 }
 
 /// Mirrors a link until the connection is over or the conduct ends it.

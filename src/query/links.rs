@@ -88,6 +88,12 @@ pub fn links(room: &Room, tag: Option<&str>) -> Result<Vec<Link>> {
     }
 }
 
+/// Why a link has stopped, as the router of this room reported it.
+pub fn stopped(room: &Room, tag: &str) -> Option<String> {
+    let state = layout::link_state(tag);
+    blocked_links(room).into_iter().find(|blocked| Path::new(&blocked.what) == state).map(|blocked| blocked.reason)
+}
+
 /// The error for a tag without a link.
 pub fn unknown(settings: &Settings, tag: &str) -> Error {
     let known: Vec<&str> = settings.links.keys().map(String::as_str).collect();

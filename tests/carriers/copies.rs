@@ -3,6 +3,7 @@
 use super::{Pair, Running};
 use crate::links::copy_all;
 use crate::world::{World, wait};
+use std::time::{Duration, Instant};
 
 #[test]
 fn of_two_copies_that_connect_the_one_that_is_behind_stops_and_the_other_one_goes_on() {
@@ -26,6 +27,14 @@ fn of_two_copies_that_connect_the_one_that_is_behind_stops_and_the_other_one_goe
     });
     wait("it says that it is a copy", || carriers.log().contains("this room is a copy of"));
     drop(carriers);
+    let begun = Instant::now();
+    let once = copy.run_with(&["link", "run", "--once"], |command| {
+        command.env("PATH", pair.path());
+    });
+    assert!(
+        once.fails(75, &["link run --once"]).contains("the link po has stopped: item 2 in the room po is not the one")
+    );
+    assert!(begun.elapsed() < Duration::from_secs(30), "it waits for nothing: {:?}", begun.elapsed());
     assert_eq!(pair.po.bodies("sintra"), ["before", "from the original"]);
     // The state of the original fits again.
     pair.fit.send("alice", "po:sintra", "again");

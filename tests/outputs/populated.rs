@@ -79,7 +79,7 @@ fn linking(run: &mut Run<'_>) {
     run.world.write("settings.toml", settings + "sender_budget = 6000\ncopies_budget = 60000\n");
     run.ok("link-add", &["po", "there"]);
     run.world.write("../keys", "fit:secret");
-    let over_nats = ["--credentials", "keys", "--ca", "keys", "--replicas", "1"];
+    let over_nats = ["--credentials", "keys", "--ca", "keys", "--replicas", "1", "--known-as", "fit"];
     run.ok("link-add", &[&["far", "nats://127.0.0.1:1", "--carrier", "nats"][..], &over_nats].concat());
     run.ok("trust", &[]);
     run.ok("trust", &["--list"]);
@@ -95,7 +95,8 @@ fn linking(run: &mut Run<'_>) {
     run.code(75, "link-test", &["po", "--timeout", "1ms"]);
     run.ok("link-rebind", &["po", "--yes"]);
     run.ok("link-remove", &["po", "--bounce"]);
-    run.ok("link-remove", &["far"]);
+    let removed = run.ok("link-remove", &["far"]);
+    assert_eq!(removed["on_servers"], "nats --server nats://127.0.0.1:1 stream rm mailbag_fit");
 }
 
 struct Run<'a> {

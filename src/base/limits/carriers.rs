@@ -27,6 +27,8 @@ pub const RECONNECT_MOST: Duration = Duration::from_secs(60);
 pub const LINKS_LOOK: Duration = Duration::from_secs(2);
 /// `mailbag link run --once` gives up if nothing crossed a link for this time.
 pub const ONCE_PATIENCE: Duration = Duration::from_secs(60);
+/// It gives up earlier, after this time, if a link has stopped: until then a router can have read a newer state.
+pub const ONCE_STOPPED: Duration = Duration::from_secs(2);
 /// How much of what the SSH client says is kept.
 pub const SAID_BYTES: usize = 4 << 10;
 /// The longest reason that a carrier tells its peer, in characters.
@@ -47,7 +49,7 @@ pub const NATS_CONNECT: Duration = Duration::from_secs(30);
 pub const NATS_ANSWER: Duration = Duration::from_secs(5);
 /// How long a carrier has, at its end, to give the servers of NATS what its room has said.
 pub const NATS_END: Duration = Duration::from_secs(5);
-/// The largest part of an item in one message of NATS, whose servers take a MiB unless they are told otherwise.
+/// The largest part of an item in one message of NATS, whose servers accept up to 1 MiB by default.
 pub const NATS_PART: usize = 256 << 10;
 /// How much larger a message of NATS may be than a part.
 pub const NATS_MORE: usize = 4 << 10;

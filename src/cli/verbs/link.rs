@@ -297,7 +297,10 @@ fn remove(tag: &str, bounce: bool, cx: &mut Context) -> Result<Exit> {
             0 => String::new(),
             n => format!("; {} not confirmed, and the senders are told", count_of(n, "item")),
         };
-        out.done(format!("removed the link {}{gone}", removed.tag))
+        out.done(format!("removed the link {}{gone}", removed.tag))?;
+        let Some(command) = &removed.on_servers else { return Ok(()) };
+        out.done("the servers keep what was for this room; with the client of NATS, remove it there:")?;
+        out.line(format!("  {}", sanitize::line(command)))
     })?;
     Ok(Exit::Ok)
 }

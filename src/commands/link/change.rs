@@ -3,7 +3,7 @@
 use super::{edit, table};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
-use crate::base::text::count_of;
+use crate::base::text::{count_of, shell_word};
 use crate::commands::recorded;
 use crate::commands::send::{self, Draft, Sent};
 use crate::disk::layout;
@@ -18,6 +18,7 @@ use crate::query::links;
 use crate::room::Room;
 use crate::room::links::EndState;
 use crate::room::sessions::Caller;
+use crate::room::settings::{Carrier, LinkSettings, Settings, stream_of, token};
 use crate::router::daemon::Passed;
 use crate::router::watcher::LogWatch;
 use serde::Serialize;
@@ -34,6 +35,9 @@ pub struct Changed {
     pub seq: u64,
     /// How many items the other room has not confirmed: they are sent again, or given up.
     pub waiting: usize,
+    /// The command of NATS' own client that removes what the servers keep for a link that was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_servers: Option<String>,
 }
 
 /// What a rebind sends again.
@@ -60,8 +64,25 @@ pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<Changed> {
     }
     let seq = record(room, tag, if bounce { "bounce" } else { "remove" })?.seq;
     let _held = room.lock_registry()?;
+    let on_servers = on_servers(&room.settings()?, tag);
     edit(room, false, |text| table::take_out(text, tag))?;
-    Ok(Changed { tag: tag.to_owned(), seq, waiting })
+    Ok(Changed { tag: tag.to_owned(), seq, waiting, on_servers })
+}
+
+/// The command that removes what servers of NATS keep for a link: the stream of this room, or its consumer if the stream serves
+/// other links, too.
+fn on_servers(settings: &Settings, tag: &str) -> Option<String> {
+    let link = settings.links.get(tag).filter(|link| link.carrier == Carrier::Nats)?;
+    let known_as = |link: &LinkSettings| link.known_as.clone().or_else(|| settings.tag.clone());
+    let stream = stream_of(&known_as(link)?);
+    let is_other = |other: &LinkSettings| {
+        other.carrier == Carrier::Nats && (&other.address, known_as(other)) == (&link.address, known_as(link))
+    };
+    let what = match settings.links.iter().any(|(other, settings)| other != tag && is_other(settings)) {
+        true => format!("consumer rm {} {}", shell_word(&stream), shell_word(&token(tag))),
+        false => format!("stream rm {}", shell_word(&stream)),
+    };
+    Some(format!("nats --server {} {what}", shell_word(&link.address)))
 }
 
 /// What a rebind of this link sends again.
@@ -83,7 +104,7 @@ pub fn rebind(room: &Room, tag: &str) -> Result<Changed> {
     check_known(room, tag)?;
     let seq = record(room, tag, "rebind")?.seq;
     let waiting = waiting(room, tag)?;
-    Ok(Changed { tag: tag.to_owned(), seq, waiting })
+    Ok(Changed { tag: tag.to_owned(), seq, waiting, on_servers: None })
 }
 
 /// Is there a link with this tag?

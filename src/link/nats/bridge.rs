@@ -82,7 +82,7 @@ impl Bridge {
         let room = Some(&self.peer.state().room).filter(|room| !room.is_empty()).cloned();
         let hello = Hello { version: VERSION, room: room.unwrap_or_else(|| NOT_HEARD.to_owned()) };
         let mut next = hand_on(&mut to, &Frame::Hello(hello)).await;
-        if let Next::On = next {
+        if let (Next::On, 0) = (&next, self.servers.waiting) {
             next = self.repeat(&mut to).await;
         }
         let mut beat = interval_at(Instant::now() + limits::CARRIER_BEAT, limits::CARRIER_BEAT);
@@ -98,7 +98,10 @@ impl Bridge {
                     _ => Next::End,
                 },
                 message = self.servers.heard.next() => match message {
-                    Some(Ok(message)) => self.hear(message, &mut to).await?,
+                    Some(Ok(message)) => match self.hear(message, &mut to).await? {
+                        Next::On => self.begin(&mut to).await,
+                        Next::End => Next::End,
+                    },
                     Some(Err(e)) => return Err(format!("cannot read what is for this room: {e}")),
                     None => return Err("the servers have nothing more for this room".to_owned()),
                 },
@@ -204,6 +207,17 @@ impl Bridge {
             Next::On if heard == Heard::Begun => self.send_again(to).await,
             next => next,
         })
+    }
+
+    /// What this room knows of the other one counts once it has heard all that the servers had when the connection began: they
+    /// may have a reason why the rooms cannot speak with each other.
+    async fn begin(&mut self, to: &mut pipe::Sender) -> Next {
+        let waiting = self.servers.waiting;
+        self.servers.waiting = waiting.saturating_sub(1);
+        match waiting {
+            1 => self.repeat(to).await,
+            _ => Next::On,
+        }
     }
 
     /// Says how far the other room is. It counts as there as long as the servers are.

@@ -1,10 +1,14 @@
 //! How the streams and subjects of a link are called. The room `fit` publishes below `mailbag.po.fit` what it says to `po`.
 
+use crate::room::settings::{stream_of, token};
+
 /// The names of a link.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     own: String,
     peer: String,
+    /// The streams that have what is for this room, and what is for the other one.
+    streams: [String; 2],
 }
 
 /// What a message is.
@@ -21,17 +25,17 @@ pub(super) enum Kind {
 impl Names {
     /// The names of the link to the room `peer`, which knows this one as `own`.
     pub(super) fn new(own: &str, peer: &str) -> Names {
-        Names { own: token(own), peer: token(peer) }
+        Names { own: token(own), peer: token(peer), streams: [own, peer].map(stream_of) }
     }
 
     /// The stream that has what is for this room.
     pub(super) fn own_stream(&self) -> String {
-        stream(&self.own)
+        self.streams[0].clone()
     }
 
     /// The stream that has what is for the other room.
     pub(super) fn peer_stream(&self) -> String {
-        stream(&self.peer)
+        self.streams[1].clone()
     }
 
     /// The subjects of each of these streams.
@@ -77,15 +81,6 @@ impl Names {
             _ => None,
         }
     }
-}
-
-fn stream(room: &str) -> String {
-    format!("mailbag_{room}")
-}
-
-/// A tag as one word of a subject. The character that stands for the dot is in no tag.
-fn token(tag: &str) -> String {
-    tag.replace('.', "%2E")
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ pub(super) struct Servers {
     /// What the other room says, and since when this connection reads it, by the servers' clock.
     pub(super) heard: pull::Stream,
     pub(super) since: DateTime,
+    /// How many messages for this room were there when this connection began.
+    pub(super) waiting: u64,
     /// Why the connection is over.
     pub(super) over: mpsc::Receiver<String>,
     /// The largest message.
@@ -44,12 +46,12 @@ impl Servers {
         let context = ContextBuilder::new().timeout(limits::NATS_ANSWER).build(client);
         let made = Making { context: &context, access, names };
         // A permission that is missing is told at once, and as that.
-        let (heard, since) = tokio::select! {
+        let Reading { heard, since, waiting } = tokio::select! {
             biased;
             Some(why) = over.recv() => return Err(why),
             heard = made.all(said) => heard?,
         };
-        Ok(Servers { context, heard, since, over, most })
+        Ok(Servers { context, heard, since, waiting, over, most })
     }
 }
 
@@ -108,6 +110,13 @@ fn authenticate(options: ConnectOptions, text: &str) -> Result<ConnectOptions, S
     }
 }
 
+/// What the other room says, and how much of it is there already.
+struct Reading {
+    heard: pull::Stream,
+    since: DateTime,
+    waiting: u64,
+}
+
 /// What makes what is missing on the servers.
 struct Making<'a> {
     context: &'a Context,
@@ -116,7 +125,7 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    async fn all(&self, said: &Said) -> Result<(pull::Stream, DateTime), String> {
+    async fn all(&self, said: &Said) -> Result<Reading, String> {
         let [own, peer] = self.names.subjects();
         self.forget(&own).await?;
         let heard = self.consumer().await?;
@@ -168,7 +177,7 @@ impl Making<'_> {
         }
     }
 
-    async fn consumer(&self) -> Result<(pull::Stream, DateTime), String> {
+    async fn consumer(&self) -> Result<Reading, String> {
         let config = pull::Config {
             durable_name: Some(self.names.consumer().to_owned()),
             filter_subject: self.names.heard(),
@@ -182,7 +191,8 @@ impl Making<'_> {
         let consumer = made.map_err(|e| format!("cannot read the stream {stream}: {e}"))?;
         let heard = consumer.stream().max_messages_per_batch(limits::NATS_BATCH).heartbeat(HEARTBEAT).messages().await;
         let heard = heard.map_err(|e| format!("cannot read the stream {stream}: {e}"))?;
-        Ok((heard, consumer.cached_info().created))
+        let info = consumer.cached_info();
+        Ok(Reading { heard, since: info.created, waiting: info.num_pending })
     }
 
     async fn say(&self, said: &Said) -> Result<(), PublishErrorKind> {

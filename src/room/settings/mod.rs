@@ -12,7 +12,7 @@ mod values;
 
 pub use escalation::Escalation;
 pub use links::{Accept, Carrier, LinkSettings, is_tag};
-pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST};
+pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST, stream_of, token};
 pub use ssh::SshAddress;
 
 use crate::base::error::{Problem, nearest};

@@ -67,6 +67,16 @@ impl NatsAddress {
 
 const TLS: &str = "tls://";
 
+/// The stream that has what is for the room with this tag.
+pub fn stream_of(tag: &str) -> String {
+    format!("mailbag_{}", token(tag))
+}
+
+/// A tag as one word of a subject. The character that stands for the dot is in no tag.
+pub fn token(tag: &str) -> String {
+    tag.replace('.', "%2E")
+}
+
 fn is_server(text: &str) -> bool {
     let Some(place) = text.strip_prefix("nats://").or_else(|| text.strip_prefix(TLS)) else { return false };
     let (host, port) = match place.strip_prefix('[').map(|rest| rest.split_once(']')) {
