@@ -136,6 +136,36 @@ impl Town {
     }
 }
 
+/// When to kill next. A start syncs the whole file system, and on a machine that writes a lot, no start is as short as the pause
+/// between two kills: half of them wait until something has arrived since the one before, so that it goes on at all.
+pub(super) struct NextKill {
+    at: Instant,
+    behind: Option<usize>,
+    patience: Instant,
+}
+
+impl NextKill {
+    pub(super) fn within(millis: u64) -> NextKill {
+        let at = Instant::now() + Duration::from_millis(millis);
+        NextKill { at, behind: None, patience: at + Duration::from_secs(30) }
+    }
+
+    pub(super) fn after(dice: &mut Dice, came: usize, millis: std::ops::Range<u64>) -> NextKill {
+        let behind = (dice.roll(2) == 0).then_some(came);
+        NextKill { behind, ..NextKill::within(millis.start + dice.roll(millis.end - millis.start)) }
+    }
+
+    pub(super) fn is_due(&self, came: usize) -> bool {
+        let now = Instant::now();
+        now >= self.at && (self.behind.is_none_or(|behind| came > behind) || now >= self.patience)
+    }
+}
+
+/// How many messages have arrived in both rooms.
+pub(super) fn arrived(fit: &World, po: &World) -> usize {
+    SENDERS.iter().map(|(ours, theirs)| got(fit, ours) + got(po, theirs)).sum()
+}
+
 pub(super) fn got(world: &World, agent: &str) -> usize {
     world.names(&format!("inbox/{agent}")).len()
 }
@@ -149,7 +179,7 @@ fn whatever_is_killed(carrier: Carrier) {
     let (mut dice, mut town) = (Dice(seed), Town::new(carrier));
     let (mut sent, mut up_again, began) = (0, None, Instant::now());
     let deadline = Instant::now() + Duration::from_secs(if is_full { 3600 } else { 120 });
-    let mut next_kill = Instant::now() + Duration::from_millis(300);
+    let mut next_kill = NextKill::within(300);
     loop {
         town.revive(&mut dice);
         for _ in 0..(each / 20).min(each - sent) {
@@ -166,16 +196,14 @@ fn whatever_is_killed(carrier: Carrier) {
         if town.is_down && up_again.is_some_and(|at| Instant::now() >= at) {
             town.set_down(false);
         }
-        let all = |world: &World, agents: [&str; 2]| agents.iter().all(|agent| got(world, agent) >= each);
-        if sent == each && all(&town.pair.po, ["sintra", "bob"]) && all(&town.pair.fit, ["alice", "anna"]) {
+        let came = arrived(&town.pair.fit, &town.pair.po);
+        if came >= 4 * each {
             break;
         }
         assert!(Instant::now() < deadline, "it takes too long: {:?}", town.carriers.as_ref().map(Running::log));
-        if Instant::now() >= next_kill {
+        if next_kill.is_due(came) {
             town.kill(&mut dice);
-            // With thousands of files on their way, a router needs longer to come to life.
-            let pause = if is_full { 1000 + dice.roll(5000) } else { 100 + dice.roll(1500) };
-            next_kill = Instant::now() + Duration::from_millis(pause);
+            next_kill = NextKill::after(&mut dice, came, if is_full { 1000..6000 } else { 100..1600 });
         }
         let next = Instant::now() + Duration::from_millis(50);
         wait("the next turn", || Instant::now() >= next);

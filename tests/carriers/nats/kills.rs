@@ -6,7 +6,7 @@
 //!   servers, of which the leader of a stream is killed, or so many that the others cannot go on.
 //! - `MAILBAG_SWEEP=servers`: the same with 400 each way.
 
-use super::super::kills::{Dice, SENDERS, got};
+use super::super::kills::{Dice, NextKill, SENDERS, arrived, got};
 use super::servers::Cluster;
 use super::{Rooms, drop_mail, run};
 use crate::carriers::Running;
@@ -83,7 +83,7 @@ fn survive(nodes: usize, each: usize, patience: Duration) {
     let none = || [None, None];
     let mut town = Town { rooms, cluster, nodes, carriers: none(), routers: none(), down: None, killed: [0; 6] };
     let (mut sent, begun) = (0, Instant::now());
-    let mut next_kill = begun + Duration::from_millis(300);
+    let mut next_kill = NextKill::within(300);
     loop {
         town.revive(&mut dice);
         for _ in 0..(each / 40).min(each - sent) {
@@ -93,15 +93,15 @@ fn survive(nodes: usize, each: usize, patience: Duration) {
             }
             sent += 1;
         }
-        let all = |world: &World, agents: [&str; 2]| agents.iter().all(|agent| got(world, agent) >= each);
-        if sent == each && all(&town.rooms.po, ["sintra", "bob"]) && all(&town.rooms.fit, ["alice", "anna"]) {
+        let came = arrived(&town.rooms.fit, &town.rooms.po);
+        if came >= 4 * each {
             break;
         }
         let logs = || town.carriers.iter().flatten().map(Running::log).collect::<Vec<_>>().join("\n");
         assert!(begun.elapsed() < patience, "it takes too long: {}", logs());
-        if Instant::now() >= next_kill {
+        if next_kill.is_due(came) {
             town.kill(&mut dice);
-            next_kill = Instant::now() + Duration::from_millis(50 + dice.roll(pause));
+            next_kill = NextKill::after(&mut dice, came, 50..50 + pause);
         }
         let next = Instant::now() + Duration::from_millis(50);
         wait("the next turn", || Instant::now() >= next);
