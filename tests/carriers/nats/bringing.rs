@@ -1,8 +1,8 @@
 //! What the carrier over NATS brings, whoever is there.
 
 use super::servers::Cluster;
-use super::{Rooms, drop_mail, once, run};
-use crate::links::state;
+use super::{Rooms, drop_mail, once, run, with_one_connected};
+use crate::links::{copy_all, state};
 use crate::world::wait;
 use serde_json::json;
 
@@ -37,24 +37,37 @@ fn mail_and_its_answer_cross_over_a_server() {
 #[test]
 fn the_servers_keep_mail_for_a_room_that_is_away_also_from_one_that_has_gone() {
     // P212
-    let Some(mut cluster) = Cluster::start(1, "") else { return };
-    let rooms = Rooms::new(&cluster);
-    let fit = run(&rooms.fit);
-    fit.says("connected");
+    let Some((mut cluster, rooms, fit)) = with_one_connected(|rooms| &rooms.fit) else { return };
     for n in 0..3 {
         drop_mail(&rooms.fit, "alice", "po:sintra", &n.to_string());
     }
     let mut talk = cluster.talk(json!({}));
     wait("the servers have it", || talk.ask("$JS.API.STREAM.INFO.mailbag_po", "").contains("\"messages\":4"));
     fit.end();
-    cluster.restart(0);
+    cluster.kill(0);
+    let (store, before) = (cluster.store(0), rooms.fit.path().join("before"));
+    copy_all(&store, &before);
+    cluster.revive(0);
     let po = run(&rooms.po);
     wait("it arrives without its sender", || rooms.po.bodies("sintra") == ["0", "1", "2"]);
     assert_eq!(state(&rooms.fit, "po")["out"]["acked"], 0);
+    let mut talk = cluster.talk(json!({}));
+    wait("it says so to the servers", || talk.ask("$JS.API.STREAM.INFO.mailbag_po", "").contains("\"messages\":0"));
     po.end();
     // The confirmation has waited for the sender.
     once(&rooms.fit).ok(&["link run"]);
     assert_eq!(state(&rooms.fit, "po")["out"]["acked"], 3);
+    // The server comes back with what it had before all this, as after a power cut: with items and states of then.
+    cluster.kill(0);
+    std::fs::remove_dir_all(&store).expect("its store");
+    copy_all(&before, &store);
+    cluster.revive(0);
+    drop_mail(&rooms.fit, "alice", "po:sintra", "3");
+    drop_mail(&rooms.po, "sintra", "fit:alice", "4");
+    let _carriers = rooms.run();
+    wait("mail goes on", || rooms.po.bodies("sintra") == ["0", "1", "2", "3"] && rooms.fit.bodies("alice") == ["4"]);
+    rooms.settled();
+    assert!(rooms.fit.inbox("human").is_empty() && rooms.po.inbox("human").is_empty(), "no link has stopped");
 }
 
 #[test]
@@ -74,10 +87,7 @@ fn an_item_that_is_larger_than_a_message_of_the_servers_comes_in_parts() {
 #[test]
 fn a_stream_that_was_deleted_loses_nothing() {
     // P212
-    let Some(cluster) = Cluster::start(1, "") else { return };
-    let rooms = Rooms::new(&cluster);
-    let fit = run(&rooms.fit);
-    fit.says("connected");
+    let Some((cluster, rooms, fit)) = with_one_connected(|rooms| &rooms.fit) else { return };
     let delete = |stream: &str| {
         let answer = cluster.talk(json!({})).ask(&format!("$JS.API.STREAM.DELETE.{stream}"), "");
         assert!(answer.contains("\"success\":true"), "{answer}");

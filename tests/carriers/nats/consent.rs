@@ -25,7 +25,7 @@ authorization {
 "#;
 
 /// Adds a line to the link of a room, with a file beside the room that it names.
-fn give(world: &World, key: &str, content: &str) {
+pub(super) fn give(world: &World, key: &str, content: &str) {
     let file = world.path().join(format!("{key}.file"));
     fs::write(&file, content).expect("a file");
     let settings = fs::read_to_string(world.room("settings.toml")).expect("settings");

@@ -1,8 +1,7 @@
 //! A peer that means harm: it may publish what the other room may, and publishes what it likes.
 
 use super::super::hostile::items;
-use super::servers::Cluster;
-use super::{Rooms, drop_mail, run};
+use super::{drop_mail, once, run, with_one_connected};
 use crate::world::wait;
 use serde_json::{Value, json};
 
@@ -18,10 +17,7 @@ fn frame(item: &Value) -> Vec<u8> {
 #[test]
 fn what_does_not_fit_is_dropped_and_the_mail_of_the_other_room_still_comes() {
     // P213 P214
-    let Some(cluster) = Cluster::start(1, "") else { return };
-    let rooms = Rooms::new(&cluster);
-    let po = run(&rooms.po);
-    po.says("connected");
+    let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else { return };
     let mut evil = cluster.talk(json!({}));
     let good = items(&["one", "two", "three"]);
     let mut climbs = good[0].clone();
@@ -73,23 +69,22 @@ fn what_does_not_fit_is_dropped_and_the_mail_of_the_other_room_still_comes() {
 #[test]
 fn a_peer_of_another_version_is_told_of() {
     // P213
-    let Some(cluster) = Cluster::start(1, "") else { return };
-    let rooms = Rooms::new(&cluster);
-    let po = run(&rooms.po);
-    po.says("connected");
+    let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else { return };
     let newer = json!({"hello": {"version": 9, "room": "far"}, "unknown": true}).to_string();
     cluster.talk(json!({})).publish("mailbag.po.fit.state", newer.as_bytes());
     po.says("version 9");
     po.says("version 1");
+    drop(po);
+    // The servers still have what it said, so no connection counts as one.
+    let told = once(&rooms.po).fails(75, &["link run"]);
+    assert!(told.contains("version 9") && !told.contains("connected to"), "{told}");
 }
 
 #[test]
 fn a_state_that_comes_late_takes_nothing_back() {
     // P213
-    let Some(cluster) = Cluster::start(1, "") else { return };
-    let rooms = Rooms::new(&cluster);
-    let (fit, po) = (run(&rooms.fit), run(&rooms.po));
-    po.says("connected");
+    let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else { return };
+    let fit = run(&rooms.fit);
     drop_mail(&rooms.fit, "alice", "po:sintra", "hello");
     wait("it arrives", || rooms.po.bodies("sintra") == ["hello"]);
     rooms.settled();

