@@ -136,8 +136,8 @@ impl Town {
     }
 }
 
-/// When to kill next. A start syncs the whole file system, and on a machine that writes a lot, no start is as short as the pause
-/// between two kills: half of them wait until something has arrived since the one before, so that it goes on at all.
+/// When to kill next. On a busy machine, a router can need longer to start than the pause between two kills: half of them wait
+/// until something has arrived since the one before, so that it goes on at all.
 pub(super) struct NextKill {
     at: Instant,
     behind: Option<usize>,
