@@ -13,9 +13,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+/// The newest commit of each agent.
+pub type Commits = BTreeMap<Arc<str>, Commit>;
+
 /// The newest such commit of each agent in the repository of the room, among the newest commits of all branches. A git
 /// that fails or is slow gives none.
-pub fn by_prefix(room: &Room, registry: &Registry) -> BTreeMap<Arc<str>, Commit> {
+pub fn by_prefix(room: &Room, registry: &Registry) -> Commits {
     let path = git::resolved(room.dir.path());
     let Some(worktree) = path.parent().and_then(Worktree::around) else { return BTreeMap::new() };
     let lines = log(&worktree.top).unwrap_or_else(|e| {

@@ -20,6 +20,7 @@ pub mod head;
 pub mod history;
 pub mod identity;
 pub mod inbox;
+pub mod latest;
 pub mod links;
 pub mod list;
 pub mod outcome;

@@ -3,7 +3,6 @@
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::Result;
 use crate::log::state::{self, State};
-use crate::log::{self, Position};
 use crate::room::Room;
 use crate::room::sessions::Calls;
 use crate::router::projections::pending;
@@ -53,31 +52,6 @@ pub fn pending(room: &Room, agent: &str) -> Result<List> {
 pub fn of_state(room: &Room, state: &State, agent: &str) -> List {
     let items = pending::items(state, &Calls::of(&room.dir), agent);
     List { agent: agent.to_owned(), at: Stamp::now().to_string(), items }
-}
-
-/// Follows what needs an agent. Reads the state of the room again only when the log has grown.
-pub struct Tracker {
-    room: Room,
-    agent: String,
-    read: Option<(Position, State)>,
-}
-
-impl Tracker {
-    /// Has read nothing yet.
-    pub fn new(room: Room, agent: String) -> Tracker {
-        Tracker { room, agent, read: None }
-    }
-
-    /// What needs the agent now.
-    pub fn look(&mut self) -> Result<List> {
-        let end = log::committed(&self.room.dir)?;
-        let state = match self.read.take() {
-            Some((upto, state)) if upto == end => state,
-            _ => state::committed(&self.room.dir)?,
-        };
-        let (_, state) = self.read.insert((end, state));
-        Ok(of_state(&self.room, state, &self.agent))
-    }
 }
 
 /// How long ago a time was, in its largest unit.

@@ -191,11 +191,11 @@ pub fn page(room: &Room, choice: &Choice, before: Option<u64>, most: usize) -> R
 }
 
 /// The entries behind the record `after`, the newest first, at most `most`: if there are more, the newest of them, and
-/// [`Page::before`] is set.
+/// [`Page::before`] is the number to ask for the others.
 pub fn since(room: &Room, choice: &Choice, after: u64, most: usize) -> Result<Page> {
     let mut found = page(room, choice, None, most)?;
     found.entries.retain(|entry| entry.seq > after);
-    found.before = found.before.filter(|_| found.entries.len() == most);
+    found.before = found.before.filter(|before| *before > after + 1);
     Ok(found)
 }
 

@@ -1,11 +1,12 @@
 //! Lists agents with their activity, from the log and the sessions, with their last commits, and the agents of other rooms.
 
-use super::commits;
+use super::commits::{self, Commits};
 use super::links::{self, Remote};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::log::state;
+use crate::log::state::{self, State};
 use crate::room::Room;
+use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
 use crate::router::projections::roster;
 pub use crate::router::projections::roster::{Commit, Doing, Presence, Present, Roster, Wake};
@@ -27,12 +28,22 @@ pub fn everybody(room: &Room) -> Result<Everybody> {
     Ok(Everybody { roster: who(room)?, remote: links::remote(room)? })
 }
 
+/// Everybody by this state, with these commits that only git knows.
+pub fn of_state(room: &Room, state: &State, commits: Commits) -> Result<Everybody> {
+    let roster = roster_of(room, &room.registry()?, state, commits)?;
+    Ok(Everybody { roster, remote: links::remote(room)? })
+}
+
 /// The current roster, computed as the router does for `roster.json`, and with the commits that only git knows.
 pub fn who(room: &Room) -> Result<Roster> {
-    let (registry, settings) = (room.registry()?, room.settings()?);
-    let signs = (&state::committed(&room.dir)?, &Calls::of(&room.dir));
-    let mut roster = roster::roster(&registry, signs, settings.stale_after, Stamp::now()).0;
-    let mut by_prefix = commits::by_prefix(room, &registry);
+    let registry = room.registry()?;
+    let commits = commits::by_prefix(room, &registry);
+    roster_of(room, &registry, &state::committed(&room.dir)?, commits)
+}
+
+fn roster_of(room: &Room, registry: &Registry, state: &State, mut by_prefix: Commits) -> Result<Roster> {
+    let (settings, calls) = (room.settings()?, Calls::of(&room.dir));
+    let mut roster = roster::roster(registry, (state, &calls), settings.stale_after, Stamp::now()).0;
     for agent in &mut roster.agents {
         let newer = |own: &Commit, other: &Commit| Stamp::parse(&own.at) >= Stamp::parse(&other.at);
         if let Some(other) = by_prefix.remove(&*agent.id) {

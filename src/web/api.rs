@@ -76,7 +76,7 @@ pub(super) async fn pending(State(app): State<Arc<App>>) -> Response {
 }
 
 pub(super) async fn who(State(app): State<Arc<App>>) -> Response {
-    answer(&app, |app| query::who::everybody(&app.room)).await
+    answer(&app, App::everybody).await
 }
 
 pub(super) async fn status(State(app): State<Arc<App>>) -> Response {

@@ -6,10 +6,12 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::message::id;
 use crate::query::identity::Who;
-use crate::query::pending::{List, Tracker};
+use crate::query::latest::Latest;
+use crate::query::pending::List;
+use crate::query::who::Everybody;
 use crate::room::Room;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, watch};
 
 /// Changes of the room. The receivers read the room again when it is replaced.
@@ -28,9 +30,15 @@ pub(super) struct App {
     pub(super) changes: watch::Receiver<Change>,
     /// Places for streams of events.
     pub(super) streams: Arc<Semaphore>,
-    pending: Mutex<Tracker>,
-    notes: Mutex<VecDeque<(u64, Note)>>,
-    next_note: Mutex<u64>,
+    latest: Mutex<Latest>,
+    notes: Mutex<Notes>,
+}
+
+/// The notes that no page has shown yet, each with its number.
+#[derive(Debug, Default)]
+struct Notes {
+    last: u64,
+    kept: VecDeque<(u64, Note)>,
 }
 
 /// What was done, for the page that comes next.
@@ -49,9 +57,8 @@ impl App {
             gate,
             changes,
             streams: Arc::new(Semaphore::new(limits::WEB_STREAMS)),
-            pending: Mutex::new(Tracker::new(room.clone(), id::HUMAN.to_owned())),
+            latest: Mutex::new(Latest::new(room.clone())),
             notes: Mutex::default(),
-            next_note: Mutex::default(),
         }
     }
 
@@ -62,27 +69,37 @@ impl App {
 
     /// What needs the person.
     pub(super) fn pending(&self) -> Result<List> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).look()
+        held(&self.latest).pending(id::HUMAN)
+    }
+
+    /// Everybody who is known.
+    pub(super) fn everybody(&self) -> Result<Everybody> {
+        held(&self.latest).everybody()
     }
 
     /// Keeps a note, and gives its number for the address of the next page.
     pub(super) fn keep(&self, note: Note) -> u64 {
-        let mut next = self.next_note.lock().unwrap_or_else(PoisonError::into_inner);
-        *next += 1;
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.push_back((*next, note));
-        if notes.len() > limits::PAGE_NOTES {
-            notes.pop_front();
+        let mut notes = held(&self.notes);
+        notes.last += 1;
+        let number = notes.last;
+        notes.kept.push_back((number, note));
+        if notes.kept.len() > limits::PAGE_NOTES {
+            notes.kept.pop_front();
         }
-        *next
+        number
     }
 
     /// Gives a note once.
     pub(super) fn note(&self, number: u64) -> Option<Note> {
-        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = notes.iter().position(|(known, _)| *known == number)?;
-        notes.remove(at).map(|(_, note)| note)
+        let mut notes = held(&self.notes);
+        let at = notes.kept.iter().position(|(known, _)| *known == number)?;
+        notes.kept.remove(at).map(|(_, note)| note)
     }
+}
+
+/// A request that panicked leaves nothing half done here.
+fn held<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs what reads or writes files in a thread of its own, so that a slow disk does not delay other requests.

@@ -2,7 +2,8 @@
 //!
 //! Each reader follows the log by itself, so the stream needs no queue: a slow reader is only further behind in the log.
 //! Events: `entry` with an entry of the timeline (its id is the number of the record), `change` if something else has
-//! changed, `gone` if the room cannot be read, and `reset` if the number to continue from is not in the log.
+//! changed or the room is back, `gone` if the room cannot be read, `reset` if the number to continue from is not in the log,
+//! and `beat` when nothing else was sent for a while, so that a reader notices a connection that is dead.
 
 use super::app::{App, run};
 use super::reply::Failure;
@@ -72,34 +73,36 @@ impl Feed {
     async fn run(mut self) {
         let mut changes = self.app.changes.clone();
         let _ = self.parts.send("retry: 1000\n\n".to_owned()).await;
+        let mut was_gone = false;
         loop {
             let change = changes.borrow_and_update().clone();
-            let part = match change.gone {
-                Some(why) => Ok(Some(event("gone", None, &serde_json::json!({ "what": why }).to_string()))),
-                None => self.read().await,
-            };
-            let sent = match part {
-                Ok(Some(part)) => self.parts.send(part).await.is_ok(),
-                Ok(None) => true,
+            let read = match change.gone {
+                Some(why) => Err(why),
                 // The next change may come through.
-                Err(failure) => {
-                    let what = serde_json::json!({ "what": failure.what }).to_string();
-                    self.parts.send(event("gone", None, &what)).await.is_ok()
-                }
+                None => self.read().await.map_err(|failure| failure.what),
             };
-            if !sent {
+            let is_back = std::mem::replace(&mut was_gone, read.is_err());
+            let part = match read {
+                Ok(has_changed) => (has_changed || is_back).then(|| event("change", None, "{}")),
+                Err(what) => Some(event("gone", None, &serde_json::json!({ "what": what }).to_string())),
+            };
+            if let Some(part) = part
+                && self.parts.send(part).await.is_err()
+            {
                 return;
             }
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(limits::WEB_BEAT) => if self.parts.send(": beat\n\n".into()).await.is_err() { return },
+                () = tokio::time::sleep(limits::WEB_BEAT) => {
+                    if self.parts.send(event("beat", None, "{}")).await.is_err() { return }
+                }
                 () = self.parts.closed() => return,
             }
         }
     }
 
-    /// Sends everything new, in parts, and gives the last event.
-    async fn read(&mut self) -> Result<Option<String>, Failure> {
+    /// Sends everything new, in parts. Was there anything?
+    async fn read(&mut self) -> Result<bool, Failure> {
         let mut has_changed = false;
         loop {
             let Some(mut timeline) = self.timeline.take() else { return Err(Failure::broken()) };
@@ -109,14 +112,14 @@ impl Feed {
             });
             let (timeline, part) = read.await.map_err(|_| Failure::broken())?;
             self.timeline = Some(timeline);
-            let Some((_, entries)) = part? else { break };
+            let Some((_, entries)) = part? else { return Ok(has_changed) };
             has_changed = true;
             let part: String = entries.iter().map(|entry| event("entry", Some(entry.seq), &text(entry))).collect();
+            // If nobody listens, the caller notices.
             if !part.is_empty() && self.parts.send(part).await.is_err() {
-                return Ok(None);
+                return Ok(has_changed);
             }
         }
-        Ok(has_changed.then(|| event("change", None, "{}")))
     }
 }
 

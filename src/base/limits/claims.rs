@@ -50,3 +50,5 @@ const _: () = assert!(SAME_FILE_AGAIN.as_secs() < TOLD.as_secs());
 pub const PREFIX_COMMITS: usize = 200;
 /// How long that search may take. After it, `who` shows the recorded commits only.
 pub const PREFIX_TIME: Duration = Duration::from_millis(200);
+/// How long a program that shows the agents all the time uses the result of that search.
+pub const COMMITS_LOOK: Duration = Duration::from_secs(10);

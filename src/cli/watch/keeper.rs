@@ -4,7 +4,8 @@ use super::Wake;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::commands::wait::Routing;
-use crate::query::pending::{List, Tracker};
+use crate::query::latest::Latest;
+use crate::query::pending::List;
 use crate::query::status::{self, Glance};
 use crate::room::Room;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -29,10 +30,10 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts to look, and sends each result to `wakes`. `tracker` reads what needs the reader.
-    pub(super) fn start(room: Room, reader: String, tracker: Option<Tracker>, wakes: Sender<Wake>) -> Keeper {
+    /// Starts to look, and sends each result to `wakes`. `latest` reads what needs the reader.
+    pub(super) fn start(room: Room, reader: String, latest: Option<Latest>, wakes: Sender<Wake>) -> Keeper {
         let (pokes, poked) = channel();
-        let thread = std::thread::spawn(move || keep(&room, &reader, tracker, &wakes, &poked));
+        let thread = std::thread::spawn(move || keep(&room, &reader, latest, &wakes, &poked));
         Keeper { pokes: Some(pokes), thread: Some(thread) }
     }
 
@@ -52,11 +53,11 @@ pub(super) enum Poke {
     Sent,
 }
 
-fn keep(room: &Room, reader: &str, mut tracker: Option<Tracker>, wakes: &Sender<Wake>, poked: &Receiver<Poke>) {
+fn keep(room: &Room, reader: &str, mut latest: Option<Latest>, wakes: &Sender<Wake>, poked: &Receiver<Poke>) {
     let mut routing = Routing::new(room);
     loop {
         let begun = Instant::now();
-        let looked = look(room, reader, &mut routing, tracker.as_mut()).map(Box::new);
+        let looked = look(room, reader, &mut routing, latest.as_mut()).map(Box::new);
         if wakes.send(Wake::Looked(looked.map_err(|e| e.to_string()))).is_err() {
             return;
         }
@@ -78,9 +79,9 @@ fn keep(room: &Room, reader: &str, mut tracker: Option<Tracker>, wakes: &Sender<
 }
 
 /// The numbers of the room, and what needs the reader. Before that, this process starts or stops to deliver, as commands that wait do.
-fn look(room: &Room, reader: &str, routing: &mut Routing, tracker: Option<&mut Tracker>) -> Result<Looked> {
+fn look(room: &Room, reader: &str, routing: &mut Routing, latest: Option<&mut Latest>) -> Result<Looked> {
     routing.tend()?;
-    Ok(Looked { glance: status::glance(room, reader)?, pending: tracker.map(Tracker::look).transpose()? })
+    Ok(Looked { glance: status::glance(room, reader)?, pending: latest.map(|latest| latest.pending(reader)).transpose()? })
 }
 
 impl Drop for Keeper {

@@ -17,7 +17,7 @@ use crate::base::error::{Error, Result};
 use crate::commands::wait;
 use crate::disk::machine;
 use crate::message::id;
-use crate::query::pending::Tracker;
+use crate::query::latest::Latest;
 use crate::query::timeline::{Channels, Entry, Timeline};
 use crate::room::Room;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -97,7 +97,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     let who = args.identity.who(cx)?;
     let reader = who.in_registry(&room.registry()?)?.id.to_string();
-    let keeper = keep_awake(&room, &reader, Some(Tracker::new(room.clone(), reader.clone())), &wakes, cx)?;
+    let keeper = keep_awake(&room, &reader, Some(Latest::new(room.clone())), &wakes, cx)?;
     // An agent that watches is online, also without other signs of life. It is shown so only when a signal ends it cleanly.
     let _hold = wait::hold(&room, Some(&reader));
     let (timeline, entries) = Timeline::open(&room, channels.clone(), args.last)?;
@@ -112,11 +112,11 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn keep_awake(
     room: &Room,
     reader: &str,
-    tracker: Option<Tracker>,
+    latest: Option<Latest>,
     wakes: &Sender<Wake>,
     cx: &Context,
 ) -> Result<Keeper> {
-    let keeper = Keeper::start(room.clone(), reader.to_owned(), tracker, wakes.clone());
+    let keeper = Keeper::start(room.clone(), reader.to_owned(), latest, wakes.clone());
     let grown = wakes.clone();
     let watch = Timeline::notify(room, move || {
         // The receiver is gone only when the program ends.

@@ -113,9 +113,14 @@ pub fn saved(room: &Dir) -> Option<State> {
 /// The state in the checkpoint, if the checkpoint is intact, and whether it matches the log.
 pub(super) fn load(room: &Dir) -> Result<Option<(State, bool)>> {
     let Some(state) = saved(room) else { return Ok(None) };
-    let last = log::read_one(room, state.last)?;
-    let fits = last.is_some_and(|line| line.hash() == state.prev && line.end() == state.end);
+    let fits = fits(room, &state)?;
     Ok(Some((state, fits)))
+}
+
+/// Does the log have the last record of this state?
+pub(super) fn fits(room: &Dir, state: &State) -> Result<bool> {
+    let last = log::read_one(room, state.last)?;
+    Ok(last.is_some_and(|line| line.hash() == state.prev && line.end() == state.end))
 }
 
 fn read(file: &[u8]) -> Option<State> {

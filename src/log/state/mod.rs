@@ -27,7 +27,7 @@ pub use items::Items;
 pub use links::{Incoming, Link, Links, Outgoing, Waiting};
 pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place, Renamed};
-pub use replay::{Damage, Last, Replayed, committed, replay, replay_durable};
+pub use replay::{Damage, Last, Replayed, committed, committed_after, replay, replay_durable};
 pub use timers::{Timed, Timers, Wanted};
 pub use wakes::{FailedWake, LastWake, Wakes};
 

@@ -63,6 +63,17 @@ pub fn committed(room: &Dir) -> Result<State> {
     replay_until(room, Some(end)).map(|replayed| replayed.state)
 }
 
+/// As [`committed`], for a reader that has an earlier state of the room: only what is new is read, if the log still has what
+/// that state was made of.
+pub fn committed_after(room: &Dir, before: State) -> Result<State> {
+    let end = log::committed(room)?;
+    if before.seq > 0 && before.end <= end && checkpoint::fits(room, &before)? {
+        return replay_from(room, Some((before, true)), Some(end)).map(|replayed| replayed.state);
+    }
+    drop(before);
+    replay_until(room, Some(end)).map(|replayed| replayed.state)
+}
+
 /// The state that is known to be durable, because a later batch or a checkpoint follows. It excludes the last batch:
 /// its sync may have failed, and a read may return cached bytes that never reached the disk.
 pub fn replay_durable(room: &Dir) -> Result<State> {
@@ -73,7 +84,12 @@ pub fn replay_durable(room: &Dir) -> Result<State> {
 }
 
 fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
-    let (mut state, ahead) = match checkpoint::load(room)? {
+    replay_from(room, checkpoint::load(room)?, until)
+}
+
+/// Begins with a state and whether it matches the log.
+fn replay_from(room: &Dir, begun: Option<(State, bool)>, until: Option<Position>) -> Result<Replayed> {
+    let (mut state, ahead) = match begun {
         Some((state, true)) => (state, None),
         Some((state, false)) => (State::default(), Some((state.room, state.seq))),
         None => (State::default(), None),

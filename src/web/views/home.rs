@@ -4,7 +4,7 @@ use super::{Page, agents, needs, nothing, respond, text, time, timeline};
 use crate::message::id;
 use crate::query::pending::List;
 use crate::query::timeline::Choice;
-use crate::query::who::{self, Everybody, Presence, Present};
+use crate::query::who::{Everybody, Presence, Present};
 use crate::web::app::App;
 use axum::extract::{Query, State};
 use axum::http::Uri;
@@ -22,7 +22,7 @@ pub(in crate::web) async fn show(
         let content = html! {
             @if !is_filtered && asked.before.is_none() {
                 (needs_section(&app.pending()?))
-                (agents_section(&who::everybody(&app.room)?))
+                (agents_section(&app.everybody()?))
             }
             (timeline::section(app, &asked)?)
         };
@@ -36,7 +36,7 @@ pub(in crate::web) async fn needs_part(State(app): State<Arc<App>>) -> Response 
 }
 
 pub(in crate::web) async fn agents_part(State(app): State<Arc<App>>) -> Response {
-    super::part(&app, |app| Ok(agents_section(&who::everybody(&app.room)?))).await
+    super::part(&app, |app| Ok(agents_section(&app.everybody()?))).await
 }
 
 fn needs_section(list: &List) -> Markup {

@@ -8,7 +8,7 @@ use crate::message::record::Event;
 use crate::query::timeline::{Choice, Entry, page, since};
 use crate::query::view::View;
 use crate::web::app::{App, run};
-use crate::web::reply::typed;
+use crate::web::reply::json_text;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
@@ -96,17 +96,13 @@ pub(in crate::web) async fn part(State(app): State<Arc<App>>, Query(asked): Quer
             Some(after) => since(&app.room, &choice, after, limits::PAGE_ENTRIES)?,
             None => page(&app.room, &choice, asked.before, limits::PAGE_ENTRIES)?,
         };
-        let older = older(&asked, page.before.filter(|_| asked.after.is_none()));
         let rows = html! { @for entry in &page.entries { (row(entry)) } };
-        Ok(serde_json::json!({
-            "rows": rows.into_string(), "older": older.into_string(), "newest": page.newest,
-            "skipped": asked.after.is_some() && page.before.is_some(),
-        }))
+        let (rows, older) = (rows.into_string(), older(&asked, page.before).into_string());
+        // With older ones behind `after`, the rows do not follow those that the browser has.
+        let skipped = asked.after.is_some() && page.before.is_some();
+        Ok(serde_json::json!({"rows": rows, "older": older, "newest": page.newest, "skipped": skipped}))
     });
-    match made.await {
-        Ok(json) => typed("application/json", json.to_string()),
-        Err(failure) => failure.json(),
-    }
+    made.await.map_or_else(|failure| failure.json(), |json| json_text(json.to_string()))
 }
 
 /// One entry.

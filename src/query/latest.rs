@@ -1,0 +1,53 @@
+//! What changes all the time, for a program that asks again and again: each look reads only what is new in the log.
+
+use super::commits::{self, Commits};
+use super::pending::{self, List};
+use super::who::{self, Everybody};
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::log::state::{self, Ids, State};
+use crate::room::Room;
+use std::time::Instant;
+
+/// The state of a room at the last look.
+pub struct Latest {
+    room: Room,
+    state: Option<State>,
+    commits: Option<(Instant, Commits)>,
+}
+
+impl Latest {
+    /// Has read nothing yet.
+    pub fn new(room: Room) -> Latest {
+        Latest { room, state: None, commits: None }
+    }
+
+    /// What needs this agent now.
+    pub fn pending(&mut self, agent: &str) -> Result<List> {
+        let room = self.room.clone();
+        Ok(pending::of_state(&room, self.look()?, agent))
+    }
+
+    /// Everybody who is known. Commits that only git knows are asked for once in a while.
+    pub fn everybody(&mut self) -> Result<Everybody> {
+        let room = self.room.clone();
+        let asked = self.commits.take().filter(|(at, _)| at.elapsed() < limits::COMMITS_LOOK);
+        let commits = match asked {
+            Some(asked) => asked,
+            None => (Instant::now(), commits::by_prefix(&room, &room.registry()?)),
+        };
+        let (_, commits) = self.commits.insert(commits);
+        let commits = commits.clone();
+        who::of_state(&room, self.look()?, commits)
+    }
+
+    fn look(&mut self) -> Result<&State> {
+        let mut state = match self.state.take() {
+            Some(before) => state::committed_after(&self.room.dir, before)?,
+            None => state::committed(&self.room.dir)?,
+        };
+        // Only the router looks for duplicates. Without the index, a state does not grow with the log.
+        state.ids = Ids::default();
+        Ok(self.state.insert(state))
+    }
+}
