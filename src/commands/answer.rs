@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result};
 use crate::message::record::Event;
 use crate::message::status::Status;
 use crate::query::identity::Who;
-use crate::query::pending::{self, Item};
+use crate::query::pending::{self, Item, Owned};
 use crate::room::Room;
 
 /// What settles an item.
@@ -26,6 +26,8 @@ pub enum Action {
     Decline,
     /// Send a rejected message again.
     SendAgain,
+    /// Release what an agent waits for, with this reason.
+    Release(Option<String>),
     /// Remove the item from the list.
     Dismiss,
 }
@@ -52,6 +54,7 @@ pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<Str
         Action::Accept => Ok(claim::ask(room, who, Ask::Accept(Some(number)), None)?.decided()?.sentence()),
         Action::Decline => Ok(claim::ask(room, who, Ask::Decline(Some(number)), None)?.decided()?.sentence()),
         Action::SendAgain => send_again(room, who, number),
+        Action::Release(note) => release(room, who, item, note),
         Action::Dismiss => {
             dismiss(room, who, &number)?;
             Ok(format!("dismissed {number}"))
@@ -59,13 +62,21 @@ pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<Str
     }
 }
 
+fn release(room: &Room, who: &Who, item: &Item, note: Option<String>) -> Result<String> {
+    let Some(Owned { subject, owner }) = item.owned.clone() else {
+        return Err(Error::Usage {
+            what: format!("the {} has nothing to release", item.kind),
+            cure: item.command.clone(),
+        });
+    };
+    let of = Some(owner).filter(|owner| *owner != who.name);
+    Ok(claim::ask(room, who, Ask::Release { subjects: vec![subject], of }, note)?.decided()?.sentence())
+}
+
 fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
     let agent = who.in_registry(&room.registry()?)?.id.to_string();
     let open = pending::pending(room, &agent)?.items;
-    if open
-        .iter()
-        .any(|one| (one.kind, one.seq, &one.message, &one.from) == (item.kind, item.seq, &item.message, &item.from))
-    {
+    if open.iter().any(|one| one.key() == item.key()) {
         return Ok(());
     }
     Err(Error::NotFound {

@@ -3,7 +3,10 @@
 //! If the system does not report a value, the functions return none, and callers do not treat that as a failure.
 
 use super::Dir;
+use crate::base::error::{Doing, Result};
 use crate::base::limits;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -267,6 +270,20 @@ fn ignored_signals() -> Vec<i32> {
 pub fn heard(signals: &[i32]) -> Vec<i32> {
     let ignored = ignored_signals();
     signals.iter().copied().filter(|signal| *signal == libc::SIGTERM || !ignored.contains(signal)).collect()
+}
+
+/// Calls `end` at each SIGINT and SIGTERM, in a thread of its own. If it says that the end was asked for before, the
+/// signal ends the process at once.
+pub fn at_signals(end: impl Fn() -> bool + Send + 'static) -> Result<()> {
+    let mut signals = Signals::new(heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;
+    let listen = move || {
+        for signal in signals.forever() {
+            if end() {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).doing("listen to", "signals")
 }
 
 /// Ends a command by SIGTERM when the thread that starts it ends, if the system supports it.

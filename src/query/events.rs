@@ -76,11 +76,7 @@ impl Events {
                 serde_json::from_slice(Some(line.bytes).filter(|line| Envelope::may_be(line))?).ok()?;
             Envelope::of(&record).filter(|event| filter.fits(event))
         };
-        let blocks = find::scan(&self.room.dir, (self.from, Some(self.end)), None, take)?;
-        Ok(blocks.flat_map(|block| match block {
-            Ok(block) => block.found.into_iter().map(Ok).collect::<Vec<_>>(),
-            Err(e) => vec![Err(e)],
-        }))
+        Ok(find::scan(&self.room.dir, (self.from, Some(self.end)), None, take)?.values())
     }
 
     /// A reader of the records after these events.

@@ -1,5 +1,6 @@
 //! Follows the committed log, from now on or from the last few records.
 
+use super::newest::last_of;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::Dir;
@@ -7,7 +8,6 @@ use crate::log;
 use crate::log::Position;
 use crate::message::record::Record;
 use crate::room::Room;
-use std::collections::VecDeque;
 
 /// A reader at the end of the log.
 pub struct Follower {
@@ -42,15 +42,10 @@ impl Follower {
             let from = log::before_end(&room.dir, back)?;
             let lines = log::lines(&room.dir, from)?;
             let follower = Follower { room: room.dir.clone(), at: lines.end() };
-            let mut picked = VecDeque::new();
-            for entry in lines.records() {
-                picked.extend(pick(entry?.1));
-                if picked.len() > most {
-                    picked.pop_front();
-                }
-            }
+            let records = lines.records().filter_map(|entry| entry.map(|(_, record)| pick(record)).transpose());
+            let picked = last_of(records, most)?;
             if picked.len() >= most || from == log::START {
-                return Ok((follower, picked.into()));
+                return Ok((follower, picked));
             }
             back = back.saturating_mul(4);
         }

@@ -1,12 +1,12 @@
 //! Lists messages from the log. The newest few are found without reading the whole log.
 
 use super::history::{Filter, LoggedMessage};
+use super::newest::last_of;
 use crate::base::error::Result;
 use crate::log;
 use crate::log::Position;
 use crate::log::find::{self, Scan, Sieve};
 use crate::room::Room;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How much is read first for the newest few; each further attempt reads eight times as much.
@@ -40,19 +40,13 @@ pub fn list(
     let span = filter.span(&room.dir)?;
     let filter = Arc::new(filter);
     let Some(last) = last else {
-        return Ok(Box::new(found(scan(room, &filter, span)?)));
+        return Ok(Box::new(scan(room, &filter, span)?.values()));
     };
     let mut size = TAIL;
     loop {
         // The newest messages are at the end of the range: the end of the log, unless `--until` sets another.
         let from = if span.1.is_some() { span.0 } else { span.0.max(log::before_end(&room.dir, size)?) };
-        let mut newest = VecDeque::new();
-        for past in found(scan(room, &filter, (from, span.1))?) {
-            newest.push_back(past?);
-            if newest.len() > last {
-                newest.pop_front();
-            }
-        }
+        let newest = last_of(scan(room, &filter, (from, span.1))?.values(), last)?;
         if newest.len() >= last || from == span.0 {
             return Ok(Box::new(newest.into_iter().map(Ok)));
         }
@@ -64,15 +58,4 @@ fn scan(room: &Room, filter: &Arc<Filter>, span: (Position, Option<Position>)) -
     let filter = filter.clone();
     let sieve = Sieve::of(&Vec::from_iter(filter.sieve()))?;
     find::scan(&room.dir, span, sieve, move |line| LoggedMessage::read(line.bytes).filter(|past| filter.fits(past)))
-}
-
-/// Flattens the results of all blocks.
-fn found<T: Send + 'static>(scan: Scan<T>) -> impl Iterator<Item = Result<T>> {
-    scan.flat_map(|block| {
-        let (found, failed) = match block {
-            Ok(block) => (block.found, None),
-            Err(e) => (Vec::new(), Some(Err(e))),
-        };
-        found.into_iter().map(Ok).chain(failed)
-    })
 }

@@ -23,6 +23,7 @@ pub mod inbox;
 pub mod latest;
 pub mod links;
 pub mod list;
+pub mod newest;
 pub mod outcome;
 pub mod pending;
 pub mod programs;

@@ -6,7 +6,7 @@ use crate::log::state::{self, State};
 use crate::room::Room;
 use crate::room::sessions::Calls;
 use crate::router::projections::pending;
-pub use crate::router::projections::pending::Item;
+pub use crate::router::projections::pending::{Item, Key, Owned};
 use serde::Serialize;
 use std::time::Duration;
 

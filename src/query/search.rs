@@ -1,6 +1,7 @@
 //! Searches all text of all messages in the log with a regular expression.
 
 use super::history::{Filter, LoggedMessage};
+use super::newest::last_of;
 use crate::base::error::{Error, Result};
 pub use crate::log::find::Block;
 use crate::log::find::{self, Scan, Sieve};
@@ -106,6 +107,11 @@ pub fn search(room: &Room, mut pattern: Pattern, filter: Filter) -> Result<Scan<
         let matches = pattern.matches(&past);
         (!matches.is_empty()).then_some(Hit { past, matches })
     })
+}
+
+/// The newest of these messages, at most `most`, in log order.
+pub fn newest(room: &Room, pattern: Pattern, filter: Filter, most: usize) -> Result<Vec<Hit>> {
+    last_of(search(room, pattern, filter)?.values(), most)
 }
 
 fn around(field: &str, text: &str, hit: regex::Match<'_>) -> Match {

@@ -8,13 +8,13 @@ use crate::commands::rejected::{self, Which};
 use crate::doctor;
 use crate::message::id;
 use crate::query::history::{Criteria, Filter};
+use crate::query::newest::last_of;
 use crate::query::search::Pattern;
 use crate::query::{self, identity, time};
 use crate::room::Room;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// What a list may be asked for, as the options of `mailbag list` and `mailbag search`.
@@ -98,16 +98,7 @@ pub(super) async fn search(State(app): State<Arc<App>>, Query(asked): Query<Aske
             return Err(Error::Usage { what: "there is no pattern".into(), cure: "add `?pattern=TEXT`".into() });
         }
         let pattern = Pattern::new(pattern, asked.ignore_case, None)?;
-        let mut found = Vec::new();
-        for block in query::search::search(&app.room, pattern, asked.filter(&app.room)?)?.newest_first() {
-            found.extend(block?.found.into_iter().rev());
-            if found.len() >= asked.most() {
-                break;
-            }
-        }
-        found.truncate(asked.most());
-        found.reverse();
-        Ok(found)
+        query::search::newest(&app.room, pattern, asked.filter(&app.room)?, asked.most())
     };
     answer(&app, work).await
 }
@@ -116,13 +107,7 @@ pub(super) async fn thread(State(app): State<Arc<App>>, Query(meant): Query<Mean
     let work = move |app: &App| {
         let viewer = identity::viewer(&app.room, id::HUMAN)?;
         let messages = query::thread::thread(&app.room, &viewer, &meant.id, None)?;
-        let whole = |past: &query::history::LoggedMessage| {
-            let mut fields: Map<String, Value> =
-                serde_json::to_value(past).ok().and_then(|value| value.as_object().cloned()).unwrap_or_default();
-            fields.insert("message".into(), Value::Object(past.message.clone()));
-            fields
-        };
-        Ok(messages.iter().map(whole).collect::<Vec<_>>())
+        Ok(query::thread::whole(&messages).filter_map(|whole| serde_json::to_value(whole).ok()).collect::<Vec<_>>())
     };
     answer(&app, work).await
 }
@@ -148,14 +133,7 @@ pub(super) async fn events(State(app): State<Arc<App>>, Query(asked): Query<Aske
         let since = asked.since.as_deref().map(time::past).transpose()?;
         let filter = query::events::Filter { since, kind: asked.r#type.clone() };
         let events = query::events::Events::of(&app.room, filter)?;
-        let mut newest = std::collections::VecDeque::new();
-        for envelope in events.each()? {
-            newest.push_back(events.event(envelope?));
-            if newest.len() > asked.most() {
-                newest.pop_front();
-            }
-        }
-        Ok(newest)
+        last_of(events.each()?.map(|envelope| envelope.map(|envelope| events.event(envelope))), asked.most())
     };
     answer(&app, work).await
 }

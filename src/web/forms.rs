@@ -14,6 +14,7 @@ use crate::commands::reply::{Reply, reply};
 use crate::commands::send::Draft;
 use crate::message::record::Event;
 use crate::query::outcome::Outcome;
+use crate::query::pending::Key;
 use axum::Form;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
@@ -50,12 +51,26 @@ pub(super) struct Answer {
     kind: String,
     seq: u64,
     message: String,
+    from: String,
+    /// For a claim: the work that is in the way, and its owner.
+    #[serde(default)]
+    subject: String,
+    #[serde(default)]
+    owner: String,
     #[serde(default)]
     option: Option<String>,
     #[serde(default)]
     action: Option<String>,
     #[serde(default)]
     text: String,
+}
+
+impl Answer {
+    /// The item for which the form was made.
+    fn key(&self) -> Key<'_> {
+        let owned = Some((&*self.subject, &*self.owner)).filter(|(subject, _)| !subject.is_empty());
+        Key { kind: &self.kind, seq: self.seq, message: &self.message, from: &self.from, owned }
+    }
 }
 
 /// Settles an item.
@@ -72,19 +87,18 @@ fn settled(app: &App, form: Answer) -> Result<String> {
         let outcome = decide(&app.room, &app.who(), choice)?;
         return Ok(format!("decided {approval}: {}", outcome.word()));
     }
-    let is_it = |item: &crate::query::pending::Item| {
-        (item.kind, item.seq, &item.message) == (form.kind.as_str(), form.seq, &form.message)
-    };
-    let item = app.pending()?.items.into_iter().find(is_it).ok_or_else(|| Error::NotFound {
-        what: format!("the {} #{} is not open any more", form.kind, form.seq),
-        cure: "nothing was sent".into(),
-    })?;
+    let item =
+        app.pending()?.items.into_iter().find(|item| item.key() == form.key()).ok_or_else(|| Error::NotFound {
+            what: format!("the {} #{} is not open any more", form.kind, form.seq),
+            cure: "nothing was sent".into(),
+        })?;
     let action = match (form.action.as_deref(), text) {
         (Some("reply"), Some(text)) => Action::Reply(text),
         (Some("reply"), None) => return Err(usage("the reply is empty", "write a text")),
         (Some("accept"), _) => Action::Accept,
         (Some("decline"), _) => Action::Decline,
         (Some("again"), _) => Action::SendAgain,
+        (Some("release"), text) => Action::Release(text),
         (Some("dismiss"), _) => Action::Dismiss,
         _ => return Err(usage("the form has no action", "use a button of the page")),
     };
@@ -155,7 +169,7 @@ pub(super) async fn send_again(
 ) -> Response {
     let seq = match views::number(&seq) {
         Ok(seq) => seq,
-        Err(failure) => return back(&app, "/rejected", Err(failure)),
+        Err(failure) => return views::failed(&app, &failure),
     };
     let text = text.replace("\r\n", "\n");
     let content = text.clone().into_bytes();

@@ -1,6 +1,7 @@
 //! Answers that are no page: errors, redirections, and text.
 
 use crate::base::error::{Class, Error, Problem};
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -94,8 +95,8 @@ pub(super) fn json_of<T: serde::Serialize>(data: &T) -> Response {
 }
 
 /// Text of this type.
-pub(super) fn typed(kind: &'static str, text: String) -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
+pub(super) fn typed(kind: &'static str, text: impl Into<Body>) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text.into()).into_response()
 }
 
 /// Sends the browser to another page, after a form.

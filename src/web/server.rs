@@ -11,7 +11,6 @@ use crate::room::Room;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
@@ -53,7 +52,7 @@ pub fn serve(room: &Room, options: Options, started: &mut dyn FnMut(&Started) ->
     let (change, changes) = watch::channel(Change::default());
     let app = Arc::new(App::new(room, gate, changes));
     let (ending, ended) = watch::channel(false);
-    stop_at_signals(ending)?;
+    machine::at_signals(move || ending.send_replace(true))?;
     let streams = app.streams.clone();
     let keeper = Keeper::start(room, change, move || streams.available_permits() < limits::WEB_STREAMS)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -96,18 +95,4 @@ async fn accept(listener: TcpListener, app: Arc<App>, mut ended: watch::Receiver
             drop(place);
         });
     }
-}
-
-/// The first SIGINT or SIGTERM ends the page, a second one the process at once.
-fn stop_at_signals(ending: watch::Sender<bool>) -> Result<()> {
-    let signals = signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM]));
-    let mut signals = signals.doing("listen to", "signals")?;
-    let listen = move || {
-        for signal in signals.forever() {
-            if ending.send_replace(true) {
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-            }
-        }
-    };
-    std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).doing("listen to", "signals")
 }

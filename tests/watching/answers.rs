@@ -272,6 +272,9 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     terminal.wait("nothing is left", |screen| !screen.contains("you, oldest"));
     assert_eq!(world.bodies("editor"), ["welcome"]);
     assert!(world.json(&["claims"]).to_string().contains("\"human\""));
+    tell(&world, "planner", &json!({"type": "claim", "claims": ["docs/intro.md"], "wait": true}));
+    terminal.wait("the claim is in the way", |screen| screen.contains("waits for docs/intro.md"));
+    answer(number("claim", "docs/intro.md"), "release", "released: docs");
 }
 
 #[test]

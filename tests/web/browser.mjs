@@ -1,7 +1,8 @@
 // What a person does on the page, in a real browser. The test that starts it makes the room and the page.
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { createRequire } from "node:module";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import assert from "node:assert/strict";
 import path from "node:path";
 
@@ -19,17 +20,36 @@ const browser = await chromium.launch({
 });
 
 const complaints = [];
-async function open(options = {}) {
+/** Opens the page. With `outage`, requests may fail: a browser complains of these by itself. */
+async function open({ outage, at = url, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(20000);
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
+  if (outage) await page.clock.install();
+  const isExpected = (text) => outage && (text.startsWith("Failed to load resource") || text.startsWith("EventSource's response"));
+  page.on("console", (message) =>
+    ["error", "warning"].includes(message.type()) && !isExpected(message.text()) && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => new URL(request.url()).origin === new URL(url).origin || complaints.push(request.url()));
-  await page.goto(url);
-  await page.waitForURL(home);
+  page.on("request", (request) => new URL(request.url()).origin === new URL(at).origin || complaints.push(request.url()));
+  await page.goto(at);
+  await page.waitForURL(new URL("/", at).href);
   return page;
 }
+
+const numbers = (page) => page.locator(".entry").evaluateAll((rows) => rows.map((row) => Number(row.dataset.seq)));
+
+/** The timeline of the page is the end of the log: no gap, no repeat. */
+async function agrees(page, most = Infinity) {
+  const records = mailbag("log", "--json").trim().split("\n").map((line) => JSON.parse(line));
+  const all = records.filter((one) => ["accepted", "refused", "notice"].includes(one.event)).map((one) => one.seq).reverse();
+  await page.waitForFunction((newest) => document.querySelector(".entry")?.dataset.seq === newest, String(all[0]));
+  const rows = await numbers(page);
+  assert.ok(rows.length >= Math.min(50, all.length) && rows.length <= most, `${rows.length} entries`);
+  assert.deepEqual(rows, all.slice(0, rows.length));
+}
+
+const says = (page, text) => page.locator("#connection", { hasText: text }).waitFor();
+const isQuiet = (page) => page.locator("#connection[hidden]").waitFor({ state: "attached" });
 
 /** Violations of WCAG 2 AA, and how the browser sees the page. */
 async function judge(page, name) {
@@ -164,9 +184,94 @@ await step("many messages load as somebody scrolls", async () => {
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await page.waitForFunction((had) => document.querySelectorAll(".entry").length > had, await page.locator(".entry").count());
   }
-  const numbers = await page.locator(".entry").evaluateAll((rows) => rows.map((row) => Number(row.dataset.seq)));
-  assert.ok(numbers.length >= 180, `${numbers.length} entries`);
-  assert.deepEqual(numbers, [...new Set(numbers)].sort((a, b) => b - a), "no gap in order, no repeat");
+  assert.ok((await page.locator(".entry").count()) >= 180);
+  await agrees(page);
+  const top = () => page.evaluate(() => window.read.getBoundingClientRect().top);
+  await page.evaluate(() => (window.read = document.querySelectorAll(".entry")[90]).scrollIntoView());
+  const before = await top();
+  mailbag("send", "bob", "while somebody reads", "--as", "alice");
+  await agrees(page);
+  assert.ok(Math.abs((await top()) - before) < 2, "what somebody reads stays where it is");
+});
+
+await step("after a reload everything is there once", async () => {
+  await page.reload();
+  await agrees(page);
+});
+
+await step("a page that slept for ten minutes says so and goes on", async () => {
+  const asleep = await open({ outage: true });
+  await asleep.context().setOffline(true);
+  await says(asleep, "No connection");
+  const lines = Array.from({ length: 70 }, (_, n) => JSON.stringify({ to: "bob", body: `asleep ${n}` }));
+  writeFileSync(".mailbag/outbox/alice/asleep.ndjson", lines.join("\n") + "\n");
+  await page.locator(".entry", { hasText: "asleep 69" }).waitFor();
+  await asleep.clock.fastForward("10:00");
+  await asleep.context().setOffline(false);
+  await asleep.locator(".entry", { hasText: "asleep 69" }).waitFor();
+  await isQuiet(asleep);
+  await agrees(asleep, 50); // more than one part: it begins with the newest, and loads the others by scrolling
+  const devtools = await asleep.context().newCDPSession(asleep);
+  await devtools.send("Page.setWebLifecycleState", { state: "frozen" });
+  mailbag("send", "bob", "while frozen", "--as", "alice");
+  await devtools.send("Page.setWebLifecycleState", { state: "active" });
+  await asleep.locator(".entry", { hasText: "while frozen" }).waitFor();
+  await agrees(asleep);
+  await asleep.context().close();
+});
+
+/** Starts the program, which ends with the test. */
+function start(...args) {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
+  process.on("exit", () => child.kill("SIGKILL"));
+  return child;
+}
+
+await step("a router that is killed and started again leaves no gap", async () => {
+  for (const round of [1, 2]) {
+    const router = start("run");
+    mailbag("send", "bob", `router ${round}`, "--as", "alice");
+    await page.locator(".entry", { hasText: `router ${round}` }).waitFor();
+    router.kill("SIGKILL");
+    await once(router, "exit");
+    mailbag("send", "bob", `no router ${round}`, "--as", "alice");
+    await page.locator(".entry", { hasText: `no router ${round}` }).first().waitFor();
+  }
+  await agrees(page);
+});
+
+await step("a room that is moved away is said, and the page goes on when it is back", async () => {
+  renameSync(".mailbag", "away");
+  await says(page, "goes on when the room is back");
+  renameSync("away", ".mailbag");
+  await isQuiet(page);
+  mailbag("send", "bob", "the room is back", "--as", "alice");
+  await agrees(page);
+});
+
+await step("a page that was started again asks for its URL, and what somebody types stays", async () => {
+  const serve = async (...args) => {
+    const child = start("web", "--json", ...args);
+    const [line] = await once(child.stdout, "data");
+    return { child, ...JSON.parse(line) };
+  };
+  mailbag("send", "human", "Is this kept?", "--as", "bob", "--type", "question");
+  const first = await serve();
+  const tab = await open({ outage: true, at: first.url });
+  const field = tab.locator(".item", { hasText: "Is this kept?" }).locator("textarea");
+  await field.fill("yes, it is");
+  first.child.kill("SIGKILL");
+  await says(tab, "No connection");
+  mailbag("send", "bob", "between two launches", "--as", "alice");
+  const second = await serve("--port", String(new URL(first.url).port));
+  await says(tab, "Open the URL that it printed");
+  const other = await tab.context().newPage();
+  await other.goto(second.url);
+  await isQuiet(tab);
+  await agrees(tab);
+  assert.equal(await field.inputValue(), "yes, it is");
+  await tab.context().close();
+  second.child.kill();
 });
 
 for (const [name, options] of [

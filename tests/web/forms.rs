@@ -1,7 +1,12 @@
 //! What a person does on the page, as the forms send it.
 
 use super::Page;
+use super::stream::Stream;
+use crate::town::so_within;
 use crate::world::{World, wait};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::Duration;
 
 fn item<'a>(pending: &'a serde_json::Value, kind: &str) -> &'a serde_json::Value {
     let items = pending["items"].as_array().expect("items");
@@ -10,7 +15,10 @@ fn item<'a>(pending: &'a serde_json::Value, kind: &str) -> &'a serde_json::Value
 
 fn fields(item: &serde_json::Value) -> Vec<(&'static str, String)> {
     let text = |name: &str| item[name].as_str().map_or_else(|| item[name].to_string(), str::to_owned);
-    vec![("kind", text("kind")), ("seq", text("seq")), ("message", text("message"))]
+    let mut fields: Vec<_> = ["kind", "seq", "message", "from"].map(|name| (name, text(name))).into();
+    let owned = |name: &str| item["owned"][name].as_str().map(str::to_owned);
+    fields.extend(["subject", "owner"].into_iter().filter_map(|name| Some((name, owned(name)?))));
+    fields
 }
 
 fn answer(page: &Page, kind: &str, more: &[(&str, &str)]) -> super::Answer {
@@ -55,6 +63,28 @@ fn a_question_is_replied_to_and_dismissed() {
 }
 
 #[test]
+fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was_shown() {
+    let world = World::with(&["alice", "bob", "carol"]);
+    world.ok(&["claim", "src/**", "--as", "bob"]);
+    world.drop_file("alice", "wait.json", r#"{"type": "claim", "claims": ["src/main.rs"], "wait": true}"#);
+    world.ok(&["run", "--once"]);
+    let page = Page::of(&world);
+    let pending = page.get("/api/pending").json();
+    let shown = page.get("/").body;
+    assert!(shown.contains("Release src/** of bob") && shown.contains("href=\"/write?to=bob\""), "{shown}");
+    let mut other = fields(item(&pending, "claim"));
+    other.iter_mut().filter(|(name, _)| *name == "owner").for_each(|(_, owner)| *owner = "carol".into());
+    let mut form: Vec<(&str, &str)> = other.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    form.push(("action", "release"));
+    let stale = page.submit("/answer", &form);
+    assert!(stale.body.contains("is not open any more"), "{}", stale.body);
+    let next = answer(&page, "claim", &[("action", "release"), ("text", "bob is on holiday")]);
+    assert!(next.body.contains("released: src/**"), "{}", next.body);
+    assert!(world.ok(&["read", "--all", "--as", "bob"]).contains("bob is on holiday"));
+    assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
+}
+
+#[test]
 fn a_message_is_written_and_one_that_cannot_be_sent_is_shown_again() {
     let world = World::with(&["alice", "bob"]);
     let page = Page::of(&world);
@@ -93,21 +123,61 @@ fn refused_mail_is_mended_and_sent_again() {
 #[test]
 fn the_page_can_be_killed_at_any_time() {
     let world = World::with(&["alice"]);
-    let mut page = Page::of(&world);
-    page.post("/write", &[("to", "alice"), ("body", "before")]);
-    page.kill();
-    world.ok(&["send", "human", "after", "--as", "alice"]);
-    wait("it is delivered", || world.ok(&["inbox", "alice"]).contains("before"));
-    assert!(Page::of(&world).get("/").body.contains("after"));
+    // So far the page comes: not at all, to the file in the outbox, to the record, to the copy, to the answer.
+    let grows = |below: &str| {
+        let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+        let files =
+            |path: std::path::PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten().map(|one| one.path());
+        files(world.room(below)).map(|path| if path.is_file() { 1 + size(&path) } else { 0 }).sum::<u64>()
+    };
+    for (round, place) in ["", "outbox/human", "log", "inbox/alice", "sent/human"].into_iter().enumerate() {
+        let mut page = Page::of(&world);
+        let before = grows(place);
+        let body = format!("round {round}");
+        let _answer = page.begin("/write", &[("to", "alice"), ("body", &body)]);
+        let patience = if place == "sent/human" { 30_000 } else { 300 };
+        so_within(Duration::from_millis(patience), || place.is_empty() || grows(place) != before);
+        page.kill();
+        world.ok(&["run", "--once"]);
+        let copies = world.json(&["inbox", "alice"]).as_array().expect("mail").len();
+        let records = world.json(&["list", "--to", "alice"]).as_array().expect("messages").len();
+        assert_eq!(copies, records, "round {round}: each message is there once or not at all");
+        assert!(copies <= round + 1, "round {round}");
+    }
+    assert!(Page::of(&world).get("/").body.contains("round 4"), "what was answered is sent");
     assert!(world.json(&["log", "verify"])["problems"].as_array().is_none_or(Vec::is_empty));
 }
 
 #[test]
 fn two_pages_and_the_terminal_agree() {
-    let world = World::with(&["alice"]);
+    let world = World::with(&["alice", "bob"]);
     world.ok(&["send", "human", "Deploy?", "--as", "alice", "--type", "approval"]);
     let (one, other) = (Page::of(&world), Page::of(&world));
+    let mut watch =
+        world.bare(&["watch", "--json"]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines();
+    let (said, watched) = std::sync::mpsc::channel();
+    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| said.send(line)));
+    let mut streams = [&one, &other].map(|page| Stream::open(page, "?since=0", ""));
     answer(&one, "approval", &[("option", "yes")]);
+    other.submit("/write", &[("to", "alice bob"), ("body", "from the other page")]);
+    world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "rejected"}"#);
+    world.ok(&["send", "alice", "from the terminal", "--as", "bob"]);
+    wait("all is recorded", || one.get("/api/rejected").json().as_array().is_some_and(|all| all.len() == 1));
+    let records = world.ok(&["log", "--json"]);
+    let records = records.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a record"));
+    let is_shown =
+        |record: &serde_json::Value| ["accepted", "refused", "notice"].iter().any(|event| record["event"] == *event);
+    let all: Vec<u64> = records.filter(is_shown).filter_map(|record| record["seq"].as_u64()).collect();
+    for stream in &mut streams {
+        assert_eq!(stream.entries(all.len()), all);
+    }
+    let next = || watched.recv_timeout(Duration::from_secs(30)).expect("a line");
+    let seqs = (0..all.len()).map(|_| serde_json::from_str::<serde_json::Value>(&next()).expect("JSON")["seq"].clone());
+    assert_eq!(seqs.filter_map(|seq| seq.as_u64()).collect::<Vec<_>>(), all);
     assert!(!other.get("/").body.contains("value=\"yes\""));
+    assert_eq!(one.get("/api/pending").json()["items"], other.get("/api/pending").json()["items"]);
     assert_eq!(world.json(&["pending", "--as", "human"])["items"], serde_json::json!([]));
+    let _ = watch.kill();
+    let _ = watch.wait();
 }

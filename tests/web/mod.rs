@@ -60,13 +60,17 @@ impl Page {
 
     /// A request of a program with the token, with these further header lines.
     pub(super) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        Answer::read(&self.raw(&self.request(method, path, headers, body)))
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Vec<u8> {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {}\r\n{headers}Content-Length: {}\r\n\r\n",
             self.at,
             self.token,
             body.len()
         );
-        Answer::read(&self.raw(&[head.as_bytes(), body.as_bytes()].concat()))
+        [head.as_bytes(), body.as_bytes()].concat()
     }
 
     pub(super) fn get(&self, path: &str) -> Answer {
@@ -75,9 +79,20 @@ impl Page {
 
     /// Posts a form as the page itself does.
     pub(super) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        Answer::read(&self.raw(&self.form(path, fields)))
+    }
+
+    /// Posts a form, and waits for no answer.
+    pub(super) fn begin(&self, path: &str, fields: &[(&str, &str)]) -> TcpStream {
+        let mut stream = self.connect();
+        stream.write_all(&self.form(path, fields)).expect("it is sent");
+        stream
+    }
+
+    fn form(&self, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
         let body: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
         let headers = format!("Origin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n", self.at);
-        self.ask("POST", path, &headers, &body.join("&"))
+        self.request("POST", path, &headers, &body.join("&"))
     }
 
     /// Posts a form, and gives the page that comes next.

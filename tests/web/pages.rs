@@ -124,6 +124,34 @@ fn text_of_agents_is_only_ever_text() {
 }
 
 #[test]
+fn a_search_shows_the_newest_first_however_much_there_is() {
+    let world = World::with(&["alice"]);
+    let lines = |from: usize| {
+        (from..from + 125).map(|n| json!({"to": "human", "body": format!("needle {n} {}", "x".repeat(1500))}))
+    };
+    for from in [0, 125] {
+        let text: Vec<String> = lines(from).map(|line| line.to_string()).collect();
+        world.drop_file("alice", &format!("{from}.ndjson"), text.join("\n") + "\n");
+        world.ok(&["run", "--once"]);
+    }
+    let page = Page::of(&world);
+    let found = page.get("/search?q=needle").body;
+    let places: Vec<usize> = ["needle 249", "needle 248", "needle 51", "needle 50"]
+        .iter()
+        .map(|words| found.find(&words.replace("needle", "needle</mark>")).unwrap_or_else(|| panic!("no {words}")))
+        .collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(!found.contains("needle</mark> 49 "), "200 are shown");
+    let hits = page.get("/api/search?pattern=needle&last=3").json();
+    let seqs: Vec<u64> = hits.as_array().expect("hits").iter().filter_map(|hit| hit["seq"].as_u64()).collect();
+    assert_eq!(seqs.len(), 3);
+    assert!(
+        seqs.is_sorted() && hits[2]["preview"].as_str().is_some_and(|text| text.starts_with("needle 249")),
+        "{hits}"
+    );
+}
+
+#[test]
 fn addresses_that_lead_elsewhere_find_nothing() {
     let world = World::with(&["alice"]);
     world.ok(&["send", "human", "hello", "--as", "alice"]);

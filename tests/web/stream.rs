@@ -8,10 +8,10 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// A reader of `/events`.
-struct Stream(BufReader<TcpStream>);
+pub(super) struct Stream(BufReader<TcpStream>);
 
 impl Stream {
-    fn open(page: &Page, query: &str, headers: &str) -> Stream {
+    pub(super) fn open(page: &Page, query: &str, headers: &str) -> Stream {
         let mut stream = page.connect();
         let head = format!(
             "GET /events{query} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n{headers}\r\n",
@@ -38,7 +38,7 @@ impl Stream {
         }
     }
 
-    fn entries(&mut self, count: usize) -> Vec<u64> {
+    pub(super) fn entries(&mut self, count: usize) -> Vec<u64> {
         (0..count).map(|_| self.next("entry").0.expect("an id")).collect()
     }
 }
@@ -145,6 +145,8 @@ fn a_room_that_moves_away_and_back_is_said_and_goes_on() {
     let (_, gone) = stream.next("gone");
     assert!(gone["what"].as_str().is_some_and(|what| what.contains(".mailbag")), "{gone}");
     std::fs::rename(&away, &room).expect("it moves back");
+    // Readers are told, although nothing is new.
+    stream.next("change");
     world.ok(&["send", "bob", "back", "--as", "alice"]);
     assert_eq!(stream.next("entry").1["body"], "back");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const WEB_CONNECTIONS: usize = 128;
 /// How many streams of events the page serves. Further requests for one are refused.
 pub const WEB_STREAMS: usize = 32;
-/// How many requests read the room at the same time. Others wait.
+/// How many threads read the room for requests, beside one for each stream of events. Other requests wait.
 pub const WEB_THREADS: usize = 8;
 /// How long a client may take for the head of a request, also between two requests of a connection.
 pub const WEB_HEAD: Duration = Duration::from_secs(5);

@@ -10,10 +10,8 @@ use crate::cli::show::output::{BOLD, Output};
 use crate::message::id;
 use crate::query::history::LoggedMessage;
 use crate::query::identity;
-use crate::query::thread::thread;
+use crate::query::thread::{Whole, thread, whole};
 use crate::query::view::View;
-use serde::Serialize;
-use serde_json::{Map, Value};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,23 +40,14 @@ pub(crate) struct Args {
 /// The indent of the text below the numbers.
 const INDENT: &str = "        ";
 
-/// A message with all its fields.
-#[derive(Serialize)]
-struct Whole<'a> {
-    #[serde(flatten)]
-    past: &'a LoggedMessage,
-    message: &'a Map<String, Value>,
-}
-
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let looker = args.identity.looker(cx, &room)?;
     cx.route_waiting(&room);
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
     let messages = thread(&room, &identity::viewer(&room, asker)?, &args.name, args.last)?;
-    let whole = messages.iter().map(|past| Ok(Whole { past, message: &past.message }));
     let mut is_first = true;
-    cx.out.list(whole, "no matching messages", |out, Whole { past, .. }| {
+    cx.out.list(whole(&messages).map(Ok), "no matching messages", |out, Whole { past, .. }| {
         if !std::mem::take(&mut is_first) {
             out.line("")?;
         }

@@ -13,8 +13,9 @@ Examples:
   mailbag web --port 8025 --public https://mail.example.org   # behind a proxy
 
 The page shows what needs you, the agents and the timeline, and you act there as
-the human: decide, reply, send. The printed URL contains a token of this launch;
-it lets a browser in once you have opened it. Nobody else gets in.
+the human: decide, reply, send. The printed URL contains a token of this launch:
+a browser that opens the URL may use the page until it ends. Other requests are
+refused.
 
 For other machines, give an address of this machine and a password. The page speaks
 HTTP: without an encrypted network, put a reverse proxy in front. Ctrl-C ends it.";

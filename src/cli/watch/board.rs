@@ -160,6 +160,7 @@ mod tests {
             blocked: true,
             inactive: false,
             command: String::new(),
+            owned: None,
         };
         List { agent: "human".into(), at: String::new(), items: seqs.iter().map(item).collect() }
     }

@@ -81,7 +81,10 @@ fn keep(room: &Room, reader: &str, mut latest: Option<Latest>, wakes: &Sender<Wa
 /// The numbers of the room, and what needs the reader. Before that, this process starts or stops to deliver, as commands that wait do.
 fn look(room: &Room, reader: &str, routing: &mut Routing, latest: Option<&mut Latest>) -> Result<Looked> {
     routing.tend()?;
-    Ok(Looked { glance: status::glance(room, reader)?, pending: latest.map(|latest| latest.pending(reader)).transpose()? })
+    Ok(Looked {
+        glance: status::glance(room, reader)?,
+        pending: latest.map(|latest| latest.pending(reader)).transpose()?,
+    })
 }
 
 impl Drop for Keeper {

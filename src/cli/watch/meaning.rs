@@ -159,6 +159,7 @@ fn word(slot: &Slot, text: &str) -> Option<Action> {
         }
         "offer" if begins("accept") => Some(Action::Accept),
         "offer" if begins("decline") => Some(Action::Decline),
+        "claim" if begins("release") => Some(Action::Release(None)),
         "rejection" if begins("send again") || begins("retry") => Some(Action::SendAgain),
         "question" | "escalation" | "rejection" => dismissal(&lower),
         _ => None,
@@ -174,6 +175,7 @@ pub(super) fn words(slot: &Slot) -> Vec<String> {
     let more: &[&str] = match slot.item.kind {
         "approval" | "question" | "escalation" => &["dismiss"],
         "offer" => &["accept", "decline"],
+        "claim" => &["release"],
         "rejection" => &["send again", "dismiss"],
         _ => &[],
     };
@@ -187,6 +189,7 @@ pub(super) fn forms(slot: &Slot) -> String {
         "approval" => "dismiss",
         "question" | "escalation" => "a reply, or dismiss",
         "offer" => "accept or decline",
+        "claim" => "release",
         "rejection" => "send again, or dismiss",
         _ => return format!("run `{}` in another terminal", slot.item.command),
     };
@@ -209,6 +212,7 @@ pub(super) fn preview(meaning: &Meaning<'_>) -> Option<String> {
                 Action::Accept => "accepts".to_owned(),
                 Action::Decline => "declines".to_owned(),
                 Action::SendAgain => "sends again:".to_owned(),
+                Action::Release(_) => "releases what is in the way of the".to_owned(),
                 Action::Dismiss => "dismisses".to_owned(),
             };
             Some(format!("Enter {does} {}", slot.name()))
@@ -235,6 +239,7 @@ mod tests {
             blocked: true,
             inactive: false,
             command: text("mailbag release src --of bob"),
+            owned: None,
         }
     }
 

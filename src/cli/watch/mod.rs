@@ -109,13 +109,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Sends all events to `wakes`.
-fn keep_awake(
-    room: &Room,
-    reader: &str,
-    latest: Option<Latest>,
-    wakes: &Sender<Wake>,
-    cx: &Context,
-) -> Result<Keeper> {
+fn keep_awake(room: &Room, reader: &str, latest: Option<Latest>, wakes: &Sender<Wake>, cx: &Context) -> Result<Keeper> {
     let keeper = Keeper::start(room.clone(), reader.to_owned(), latest, wakes.clone());
     let grown = wakes.clone();
     let watch = Timeline::notify(room, move || {

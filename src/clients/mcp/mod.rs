@@ -22,7 +22,6 @@ use rmcp::service::ServerInitializeError;
 use server::Server;
 pub(super) use server::tool_names;
 use session::Session;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -42,7 +41,8 @@ pub struct Options {
 pub fn serve(options: Options) -> Result<()> {
     let session = Arc::new(Session::new(options.room, options.from, Caller::of_server()?));
     let (ending, ended) = watch::channel(false);
-    listen(ending.clone())?;
+    let asked = ending.clone();
+    machine::at_signals(move || asked.send_replace(true))?;
     let receipts = Arc::new(Receipts::default());
     session.begin();
     let keeper = keeper::start(session.clone())?;
@@ -71,18 +71,4 @@ fn broken(what: &str) -> Error {
         what: format!("the client does not speak MCP: {what}"),
         cure: "start `mailbag mcp` from an MCP client, as `mailbag mcp --help` shows".into(),
     }
-}
-
-/// SIGINT and SIGTERM end the server cleanly, a second one immediately.
-fn listen(ending: watch::Sender<bool>) -> Result<()> {
-    let mut signals =
-        signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;
-    let listen = move || {
-        for signal in signals.forever() {
-            if ending.send_replace(true) {
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-            }
-        }
-    };
-    std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).doing("listen to", "signals")
 }

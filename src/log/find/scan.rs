@@ -83,7 +83,7 @@ pub fn scan<T: Send + 'static>(
 }
 
 impl<T> Scan<T> {
-    /// The same scan from the newest segment to the oldest.
+    /// The same scan from the newest segment to the oldest; the blocks of each segment stay in the order of the log.
     #[must_use]
     pub fn newest_first(mut self) -> Self {
         self.left.make_contiguous().reverse();
@@ -97,6 +97,17 @@ impl<T> Scan<T> {
 }
 
 impl<T: Send + 'static> Scan<T> {
+    /// The values of all blocks.
+    pub fn values(self) -> impl Iterator<Item = Result<T>> {
+        self.flat_map(|block| {
+            let (found, failed) = match block {
+                Ok(block) => (block.found, None),
+                Err(e) => (Vec::new(), Some(Err(e))),
+            };
+            found.into_iter().map(Ok).chain(failed)
+        })
+    }
+
     fn start_readers(&mut self) -> Result<()> {
         while self.readers.len() < self.most {
             let Some(segment) = self.left.pop_front() else { break };

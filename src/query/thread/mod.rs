@@ -10,6 +10,8 @@ use crate::message::reference::{Fit, Reference, bare};
 use crate::room::Room;
 use crate::room::registry::Registry;
 use passes::Link;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The whole thread of a message, or the thread with this name, limited to what the reader may see.
@@ -19,6 +21,20 @@ pub fn thread(room: &Room, viewer: &Viewer, name: &str, last: Option<usize>) -> 
     let mut all: Vec<LoggedMessage> = collector.members.into_values().filter(|past| viewer.see(past)).collect();
     let first = last.map_or(0, |last| all.len().saturating_sub(last));
     Ok(all.split_off(first))
+}
+
+/// A message with all its fields, as `--json` shows a thread.
+#[derive(Debug, Serialize)]
+pub struct Whole<'a> {
+    /// What every list shows of it.
+    #[serde(flatten)]
+    pub past: &'a LoggedMessage,
+    message: &'a Map<String, Value>,
+}
+
+/// These messages with all their fields.
+pub fn whole(messages: &[LoggedMessage]) -> impl Iterator<Item = Whole<'_>> {
+    messages.iter().map(|past| Whole { past, message: &past.message })
 }
 
 /// Finds the thread by its name, or by any reference to one of its messages.

@@ -47,6 +47,33 @@ pub struct Item {
     pub inactive: bool,
     /// A command that settles it.
     pub command: String,
+    /// What an agent waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owned: Option<Owned>,
+}
+
+/// What makes an item this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key<'i> {
+    /// [`Item::kind`].
+    pub kind: &'i str,
+    /// [`Item::seq`].
+    pub seq: u64,
+    /// [`Item::message`].
+    pub message: &'i str,
+    /// [`Item::from`].
+    pub from: &'i str,
+    /// The subject and the owner of [`Item::owned`].
+    pub owned: Option<(&'i str, &'i str)>,
+}
+
+/// A claim in the way of another agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Owned {
+    /// The work, as it was claimed.
+    pub subject: Subject,
+    /// Its owner.
+    pub owner: String,
 }
 
 /// What needs this agent, most urgent first: by deadline, then whether somebody is blocked, then by age.
@@ -76,6 +103,13 @@ fn is_inactive(from: &str, signs: (&State, &Calls), now: Stamp) -> bool {
 }
 
 impl Item {
+    /// What makes it this item. An answer to an item with another key is an answer to something else.
+    pub fn key(&self) -> Key<'_> {
+        let Item { kind, seq, message, from, owned, .. } = self;
+        let owned = owned.as_ref().map(|owned| (owned.subject.as_str(), &*owned.owner));
+        Key { kind, seq: *seq, message, from, owned }
+    }
+
     /// What comes first in the list.
     fn order(&self) -> (bool, Option<&str>, bool, &str, u64) {
         (self.deadline.is_none(), self.deadline.as_deref(), !self.blocked, &self.since, self.seq)
@@ -94,6 +128,7 @@ impl Item {
             blocked: false,
             inactive: false,
             command: String::new(),
+            owned: None,
         }
     }
 }
@@ -173,17 +208,18 @@ fn waiting<'a>(claims: &'a Claims, one: &'a Waiting) -> Vec<(Cow<'a, [Arc<str>]>
             owned.push((&held.owner, &held.subject));
         }
     }
-    let item = |owner: &str, command: String| {
+    let item = |owner: &str, held: &Subject, command: String| {
         let title = format!("waits for {}, owned by {owner}", listed(subjects));
-        Item { title, command, blocked: true, ..Item::new("claim", *seq, claim.clone(), from, *since) }
+        let owned = Some(Owned { subject: held.clone(), owner: owner.to_owned() });
+        Item { title, command, owned, blocked: true, ..Item::new("claim", *seq, claim.clone(), from, *since) }
     };
-    let owners = owned
-        .iter()
-        .map(|(owner, held)| (Cow::Owned(vec![(*owner).clone()]), item(owner, format!("mailbag release {held}"))));
+    let owners = owned.iter().map(|(owner, held)| {
+        (Cow::Owned(vec![(*owner).clone()]), item(owner, held, format!("mailbag release {held}")))
+    });
     let human =
         owned.first().filter(|_| !owned.iter().any(|(owner, _)| &***owner == id::HUMAN)).map(|(owner, held)| {
             let command = format!("mailbag release {held} --of {owner}");
-            (Cow::Owned(vec![Arc::from(id::HUMAN)]), item(owner, command))
+            (Cow::Owned(vec![Arc::from(id::HUMAN)]), item(owner, held, command))
         });
     owners.chain(human).collect()
 }

@@ -14,7 +14,6 @@ function nodes(text) {
 
 async function get(path) {
   const answer = await fetch(path, { headers: { accept: "text/html" } });
-  if (answer.status === 401) location.reload();
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer;
 }
@@ -31,8 +30,8 @@ async function refresh(part) {
   }
   const fresh = nodes(await (await get(part.dataset.live)).text());
   if (inUse(part)) return;
+  tell(fresh);
   part.replaceWith(fresh);
-  tell();
 }
 
 let refreshing, again;
@@ -62,8 +61,12 @@ document.addEventListener("focusout", () => setTimeout(() => {
 const timeline = $("#timeline[data-live]");
 const withQuery = (more) => `/part/timeline?${[timeline.dataset.query, more].filter(Boolean).join("&")}`;
 
+const entries = $("#entries");
+/** Does somebody read further down? */
+const reads = () => entries.firstElementChild && entries.firstElementChild.getBoundingClientRect().top < 0;
+
 let loading, wanted;
-/** Puts new entries in front. */
+/** Puts new entries in front: those behind the newest one that the page has. */
 async function loadNew() {
   if (!timeline || loading) {
     wanted = true;
@@ -74,9 +77,10 @@ async function loadNew() {
     do {
       wanted = false;
       const part = await (await get(withQuery(`after=${timeline.dataset.newest}`))).json();
-      if (part.skipped) return location.reload(); // more came than one part has
+      if (!part.skipped) insert(nodes(part.rows));
+      else if (reads()) return void ($("#more").hidden = false); // nobody loses the place where they read
+      else startAgain(part);
       timeline.dataset.newest = part.newest;
-      insert(nodes(part.rows));
     } while (wanted);
   } catch {
     // the next change tries again
@@ -86,18 +90,33 @@ async function loadNew() {
 }
 
 function insert(rows) {
-  const list = $("#entries");
   if (!rows.children.length) return;
   for (const row of rows.children) row.classList.add("fresh");
-  const first = list.firstElementChild;
-  const reads = first && first.getBoundingClientRect().top < 0;
-  const before = list.getBoundingClientRect().height;
-  list.prepend(rows);
+  tell(rows);
+  const keeps = reads();
+  const before = entries.getBoundingClientRect().height;
+  entries.prepend(rows);
   $(".empty", timeline)?.remove();
-  if (reads) scrollBy(0, list.getBoundingClientRect().height - before); // what somebody reads stays where it is
-  else while (list.children.length > KEPT) drop(list.lastElementChild);
-  tell();
+  // What somebody reads stays where it is. Most browsers see to that.
+  if (keeps && !CSS.supports("overflow-anchor: auto")) scrollBy(0, entries.getBoundingClientRect().height - before);
+  if (keeps || entries.children.length <= KEPT) return;
+  while (entries.children.length > KEPT) drop(entries.lastElementChild);
+  watchEnd();
 }
+
+/** More came than one part has: begins with the newest, and the others are loaded by scrolling. */
+function startAgain(part) {
+  const rows = nodes(part.rows);
+  tell(rows);
+  entries.replaceChildren(rows);
+  $("#more").hidden = true;
+  setOlder(part.older);
+}
+
+$("#more button")?.addEventListener("click", () => {
+  timeline.scrollIntoView();
+  loadNew();
+});
 
 /** Removes the oldest entry, which is loaded again from there. */
 function drop(row) {
@@ -108,26 +127,35 @@ function drop(row) {
   link.href = `/?${[timeline.dataset.query, `before=${seq}`].filter(Boolean).join("&")}`;
 }
 
+function setOlder(older) {
+  $("#older")?.remove();
+  timeline.append(nodes(older));
+  watchEnd();
+}
+
 /** Loads older entries where the list ends. */
 async function loadOlder(link) {
-  const before = new URL(link.href).searchParams.get("before");
+  const { href } = link;
+  const before = new URL(href).searchParams.get("before");
   const part = await (await get(withQuery(`before=${before}`))).json();
-  $("#entries").append(nodes(part.rows));
-  $("#older").remove();
-  timeline.append(nodes(part.older));
-  tell();
-  watchEnd();
+  // Meanwhile the list may have got another end.
+  if ($("#older a")?.href !== href) return watchEnd();
+  const rows = nodes(part.rows);
+  tell(rows);
+  entries.append(rows);
+  setOlder(part.older);
 }
 
 const end = new IntersectionObserver((seen) => {
   const one = seen.find((one) => one.isIntersecting);
   if (!one) return;
   end.disconnect();
-  loadOlder($("a", one.target)).catch(() => {});
-}, { rootMargin: "600px" });
+  loadOlder($("a", one.target)).catch(() => setTimeout(watchEnd, 2000));
+}, { rootMargin: "1200px" });
 
 function watchEnd() {
   const older = $("#older");
+  end.disconnect();
   if (older && timeline) end.observe(older);
 }
 
@@ -139,24 +167,41 @@ function say(text) {
   connection.textContent = text;
 }
 
-/** Follows the room. The browser connects again by itself, and continues behind the last entry. */
+const BEAT = 15000; // the longest silence of the stream
+let events, heard;
+
+/** Follows the room. The stream only says that something is new: the entries are loaded by their numbers, so none is left out. */
 function follow() {
-  const events = new EventSource(`/events?since=${timeline?.dataset.newest ?? ""}`.replace(/\?since=$/, ""));
+  events?.close();
+  heard = Date.now();
+  events = new EventSource(`/events?since=${timeline?.dataset.newest ?? ""}`.replace(/\?since=$/, ""));
+  const on = (name, act) => events.addEventListener(name, (event) => {
+    heard = Date.now();
+    act(event);
+  });
   const changed = () => {
     say("");
     loadNew();
     refreshAll();
   };
-  events.addEventListener("entry", changed);
-  events.addEventListener("change", changed);
-  events.addEventListener("open", changed);
-  events.addEventListener("gone", (event) => say(`${JSON.parse(event.data).what}. This page goes on when the room is back.`));
-  events.addEventListener("reset", () => location.reload());
-  events.addEventListener("error", () => {
+  for (const name of ["open", "entry", "change"]) on(name, changed);
+  on("beat", () => {});
+  on("gone", (event) => say(`${JSON.parse(event.data).what}. This page goes on when the room is back.`));
+  on("reset", () => location.reload());
+  on("error", async ({ target }) => {
     say("No connection to mailbag web. This page connects again by itself.");
-    if (events.readyState === EventSource.CLOSED) setTimeout(follow, 2000);
+    if (target.readyState !== EventSource.CLOSED) return; // the browser tries again
+    const status = await fetch("/part/counts").then((answer) => answer.status, () => 0);
+    if (status === 401) say("mailbag web was started again. Open the URL that it printed: then this page goes on.");
+    setTimeout(() => target === events && follow(), 2000);
   });
-  addEventListener("pagehide", () => events.close(), { once: true });
+}
+
+/** After a sleep, a connection can be dead without an error. */
+function wake() {
+  if (Date.now() - heard > 2 * BEAT) follow();
+  loadNew();
+  refreshAll();
 }
 
 // ---- times ----
@@ -169,11 +214,14 @@ function words(at) {
   return seconds < 0 ? `in ${count}${unit}` : `${count}${unit} ago`;
 }
 
-function tell() {
-  for (const time of document.querySelectorAll("time[datetime]")) {
+/** Says how long ago everything was, in the page or in new rows. */
+function tell(within = document) {
+  for (const time of within.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
     const text = words(at);
     if (time.textContent !== text) time.textContent = text;
+    if (time.dataset.told) continue;
+    time.dataset.told = "yes";
     time.title = at.toLocaleString();
   }
 }
@@ -226,7 +274,9 @@ if (connection) {
   watchEnd();
   follow();
   setInterval(tell, 20000);
-  setInterval(refreshAll, 30000); // presence changes with time alone
-  addEventListener("visibilitychange", () => document.hidden || (loadNew(), refreshAll()));
+  setInterval(wake, 30000); // presence changes with time alone
+  addEventListener("visibilitychange", () => document.hidden || wake());
+  addEventListener("pagehide", () => events.close());
+  addEventListener("pageshow", (event) => event.persisted && follow());
   if (location.search.includes("note=")) history.replaceState(null, "", location.pathname);
 }

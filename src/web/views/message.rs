@@ -1,6 +1,6 @@
 //! A message with its receipts and its exact JSON.
 
-use super::{Page, agent, agents, block, number, respond, seq, text, time};
+use super::{Page, agent, agents, block, respond_about, seq, text, time};
 use crate::base::error::Result;
 use crate::message::id;
 use crate::query::history::{LoggedMessage, message};
@@ -14,11 +14,7 @@ use maud::{Markup, html};
 use std::sync::Arc;
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>, uri: Uri) -> Response {
-    let found = match number(&word) {
-        Ok(found) => found,
-        Err(failure) => return super::failed(&app, &failure),
-    };
-    respond(&app, &uri, move |app| {
+    respond_about(&app, &uri, &word, |app, found| {
         let past = message(&app.room, found)?;
         let trace = trace(&app.room, None, &format!("#{found}")).ok();
         Ok(Page { title: format!("Message #{found}"), place: "", content: content(&past, trace.as_ref())? })

@@ -180,6 +180,19 @@ fn noted(uri: &Uri) -> Option<u64> {
     uri.query()?.split('&').find_map(|pair| pair.strip_prefix("note="))?.parse().ok()
 }
 
+/// As [`respond`], for an address with a record number in it.
+pub(super) async fn respond_about(
+    app: &Arc<App>,
+    uri: &Uri,
+    word: &str,
+    make: impl FnOnce(&App, u64) -> Result<Page> + Send + 'static,
+) -> Response {
+    match number(word) {
+        Ok(found) => respond(app, uri, move |app| make(app, found)).await,
+        Err(failure) => failed(app, &failure),
+    }
+}
+
 /// A number in an address.
 pub(super) fn number(word: &str) -> std::result::Result<u64, Failure> {
     let number = word.parse().ok().filter(|number| *number > 0);

@@ -1,7 +1,8 @@
 //! One item that needs the person, with the buttons that settle it.
 
-use super::{agent, seq, text, time};
-use crate::query::pending::{Item, left};
+use super::{agent, encoded, seq, text, time};
+use crate::message::id;
+use crate::query::pending::{Item, Owned, left};
 use maud::{Markup, html};
 
 pub(super) fn item(item: &Item) -> Markup {
@@ -23,47 +24,67 @@ pub(super) fn item(item: &Item) -> Markup {
 }
 
 fn form(item: &Item) -> Markup {
-    let needs_words = matches!(item.kind, "approval" | "question" | "escalation");
-    let has_buttons = needs_words || matches!(item.kind, "offer" | "rejection" | "wake" | "link") && item.seq > 0;
-    if !has_buttons {
-        return html! { p .command { code { (text(&item.command)) } } };
-    }
+    let Some(answers) = answers(item) else { return command(item) };
     html! {
         form method="post" action="/answer" .act {
             input type="hidden" name="kind" value=(item.kind);
             input type="hidden" name="seq" value=(item.seq);
             input type="hidden" name="message" value=(item.message);
-            @match item.kind {
-                "approval" => {
-                    (words("Reason (optional)"))
-                    span .buttons {
-                        @for (n, option) in item.options.iter().enumerate() {
-                            button name="option" value=(option) .primary[n == 0] { (text(option)) }
-                        }
-                        (dismiss())
-                    }
-                }
-                "question" | "escalation" => {
-                    (words("Reply"))
-                    span .buttons { button name="action" value="reply" .primary { "Reply" } (dismiss()) }
-                }
-                "offer" => {
-                    span .buttons {
-                        button name="action" value="accept" .primary { "Accept" }
-                        button name="action" value="decline" { "Decline" }
-                    }
-                }
-                "rejection" => {
-                    span .buttons {
-                        a .button href="/rejected" { "Correct it" }
-                        button name="action" value="again" { "Send again" }
-                        (dismiss())
-                    }
-                }
-                _ => { p .command { code { (text(&item.command)) } } }
+            input type="hidden" name="from" value=(item.from);
+            @if let Some(owned) = &item.owned {
+                input type="hidden" name="subject" value=(owned.subject.as_str());
+                input type="hidden" name="owner" value=(owned.owner);
             }
+            (answers)
         }
     }
+}
+
+/// What a person can do here, if anything.
+fn answers(item: &Item) -> Option<Markup> {
+    Some(match (item.kind, &item.owned) {
+        ("approval", _) => html! {
+            (words("Reason (optional)"))
+            span .buttons {
+                @for (n, option) in item.options.iter().enumerate() {
+                    button name="option" value=(option) .primary[n == 0] { (text(option)) }
+                }
+                (dismiss())
+            }
+        },
+        ("question" | "escalation", _) => html! {
+            (words("Reply"))
+            span .buttons { button name="action" value="reply" .primary { "Reply" } (dismiss()) }
+        },
+        ("offer", _) => html! {
+            span .buttons {
+                button name="action" value="accept" .primary { "Accept" }
+                button name="action" value="decline" { "Decline" }
+            }
+        },
+        ("claim", Some(Owned { subject, owner })) => html! {
+            (words("Reason (optional)"))
+            span .buttons {
+                button name="action" value="release" .primary {
+                    "Release " (text(subject.as_str())) @if owner != id::HUMAN { " of " (text(owner)) }
+                }
+                @if owner != id::HUMAN { a .button href={ "/write?to=" (encoded(owner)) } { "Write to " (text(owner)) } }
+            }
+        },
+        ("rejection", _) => html! {
+            span .buttons {
+                a .button href={ "/rejected/" (item.seq) } { "Correct it" }
+                button name="action" value="again" { "Send again" }
+                (dismiss())
+            }
+        },
+        ("wake", _) if item.seq > 0 => html! { (command(item)) span .buttons { (dismiss()) } },
+        _ => return None,
+    })
+}
+
+fn command(item: &Item) -> Markup {
+    html! { p .command { code { (text(&item.command)) } } }
 }
 
 fn words(label: &str) -> Markup {

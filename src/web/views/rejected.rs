@@ -1,6 +1,6 @@
 //! Rejected mail: the list, and one file with its problems, to be mended and sent again.
 
-use super::{Page, agent, nothing, number, respond, text, time};
+use super::{Page, agent, nothing, respond, respond_about, text, time};
 use crate::base::error::{Problem, Result};
 use crate::base::sanitize;
 use crate::commands::rejected::{self, Retried, Shown, Which};
@@ -39,11 +39,7 @@ pub(in crate::web) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Respo
 }
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>, uri: Uri) -> Response {
-    let found = match number(&word) {
-        Ok(found) => found,
-        Err(failure) => return super::failed(&app, &failure),
-    };
-    respond(&app, &uri, move |app| {
+    respond_about(&app, &uri, &word, |app, found| {
         let shown = rejected::show(&app.room, &format!("#{found}"))?;
         Ok(Page { title: format!("Rejected #{found}"), place: "/rejected", content: content(&shown)? })
     })

@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::query::history::{Criteria, Filter};
-use crate::query::search::{Hit, Pattern, search};
+use crate::query::search::{Hit, Pattern, newest};
 use crate::web::app::App;
 use axum::extract::{Query, State};
 use axum::http::Uri;
@@ -29,18 +29,10 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri, Query(as
     .await
 }
 
-/// The newest messages that match. Letter case does not count.
+/// The newest messages that match, in log order. Letter case does not count.
 fn found(app: &App, words: &str) -> Result<Vec<Hit>> {
     let (pattern, filter) = (Pattern::new(words, true, None)?, Filter::new(&app.room, Criteria::default())?);
-    let mut found = Vec::new();
-    for block in search(&app.room, pattern, filter)?.newest_first() {
-        found.extend(block?.found.into_iter().rev());
-        if found.len() >= limits::PAGE_FOUND {
-            found.truncate(limits::PAGE_FOUND);
-            break;
-        }
-    }
-    Ok(found)
+    newest(&app.room, pattern, filter, limits::PAGE_FOUND)
 }
 
 fn content(words: &str, found: &[Hit]) -> Markup {
@@ -61,7 +53,7 @@ fn content(words: &str, found: &[Hit]) -> Markup {
                     @if found.len() == limits::PAGE_FOUND { ", the newest; " code { "mailbag search" } " finds all" }
                 }
             }
-            ol .entries { @for hit in found { (row(hit)) } }
+            ol .entries { @for hit in found.iter().rev() { (row(hit)) } }
         }
     }
 }

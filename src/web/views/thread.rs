@@ -1,6 +1,6 @@
 //! A conversation, oldest first.
 
-use super::{Page, agent, agents, block, message, number, respond, seq, text, time};
+use super::{Page, agent, agents, block, message, respond_about, seq, text, time};
 use crate::base::error::Result;
 use crate::message::id;
 use crate::query::history::LoggedMessage;
@@ -13,11 +13,7 @@ use maud::{Markup, html};
 use std::sync::Arc;
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>, uri: Uri) -> Response {
-    let found = match number(&word) {
-        Ok(found) => found,
-        Err(failure) => return super::failed(&app, &failure),
-    };
-    respond(&app, &uri, move |app| page(app, found)).await
+    respond_about(&app, &uri, &word, page).await
 }
 
 fn page(app: &App, found: u64) -> Result<Page> {

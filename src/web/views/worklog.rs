@@ -4,12 +4,12 @@ use super::{Page, agent, nothing, respond, seq, text, time};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::query::events::{Envelope, Events, Filter};
+use crate::query::newest::last_of;
 use crate::web::app::App;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use maud::html;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
@@ -17,13 +17,9 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Respo
 }
 
 fn page(app: &App) -> Result<Page> {
-    let mut newest: VecDeque<Envelope> = VecDeque::new();
-    for event in Events::of(&app.room, Filter::default())?.each()? {
-        newest.extend(Some(event?).filter(Envelope::is_for_worklog));
-        if newest.len() > limits::PAGE_FOUND {
-            newest.pop_front();
-        }
-    }
+    let events = Events::of(&app.room, Filter::default())?;
+    let is_shown = |event: &Result<Envelope>| event.as_ref().map_or(true, Envelope::is_for_worklog);
+    let newest = last_of(events.each()?.filter(is_shown), limits::PAGE_FOUND)?;
     let content = html! {
         section {
             h1 { "Worklog" }

@@ -9,12 +9,12 @@ use crate::commands::send::route_pending;
 use crate::query::history::{Criteria, Filter};
 use crate::query::identity;
 use crate::query::links::Remote;
+use crate::query::newest::last_of;
 use crate::query::search::{Hit, Match, Pattern, search as searched};
 use crate::query::thread as conversation;
 use crate::query::view::View;
 use crate::query::who::{self, Everybody, Present};
 use serde_json::{Map, Value, json};
-use std::collections::VecDeque;
 
 pub(super) fn register(mut call: Call<'_>) -> Result<Shown> {
     let name = call.arguments.needed("name")?;
@@ -93,16 +93,8 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
     route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
     let pattern = Pattern::new(&regex::escape(&query), true, None)?;
     let filter = Filter::new(&room, Criteria { asker: Some(agent), ..Criteria::default() })?;
-    let (mut newest, mut found) = (VecDeque::new(), 0);
-    for block in searched(&room, pattern, filter)? {
-        for hit in block?.found {
-            found += 1;
-            newest.push_back(hit);
-            if newest.len() > limit {
-                newest.pop_front();
-            }
-        }
-    }
+    let mut found = 0;
+    let newest = last_of(searched(&room, pattern, filter)?.values().inspect(|_| found += 1), limit)?;
     let hits: Vec<&Hit> = newest.iter().rev().collect();
     let mut lines: Vec<String> = hits.iter().map(|hit| hit_line(hit)).collect();
     if found > hits.len() {

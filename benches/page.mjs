@@ -1,0 +1,209 @@
+// Measures the page of a room with a real program: how soon it is painted and how it scrolls, and how much memory it needs.
+//
+//   node benches/page.mjs paint PROGRAM [MESSAGES]      in chromium, with playwright-core from NODE_PATH
+//   node benches/page.mjs memory PROGRAM [MINUTES] [beside]    50 messages a second, three clients, one of them stalled
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import http from "node:http";
+import os from "node:os";
+import path from "node:path";
+import readline from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+
+const [what, program, size, beside] = process.argv.slice(2);
+const home = mkdtempSync(path.join(os.tmpdir(), "mailbag-page-"));
+const room = path.join(home, ".mailbag");
+const AGENTS = ["alice", "bob", "carol", "dave", "erin"];
+const env = { ...process.env, MAILBAG_TRUST_DIR: path.join(home, "trust") };
+const mailbag = (...args) => execFileSync(program, args, { cwd: home, env, encoding: "utf8" });
+const children = [];
+const start = (...args) => {
+  const child = spawn(program, args, { cwd: home, env, stdio: ["ignore", "pipe", "inherit"] });
+  children.push(child);
+  return child;
+};
+
+/** Starts the page, and gives what it says of itself. */
+async function serve() {
+  const child = start("web", "--json");
+  const [line] = await once(readline.createInterface({ input: child.stdout }), "line");
+  return { child, ...JSON.parse(line) };
+}
+
+/** Drops a file whole. */
+let files = 0;
+function drop(agent, text, end = "json") {
+  const outbox = path.join(room, "outbox", agent);
+  files += 1;
+  writeFileSync(path.join(outbox, `.${files}`), text);
+  renameSync(path.join(outbox, `.${files}`), path.join(outbox, `${files}.${end}`));
+}
+
+const body = (n) => `Message ${n}. The parser reads the settings now; the tests of the second part are still red. `.repeat(1 + (n % 4));
+const message = (n) => JSON.stringify({ to: AGENTS[(n + 1) % AGENTS.length], body: body(n), type: n % 7 ? "message" : "status" });
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const shown = (numbers) => `median ${median(numbers).toFixed(0)} ms, ${Math.min(...numbers).toFixed(0)} to ${Math.max(...numbers).toFixed(0)} ms`;
+
+// ---- paint ----
+
+async function paint(count) {
+  for (let from = 0; from < count; from += 500) {
+    const lines = Array.from({ length: Math.min(500, count - from) }, (_, n) => message(from + n));
+    drop(AGENTS[(from / 500) % AGENTS.length], lines.join("\n") + "\n", "ndjson");
+    mailbag("run", "--once", "--quiet");
+  }
+  while (JSON.parse(mailbag("status", "--json")).counts.accepted < count) mailbag("run", "--once", "--quiet");
+  const { chromium } = createRequire(path.join(process.env.NODE_PATH, "x.js"))("playwright-core");
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+  const page = await serve();
+  const first = [], answers = [];
+  for (let n = 0; n < 10; n++) {
+    const tab = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+    await tab.goto(page.url);
+    await tab.waitForURL(`http://${page.listen}/`);
+    const measure = () => tab.evaluate(async () => {
+      const [navigation] = performance.getEntriesByType("navigation");
+      const painted = () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
+      while (!painted()) await new Promise((done) => setTimeout(done, 20));
+      return [painted(), navigation.responseEnd];
+    });
+    const [painted, answered] = await measure();
+    first.push(painted);
+    answers.push(answered);
+    await tab.context().close();
+  }
+  console.log(`${count} messages; first paint: ${shown(first)}; of these, the answer: ${shown(answers)}`);
+  const tab = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+  await tab.goto(page.url);
+  await tab.waitForURL(`http://${page.listen}/`);
+  await tab.locator(".entry").first().waitFor();
+  await tab.evaluate(() => {
+    window.longest = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((one) => (window.longest = Math.max(window.longest, one.duration))))
+      .observe({ type: "longtask" });
+  });
+  const begun = performance.now();
+  const rows = await tab.evaluate(async () => {
+    const rows = () => document.querySelectorAll(".entry").length;
+    for (let had = 0, same = 0; same < 200; ) {
+      scrollTo(0, document.body.scrollHeight);
+      await new Promise((done) => setTimeout(done, 10));
+      same = rows() === had ? same + 1 : 0;
+      had = rows();
+      if (!document.querySelector("#older")) break;
+    }
+    return [...document.querySelectorAll(".entry")].map((row) => Number(row.dataset.seq));
+  });
+  const took = performance.now() - begun;
+  const isWhole = rows.every((seq, n) => n === 0 || seq < rows[n - 1]);
+  const longest = await tab.evaluate(() => window.longest);
+  console.log(`scrolled to the end: ${rows.length} entries in ${(took / 1000).toFixed(1)} s, in order and each once: ${isWhole}; longest task ${longest.toFixed(0)} ms`);
+  await tab.evaluate(() => scrollTo(0, 0));
+  const arrivals = [];
+  for (let n = 0; n < 10; n++) {
+    await tab.evaluate((words) => {
+      window.came = new Promise((done) => new MutationObserver(() => {
+        if (document.querySelector(".entry").innerText.includes(words)) done(Date.now());
+      }).observe(document.querySelector("#entries"), { childList: true }));
+    }, `arrival ${n}.`);
+    mailbag("send", "bob", `arrival ${n}.`, "--as", "alice");
+    const came = await tab.evaluate(() => window.came);
+    const [last] = JSON.parse(mailbag("list", "--last", "1", "--json"));
+    arrivals.push(came - Date.parse(last.accepted_at));
+  }
+  console.log(`new mail in the page after it was accepted: ${shown(arrivals)}`);
+  await browser.close();
+}
+
+// ---- memory ----
+
+/** A reader of the stream, which checks that each entry comes once and in order. */
+function follow(page, act) {
+  const reader = { entries: 0, last: 0, wrong: 0 };
+  const headers = { authorization: `Bearer ${page.token}` };
+  http.get(`http://${page.listen}/events?since=0`, { headers }, (answer) => {
+    if (!act) return answer.pause();
+    answer.setEncoding("utf8");
+    let rest = "";
+    answer.on("data", (part) => {
+      const lines = (rest + part).split("\n");
+      rest = lines.pop();
+      for (const line of lines) {
+        if (!line.startsWith("id: ")) continue;
+        const seq = Number(line.slice(4));
+        if (seq <= reader.last) reader.wrong += 1;
+        reader.last = seq;
+        reader.entries += 1;
+      }
+      act(reader);
+    });
+  });
+  return reader;
+}
+
+/** Loads what a browser loads after a change, at most every 400 ms. */
+function browse(page) {
+  let busy = false, newest = 0, loads = 0;
+  const load = async (at) => (await fetch(`http://${page.listen}${at}`, { headers: { authorization: `Bearer ${page.token}` } })).text();
+  const reader = follow(page, async () => {
+    if (busy) return;
+    busy = true;
+    newest = JSON.parse(await load(`/part/timeline?after=${newest}`)).newest;
+    await Promise.all(["/part/needs", "/part/agents", "/part/counts"].map(load));
+    loads += 1;
+    await pause(400);
+    busy = false;
+  });
+  return () => `${loads} loads, ${reader.entries} entries`;
+}
+
+const memory = (child) => {
+  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+  return (name) => (Number(status.match(new RegExp(`${name}:\\s+(\\d+)`))[1]) / 1024).toFixed(1);
+};
+const processor = (child) => readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1].split(" ").slice(11, 13).reduce((a, b) => a + Number(b), 0) / 100;
+
+async function soak(minutes) {
+  if (beside) start("run", "--quiet").stdout.resume();
+  const page = await serve();
+  const reader = follow(page, () => {});
+  const browser = browse(page);
+  follow(page);
+  const begun = performance.now();
+  let sent = 0, minute = 0;
+  while (performance.now() - begun < minutes * 60000) {
+    while (sent < ((performance.now() - begun) / 1000) * 50) drop(AGENTS[sent % AGENTS.length], message(sent++));
+    // The agents read their mail.
+    for (const agent of AGENTS) {
+      const inbox = path.join(room, "inbox", agent);
+      if (!existsSync(inbox)) continue;
+      mkdirSync(path.join(inbox, "seen"), { recursive: true });
+      for (const name of readdirSync(inbox)) if (name.endsWith(".json")) renameSync(path.join(inbox, name), path.join(inbox, "seen", name));
+    }
+    if (performance.now() - begun >= minute * 60000) {
+      const of = memory(page.child);
+      console.log(`minute ${minute++}: ${of("VmRSS")} MiB, peak ${of("VmHWM")} MiB, processor ${processor(page.child).toFixed(0)} s; ${sent} sent; reader ${reader.entries}, out of order ${reader.wrong}; ${browser()}`);
+    }
+    await pause(100);
+  }
+  const until = performance.now() + 60000;
+  while (reader.entries < sent && performance.now() < until) await pause(100);
+  const of = memory(page.child);
+  console.log(`at the end: ${of("VmRSS")} MiB, peak ${of("VmHWM")} MiB; ${sent} sent, ${reader.entries} came, out of order or twice: ${reader.wrong}`);
+}
+
+mailbag("init", "--quiet");
+mailbag("agent", "add", "--quiet", ...AGENTS);
+writeFileSync(path.join(room, "settings.toml"), "sender_budget = 0\ncopies_budget = 0\n");
+try {
+  if (what === "paint") await paint(Number(size ?? 10000));
+  else await soak(Number(size ?? 60));
+} finally {
+  children.forEach((child) => child.kill());
+  await pause(500);
+  rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+  process.exit();
+}
