@@ -106,7 +106,7 @@ async function paint(count) {
   for (let n = 0; n < 10; n++) {
     await tab.evaluate((words) => {
       window.came = new Promise((done) => new MutationObserver(() => {
-        if (document.querySelector(".entry").innerText.includes(words)) done(Date.now());
+        if (document.querySelector(".entry").textContent.includes(words)) done(Date.now());
       }).observe(document.querySelector("#entries"), { childList: true }));
     }, `arrival ${n}.`);
     mailbag("send", "bob", `arrival ${n}.`, "--as", "alice");
