@@ -1,6 +1,6 @@
 //! Waits for mail for an idle session, in the background: a hook of Claude Code, or a process that a hook has started.
 
-use super::briefing::{self, Briefing, Moment};
+use super::briefing::{self, Briefing, Hearer, Moment};
 use super::hook_events::{self, Event, Kind, reading};
 use super::wake::{at_work, is_new};
 use crate::base::error::{Doing, Error, Result};
@@ -94,10 +94,12 @@ impl IdleWait {
             }
             let at_work = at_work(&self.room, &lease, limits::WAITER_BUSY);
             let gathering = if at_work.is_none() { self.gather()? } else { None };
+            let hearer = Hearer { caller: &self.caller, forgot: false };
             if gathering == Some(Duration::ZERO)
-                && let Some(mut briefing) = briefing::brief(&self.room, &lease.agent, Moment::Prompt, lease.told)?
+                && let Some(mut briefing) =
+                    briefing::brief(&self.room, (&lease.agent, Some(hearer)), Moment::Prompt, lease.told)?
             {
-                let hint = reading::hint(&self.room, &self.caller, Moment::Prompt, &briefing);
+                let hint = reading::hint(&self.room, hearer, &briefing);
                 hint.iter().for_each(|hint| briefing.text.extend(["\n", hint]));
                 return Ok(Ended::Mail(briefing));
             }

@@ -1,6 +1,8 @@
 //! What an agent is told: each message once, as a fact, and never what it need not know.
 
+use super::names::of;
 use super::{fire, mail, room, run};
+use crate::world::World;
 use serde_json::json;
 
 const PROMPT: &str = "UserPromptSubmit";
@@ -21,15 +23,45 @@ fn a_message_is_told_once_over_a_whole_session_and_stays_unread() {
     assert!(trace.to_string().contains("\"announced\"") && !trace.to_string().contains("\"seen\""), "{trace}");
 }
 
+/// What a hook prints for alice in this session.
+fn of_session(world: &World, client: &str, (session, event): (&str, &str)) -> String {
+    let output = run(world, &[client], Some("alice"), &of(client, session, event));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 #[test]
 fn a_session_with_an_empty_context_hears_of_unread_mail_again() {
     // P83
     let world = room();
     mail(&world, "one", &[]);
     fire(&world, "claude", PROMPT);
-    for event in ["SessionStart-startup", "SessionStart-compact", "SessionStart-clear"] {
+    for event in ["SessionStart-compact", "SessionStart-clear"] {
         let told = fire(&world, "claude", event);
         assert!(told.contains("you are alice; 1 unread (from bob):\\nmessage from bob, “one”"), "{event}: {told}");
+    }
+    let told = of_session(&world, "claude", ("another", "SessionStart-startup"));
+    assert!(told.contains("you are alice; 1 unread (from bob):\\nmessage from bob, “one”"), "{told}");
+}
+
+#[test]
+fn a_start_whose_hook_is_slower_than_that_of_the_first_prompt_does_not_repeat_what_that_one_told() {
+    // P83
+    let started = "SessionStart-startup";
+    let clients = [
+        ("claude", PROMPT, started),
+        ("codex", PROMPT, started),
+        ("gemini", "BeforeAgent", started),
+        ("qwen", PROMPT, started),
+        ("opencode", PROMPT, started),
+        ("copilot", PROMPT, "SessionStart-new"),
+    ];
+    for (client, prompt, start) in clients {
+        let world = room();
+        mail(&world, "one", &[]);
+        assert!(of_session(&world, client, ("s1", prompt)).contains("“one”"), "{client}");
+        mail(&world, "two", &[]);
+        let told = of_session(&world, client, ("s1", start));
+        assert!(told.contains("“two”") && !told.contains("“one”"), "{client}: {told}");
     }
 }
 
@@ -47,11 +79,11 @@ fn the_start_names_the_newest_five_and_all_that_was_never_told_and_counts_the_re
     for n in 7..=12 {
         mail(&world, &format!("note {n}"), &[]);
     }
-    let told = fire(&world, "claude", "SessionStart-startup");
+    let told = of_session(&world, "claude", ("another", "SessionStart-startup"));
     assert!(told.contains("you are alice; 13 unread (12 from bob, 1 from carol), newest first:"), "{told}");
     assert!(told.contains("“from carol”") && (7..=12).all(|n| told.contains(&format!("“note {n}”"))), "{told}");
     assert!(!told.contains("“note 6”") && told.contains("\\nand 6 more, from bob\\n`mailbag read"), "{told}");
-    assert_eq!(fire(&world, "claude", PROMPT), "", "those that were only counted were told, too");
+    assert_eq!(of_session(&world, "claude", ("another", PROMPT)), "", "those that were only counted were told, too");
 }
 
 #[test]

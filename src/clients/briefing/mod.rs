@@ -13,7 +13,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::log;
 use crate::query::inbox::{self as mailbox, Mail};
-use crate::room::sessions::ShownLines;
+use crate::room::sessions::{Caller, ShownLines, first_time};
 use crate::room::settings::Settings;
 use crate::room::{Room, inbox};
 use newest::{Newest, Unread};
@@ -36,6 +36,28 @@ pub enum Moment {
     /// The agent is about to stop.
     Stop,
 }
+
+/// What sessions remember once mail was announced to them.
+const HEARD: &str = "mail";
+
+/// The session that hears an announcement.
+#[derive(Debug, Clone, Copy)]
+pub struct Hearer<'a> {
+    /// The session.
+    pub caller: &'a Caller,
+    /// Whether it has just lost its context, and with it all earlier announcements.
+    pub forgot: bool,
+}
+
+impl Hearer<'_> {
+    /// Whether mail was announced to the session before. Remembers that it is announced now.
+    fn has_heard(&self, room: &Room) -> bool {
+        self.caller.session.is_some() && first_time(room, &self.caller.key(), HEARD) == Some(false)
+    }
+}
+
+/// An agent, and its session if that is known.
+pub type To<'a> = (&'a str, Option<Hearer<'a>>);
 
 /// The longest text without the hint how to read it.
 const MOST: usize = limits::BRIEFING - limits::BRIEFING_HINT;
@@ -72,8 +94,8 @@ impl Briefing {
 /// Builds the announcement for a moment; `None` if there is nothing to announce. Of several processes that announce at the
 /// same time, exactly one marks and announces each message. At its start, a session also learns which work is offered to
 /// it, and what it owns, and with the setting `brief = "context"` what it was about.
-pub fn brief(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
-    let briefing = brief_claims_and_mail(room, agent, moment, told)?;
+pub fn brief(room: &Room, (agent, hearer): To<'_>, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
+    let briefing = brief_claims_and_mail(room, (agent, hearer), moment, told)?;
     let context = if moment == Moment::Start { context::at_start(room, agent) } else { None };
     Ok(match (briefing, context) {
         (None, None) => None,
@@ -82,18 +104,23 @@ pub fn brief(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Resu
     })
 }
 
-fn brief_claims_and_mail(room: &Room, agent: &str, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
+fn brief_claims_and_mail(room: &Room, to: To<'_>, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
     let starts = matches!(moment, Moment::Start | Moment::Resume);
-    let claims = if starts { claims::text(room, agent) } else { None };
-    let Some(claims) = claims else { return brief_mail(room, agent, moment, (told, MOST)) };
+    let claims = if starts { claims::text(room, to.0) } else { None };
+    let Some(claims) = claims else { return brief_mail(room, to, moment, (told, MOST)) };
     let left = MOST.saturating_sub(claims.chars().count() + 1);
-    Ok(Some(match brief_mail(room, agent, moment, (told, left))? {
+    Ok(Some(match brief_mail(room, to, moment, (told, left))? {
         Some(mail) => Briefing { text: format!("{claims}\n{}", mail.text), ..mail },
         None => Briefing::of(claims, told),
     }))
 }
 
-fn brief_mail(room: &Room, agent: &str, moment: Moment, (told, most): (ShownLines, usize)) -> Result<Option<Briefing>> {
+fn brief_mail(
+    room: &Room,
+    (agent, hearer): To<'_>,
+    moment: Moment,
+    (told, most): (ShownLines, usize),
+) -> Result<Option<Briefing>> {
     let is_start = moment == Moment::Start;
     let budget = Budget::of(&room.settings()?, told);
     // No digest after tools: it comes with the next prompt or stop.
@@ -101,7 +128,13 @@ fn brief_mail(room: &Room, agent: &str, moment: Moment, (told, most): (ShownLine
         return Ok(None);
     }
     let Some(mut found) = find(room, agent, is_start)? else { return Ok(None) };
-    let marked = mark(room, agent, &mut found, is_start);
+    // After the markers were read, and before new ones are set: of two hooks of a session that run at the same time, one of them sees
+    // what the other one announces.
+    let knows = hearer.is_some_and(|hearer| hearer.has_heard(room) && !hearer.forgot);
+    if knows {
+        found.mails.retain(|mail| !found.announced.contains(&mail.name));
+    }
+    let marked = mark(room, agent, &mut found);
     if found.mails.is_empty() {
         return Ok(None);
     }
@@ -190,15 +223,15 @@ fn should_announce(mail: &Mail, agent: &str) -> bool {
 
 /// Sets the markers, and skips messages that another process is announcing. A message whose marker cannot be set is still
 /// announced, perhaps twice.
-fn mark(room: &Room, agent: &str, found: &mut Found, again: bool) -> Vec<OsString> {
+fn mark(room: &Room, agent: &str, found: &mut Found) -> Vec<OsString> {
     let mut marked = Vec::new();
     found.mails.retain(|mail| {
         if found.announced.contains(&mail.name) {
-            return again;
+            return true;
         }
         match inbox::announce(&room.dir, agent, &mail.name) {
             Ok(true) => marked.push(mail.name.clone()),
-            Ok(false) => return again,
+            Ok(false) => return false,
             Err(e) => tracing::warn!("{e}"),
         }
         true

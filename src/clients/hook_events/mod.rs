@@ -6,7 +6,7 @@ mod names;
 mod permission;
 pub(super) mod reading;
 
-use super::briefing::{self, Briefing, Moment};
+use super::briefing::{self, Briefing, Hearer, Moment};
 use super::session_watch;
 use crate::base::error::{Doing, Result};
 use crate::base::sanitize;
@@ -35,6 +35,8 @@ pub struct Event {
     pub directory: Option<PathBuf>,
     /// Whether this session follows another one in the same process.
     pub follows: bool,
+    /// Whether the session has just lost its context.
+    pub forgot: bool,
     /// The files that a tool is about to change.
     pub files: Vec<PathBuf>,
     /// The tool that needs permission.
@@ -143,7 +145,7 @@ fn answer(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Result<
             let bound = names::bind(room, &caller, event, asked);
             if let Ok(Some(bound)) = bound {
                 keep(room, client, &bound.lease);
-                return announce(room, moment, &caller, bound);
+                return announce(room, moment, Hearer { caller: &caller, forgot: event.forgot }, bound);
             }
             if let Some(loss) = sessions::loss(room, &caller)? {
                 return Ok(report_loss(loss, caller));
@@ -220,11 +222,11 @@ fn agent(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Re
     })
 }
 
-fn announce(room: &Room, moment: Moment, caller: &Caller, bound: Bound) -> Result<Reply> {
+fn announce(room: &Room, moment: Moment, hearer: Hearer<'_>, bound: Bound) -> Result<Reply> {
     let Bound { lease, news } = bound;
-    let briefing = briefing::brief(room, &lease.agent, moment, lease.told)?;
+    let briefing = briefing::brief(room, (&lease.agent, Some(hearer)), moment, lease.told)?;
     let told = briefing.as_ref().map(|briefing| briefing.text.clone()).filter(|text| !text.is_empty());
-    let hint = briefing.as_ref().and_then(|briefing| reading::hint(room, caller, moment, briefing));
+    let hint = briefing.as_ref().and_then(|briefing| reading::hint(room, hearer, briefing));
     let context = briefing.as_ref().and_then(|briefing| briefing.context.clone());
     let text: Vec<String> = [news, told, hint, context].into_iter().flatten().collect();
     let text = (!text.is_empty()).then(|| text.join("\n"));

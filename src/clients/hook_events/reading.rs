@@ -1,21 +1,22 @@
 //! How the mail that is announced can be read: once a session, in the words of its client.
 
 use crate::base::limits;
-use crate::clients::briefing::{Briefing, Moment};
+use crate::clients::briefing::{Briefing, Hearer};
 use crate::clients::install::has_tools::has_tools;
 use crate::clients::kind::Client;
 use crate::room::Room;
-use crate::room::sessions::{Caller, first_time};
+use crate::room::sessions::first_time;
 
 /// What sessions remember of it.
 const TOPIC: &str = "how to read";
 
 /// The end of an announcement: the command or the tool that reads the newest message. `None` if the announcement has no
-/// mail, or the session knows it. A session that starts without its earlier context does not know it.
-pub(in crate::clients) fn hint(room: &Room, caller: &Caller, moment: Moment, briefing: &Briefing) -> Option<String> {
+/// mail, or the session knows it. A session that has lost its context does not know it.
+pub(in crate::clients) fn hint(room: &Room, hearer: Hearer<'_>, briefing: &Briefing) -> Option<String> {
+    let caller = hearer.caller;
     let newest = briefing.newest.as_deref()?;
     let is_new = first_time(room, &caller.key(), TOPIC) != Some(false);
-    if !is_new && moment != Moment::Start {
+    if !is_new && !hearer.forgot {
         return None;
     }
     let client = Client::parse(&caller.client).ok();

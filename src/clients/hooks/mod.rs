@@ -96,12 +96,13 @@ impl Client {
         let below = |file: PathBuf| input.cwd.as_ref().map_or(file.clone(), |cwd| layout::below(cwd, file.as_os_str()));
         let files = files.into_iter().map(below).collect();
         let follows = input.source.as_deref() == Some(CLEAR);
+        let forgot = follows || input.source.as_deref() == Some("compact");
         let helper = (!is_main).then(|| input.agent_type.unwrap_or_default());
         let tool = input.tool_name.filter(|_| kind == Kind::Permission);
         let tool = tool.map(|name| Tool { name, input: input.tool_input, helper });
         let session = input.parent_agent_id.filter(|_| !is_main).or(input.session_id);
         let (name, directory) = (input.hook_event_name, input.cwd);
-        Ok(Event { name, kind, session, directory, follows, files, tool })
+        Ok(Event { name, kind, session, directory, follows, forgot, files, tool })
     }
 
     /// The output that gives the agent this text: one line, or nothing. The verdict is about the tool of the event.

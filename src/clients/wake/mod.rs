@@ -263,7 +263,7 @@ impl Scheduler {
         let count = briefing::unannounced(&self.room, agent)?;
         // A program that gets the text announces the mail.
         let briefing = match program::wants_text(&argv) {
-            true => briefing::brief(&self.room, agent, Moment::Prompt, told)?,
+            true => briefing::brief(&self.room, (agent, None), Moment::Prompt, told)?,
             false => None,
         };
         if briefing.is_none() && program::wants_text(&argv) {
