@@ -27,8 +27,8 @@ whose program is on the PATH, as `mailbag install CLIENT` does: only to files of
 this project, and to nothing that is not its own. It starts nothing. A second run
 changes nothing.
 
-`--undo` restores each file. The room is removed only if this command made it and
-nobody has used it.";
+`--undo` restores each file. It removes the room only if this command made the room,
+and no agent or person has added anything to it since.";
 
 /// Set up this project: a room, and each installed client
 #[derive(Debug, clap::Args)]

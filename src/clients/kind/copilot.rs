@@ -60,7 +60,10 @@ pub(super) static FACTS: Facts = Facts {
         Can::Yes,
         Can::Yes,
         Can::No("its hook also runs for tools that need no permission, so each of them would become an approval"),
-        Can::No("without its experimental extensions, Copilot CLI has no way to give an idle session a turn"),
+        Can::No(
+            "only an extension can give an idle session a turn, Copilot CLI loads extensions only with its experimental features \
+             on, and mailbag installs none",
+        ),
         Can::Yes,
         Can::No("what Copilot CLI remembers names a whole program, and no single command of it"),
     ]),

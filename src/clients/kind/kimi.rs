@@ -53,7 +53,9 @@ pub(super) static FACTS: Facts = Facts {
         ),
         Can::Partly("as at a prompt"),
         Can::No("its hook only observes a permission request"),
-        Can::No("no way is known to give an idle session in a terminal a turn"),
+        Can::No(
+            "a session in a terminal listens nowhere; one of `kimi web` takes prompts over HTTP, which mailbag does not send",
+        ),
         Can::Yes,
         Can::No("a rule in the `config.toml` of Kimi CLI had no effect"),
     ]),
