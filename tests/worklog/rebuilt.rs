@@ -39,7 +39,10 @@ fn after_thousands_of_events_no_entry_was_changed_and_the_file_is_rebuilt_byte_f
     town.stop();
     let last = worklog(&town);
     assert_eq!(entries_of(&last), before);
-    assert!(last.contains(&format!("status: part {}", events / LINES - 1)), "the status is current when the router has ended");
+    assert!(
+        last.contains(&format!("status: part {}", events / LINES - 1)),
+        "the status is current when the router has ended"
+    );
     fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
     pass(&town);
     assert!(worklog(&town) == last, "without the file");
