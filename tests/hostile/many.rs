@@ -115,7 +115,7 @@ fn hooks_look_through_a_full_inbox_again_only_once_something_has_changed() {
     assert!(fire(&world, "claude", "UserPromptSubmit").contains("“news”"));
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
     // A session that knows nothing hears of what is unread all the same.
-    assert!(fire(&world, "claude", "SessionStart-startup").contains("1202 unread"));
+    assert!(fire(&world, "claude", "SessionStart-clear").contains("1202 unread"));
 }
 
 /// How often a hook at a prompt lists alice's inbox, and what it prints.
@@ -150,7 +150,7 @@ fn a_hook_finds_new_mail_in_an_inbox_of_ten_thousand_without_listing_it() {
     assert!(told.contains("“second”") && told.contains("“third”") && !told.contains("“first”"), "{told}");
     assert_eq!(listed, 0);
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "everything was announced");
-    let told = fire(&world, "claude", "SessionStart-startup");
+    let told = fire(&world, "claude", "SessionStart-clear");
     assert!(told.contains("about 10104 unread") && ["first", "second", "third"].iter().all(|body| told.contains(body)));
 }
 
