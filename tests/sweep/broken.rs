@@ -212,7 +212,8 @@ fn play(kind: Kind, setting: &Setting, story: &[Run]) -> io::Result<Figures> {
 /// One run of the router; `true` if what was planned came to pass.
 fn run(disk: &Broken, world: &mut World, what: Run) -> io::Result<bool> {
     let (command, room) = (world.command(), world.room().canonicalize()?);
-    let (fails, met, switched) = (Cell::new(false), Cell::new(0), RefCell::new(Ok(())));
+    let (fails, was_broken) = (Cell::new(false), Cell::new(false));
+    let (met, switched) = (Cell::new(0), RefCell::new(Ok(())));
     let switch = |on| {
         if fails.replace(on) != on {
             *switched.borrow_mut() = disk.fail(on);
@@ -232,9 +233,11 @@ fn run(disk: &Broken, world: &mut World, what: Run) -> io::Result<bool> {
                 Run::From(..) => fallen || met.get() >= nth,
                 _ => !fallen && met.get() == nth && call.name == name,
             });
-            // Agents hear of a failing disk by the errors of their own calls, which are not what is tried here.
-            if !fails.get() {
-                acting.borrow_mut().act(call);
+            was_broken.set(was_broken.get() || fails.get());
+            match was_broken.get() {
+                false => acting.borrow_mut().act(call),
+                // Agents hear of it by errors of their own, also while the file system stays broken afterwards.
+                true => drop(acting.borrow_mut().try_to_act(call)),
             }
         })
         .run(command, plan)?;

@@ -212,6 +212,13 @@ impl World {
 
     /// What happens in the room while the router stands at the entry of this call.
     pub(crate) fn act(&mut self, call: &Call) {
+        if let Err(error) = self.try_to_act(call) {
+            self.figures.damaged(format!("the agents can't work: {error}"));
+        }
+    }
+
+    /// The same where the disk may be broken, which agents hear of by errors of their own.
+    pub(crate) fn try_to_act(&mut self, call: &Call) -> io::Result<()> {
         self.calls += 1;
         let mut done = Ok(());
         if self.setting.syncs_inboxes && self.calls.is_multiple_of(SYNC_EVERY) {
@@ -230,9 +237,7 @@ impl World {
         if self.stays && call.paths.iter().any(|path| path.starts_with(&self.log) || is_roster(path)) {
             done = done.and(self.end_when_done(call));
         }
-        if let Err(error) = done {
-            self.figures.damaged(format!("the agents can't work: {error}"));
-        }
+        done
     }
 
     /// When nothing waits and the router writes receipts or the roster, it is idle: on with the next wave, or the end.
