@@ -7,14 +7,9 @@ use std::fs;
 
 /// What a client's hook tells alice at an event of her session.
 fn fire(town: &Town, client: &str, event: &str, source: &str) -> String {
-    fire_in(town, "s1", client, event, source)
-}
-
-/// The same in this session.
-fn fire_in(town: &Town, session: &str, client: &str, event: &str, source: &str) -> String {
     let mut hook = town.program(&["hook", client]);
     let event =
-        json!({"hook_event_name": event, "session_id": session, "source": source, "prompt": "x", "cwd": town.path()});
+        json!({"hook_event_name": event, "session_id": "s1", "source": source, "prompt": "x", "cwd": town.path()});
     let output = hook.env("MAILBAG_AGENT", "alice").write_stdin(event.to_string()).output().expect("the program runs");
     let Ok(told) = serde_json::from_slice::<Value>(&output.stdout) else { return String::new() };
     let context = told.get("additionalContext").unwrap_or(&told["hookSpecificOutput"]["additionalContext"]);
@@ -30,16 +25,17 @@ fn settings(town: &Town, text: &str) {
 fn each_client_gets_it_once_at_the_start_and_not_without_the_setting() {
     // P175
     for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
-        let town = room();
-        let told = fire(&town, client, "SessionStart", "startup");
+        let told = fire(&room(), client, "SessionStart", "startup");
         assert!(told.contains("unread") && !told.contains("context of alice"), "{client}: {told}");
+        let town = room();
         settings(&town, "brief = \"context\"\n");
-        let told = fire_in(&town, "s2", client, "SessionStart", "startup");
-        let (mail, context) = told.split_once("mailbag: context of alice").expect("the context");
+        let told = fire(&town, client, "SessionStart", "startup");
+        let (mail, context) =
+            told.split_once("mailbag: context of alice").unwrap_or_else(|| panic!("{client}: {told}"));
         assert!(mail.contains("you own src/web") && mail.contains("unread"), "mail and claims first: {told}");
         assert!(context.contains("Sign in with a passkey") && !context.contains("you own"), "{client}: {told}");
-        assert_eq!(fire_in(&town, "s2", client, "UserPromptSubmit", ""), "", "{client}");
-        assert!(!fire_in(&town, "s2", client, "SessionStart", "resume").contains("context of alice"), "{client}");
+        assert_eq!(fire(&town, client, "UserPromptSubmit", ""), "", "{client}");
+        assert!(!fire(&town, client, "SessionStart", "resume").contains("context of alice"), "{client}");
     }
 }
 

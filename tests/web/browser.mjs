@@ -206,12 +206,14 @@ await step("after a reload everything is there once", async () => {
 
 await step("a page that slept for ten minutes says so and goes on", async () => {
   const asleep = await open({ outage: true });
+  mailbag("send", "bob", "before the sleep", "--as", "alice");
+  await asleep.locator(".entry", { hasText: "before the sleep" }).waitFor(); // it is connected
   await asleep.context().setOffline(true);
+  await asleep.clock.fastForward("10:00"); // what was connected before stays so, and says nothing
   await says(asleep, "No connection");
   const lines = Array.from({ length: 70 }, (_, n) => JSON.stringify({ to: "bob", body: `asleep ${n}` }));
   writeFileSync(".mailbag/outbox/alice/asleep.ndjson", lines.join("\n") + "\n");
   await page.locator(".entry", { hasText: "asleep 69" }).waitFor();
-  await asleep.clock.fastForward("10:00");
   await asleep.context().setOffline(false);
   await asleep.locator(".entry", { hasText: "asleep 69" }).waitFor();
   await isQuiet(asleep);
