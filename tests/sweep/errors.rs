@@ -47,7 +47,7 @@ fn every_call_may_fail_once_or_from_then_on() -> Done {
 fn any_call_may_fail_while_an_agent_gets_another_name() -> Done {
     let setting = Setting { seed: 32, joins: true, ..Setting::default() };
     let made = count(&setting)?.names();
-    let some = if full() { 1 } else { 6 };
+    let some = if full() { 1 } else { 8 };
     let stories = failures(&made, 32).into_iter().step_by(some).collect();
     let figures = sweep(Ground::directory, &setting, stories)?;
     green("calls that fail around a change of a name", &figures)

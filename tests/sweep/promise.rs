@@ -22,7 +22,7 @@ fn killed_at_any_call() -> Done {
 #[test]
 fn killed_two_and_three_times_in_a_row() -> Done {
     let setting = Setting { seed: 2, stays: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(40, 2);
+    let points = Points::count(&setting)?.choose(28, 2);
     green("kills in a row", &sweep(Ground::directory, &setting, kills_in_a_row(&points, 2))?)
 }
 
@@ -56,7 +56,7 @@ fn killed_and_cut_while_an_agent_gets_another_name() -> Done {
 fn killed_while_the_log_rotates() -> Done {
     let env = vec![("MAILBAG_TEST_SEGMENT_BYTES", "20000".to_owned())];
     let setting = Setting { seed: 4, stays: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(24, 4);
+    let points = Points::count(&setting)?.choose(16, 4);
     green("kills with a log that rotates", &sweep(Ground::directory, &setting, kills_in_a_row(&points, 4))?)
 }
 
@@ -105,7 +105,7 @@ fn the_power_cut_at_any_call() -> Done {
 #[test]
 fn the_power_cut_on_a_file_system_that_keeps_no_order() -> Done {
     let setting = Setting { seed: 6, stays: true, power: true, unordered: true, worklog: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(45, 6);
+    let points = Points::count(&setting)?.choose(36, 6);
     green("unordered power cuts", &sweep(Ground::directory, &setting, unordered_cuts(&points, 6))?)
 }
 
