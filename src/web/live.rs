@@ -115,7 +115,7 @@ impl Feed {
             let Some((_, entries)) = part? else { return Ok(has_changed) };
             has_changed = true;
             let part: String = entries.iter().map(|entry| event("entry", Some(entry.seq), &text(entry))).collect();
-            // If nobody listens, the caller notices.
+            // The caller notices if the client has closed the connection.
             if !part.is_empty() && self.parts.send(part).await.is_err() {
                 return Ok(has_changed);
             }

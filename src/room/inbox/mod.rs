@@ -154,7 +154,7 @@ pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<Held>> {
     let file = match inbox.look(name) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
         Err(_) => return Ok(Some(Held { _lock: None })),
-        Ok(file) => file,
+        Ok(file) => LockFile::from(file),
     };
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => return Ok(None),
@@ -163,7 +163,7 @@ pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<Held>> {
     }
     // Another process may have moved the file after it was opened.
     let is_there = inbox.stat(name)?.map(|meta| meta.inode) == file_meta(&file).ok().map(|meta| meta.inode);
-    Ok(is_there.then_some(Held { _lock: Some(file.into()) }))
+    Ok(is_there.then_some(Held { _lock: Some(file) }))
 }
 
 /// Creates the marker of an announced message, before the announcement. `false` if it exists: another process has
