@@ -137,6 +137,8 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
     town.wait_for_bodies("bob", &["from within", "again"]);
     town.router().signal(rustix::process::Signal::KILL);
     town.ended();
+    // The kernel ends what is inside a moment after what started it.
+    town.wait("nobody is the router any more", || town.json(&["status"])["router"].is_null());
     town.send("alice", "bob", "after its death");
     town.wait_for_bodies("bob", &["from within", "again", "after its death"]);
     town.verify();

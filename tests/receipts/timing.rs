@@ -1,6 +1,7 @@
 //! Time: mail that expires unread, and questions that nobody answers.
 
 use super::{from_mailbag, rungs, wait_for_rung};
+use crate::approvals::{drop_at, pass, run_at, say, time};
 use crate::town::{PATIENCE, Town, so_within};
 use crate::world::World;
 use serde_json::json;
@@ -12,23 +13,31 @@ fn soon(millis: i64) -> String {
 #[test]
 fn mail_whose_time_passes_unread_is_set_aside_and_its_sender_is_told_once() {
     // P61
-    let mut town = Town::of(&["alice", "bob", "carol"]).run();
-    let message = json!({"id": "m-1", "to": ["bob", "carol"], "body": "lunch at one?", "expires_at": soon(700)});
-    town.mail("alice", "x.json", message);
-    town.wait_for_mail("bob", 1);
-    town.ok(&["read", "--as", "carol"]);
-    wait_for_rung(&town, "m-1", "bob", "expired");
-    wait_for_rung(&town, "m-1", "carol", "seen");
-    assert_eq!((town.count("bob"), town.names("inbox/bob/expired").len()), (0, 1));
-    let told = from_mailbag(&town, "alice", "notification");
+    let world = World::with(&["alice", "bob", "carol"]);
+    let message = json!({"id": "m-1", "to": ["bob", "carol"], "body": "lunch at one?", "expires_at": time(5)});
+    say(&world, 0, "alice", message);
+    run_at(&world, 1, &["read", "--as", "carol"]);
+    pass(&world, 6);
+    assert!(rungs(&world, "m-1", "bob").contains(&"expired".to_owned()));
+    assert_eq!(rungs(&world, "m-1", "carol").last().map(String::as_str), Some("seen"));
+    assert_eq!((world.inbox("bob").len(), world.names("inbox/bob/expired").len()), (0, 1));
+    let told = from_mailbag(&world, "alice", "notification");
     assert_eq!(told.len(), 1);
     assert_eq!(told[0]["metadata"]["agents"], json!(["bob"]));
     assert_eq!(told[0]["in_reply_to"], "alice/m-1");
-    assert!(!rungs(&town, "m-1", "bob").contains(&"seen".to_owned()));
-    town.stop();
-    town.ok(&["run", "--once"]);
-    assert_eq!(from_mailbag(&town, "alice", "notification").len(), 1, "once");
-    town.verify();
+    assert!(!rungs(&world, "m-1", "bob").contains(&"seen".to_owned()));
+    pass(&world, 7);
+    assert_eq!(from_mailbag(&world, "alice", "notification").len(), 1, "once");
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn a_live_router_sets_expired_mail_aside_when_its_time_comes() {
+    let town = Town::of(&["alice", "bob"]).run();
+    town.mail("alice", "x.json", json!({"id": "m-1", "to": "bob", "body": "now?", "expires_at": soon(300)}));
+    wait_for_rung(&town, "m-1", "bob", "expired");
+    town.wait("its sender to be told", || from_mailbag(&town, "alice", "notification").len() == 1);
+    assert_eq!((town.count("bob"), town.names("inbox/bob/expired").len()), (0, 1));
 }
 
 #[test]
@@ -66,31 +75,30 @@ fn a_question_that_nobody_answers_goes_to_the_supervisor_and_then_to_the_human_o
 
 #[test]
 fn an_answer_in_time_ends_the_waiting_and_a_mere_ack_does_not() {
-    let town = Town::of(&["alice", "bob", "carol"]).settings("answer_within = \"1500ms\"\n").run();
-    town.mail("alice", "1.json", json!({"id": "q-1", "to": "bob", "body": "one?", "requires_response": true}));
-    town.mail("alice", "2.json", json!({"id": "q-2", "to": "carol", "body": "two?", "requires_response": true}));
-    town.wait_for_mail("bob", 1);
-    town.wait_for_mail("carol", 1);
-    town.mail("bob", "a.json", json!({"to": "alice", "in_reply_to": "alice/q-1", "body": "yes"}));
-    town.mail("carol", "a.json", json!({"type": "ack", "refs": ["q-2"], "status": "acknowledged"}));
-    town.wait("the human to be told", || !from_mailbag(&town, "human", "escalation").is_empty());
-    let told = from_mailbag(&town, "human", "escalation");
+    let world = World::with(&["alice", "bob", "carol"]).settings("answer_within = \"5m\"\n");
+    let question = |id: &str, to: &str| json!({"id": id, "to": to, "body": "which?", "requires_response": true});
+    drop_at(&world, 0, "alice", question("q-1", "bob"));
+    say(&world, 0, "alice", question("q-2", "carol"));
+    drop_at(&world, 1, "bob", json!({"to": "alice", "in_reply_to": "alice/q-1", "body": "yes"}));
+    say(&world, 1, "carol", json!({"type": "ack", "refs": ["q-2"], "status": "acknowledged"}));
+    pass(&world, 6);
+    let told = from_mailbag(&world, "human", "escalation");
     assert_eq!(told.len(), 1, "only of the one that was not answered");
     assert_eq!(told[0]["in_reply_to"], "alice/q-2");
-    assert_eq!(town.json(&["trace", "q-1"])["answers"][0]["from"], "bob");
+    assert_eq!(world.json(&["trace", "q-1"])["answers"][0]["from"], "bob");
 }
 
 #[test]
 fn urgent_mail_wants_an_ack_and_the_settings_say_how_soon() {
-    let settings = "answer_within = { urgent = \"400ms\", normal = \"0\" }\n";
-    let town = Town::of(&["alice", "bob", "carol"]).settings(settings).run();
-    town.mail("alice", "1.json", json!({"id": "u-1", "to": "bob", "body": "fire", "priority": "urgent"}));
-    town.mail("alice", "2.json", json!({"id": "u-2", "to": "carol", "body": "fire", "priority": "urgent"}));
-    town.mail("alice", "3.json", json!({"id": "q-1", "to": "carol", "body": "why?", "requires_response": true}));
-    town.wait_for_mail("carol", 2);
-    town.mail("carol", "a.json", json!({"type": "ack", "refs": ["u-2"], "status": "acknowledged"}));
-    town.wait("the human to be told", || !from_mailbag(&town, "human", "escalation").is_empty());
-    let told = from_mailbag(&town, "human", "escalation");
+    let world = World::with(&["alice", "bob", "carol"]);
+    let world = world.settings("answer_within = { urgent = \"4m\", normal = \"0\" }\n");
+    let fire = |id: &str, to: &str| json!({"id": id, "to": to, "body": "fire", "priority": "urgent"});
+    drop_at(&world, 0, "alice", fire("u-1", "bob"));
+    drop_at(&world, 0, "alice", fire("u-2", "carol"));
+    say(&world, 0, "alice", json!({"id": "q-1", "to": "carol", "body": "why?", "requires_response": true}));
+    say(&world, 1, "carol", json!({"type": "ack", "refs": ["u-2"], "status": "acknowledged"}));
+    pass(&world, 5);
+    let told = from_mailbag(&world, "human", "escalation");
     assert_eq!(told.iter().map(|mail| mail["in_reply_to"].clone()).collect::<Vec<_>>(), ["alice/u-1"]);
     assert_eq!(told[0]["subject"], "unacknowledged: “fire”");
     assert_eq!(told[0]["priority"], "urgent", "what is passed on is as urgent");
