@@ -13,8 +13,8 @@ pub enum Failpoint {
     RecoveryBarrier,
     /// Writing the last batch of the log again before recovery acts on it.
     Rewrite,
-    /// The note that a sync failed. It makes the next recovery check the conversations for missing data.
-    SyncNote,
+    /// The check of the conversations for missing data, after a boot or a failed sync.
+    Holes,
     /// The lookup of (sender, id).
     DuplicateCheck,
     /// Renames that never replace another file.
@@ -43,7 +43,7 @@ impl Failpoint {
             Failpoint::SettledBarrier => "settled-barrier",
             Failpoint::RecoveryBarrier => "recovery-barrier",
             Failpoint::Rewrite => "rewrite",
-            Failpoint::SyncNote => "sync-note",
+            Failpoint::Holes => "holes",
             Failpoint::DuplicateCheck => "duplicate-check",
             Failpoint::NoReplace => "no-replace",
             Failpoint::SecondName => "second-name",

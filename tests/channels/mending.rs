@@ -71,6 +71,22 @@ fn blanks_that_a_power_cut_left_are_no_lines() {
 }
 
 #[test]
+fn a_hole_that_a_power_cut_left_far_back_is_filled_after_the_boot() {
+    // P53
+    let world = talked(600);
+    let whole = bytes(&world, "main");
+    for (from, to) in [(0, 10), (3_000, 7_096), (50_000, 50_001)] {
+        let mut torn = whole.clone();
+        torn[from..to].fill(0);
+        fs::write(world.room(FILE), &torn).expect("a file with a hole");
+        fs::write(world.room("spool/boot"), "an earlier boot").expect("the router's note");
+        once(&world);
+        assert!(bytes(&world, "main") == whole, "from {from} to {to}");
+    }
+    assert!(world.inbox("human").is_empty() && !world.room("rejected/human").exists(), "a hole is nobody's line");
+}
+
+#[test]
 fn what_stands_in_its_place_is_told_and_hinders_no_mail() {
     let world = talked(3);
     for make in [

@@ -157,7 +157,7 @@ fn a_room_made_for_a_group_can_be_read_by_it_and_changed_by_nobody_else() {
         for (path, mode) in permissions(&world.room("")) {
             // What is locked or rewritten in place is its owner's alone: who may open it could hold it.
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let held = ["lock", "wanted", "turn", "suspect", "waiting.json"].iter().any(|end| name.ends_with(end));
+            let held = ["lock", "wanted", "turn", "waiting.json"].iter().any(|end| name.ends_with(end));
             let wanted = if path.is_dir() { 0o2750 } else { 0o640 };
             assert!(mode == wanted || held && mode == 0o600, "{umask}: {} has {mode:o}", path.display());
         }

@@ -203,6 +203,8 @@ fn names_that_will_never_be_taken_are_shown_with_their_cure_and_told_once() {
     let mut command = town.bare(&["run"]);
     command.env("NO_COLOR", "1").env("MAILBAG_TEST_STRAY_MS", "1");
     town.start_by(command);
+    // Looks at everything now, and not only when its next look is due.
+    town.router().signal(rustix::process::Signal::HUP);
     let wanted = [
         ("outbox/alice/a.txt", "mv outbox/alice/a.txt outbox/alice/a.json"),
         ("outbox/alice/b.JSON", "mv outbox/alice/b.JSON outbox/alice/b.json"),

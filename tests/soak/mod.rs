@@ -1,6 +1,6 @@
 //! The soak: minutes of mixed traffic while the router is killed again and again; then everybody has everything once.
 //!
-//! - `cargo test --all-features soak -- --nocapture`: a minute, as part of the ordinary tests.
+//! - `cargo test --all-features soak -- --nocapture`: half a minute, as part of the ordinary tests.
 //! - `MAILBAG_SOAK=10m cargo test --release --all-features soak -- --nocapture`: ten minutes, and four times as dense.
 //!
 //! `agent` writes and reads as agents do, `ledger` compares what was sent with what was taken, and `keeper` keeps a
@@ -20,7 +20,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 const AGENTS: usize = 10;
-const MINUTE: Duration = Duration::from_secs(60);
+const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 
 /// Tells all threads when it is over, also those that pause.
 #[derive(Default)]
@@ -43,9 +43,9 @@ impl Bell {
     }
 }
 
-/// `90s` or `10m` from `MAILBAG_SOAK`; a minute if it says nothing.
+/// `90s` or `10m` from `MAILBAG_SOAK`; half a minute if it says nothing.
 fn duration() -> Duration {
-    let Ok(text) = std::env::var("MAILBAG_SOAK") else { return MINUTE };
+    let Ok(text) = std::env::var("MAILBAG_SOAK") else { return HALF_A_MINUTE };
     let (number, unit) = text.split_at(text.len().saturating_sub(1));
     let seconds = number.parse::<u64>().ok().zip([("s", 1), ("m", 60)].iter().find(|(u, _)| *u == unit));
     let (number, (_, unit)) = seconds.unwrap_or_else(|| panic!("MAILBAG_SOAK is {text:?}; write it as 90s or 10m"));
@@ -63,7 +63,7 @@ fn role(n: usize) -> &'static str {
 #[test]
 fn mixed_traffic_under_kills_loses_nothing_repeats_nothing_and_leaves_nothing_behind() {
     let time = duration();
-    let dense = time > MINUTE;
+    let dense = time > HALF_A_MINUTE;
     let agents: Vec<Value> = (0..AGENTS).map(|n| json!({"id": name(n), "role": role(n)})).collect();
     // Bursts come over it now and then.
     let budget = if dense { 160 } else { 40 };

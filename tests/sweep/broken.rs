@@ -1,6 +1,7 @@
 //! The same on real file systems: a block device in compressed memory (zram) refuses every write while its bound is set to
 //! nothing, and the kernel's own cache shows what it shows then. No device-mapper is needed.
 
+use super::cache::booted;
 use super::device::{hide_mounts, program};
 use super::ledger::Figures;
 use super::letters::Random;
@@ -197,11 +198,13 @@ fn play(kind: Kind, setting: &Setting, story: &[Run]) -> io::Result<Figures> {
         // What lost its journal takes no more writes until it is mounted again.
         if fs::write(disk.home.path().join("probe"), "").is_err() {
             disk.boot()?;
+            booted(world.room())?;
             world.power_went();
         }
         world.between(false)?;
     }
     disk.boot()?;
+    booted(world.room())?;
     world.settle()?;
     let mut figures = world.figures()?;
     figures.complaints.iter_mut().for_each(|complaint| *complaint += &format!("\n    after {story:?} and a boot"));

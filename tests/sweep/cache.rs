@@ -80,6 +80,7 @@ impl Cache {
             }
         }
         self.files.clear();
+        booted(room)?;
         Ok(changed)
     }
 
@@ -148,6 +149,12 @@ impl Pages {
             self.bytes[from..to].copy_from_slice(&content[from..to]);
         }
     }
+}
+
+/// The machine has started again: the boot that a room's router noted is over.
+pub(crate) fn booted(room: &Path) -> io::Result<()> {
+    let note = room.join("spool/boot");
+    if note.exists() { fs::write(note, "an earlier boot") } else { Ok(()) }
 }
 
 /// The regular files of a room, with their inodes.

@@ -127,6 +127,6 @@ fn without_the_rewrite_of_the_log_s_last_batch() -> Done {
 }
 
 #[test]
-fn without_the_note_that_a_sync_failed() -> Done {
-    red("sync-note", powered(31), passing::until_red)
+fn without_the_look_for_holes() -> Done {
+    red("holes", powered(31), passing::until_red)
 }

@@ -1,6 +1,7 @@
 //! Two rooms with a link, and a pass of either router that is killed or unplugged at every step: in the end each message has crossed
 //! once, and in order.
 
+use super::cache::booted;
 use super::device::{Cut, Kind, PowerDevice};
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, no_item_is_left, pass};
@@ -153,6 +154,7 @@ fn cut(of: &str, kind: Kind, plan: Plan) -> io::Result<Figures> {
             device.cut(Cut::Hard)?;
         }
         device.remount()?;
+        booted(&home.join(of))?;
         Ok(outcome)
     })?;
     Ok(figures)

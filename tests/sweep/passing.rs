@@ -19,6 +19,9 @@ use std::thread;
 /// How the program is run once, with what goes wrong.
 type Story = Vec<Plan>;
 
+/// How many syncs of each kind fail in the small size.
+const SMALL: usize = 30;
+
 /// The syncs.
 const SYNCS: [&str; 3] = ["fsync", "fdatasync", "syncfs"];
 
@@ -54,6 +57,7 @@ fn a_start_behind_a_pass_that_was_acted_upon_rewrites_nothing_and_any_other_the_
         lasting: false,
     })?;
     assert_eq!((outcome.end, outcome.failed), (End::Exited(1), 1));
+    assert!(!world.room().join("spool/boot").exists(), "the next start looks for holes in conversations");
     let again = rewritten(&world, &["run", "--once"], Plan::Count)?;
     assert!(again.len() == 1 && again[0] < 4096, "only the batch whose sync failed: {again:?}");
     Ok(())
@@ -68,7 +72,7 @@ pub(crate) fn until_red(setting: &Setting) -> io::Result<Figures> {
     side_by_side(stories(setting, setting.seed)?, 1, |n, story| play(setting, &story, n))
 }
 
-/// Every sync of an undisturbed run, each in every order in a full run; else each in one order.
+/// Every sync of an undisturbed run, each in every order in a full run; else some of each kind, each in one order.
 fn stories(setting: &Setting, seed: u64) -> io::Result<Vec<Story>> {
     let outcome = count(setting)?;
     let made = outcome.names();
@@ -77,7 +81,8 @@ fn stories(setting: &Setting, seed: u64) -> io::Result<Vec<Story>> {
     let mut random = Random(seed);
     let mut firsts = Vec::new();
     for name in SYNCS {
-        for nth in 1..=made.get(name).copied().unwrap_or_default() {
+        let all = made.get(name).copied().unwrap_or_default();
+        for nth in (1..=all).step_by(if full() { 1 } else { all.div_ceil(SMALL).max(1) }) {
             firsts.push(fail(name, nth, random.below(2) == 0));
         }
     }

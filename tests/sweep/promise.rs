@@ -15,7 +15,7 @@ use tempfile::TempDir;
 #[test]
 fn killed_at_any_call() -> Done {
     let setting = Setting { seed: 1, stays: true, worklog: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(100, 1);
+    let points = Points::count(&setting)?.choose(60, 1);
     green("kills", &sweep(Ground::directory, &setting, kills(&points))?)
 }
 
@@ -65,7 +65,7 @@ fn killed_while_the_log_rotates() -> Done {
 fn killed_while_files_of_lines_go_in_several_batches() -> Done {
     let env = vec![(BATCH_COPIES, "3".to_owned())];
     let setting = Setting { seed: 9, stays: true, env, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(48, 9);
+    let points = Points::count(&setting)?.choose(32, 9);
     green("kills between the lines of a file", &sweep(Ground::directory, &setting, kills(&points))?)?;
     green("kills in a row between them", &sweep(Ground::directory, &setting, kills_in_a_row(&points[..12], 9))?)
 }
@@ -95,7 +95,7 @@ fn the_power_cut_at_any_call() -> Done {
     for kind in devices() {
         let btrfs = kind == Kind::Btrfs;
         let setting = Setting { syncs_inboxes: btrfs, waits_for_router: btrfs, worklog: true, ..powered(5) };
-        let points = Points::count(&setting)?.choose(30, 5);
+        let points = Points::count(&setting)?.choose(20, 5);
         let figures = sweep(|| Ground::device(kind), &setting, cuts(&points, 5))?;
         green(&format!("power cuts on {kind}"), &figures)?;
     }
@@ -105,7 +105,7 @@ fn the_power_cut_at_any_call() -> Done {
 #[test]
 fn the_power_cut_on_a_file_system_that_keeps_no_order() -> Done {
     let setting = Setting { seed: 6, stays: true, power: true, unordered: true, worklog: true, ..Setting::default() };
-    let points = Points::count(&setting)?.choose(36, 6);
+    let points = Points::count(&setting)?.choose(28, 6);
     green("unordered power cuts", &sweep(Ground::directory, &setting, unordered_cuts(&points, 6))?)
 }
 

@@ -1,5 +1,6 @@
 //! One point of a sweep, played from a fresh room to the count at its end: strikes, power cuts, and a clean finish.
 
+use super::cache::booted;
 use super::device::{Cut, Kind, PowerDevice};
 use super::ledger::Figures;
 use super::letters::Random;
@@ -152,6 +153,9 @@ fn run(
         (Power::Unordered(seed), _) => unsynced.undo(&mut Random(seed))?,
         (Power::BothNames, _) => moves.restore()?,
         _ => {}
+    }
+    if strike.power != Power::On {
+        booted(world.room())?;
     }
     Ok(outcome)
 }

@@ -78,8 +78,8 @@ pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
 pub const COMMITTED: &str = "spool/committed";
 /// The id of the room, as in the log.
 pub const ROOM_ID: &str = "spool/room";
-/// Exists from a failed sync until the conversations are checked for missing data.
-pub const SUSPECT: &str = "spool/suspect";
+/// The boot of the machine since which the files that are never synced are known to have no holes. In [`SPOOL`].
+pub const BOOT: &str = "boot";
 /// The newest mail of the room, for people.
 pub const MAILBOX: &str = "MAILBOX.md";
 /// What the path of a file beside the room begins with.

@@ -65,7 +65,7 @@ impl<C: Content> Projection for Behind<C> {
     fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
         match cause {
             Cause::Recovery => return Ok(()),
-            Cause::FailedSync => (self.upto, self.known) = (None, true),
+            Cause::Holes => (self.upto, self.known) = (None, true),
             Cause::Sweep => {
                 let now = view.config.dir().stat(C::NAME).ok().flatten();
                 if self.left.is_some() && now != self.left {

@@ -46,8 +46,8 @@ pub(super) struct Accepted {
 pub(super) enum Cause {
     /// The router has just recovered.
     Recovery,
-    /// As above, and a sync has failed: what was written may never have reached the disk.
-    FailedSync,
+    /// As above, and the machine has started since, or a sync has failed: what was written may not have reached the disk.
+    Holes,
     /// Somebody else may have changed a file, or an earlier failure may have passed.
     Sweep,
     /// The router ends: what is due later is due now.

@@ -8,7 +8,7 @@ pub use damage::{last_retired, refuse_to_set_aside_what_was_committed};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, CAN_SYNC_ALL, Dir, layout};
+use crate::disk::{Barrier, CAN_SYNC_ALL, Dir, layout, machine};
 use crate::log;
 use crate::log::Log;
 use crate::log::state::{self, Last, Replayed, State};
@@ -56,11 +56,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let log = Log::open(&room.dir, state.end)?;
     let mut router = Router::new(room, (lock, turn), log, spool, state, patience)?;
     router.take_up()?;
-    let failed_sync = router.config.dir().stat(layout::SUSPECT)?.is_some();
-    router.reconcile(if failed_sync { Cause::FailedSync } else { Cause::Recovery })?;
-    if failed_sync {
-        router.config.dir().remove(layout::SUSPECT)?;
-    }
+    router.reconcile_all()?;
     Ok(router)
 }
 
@@ -76,18 +72,13 @@ fn look_at_place(room: &Room) -> Result<()> {
     }
 }
 
-/// Notes for the next recovery that a sync failed: files that were not durable may have lost data. Every recovery
-/// writes the log's last batch again. The conversations are too large for that, so recovery checks them for holes only
-/// with this note.
+/// Has the next recovery look for holes if a sync failed: files that were not durable may have lost data. Every recovery
+/// writes the log's last batch again. The conversations are too large for that.
 pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
-    if matches!(done, Err(Error::Sync { .. })) && failpoint::on(Failpoint::SyncNote) {
-        let noted = room.lock_file(layout::SUSPECT).and_then(|file| {
-            file.sync_all().doing("sync", room.at(layout::SUSPECT))?;
-            room.sub(layout::SPOOL)?.sync()
-        });
-        if let Err(e) = noted {
-            tracing::debug!("{e}; a conversation may show a hole after the next boot");
-        }
+    if matches!(done, Err(Error::Sync { .. }))
+        && let Err(e) = room.sub(layout::SPOOL).and_then(|spool| spool.remove(layout::BOOT))
+    {
+        tracing::debug!("{e}; a conversation may show a hole until the next boot");
     }
     done
 }
@@ -236,6 +227,22 @@ fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
 }
 
 impl Router {
+    /// Compares the projections with the log. Those that are never synced may have lost data when the machine stopped,
+    /// so the first recovery after a boot looks for holes.
+    fn reconcile_all(&mut self) -> Result<()> {
+        let spool = self.config.dir().sub(layout::SPOOL)?;
+        let boot = machine::boot().unwrap_or_default();
+        let known = spool.read(layout::BOOT, limits::REGISTRY_BYTES)?;
+        if !failpoint::on(Failpoint::Holes) || known.is_some_and(|known| known == boot.as_bytes()) {
+            return self.reconcile(Cause::Recovery);
+        }
+        self.reconcile(Cause::Holes)?;
+        // Without the note, the next recovery looks again.
+        spool
+            .show(layout::BOOT, boot.as_bytes())
+            .or_else(|e| crate::router::temporary(e).map(|e| tracing::debug!("{e}")))
+    }
+
     /// Delivers and retires what was committed, and queues the claims without a record.
     fn take_up(&mut self) -> Result<()> {
         let state = self.journal.state();

@@ -1,4 +1,4 @@
-//! Holes in conversations: written data that never reached the disk, because a sync failed.
+//! Holes in conversations: written data that never reached the disk, because the machine stopped or a sync failed.
 
 use super::Channels;
 use crate::base::error::Result;
@@ -8,8 +8,8 @@ use crate::log;
 use rustix::fs::FileType;
 
 impl Channels {
-    /// A sync has failed: the system's cache may show data that never reached the disk. The next look finds the holes
-    /// on disk, if the whole log is there to fill them.
+    /// The disk may lack data, and the system's cache may hide that. The next look finds the holes on disk, if the whole
+    /// log is there to fill them.
     pub(super) fn suspect(&mut self) -> Result<()> {
         self.suspect = log::segments(&self.room)?.first() == Some(&log::START.segment);
         for channel in self.there() {

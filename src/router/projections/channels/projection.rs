@@ -19,7 +19,7 @@ impl Projection for Channels {
     }
 
     fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
-        if cause == Cause::FailedSync {
+        if cause == Cause::Holes {
             self.suspect()?;
         }
         if cause != Cause::End {

@@ -49,7 +49,7 @@ impl Projection for Written {
     fn reconcile(&mut self, cause: Cause, view: &View<'_>, _: &mut Report<'_>) -> Result<()> {
         match cause {
             // A single pass that routes nothing leaves the roster alone.
-            Cause::Recovery | Cause::FailedSync => {}
+            Cause::Recovery | Cause::Holes => {}
             Cause::Sweep => {
                 let has_changed = Calls::of(view.config.dir()).held() != &self.held;
                 if !self.is_as_left(view.config.dir()) || has_changed {

@@ -98,7 +98,7 @@ impl Projection for Worklog {
         if !self.is_on(view, report) {
             return Ok(());
         }
-        if cause == Cause::FailedSync {
+        if cause == Cause::Holes {
             self.note = None;
             // What is cached may be lost.
             let _ = view.config.dir().sub(layout::SPOOL).and_then(|spool| spool.remove(layout::WORKLOG_NOTE));
