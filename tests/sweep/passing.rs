@@ -20,7 +20,7 @@ use std::thread;
 type Story = Vec<Plan>;
 
 /// How many syncs of each kind fail in the small size.
-const SMALL: usize = 30;
+const SMALL: usize = 12;
 
 /// The syncs.
 const SYNCS: [&str; 3] = ["fsync", "fdatasync", "syncfs"];
