@@ -21,7 +21,7 @@ fn a_person_does_everything_in_a_browser() {
     else {
         return skip("there is no chromium");
     };
-    let world = World::with(&["alice", "bob"]);
+    let world = World::with(&["alice", "bob"]).settings("tag = \"webshop\"\n");
     let page = Page::of(&world);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/web/browser.mjs");
     let mut command = Command::new("node");

@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::stream::Stream;
-use crate::town::so_within;
+use crate::town::{Town, so_within};
 use crate::world::{World, wait};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -146,6 +146,28 @@ fn the_page_can_be_killed_at_any_time() {
     }
     assert!(Page::of(&world).get("/").body.contains("round 4"), "what was answered is sent");
     assert!(world.json(&["log", "verify"])["problems"].as_array().is_none_or(Vec::is_empty));
+}
+
+#[test]
+fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
+    let world = World::with(&["alice", "bob"]);
+    let rounds = if Town::full_size() { 500 } else { 10 };
+    for round in 0..rounds {
+        let mut page = Page::of(&world);
+        world.drop_file("bob", &format!("{round}.json"), r#"{"to": "alice", "body": "dropped"}"#);
+        let _answer = page.begin("/write", &[("to", "bob"), ("body", "written")]);
+        // From the first call of the answer to after its last.
+        so_within(Duration::from_micros(400 * (round % 100)), || false);
+        page.kill();
+    }
+    world.ok(&["run", "--once"]);
+    let dropped = world.json(&["inbox", "alice"]).as_array().expect("mail").len();
+    assert_eq!(dropped, rounds as usize, "each once");
+    let written = world.json(&["inbox", "bob"]).as_array().expect("mail").len();
+    let records = world.json(&["list", "--to", "bob", "--last", "1000"]).as_array().expect("messages").len();
+    assert!(written == records && written <= rounds as usize, "{written} of {records}");
+    assert!(world.json(&["log", "verify"])["problems"].as_array().is_none_or(Vec::is_empty));
+    assert!(world.names("outbox/bob").is_empty() && world.names("spool/claim").is_empty());
 }
 
 #[test]

@@ -99,8 +99,19 @@ function insert(rows) {
   $(".empty", timeline)?.remove();
   // What somebody reads stays where it is. Most browsers see to that.
   if (keeps && !CSS.supports("overflow-anchor: auto")) scrollBy(0, entries.getBoundingClientRect().height - before);
-  if (keeps || entries.children.length <= KEPT) return;
-  while (entries.children.length > KEPT) drop(entries.lastElementChild);
+  setTimeout(keepNewest); // thousands may have been loaded: what is new is shown first
+}
+
+/** Removes older entries. They are loaded again from there. */
+function keepNewest() {
+  if (reads() || entries.children.length <= KEPT) return;
+  const last = entries.children[KEPT - 1];
+  const range = document.createRange();
+  range.setStartAfter(last);
+  range.setEndAfter(entries.lastElementChild);
+  range.deleteContents();
+  const link = $("#older a") || timeline.appendChild(nodes('<p id="older"><a rel="next">Older</a></p>').firstElementChild).firstElementChild;
+  link.href = `/?${[timeline.dataset.query, `before=${last.dataset.seq}`].filter(Boolean).join("&")}`;
   watchEnd();
 }
 
@@ -117,15 +128,6 @@ $("#more button")?.addEventListener("click", () => {
   timeline.scrollIntoView();
   loadNew();
 });
-
-/** Removes the oldest entry, which is loaded again from there. */
-function drop(row) {
-  const older = $("#older a");
-  const seq = row.previousElementSibling.dataset.seq;
-  row.remove();
-  const link = older || timeline.appendChild(nodes('<p id="older"><a rel="next">Older</a></p>').firstElementChild).firstElementChild;
-  link.href = `/?${[timeline.dataset.query, `before=${seq}`].filter(Boolean).join("&")}`;
-}
 
 function setOlder(older) {
   $("#older")?.remove();

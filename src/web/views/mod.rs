@@ -169,8 +169,11 @@ pub(super) async fn counts_part(State(app): State<Arc<App>>) -> Response {
     part(&app, |app| Ok(counts(app))).await
 }
 
-/// The project of the room.
+/// The room's tag, else the directory of its project.
 fn room_name(app: &App) -> String {
+    if let Some(tag) = app.room.settings().ok().and_then(|settings| settings.tag) {
+        return tag;
+    }
     let path = app.room.dir.path();
     let directory = if path.ends_with(crate::disk::layout::ROOM) { path.parent().unwrap_or(path) } else { path };
     directory.file_name().map_or_else(|| directory.display().to_string(), |name| name.to_string_lossy().into_owned())
