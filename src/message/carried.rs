@@ -105,7 +105,7 @@ pub enum LinkChange {
         /// The tag of the other room.
         link: Arc<str>,
     },
-    /// Both streams begin anew.
+    /// Both streams start again.
     Rebound {
         /// The tag of the other room.
         link: Arc<str>,

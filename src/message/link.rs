@@ -13,7 +13,7 @@ use super::record::{Event, Record};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// What a message of the type `link` can ask for: a sign of life from the other room; to begin both streams anew; to end the
+/// What a message of the type `link` can ask for: a sign of life from the other room; to start both streams again; to end the
 /// link if nothing waits; to end it and to tell the senders of what waits.
 pub const ACTIONS: [&str; 4] = ["probe", "rebind", "remove", "bounce"];
 

@@ -1,9 +1,10 @@
 //! A conversation that was deleted, cut or torn is made again: no line lost, none twice.
 
 use super::{bytes, once, said};
-use crate::world::World;
+use crate::world::{World, skip};
 use std::fs;
 use std::io::Write;
+use std::process::Command;
 
 const FILE: &str = "channels/main/messages.ndjson";
 
@@ -114,6 +115,23 @@ fn what_stands_in_its_place_is_told_and_hinders_no_mail() {
         once(&world);
         assert_eq!(said(&world, "main").last().map(String::as_str), Some("nevertheless"));
     }
+}
+
+#[test]
+fn one_that_cannot_be_opened_after_a_boot_hinders_no_mail() {
+    let world = talked(3);
+    let change = |how: &str| Command::new("chattr").arg(how).arg(world.room(FILE)).output();
+    if !change("+i").is_ok_and(|done| done.status.success()) {
+        return skip("an immutable conversation: chattr fails on this file system");
+    }
+    fs::write(world.room("spool/boot"), "an earlier boot").expect("the router's note");
+    let sent = world.send("alice", "bob", "nevertheless");
+    assert!(world.inbox("bob").iter().any(|mail| mail["id"] == *sent));
+    let status = world.json(&["status"]);
+    assert!(status["blocked"].to_string().contains(FILE), "{status}");
+    assert!(change("-i").is_ok_and(|done| done.status.success()));
+    once(&world);
+    assert_eq!(said(&world, "main").last().map(String::as_str), Some("nevertheless"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ pub const ROSTER_OF_LINK: usize = 200;
 const _: () = assert!(ROSTER_OF_LINK * 250 < LINK_STATE_MOST as usize);
 /// How many items a carrier brings to a room that has not committed those before them.
 pub const ITEMS_AHEAD: u64 = 10_000;
-/// How many items are sent again when a link is bound anew.
+/// How many items are sent again when a link starts again.
 pub const ITEMS_AGAIN: usize = 200_000;
 /// How many of them one record has. To make an item, its record is read.
 pub const ITEMS_OF_RECORD: usize = 100;

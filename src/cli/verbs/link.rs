@@ -71,8 +71,8 @@ Example:
   mailbag link rebind po
 
 A link stops when the other room no longer has what it had confirmed: it was restored
-from a backup, copied, or made anew. rebind begins both directions anew and sends
-again what was not confirmed. Run it in both rooms.";
+from a backup, copied, or replaced by a new room. rebind starts both directions again
+and sends again what was not confirmed. Run it in both rooms.";
 
 /// Add, show, test and remove links to other rooms
 #[derive(Debug, clap::Args)]
@@ -140,7 +140,7 @@ enum Verb {
         #[arg(long)]
         bounce: bool,
     },
-    /// Begin a stopped link anew
+    /// Start a stopped link again
     #[command(after_help = REBIND_HELP)]
     Rebind {
         /// Link
@@ -316,7 +316,7 @@ fn rebind(tag: &str, yes: bool, cx: &mut Context) -> Result<Exit> {
         ));
         let asked = cx
             .out
-            .ask("Begin the link anew?")?
+            .ask("Start the link again?")?
             .ok_or_else(|| Error::Usage { what: "cannot ask without a terminal".into(), cure: "pass --yes".into() })?;
         if !asked {
             cx.out.note("nothing was changed");
@@ -326,7 +326,7 @@ fn rebind(tag: &str, yes: bool, cx: &mut Context) -> Result<Exit> {
     let changed = link::rebind(&room, tag)?;
     cx.out.show(&changed, |out| {
         let again = count_of(changed.waiting, "item");
-        out.done(format!("the link {} begins anew; {again} sent again", changed.tag))?;
+        out.done(format!("the link {} starts again; {again} sent again", changed.tag))?;
         out.flush()?;
         out.note("run `mailbag link rebind` in the other room, too");
         Ok(())

@@ -1,4 +1,4 @@
-//! Removes a link, or begins it anew: a message of the human, which the router records.
+//! Removes a link, or starts it again: a message of the human, which the router records.
 
 use super::{edit, table};
 use crate::base::error::{Error, Problem, Result};
@@ -99,7 +99,7 @@ pub fn to_rebind(room: &Room, tag: &str) -> Result<Rebind> {
     Ok(Rebind { tag: tag.to_owned(), again: sent.saturating_sub(there), confirmed })
 }
 
-/// Begins both streams of a link anew.
+/// Starts both streams of a link again.
 pub fn rebind(room: &Room, tag: &str) -> Result<Changed> {
     check_known(room, tag)?;
     let seq = record(room, tag, "rebind")?.seq;

@@ -1,4 +1,4 @@
-//! Links to other rooms: adds them to the settings, removes them, begins them anew, and tests them.
+//! Links to other rooms: adds them to the settings, removes them, starts them again, and tests them.
 
 mod change;
 mod probe;

@@ -47,7 +47,7 @@ impl Said {
 pub(super) enum Heard {
     /// It is handed on.
     New,
-    /// It is handed on, and the other room's carrier has begun anew: it may have lost what is on its way.
+    /// It is handed on, and the other room's carrier has started again: it may have lost what is on its way.
     Begun,
     /// It is dropped.
     Old,
@@ -198,7 +198,7 @@ impl Parts {
         }
         let follows = (self.n, self.of, self.last + 1) == (n, of, part);
         if !follows || self.bytes.len() + bytes.len() > self.most {
-            // Its first part begins it anew.
+            // Its first part starts it again.
             (self.n, self.bytes) = (0, Vec::new());
             return None;
         }

@@ -112,7 +112,7 @@ impl View {
         if self.below > 0 {
             self.below += self.lines.len() - before;
         }
-        // Many at once, since the rest is folded anew.
+        // Many at once, since the rest is folded again.
         if self.entries.len() > KEPT + KEPT / 4 {
             self.entries.drain(..self.entries.len() - KEPT);
             self.fold_all();

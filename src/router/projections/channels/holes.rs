@@ -1,7 +1,7 @@
 //! Holes in conversations: written data that never reached the disk, because the machine stopped or a sync failed.
 
 use super::Channels;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::disk;
 use crate::disk::layout;
 use crate::log;
@@ -14,8 +14,14 @@ impl Channels {
         self.suspect = log::segments(&self.room)?.first() == Some(&log::START.segment);
         for channel in self.there() {
             let dir = self.room.sub(layout::channel(&channel))?;
-            if dir.stat(layout::CONVERSATION)?.is_some_and(|meta| meta.kind == FileType::RegularFile) {
-                disk::forget(&dir, layout::CONVERSATION)?;
+            if !dir.stat(layout::CONVERSATION)?.is_some_and(|meta| meta.kind == FileType::RegularFile) {
+                continue;
+            }
+            match disk::forget(&dir, layout::CONVERSATION) {
+                Err(e @ Error::Sync { .. }) => return Err(e),
+                // The next look reports it, and mail goes on.
+                Err(e) => tracing::debug!("{e}"),
+                Ok(()) => {}
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! agents and the newest decisions; then come the entries, one line for one record, the newest last.
 //!
 //! Entries are only appended, in the order of the log. The beginning changes with the state: then the router writes the
-//! file anew, the entries copied unchanged, and in one step, so that no reader sees a half of it. Each replacement is
+//! file again, the entries copied unchanged, and in one step, so that no reader sees a half of it. Each replacement is
 //! followed by a pause that grows with the time that it took, so that a long file costs no more than a short one.
 //!
 //! The log decides what the file has to contain. A router that does not find the file as it was left makes all entries
