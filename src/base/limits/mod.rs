@@ -88,7 +88,7 @@ pub const BATCH_COPIES: usize = 16_384;
 /// The lower bound of the copy limit, on the slowest disk.
 pub const BATCH_COPIES_LEAST: usize = 256;
 /// The copy limit at the start, before the router has measured the disk.
-pub const BATCH_COPIES_FIRST: usize = 2048;
+pub const BATCH_COPIES_FIRST: usize = 512;
 const _: () = assert!(BATCH_COPIES_LEAST <= BATCH_COPIES_FIRST && BATCH_COPIES_FIRST <= BATCH_COPIES);
 /// The target duration of a batch. Mail that arrives during one batch is delivered by the next one, so it waits at most
 /// two batches.
