@@ -202,8 +202,9 @@ try {
   if (what === "paint") await paint(Number(size ?? 10000));
   else await soak(Number(size ?? 60));
 } finally {
+  const ended = children.map((child) => once(child, "exit"));
   children.forEach((child) => child.kill());
-  await pause(500);
+  await Promise.all(ended);
   rmSync(home, { recursive: true, force: true, maxRetries: 5 });
   process.exit();
 }

@@ -108,11 +108,11 @@ impl Room {
         for directory in [layout::outbox(id::HUMAN), layout::seen(id::HUMAN)] {
             room.dir.make(directory)?;
         }
+        room.note_place()?;
         // Written last: its presence shows that the room is complete.
         if room.dir.stat(layout::ROOM_ID)?.is_none() {
             room.dir.replace(layout::ROOM_ID, format!("{}\n", id::mint()).as_bytes())?;
         }
-        room.note_place()?;
         Ok((room, made))
     }
 

@@ -7,7 +7,10 @@ use super::letters::seed_with_lines;
 use super::scenario::{BATCH_COPIES, PROGRAM, STAGE_MS, Setting, World};
 use super::story::Ground;
 use super::sweeps::{Done, Points, cuts, devices, full, green, kills, kills_in_a_row, sides, sweep, unordered_cuts};
-use super::tracer::{End, Plan, Tracer};
+use super::tracer::{End, Outcome, Plan, Tracer};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -109,14 +112,35 @@ fn the_power_cut_on_a_file_system_that_keeps_no_order() -> Done {
     green("unordered power cuts", &sweep(Ground::directory, &setting, unordered_cuts(&points, 6))?)
 }
 
+fn init(home: &TempDir, plan: Plan) -> io::Result<Outcome> {
+    let mut command = Command::new(PROGRAM);
+    command.arg("init").arg(home.path().join("room"));
+    Tracer::new(home.path())?.run(command, plan)
+}
+
+#[test]
+fn a_room_that_has_its_id_is_complete_wherever_its_making_was_killed() -> Done {
+    let whole = TempDir::new()?;
+    let sides = sides(&init(&whole, Plan::Count)?);
+    let below = |home: &TempDir| -> BTreeSet<PathBuf> {
+        let all = walkdir::WalkDir::new(home.path()).into_iter().flatten();
+        all.filter_map(|entry| entry.path().strip_prefix(home.path()).map(Path::to_path_buf).ok()).collect()
+    };
+    let is_draft = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".tmp"));
+    for (call, moment) in sides {
+        let home = TempDir::new()?;
+        init(&home, Plan::Kill { call, moment })?;
+        if home.path().join("room/spool/room").exists() {
+            let there: BTreeSet<PathBuf> = below(&home).into_iter().filter(|path| !is_draft(path)).collect();
+            assert_eq!(there, below(&whole), "killed at {call}, {moment:?}");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn killed_while_the_room_is_made() -> Done {
     let mut figures = Figures::default();
-    let init = |home: &TempDir, plan| {
-        let mut command = Command::new(PROGRAM);
-        command.arg("init").arg(home.path().join("room"));
-        Tracer::new(home.path())?.run(command, plan)
-    };
     let sides = sides(&init(&TempDir::new()?, Plan::Count)?);
     for (call, moment) in sides.into_iter().step_by(if full() { 1 } else { 12 }) {
         let home = TempDir::new()?;
