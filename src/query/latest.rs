@@ -5,8 +5,11 @@ use super::pending::{self, List};
 use super::who::{self, Everybody};
 use crate::base::error::Result;
 use crate::base::limits;
+pub use crate::log::state::Wait;
 use crate::log::state::{self, Ids, State};
 use crate::room::Room;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The state of a room at the last look.
@@ -39,6 +42,11 @@ impl Latest {
         let (_, commits) = self.commits.insert(commits);
         let commits = commits.clone();
         who::of_state(&room, self.look()?, commits)
+    }
+
+    /// What each agent waits for.
+    pub fn waits(&mut self) -> Result<BTreeMap<Arc<str>, Vec<Wait>>> {
+        Ok(self.look()?.waits())
     }
 
     fn look(&mut self) -> Result<&State> {

@@ -6,11 +6,11 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::message::id;
 use crate::query::identity::Who;
-use crate::query::latest::Latest;
+use crate::query::latest::{Latest, Wait};
 use crate::query::pending::List;
 use crate::query::who::Everybody;
 use crate::room::Room;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, watch};
 
@@ -75,6 +75,11 @@ impl App {
     /// Everybody who is known.
     pub(super) fn everybody(&self) -> Result<Everybody> {
         held(&self.latest).everybody()
+    }
+
+    /// What each agent waits for.
+    pub(super) fn waits(&self) -> Result<BTreeMap<Arc<str>, Vec<Wait>>> {
+        held(&self.latest).waits()
     }
 
     /// Keeps a note, and gives its number for the address of the next page.

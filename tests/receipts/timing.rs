@@ -35,8 +35,8 @@ fn mail_whose_time_passes_unread_is_set_aside_and_its_sender_is_told_once() {
 fn a_live_router_sets_expired_mail_aside_when_its_time_comes() {
     let town = Town::of(&["alice", "bob"]).run();
     town.mail("alice", "x.json", json!({"id": "m-1", "to": "bob", "body": "now?", "expires_at": soon(300)}));
-    wait_for_rung(&town, "m-1", "bob", "expired");
     town.wait("its sender to be told", || from_mailbag(&town, "alice", "notification").len() == 1);
+    wait_for_rung(&town, "m-1", "bob", "expired");
     assert_eq!((town.count("bob"), town.names("inbox/bob/expired").len()), (0, 1));
 }
 

@@ -263,7 +263,11 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     answer(number("offer", "src"), "d", "declined: src");
     answer(number("question", "late"), "dismiss", "dismissed #");
     let rejection = number("rejection", "editor");
+    let listed = || world.json(&["rejected", "list"])[0]["seq"].as_u64();
+    let first = listed();
     answer(rejection.clone(), "send again", "unknown recipient");
+    // The timeline shows these words, too.
+    world.wait("it is rejected again", || listed().is_some_and(|seq| Some(seq) != first));
     terminal.keys(&["C-u"]);
     world.ok(&["agent", "add", "editor"]);
     let is_new = |screen: &str| screen.contains("1 needs you") && !screen.contains(&format!("\n- {rejection} "));

@@ -12,6 +12,7 @@ fn each_page_shows_its_part_of_the_room() {
     world.ok(&["reply", "3", "8080", "--as", "bob"]);
     world.ok(&["claim", "src/**", "--as", "alice", "--note", "the login"]);
     world.ok(&["milestone", "Login works", "--as", "bob"]);
+    world.drop_file("bob", "claim.json", r#"{"type": "claim", "claims": ["src/login.rs"], "wait": true}"#);
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
@@ -23,6 +24,10 @@ fn each_page_shows_its_part_of_the_room() {
         }
     };
     shows("/", &["Needs you", "May I deploy?", "value=\"yes\"", "alice", "Timeline", "Which port?", "bad.json"]);
+    let agents = page.get("/part/agents").body;
+    let text = regex::Regex::new("<[^>]*>").expect("a pattern").replace_all(&agents, "").into_owned();
+    assert!(text.contains("waits for human: May I deploy?"), "{text}");
+    assert!(text.contains("waits for alice: src/login.rs"), "{text}");
     shows("/?agent=bob", &["Which port?", "value=\"bob\""]);
     shows("/?type=milestone", &["Login works"]);
     assert!(!page.get("/?type=milestone").body.contains("Which port?"));

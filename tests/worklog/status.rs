@@ -16,7 +16,7 @@ fn the_status_block_shows_what_agents_do_own_and_wait_for() {
     let row = |agent: &str| text.lines().find(|line| line.starts_with(&format!("| {agent} |"))).unwrap_or_default();
     assert!(row("alice").contains(r"| src/auth/\*\* |"), "{text}");
     assert!(row("bob").contains("| progress 40 %: Parser (2026-") || row("bob").contains("| progress 40 %: Parser ("));
-    assert!(row("bob").ends_with("| alice, for src/auth/login.rs |"), "{text}");
+    assert!(row("bob").ends_with("| alice: src/auth/login.rs |"), "{text}");
     assert!(row("carol").contains("| blocked: No schema (") && row("carol").ends_with("| bob |"), "{text}");
     assert!(text.contains("2 more agents; `mailbag who` shows who is there."), "{text}");
 }

@@ -14,6 +14,7 @@ mod open;
 mod renames;
 mod replay;
 mod timers;
+mod waits;
 mod wakes;
 
 pub use activity::{Activity, Commit, DOING, Doing};
@@ -29,6 +30,7 @@ pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place, Renamed};
 pub use replay::{Damage, Last, Replayed, committed, committed_after, replay, replay_durable};
 pub use timers::{Timed, Timers, Wanted};
+pub use waits::Wait;
 pub use wakes::{FailedWake, LastWake, Wakes};
 
 use crate::base::clock::Stamp;

@@ -1,7 +1,9 @@
 //! The first page: what needs the person, then the agents, then the timeline.
 
 use super::{Page, agents, needs, nothing, respond, text, time, timeline};
+use crate::base::limits;
 use crate::message::id;
+use crate::query::latest::Wait;
 use crate::query::pending::List;
 use crate::query::timeline::Choice;
 use crate::query::who::{Everybody, Presence, Present};
@@ -10,6 +12,7 @@ use axum::extract::{Query, State};
 use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(in crate::web) async fn show(
@@ -22,7 +25,7 @@ pub(in crate::web) async fn show(
         let content = html! {
             @if !is_filtered && asked.before.is_none() {
                 (needs_section(&app.pending()?))
-                (agents_section(&app.everybody()?))
+                (agents_section(&app.everybody()?, &app.waits()?))
             }
             (timeline::section(app, &asked)?)
         };
@@ -36,7 +39,7 @@ pub(in crate::web) async fn needs_part(State(app): State<Arc<App>>) -> Response 
 }
 
 pub(in crate::web) async fn agents_part(State(app): State<Arc<App>>) -> Response {
-    super::part(&app, |app| Ok(agents_section(&app.everybody()?))).await
+    super::part(&app, |app| Ok(agents_section(&app.everybody()?, &app.waits()?))).await
 }
 
 fn needs_section(list: &List) -> Markup {
@@ -52,7 +55,7 @@ fn needs_section(list: &List) -> Markup {
     }
 }
 
-fn agents_section(everybody: &Everybody) -> Markup {
+fn agents_section(everybody: &Everybody, waits: &BTreeMap<Arc<str>, Vec<Wait>>) -> Markup {
     // The person who looks is no news to itself.
     let present: Vec<&Present> = everybody.roster.agents.iter().filter(|agent| &*agent.id != id::HUMAN).collect();
     html! {
@@ -61,7 +64,7 @@ fn agents_section(everybody: &Everybody) -> Markup {
             @if present.is_empty() {
                 (nothing("No agents yet. Set up a project with", "mailbag up"))
             } @else {
-                ul .cards { @for agent in &present { (card(agent)) } }
+                ul .cards { @for agent in &present { (card(agent, waits.get(&agent.id).map_or(&[], Vec::as_slice))) } }
             }
             @if !everybody.remote.is_empty() {
                 p .remote { "Of other rooms: " (agents(everybody.remote.iter().map(|remote| remote.id.as_str()))) }
@@ -70,7 +73,7 @@ fn agents_section(everybody: &Everybody) -> Markup {
     }
 }
 
-fn card(one: &Present) -> Markup {
+fn card(one: &Present, waits: &[Wait]) -> Markup {
     html! {
         li .card {
             p .who {
@@ -92,6 +95,13 @@ fn card(one: &Present) -> Markup {
                     }
                 }
             }
+            @for wait in waits.iter().take(limits::IN_SENTENCE) {
+                p .waits {
+                    "waits for " @if !wait.of.is_empty() { (agents(wait.of.iter().map(|agent| &**agent))) ": " }
+                    (text(&wait.what))
+                }
+            }
+            @if waits.len() > limits::IN_SENTENCE { p .waits { "and " (waits.len() - limits::IN_SENTENCE) " more" } }
             @if !one.owns.is_empty() {
                 p .owns {
                     @for subject in &one.owns { code { (text(subject)) } " " }

@@ -4,10 +4,8 @@
 use crate::base::clock::Stamp;
 use crate::base::text::{count_of, to_the_second};
 use crate::base::{limits, markdown};
-use crate::log::state::claims::Waiting;
-use crate::log::state::{Claims, Doing, State};
+use crate::log::state::{Doing, State, Wait};
 use crate::message::record::{hash_line, hex};
-use crate::message::subject::Subject;
 use crate::room::registry::{Agent, Registry};
 use memchr::memmem;
 use std::collections::HashMap;
@@ -76,15 +74,13 @@ fn digest(bytes: &[u8]) -> String {
 
 /// A table of the agents that have reported, that own something or that wait for something.
 fn status(text: &mut String, registry: &Registry, state: &State) {
+    let waits = state.waits();
     let mut work: HashMap<&str, Work> = HashMap::new();
-    let claims = &state.claims;
-    claims.held().iter().for_each(|held| work.entry(&held.owner).or_default().owns.push(held.subject.to_string()));
-    let waiting = claims.waiting().iter().enumerate();
-    waiting.for_each(|(place, one)| work.entry(&one.agent).or_default().waits.push(blocker(claims, place, one)));
-    for open in state.approvals.open() {
-        let who: Vec<&str> = open.to.iter().map(|agent| &**agent).collect();
-        let asked = format!("{}: {}", who.join(", "), open.terms.title);
-        work.entry(&open.from).or_default().waits.push(asked);
+    for held in state.claims.held() {
+        work.entry(&held.owner).or_default().owns.push(held.subject.to_string());
+    }
+    for (agent, waits) in &waits {
+        work.entry(agent).or_default().waits = waits.iter().map(Wait::to_string).collect();
     }
     let agents = || registry.agents().iter().filter(|agent| !agent.is_retired());
     let row = |agent: &Agent| row(agent, state.activity.doing(&agent.id), work.remove(&*agent.id).unwrap_or_default());
@@ -122,15 +118,6 @@ fn does(doing: &Doing) -> String {
     let text = if doing.text.is_empty() { String::new() } else { format!(": {}", doing.text) };
     let at = to_the_second(&Stamp::from_micros(doing.at).to_string());
     markdown::brief(&format!("{}{progress}{text} ({at})", doing.kind), limits::WORKLOG_TEXT)
-}
-
-/// For which agent and claim a waiting claim waits.
-fn blocker(claims: &Claims, place: usize, one: &Waiting) -> String {
-    let wanted = one.subjects.iter().map(Subject::to_string).collect::<Vec<_>>().join(", ");
-    match claims.in_the_way(&one.agent, &one.subjects, place).next() {
-        Some(first) => format!("{}, for {wanted}", first.agent),
-        None => wanted,
-    }
 }
 
 fn listed(mut all: Vec<String>) -> String {

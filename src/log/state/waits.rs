@@ -1,0 +1,47 @@
+//! Who waits for whom: claims that are in the way, and approvals that are not decided.
+
+use super::State;
+use super::claims::Waiting;
+use crate::message::subject::Subject;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// What an agent waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// The agents that have to act. None, if what was in the way is about to be granted.
+    pub of: Vec<Arc<str>>,
+    /// The subjects of a claim, or the title of an approval.
+    pub what: String,
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.of.is_empty() {
+            true => f.write_str(&self.what),
+            false => write!(f, "{}: {}", self.of.join(", "), self.what),
+        }
+    }
+}
+
+impl State {
+    /// What each agent waits for: claims in the order in which they were made, then approvals.
+    pub fn waits(&self) -> BTreeMap<Arc<str>, Vec<Wait>> {
+        let mut waits: BTreeMap<Arc<str>, Vec<Wait>> = BTreeMap::new();
+        for (place, one) in self.claims.waiting().iter().enumerate() {
+            waits.entry(one.agent.clone()).or_default().push(self.claim(place, one));
+        }
+        for open in self.approvals.open() {
+            let wait = Wait { of: open.to.clone(), what: open.terms.title.clone() };
+            waits.entry(open.from.clone()).or_default().push(wait);
+        }
+        waits
+    }
+
+    fn claim(&self, place: usize, one: &Waiting) -> Wait {
+        let first = self.claims.in_the_way(&one.agent, &one.subjects, place).next();
+        let wanted: Vec<String> = one.subjects.iter().map(Subject::to_string).collect();
+        Wait { of: first.map(|first| first.agent.into()).into_iter().collect(), what: wanted.join(", ") }
+    }
+}
