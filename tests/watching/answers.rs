@@ -248,11 +248,8 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     let Some(terminal) = Terminal::run(&world, (120, 30), &["watch"]) else { return };
     terminal.wait("all are shown", |screen| screen.contains("4 need you"));
     let number = |kind: &str, title: &str| {
-        let row = terminal
-            .lines()
-            .into_iter()
-            .find(|line| line.starts_with("- ") && line.contains(kind) && line.contains(title));
-        row.expect("a row")[2..3].to_owned()
+        let is_it = |line: &String| line.starts_with("- ") && line.contains(kind) && line.contains(title);
+        terminal.lines().into_iter().find(is_it).expect("a row")[2..3].to_owned()
     };
     let answer = |number: String, word: &str, said: &str| {
         terminal.text(&format!("{number} {word}"));
@@ -265,8 +262,7 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     let rejection = number("rejection", "editor");
     let listed = || world.json(&["rejected", "list"])[0]["seq"].as_u64();
     let first = listed();
-    answer(rejection.clone(), "send again", "unknown recipient");
-    // The timeline shows these words, too.
+    answer(rejection.clone(), "send again", "unknown recipient"); // the timeline shows these words, too
     world.wait("it is rejected again", || listed().is_some_and(|seq| Some(seq) != first));
     terminal.keys(&["C-u"]);
     world.ok(&["agent", "add", "editor"]);
