@@ -1,4 +1,4 @@
-//! Who waits for whom: claims that are in the way, and approvals that are not decided.
+//! Who waits for whom: conflicting claims and open approvals.
 
 use super::State;
 use super::claims::Waiting;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// What an agent waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    /// The agents that have to act. None, if what was in the way is about to be granted.
+    /// The agents that have to act. None, if no other claim conflicts any more.
     pub of: Vec<Arc<str>>,
     /// The subjects of a claim, or the title of an approval.
     pub what: String,
