@@ -1,4 +1,4 @@
-//! Who waits for whom: conflicting claims and open approvals.
+//! The claims and approvals that agents wait for.
 
 use super::State;
 use super::claims::Waiting;
