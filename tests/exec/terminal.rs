@@ -109,11 +109,12 @@ fn the_size_of_the_window_is_passed_on() {
 
 #[test]
 fn keys_go_to_the_command_which_decides_what_they_mean() {
-    let handles = "EXEC -- sh -c 'trap \"echo caught; exit 7\" INT; echo up; while :; do sleep 0.1; done'";
+    // dash loses a key's signal that comes while it starts a program, also without mailbag: these commands start none.
+    let handles = "EXEC -- bash -c 'trap \"echo caught; exit 7\" INT; echo up; until read -t 0.1 word; do :; done'";
     let steps = json!([["expect", "up"], ["send", "\u{3}"], ["expect", "caught"], ["expect", "status=7"]]);
     at_terminal(&World::new(), handles, steps);
     let steps = json!([["expect", "up"], ["send", "\u{3}"], ["expect", "status=130"]]);
-    at_terminal(&World::new(), "EXEC -- sh -c 'echo up; sleep 60; echo slept'", steps);
+    at_terminal(&World::new(), "EXEC -- sh -c 'echo up; read word; echo read'", steps);
     let raw = "EXEC -- sh -c 'stty raw -echo; echo up; dd bs=1 count=1 2>/dev/null | od -An -tu1'";
     let steps = json!([["expect", "up"], ["send", "\u{3}"], ["expect", "  3"], ["expect", "status=0"]]);
     at_terminal(&World::new(), raw, steps);
