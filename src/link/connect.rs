@@ -9,6 +9,7 @@ use crate::query::links;
 use crate::room::Room;
 use crate::room::carriers::Doing;
 use crate::room::consent::Connection;
+use crate::room::links::cure;
 use crate::room::settings::{Carrier, SshAddress};
 use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -193,10 +194,7 @@ impl Near<'_> {
             None if self.last.is_stopped_there() => format!("the room {link} had confirmed items that this room lacks"),
             None => return Ok(()),
         };
-        Err(Error::Busy {
-            what: format!("the link {link} has stopped: {why}"),
-            cure: format!("compare both rooms, then run `mailbag link rebind {link}` in both"),
-        })
+        Err(Error::Busy { what: format!("the link {link} has stopped: {why}"), cure: cure(link) })
     }
 }
 

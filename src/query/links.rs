@@ -11,7 +11,7 @@ use crate::log;
 use crate::log::state::{self, State};
 use crate::message::id;
 use crate::message::record::Record;
-use crate::room::links::{EndState, FarAgent, tag_of_room};
+use crate::room::links::{EndState, FarAgent, cure, tag_of_room};
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
 use crate::room::{self, Mode, Room};
 use memchr::memmem;
@@ -88,10 +88,12 @@ pub fn links(room: &Room, tag: Option<&str>) -> Result<Vec<Link>> {
     }
 }
 
-/// Why a link has stopped, as the router of this room reported it.
+/// Why a link has stopped, as the router of this room reported it, without the cure.
 pub fn stopped(room: &Room, tag: &str) -> Option<String> {
     let state = layout::link_state(tag);
-    blocked_links(room).into_iter().find(|blocked| Path::new(&blocked.what) == state).map(|blocked| blocked.reason)
+    let blocked = blocked_links(room).into_iter().find(|blocked| Path::new(&blocked.what) == state)?;
+    let why = blocked.reason.strip_suffix(&cure(tag)).map(|why| why.trim_end_matches("; ").to_owned());
+    Some(why.unwrap_or(blocked.reason))
 }
 
 /// The error for a tag without a link.

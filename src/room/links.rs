@@ -17,6 +17,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
+/// What to do about a link that has stopped.
+pub fn cure(link: &str) -> String {
+    format!("compare both rooms, then run `mailbag link rebind {link}` in both")
+}
+
 /// How far a room is with one link, as it tells the other room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndState {

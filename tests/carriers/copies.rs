@@ -31,9 +31,9 @@ fn of_two_copies_that_connect_the_one_that_is_behind_stops_and_the_other_one_goe
     let once = copy.run_with(&["link", "run", "--once"], |command| {
         command.env("PATH", pair.path());
     });
-    assert!(
-        once.fails(75, &["link run --once"]).contains("the link po has stopped: item 2 in the room po is not the one")
-    );
+    let said = once.fails(75, &["link run --once"]);
+    assert!(said.contains("the link po has stopped: item 2 in the room po is not the one"), "{said}");
+    assert_eq!(said.matches("mailbag link rebind po").count(), 1, "the cure is said once: {said}");
     assert!(begun.elapsed() < Duration::from_secs(30), "it waits for nothing: {:?}", begun.elapsed());
     assert_eq!(pair.po.bodies("sintra"), ["before", "from the original"]);
     // The state of the original fits again.

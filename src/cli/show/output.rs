@@ -106,6 +106,11 @@ impl Output {
         if self.json { self.json(report) } else { text(self) }
     }
 
+    /// What a person sees ahead of the report. `--json` leaves it out.
+    pub(crate) fn ahead(&mut self, text: impl FnOnce(&mut Output) -> Result<()>) -> Result<()> {
+        if self.json { Ok(()) } else { text(self).and_then(|()| self.flush()) }
+    }
+
     /// A list: as a JSON array with `--json`, else item by item as `row` prints it. An empty list prints `none`, if
     /// that says something.
     pub(crate) fn list<T: Serialize>(

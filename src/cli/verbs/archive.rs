@@ -5,6 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::count;
 use crate::cli::Exit;
 use crate::cli::context::Context;
+use crate::cli::show::output::Output;
 use crate::commands::archive::{self, PackedKind, Progress, Report};
 use crate::query::time;
 use std::time::{Duration, Instant};
@@ -53,31 +54,28 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if shown {
         out.progress("");
     }
-    show(&report, &args.older_than, done.is_ok(), cx)?;
+    cx.out.show(&report, |out| show(&report, &args.older_than, done.is_ok(), out))?;
     done.map(|()| Exit::Ok)
 }
 
-fn show(report: &Report, older_than: &str, done: bool, cx: &mut Context) -> Result<()> {
-    if cx.out.json {
-        return cx.out.json(report);
-    }
-    if cx.out.quiet {
+fn show(report: &Report, older_than: &str, done: bool, out: &mut Output) -> Result<()> {
+    if out.quiet {
         return Ok(());
     }
     if report.finished > 0 {
-        cx.out.line(format!("removed {} that an earlier run had packed", count(report.finished, "file")))?;
+        out.line(format!("removed {} that an earlier run had packed", count(report.finished, "file")))?;
     }
     for kindly in &report.packed {
-        cx.out.line(line(kindly, report.dry_run))?;
+        out.line(line(kindly, report.dry_run))?;
     }
     for left in &report.left {
-        cx.out.note(&format!("skipped: {}: {}", sanitize::line(&left.path.to_string_lossy()), left.why));
+        out.note(&format!("skipped: {}: {}", sanitize::line(&left.path.to_string_lossy()), left.why));
     }
     if report.left_more > 0 {
-        cx.out.note(&format!("skipped: {} more", report.left_more));
+        out.note(&format!("skipped: {} more", report.left_more));
     }
     if done && report.packed.is_empty() && report.finished == 0 {
-        cx.out.line(format!("nothing to archive older than {older_than}"))?;
+        out.line(format!("nothing to archive older than {older_than}"))?;
     }
     Ok(())
 }

@@ -180,16 +180,13 @@ fn wait(
 }
 
 fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Context) -> Result<()> {
-    if cx.out.json {
-        cx.out.json(&json!({
-            "id": question.sent.id,
-            "asked": question.asked(),
-            "answers": answers.iter().map(|mail| &mail.content).collect::<Vec<_>>(),
-            "missing": missing,
-        }))?;
-    } else {
-        read::show_each(answers, cx)?;
-    }
+    let report = json!({
+        "id": question.sent.id,
+        "asked": question.asked(),
+        "answers": answers.iter().map(|mail| &mail.content).collect::<Vec<_>>(),
+        "missing": missing,
+    });
+    cx.out.show(&report, |out| read::show_each(answers, out))?;
     cx.out.flush()
 }
 

@@ -5,6 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::count;
 use crate::cli::Exit;
 use crate::cli::context::Context;
+use crate::cli::show::output::Output;
 use crate::commands::backup::{Report, backup};
 use std::path::PathBuf;
 
@@ -33,22 +34,17 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let report = backup(&room, &args.dir)?;
-    if cx.out.json {
-        cx.out.json(&report)?;
-        return Ok(Exit::Ok);
-    }
-    let Report { room, backup, files, bytes, left } = report;
-    let text = format!(
-        "copied {} to {}: {}, {}",
-        room.display(),
-        backup.display(),
-        count(files, "file"),
-        count(bytes, "byte")
-    );
-    cx.out.line(sanitize::line(&text))?;
-    cx.out.flush()?;
-    for one in left {
-        cx.out.warn(&format!("skipped {}: {}", one.path.display(), one.why));
-    }
+    cx.out.show(&report, |out| show(&report, out))?;
     Ok(Exit::Ok)
+}
+
+fn show(Report { room, backup, files, bytes, left }: &Report, out: &mut Output) -> Result<()> {
+    let (from, to) = (room.display(), backup.display());
+    let text = format!("copied {from} to {to}: {}, {}", count(*files, "file"), count(*bytes, "byte"));
+    out.line(sanitize::line(&text))?;
+    out.flush()?;
+    for one in left {
+        out.warn(&format!("skipped {}: {}", one.path.display(), one.why));
+    }
+    Ok(())
 }

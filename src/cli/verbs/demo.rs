@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::Context;
-use crate::cli::show::output::{BOLD, DIM};
+use crate::cli::show::output::{BOLD, DIM, Output};
 use crate::commands::demo::{self, Demo};
 use crate::query::view::View;
 use serde_json::json;
@@ -31,51 +31,50 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     temporary.disable_cleanup(args.keep);
     let demo = demo::demo(temporary.path())?;
     let path = temporary.path().display().to_string();
-    if cx.out.json {
-        cx.out.json(&json!({"room": path, "kept": args.keep, "demo": demo}))?;
-    } else {
-        show(&demo, cx)?;
-        cx.out.flush()?;
-        cx.out.note(&match args.keep {
+    cx.out.show(&json!({"room": path, "kept": args.keep, "demo": demo}), |out| {
+        show(&demo, out)?;
+        out.flush()?;
+        out.note(&match args.keep {
             true => format!("\nkept {path}; try `mailbag status --room {path}`"),
             false => "\nremoved the room; --keep keeps it".to_owned(),
         });
-    }
+        Ok(())
+    })?;
     Ok(Exit::Ok)
 }
 
-fn show(demo: &Demo, cx: &mut Context) -> Result<()> {
-    title("Five agents and the messages that they send", cx)?;
+fn show(demo: &Demo, out: &mut Output) -> Result<()> {
+    title("Five agents and the messages that they send", out)?;
     for step in &demo.steps {
-        let shows = cx.out.paint(DIM, &format!("# {}", step.shows));
-        cx.out.line(format!("  {shows}"))?;
-        cx.out.line(format!("  {}", sanitize::line(&step.command)))?;
+        let shows = out.paint(DIM, &format!("# {}", step.shows));
+        out.line(format!("  {shows}"))?;
+        out.line(format!("  {}", sanitize::line(&step.command)))?;
     }
-    cx.out.line("")?;
-    title("The files of the room afterwards", cx)?;
+    out.line("")?;
+    title("The files of the room afterwards", out)?;
     for line in &demo.tree {
-        cx.out.line(format!("  {}", sanitize::line(line)))?;
+        out.line(format!("  {}", sanitize::line(line)))?;
     }
-    cx.out.line("")?;
-    title("The inboxes", cx)?;
+    out.line("")?;
+    title("The inboxes", out)?;
     for got in &demo.inboxes {
-        cx.out.line(format!("  {}: {}", got.agent, count_of(got.mail.len(), "message")))?;
+        out.line(format!("  {}: {}", got.agent, count_of(got.mail.len(), "message")))?;
         for mail in &got.mail {
             let view = View::from(mail);
             let about = view.about();
             let (from, kind, about) = (sanitize::line(view.from), sanitize::line(view.kind), sanitize::line(&about));
-            cx.out.line(format!("    {}  {from}  {kind}  {about}", view.time()))?;
+            out.line(format!("    {}  {from}  {kind}  {about}", view.time()))?;
             // A bounce of the router explains the rejection, so it is shown whole.
             let body = view.body.filter(|_| view.kind == "error");
             for line in body.unwrap_or_default().lines() {
-                cx.out.line(format!("      {}", sanitize::line(line)))?;
+                out.line(format!("      {}", sanitize::line(line)))?;
             }
         }
     }
     Ok(())
 }
 
-fn title(text: &str, cx: &mut Context) -> Result<()> {
-    let text = cx.out.paint(BOLD, text);
-    cx.out.line(text)
+fn title(text: &str, out: &mut Output) -> Result<()> {
+    let text = out.paint(BOLD, text);
+    out.line(text)
 }

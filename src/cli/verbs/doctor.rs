@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
-use crate::cli::show::output::{BOLD, PLAIN, RED, YELLOW};
+use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
 use crate::doctor::{self, Finding, Request, Severity};
 use crate::query::identity;
 
@@ -39,29 +39,27 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let asked = Request { room: asked.as_deref(), from: &from, agent };
     let report = if args.fix { doctor::fix(&asked)? } else { doctor::examine(&asked)? };
     let exit = if report.healthy { Exit::Ok } else { Exit::Error };
-    if cx.out.json {
-        cx.out.json(&report)?;
-        return Ok(exit);
-    }
-    for finding in &report.fixed {
-        let word = cx.out.paint(BOLD, "fixed");
-        cx.out.line(format!("{word}: {}", sanitize::line(&finding.what)))?;
-    }
-    report.findings.iter().try_for_each(|finding| show(finding, cx))?;
-    if let (true, Some(room)) = (report.healthy, &report.room) {
-        let room = room.display().to_string();
-        cx.out.line(format!("no problems with {}", sanitize::line(&room)))?;
-    }
+    cx.out.show(&report, |out| {
+        for finding in &report.fixed {
+            let word = out.paint(BOLD, "fixed");
+            out.line(format!("{word}: {}", sanitize::line(&finding.what)))?;
+        }
+        report.findings.iter().try_for_each(|finding| show(finding, out))?;
+        match report.room.as_ref().filter(|_| report.healthy) {
+            Some(room) => out.line(format!("no problems with {}", sanitize::line(&room.display().to_string()))),
+            None => Ok(()),
+        }
+    })?;
     Ok(exit)
 }
 
-fn show(finding: &Finding, cx: &mut Context) -> Result<()> {
+fn show(finding: &Finding, out: &mut Output) -> Result<()> {
     let (style, word) = match finding.severity {
         Severity::Problem => (RED, "problem"),
         Severity::Warning => (YELLOW, "warning"),
         Severity::Note => (PLAIN, "note"),
     };
-    let word = cx.out.paint(style, word);
-    cx.out.line(format!("{word}: {}", sanitize::line(&finding.what)))?;
-    cx.out.line(format!("  {}", sanitize::line(&finding.cure)))
+    let word = out.paint(style, word);
+    out.line(format!("{word}: {}", sanitize::line(&finding.what)))?;
+    out.line(format!("  {}", sanitize::line(&finding.cure)))
 }

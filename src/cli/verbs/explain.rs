@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::Context;
-use crate::cli::show::output::{BOLD, DIM, RED};
+use crate::cli::show::output::{BOLD, DIM, Output, RED};
 use crate::query::explain;
 use crate::room::resolve::Explained;
 
@@ -31,36 +31,33 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let explanation = explain::explain(&room, args.from.as_deref(), &args.addresses)?;
     let refused = explanation.addresses.iter().any(|explained| !explained.problems.is_empty());
-    if cx.out.json {
-        cx.out.json(&explanation)?;
-    } else {
-        for explained in &explanation.addresses {
-            show(explained, cx)?;
-        }
+    cx.out.show(&explanation, |out| {
+        explanation.addresses.iter().try_for_each(|explained| show(explained, out))?;
         if explanation.addresses.len() > 1 && !refused {
             let all: Vec<&str> = explanation.recipients.iter().map(|recipient| &*recipient.agent).collect();
-            cx.out.line(format!("all recipients: {}", if all.is_empty() { "none".into() } else { all.join(", ") }))?;
+            out.line(format!("all recipients: {}", if all.is_empty() { "none".into() } else { all.join(", ") }))?;
         }
-    }
+        Ok(())
+    })?;
     Ok(if refused { Exit::BadData } else { Exit::Ok })
 }
 
-fn show(explained: &Explained, cx: &mut Context) -> Result<()> {
-    let address = cx.out.paint(BOLD, &explained.address);
-    cx.out.line(format!("{address}: {}", sanitize::line(&explained.rule)))?;
+fn show(explained: &Explained, out: &mut Output) -> Result<()> {
+    let address = out.paint(BOLD, &explained.address);
+    out.line(format!("{address}: {}", sanitize::line(&explained.rule)))?;
     for problem in &explained.problems {
-        let rejected = cx.out.paint(RED, "rejected:");
-        cx.out.line(format!("  {rejected} {}", sanitize::line(&problem.to_string())))?;
+        let rejected = out.paint(RED, "rejected:");
+        out.line(format!("  {rejected} {}", sanitize::line(&problem.to_string())))?;
     }
     if explained.problems.is_empty() && explained.reaches.is_empty() {
-        cx.out.line("  no recipients, which is valid")?;
+        out.line("  no recipients, which is valid")?;
     }
     for recipient in &explained.reaches {
-        cx.out.line(format!("  reaches {} ({})", recipient.agent, recipient.via.as_str()))?;
+        out.line(format!("  reaches {} ({})", recipient.agent, recipient.via.as_str()))?;
     }
     for other in &explained.others {
-        let line = cx.out.paint(DIM, &format!("not {}: {}", other.agent, other.why));
-        cx.out.line(format!("  {line}"))?;
+        let line = out.paint(DIM, &format!("not {}: {}", other.agent, other.why));
+        out.line(format!("  {line}"))?;
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::Context;
-use crate::commands::join;
+use crate::cli::show::output::Output;
+use crate::commands::join::{self, Joined};
 use crate::query::identity;
 use crate::room::sessions::{Caller, Takeover, VARIABLES};
 
@@ -65,25 +66,22 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Some(name) => join::join(&room, name, role, &caller, claim)?,
         None => join::join_any(&room, role, &caller)?,
     };
-    if cx.out.json {
-        cx.out.json(&joined)?;
-        return Ok(Exit::Ok);
-    }
+    cx.out.show(&joined, |out| show(&joined, out))?;
+    Ok(Exit::Ok)
+}
+
+fn show(joined: &Joined, out: &mut Output) -> Result<()> {
     if let Some(who) = identity::named(None).filter(|who| who.name != joined.agent) {
         let name = sanitize::line(&who.name);
-        cx.out.note(&format!(
+        out.note(&format!(
             "{} names {name}, but commands, hooks and tools of this session act as {}",
             who.source, joined.agent
         ));
     }
     let new = if joined.registered { ", newly registered" } else { "" };
     let was = joined.was.as_ref().map(|was| format!(", and no longer {was}")).unwrap_or_default();
-    cx.out.done(format!(
-        "this session is {}{new}{was}; {}",
-        joined.agent,
-        count_of(joined.unread, "unread message")
-    ))?;
-    Ok(Exit::Ok)
+    let unread = count_of(joined.unread, "unread message");
+    out.done(format!("this session is {}{new}{was}; {unread}", joined.agent))
 }
 
 fn no_session() -> Error {

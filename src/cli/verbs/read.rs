@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::frame;
-use crate::cli::show::output::DIM;
+use crate::cli::show::output::{DIM, Output};
 use crate::commands::read::{self, Wanted};
 use crate::message::DECISION;
 use crate::query::inbox::Mail;
@@ -56,45 +56,44 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 /// Prints messages, and writes out what is buffered.
 pub(crate) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
-    if cx.out.json {
-        cx.out.json(&mails.iter().map(|mail| &mail.content).collect::<Vec<_>>())?;
-    } else if mails.is_empty() {
-        cx.out.note(&format!("{agent} has no unread messages"));
-    } else {
-        show_each(mails, cx)?;
-    }
+    cx.out.show(&mails.iter().map(|mail| &mail.content).collect::<Vec<_>>(), |out| {
+        if mails.is_empty() {
+            out.note(&format!("{agent} has no unread messages"));
+        }
+        show_each(mails, out)
+    })?;
     cx.out.flush()
 }
 
 /// Messages as letters, with a rule between them.
-pub(crate) fn show_each(mails: &[Mail], cx: &mut Context) -> Result<()> {
+pub(crate) fn show_each(mails: &[Mail], out: &mut Output) -> Result<()> {
     for (n, mail) in mails.iter().enumerate() {
         if n > 0 {
-            let rule = cx.out.paint(DIM, &"-".repeat(72));
-            cx.out.line(rule)?;
+            let rule = out.paint(DIM, &"-".repeat(72));
+            out.line(rule)?;
         }
-        show(mail, cx)?;
+        show(mail, out)?;
     }
     Ok(())
 }
 
 /// A message as a letter: its facts line by line, then the text of its sender, indented.
-fn show(mail: &Mail, cx: &mut Context) -> Result<()> {
+fn show(mail: &Mail, out: &mut Output) -> Result<()> {
     let view = View::from(mail);
     if let Some(Invalid { file, problem, text }) = view.invalid {
-        frame::fact(&mut cx.out, &sanitize::line(&file.to_string_lossy()), problem)?;
-        return frame::text(&mut cx.out, text, frame::INDENT);
+        frame::fact(out, &sanitize::line(&file.to_string_lossy()), problem)?;
+        return frame::text(out, text, frame::INDENT);
     }
     for (name, value) in facts(&view) {
-        frame::fact(&mut cx.out, name, &value)?;
+        frame::fact(out, name, &value)?;
     }
     if let Some(body) = view.body {
-        cx.out.line("")?;
-        frame::text(&mut cx.out, body, frame::INDENT)?;
+        out.line("")?;
+        frame::text(out, body, frame::INDENT)?;
     }
     for attachment in view.attachments() {
         if let Attachment::Text(name, content) = attachment {
-            frame::titled(&mut cx.out, name, content)?;
+            frame::titled(out, name, content)?;
         }
     }
     Ok(())

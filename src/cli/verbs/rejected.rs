@@ -5,9 +5,9 @@ use crate::base::sanitize;
 use crate::base::text::{count_of, to_the_second};
 use crate::cli::Exit;
 use crate::cli::context::Context;
-use crate::cli::show::output::RED;
+use crate::cli::show::output::{Output, RED};
 use crate::cli::show::{frame, table};
-use crate::commands::rejected::{self, Rejected, Retried, Which};
+use crate::commands::rejected::{self, Rejected, Retried, Shown, Which};
 use crate::message::record::Event;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -158,10 +158,11 @@ fn row(one: &Rejected) -> Vec<String> {
 
 fn show(name: &str, cx: &mut Context) -> Result<Exit> {
     let shown = rejected::show(&cx.room()?, name)?;
-    if cx.out.json {
-        cx.out.json(&shown)?;
-        return Ok(Exit::Ok);
-    }
+    cx.out.show(&shown, |out| print(&shown, out))?;
+    Ok(Exit::Ok)
+}
+
+fn print(shown: &Shown, out: &mut Output) -> Result<()> {
     let one = &shown.refused;
     let place = one.file.as_ref().or(one.explanation.as_ref()).map(|path| path.display().to_string());
     let heads = [
@@ -172,34 +173,34 @@ fn show(name: &str, cx: &mut Context) -> Result<Exit> {
         ("kept as", place.unwrap_or_default()),
     ];
     for (name, value) in heads {
-        frame::fact(&mut cx.out, name, &value)?;
+        frame::fact(out, name, &value)?;
     }
-    cx.out.line("")?;
+    out.line("")?;
     if shown.problems.is_empty() {
-        frame::text(&mut cx.out, &sanitize::line(&one.what), "")?;
+        frame::text(out, &sanitize::line(&one.what), "")?;
     }
-    problems(&shown.problems, cx)?;
+    problems(&shown.problems, out)?;
     match &shown.text {
-        Some(text) => frame::titled(&mut cx.out, "the file", text)?,
-        None if one.file.is_some() => cx.out.line("\n(cannot show the file: not a text)")?,
-        None => cx.out.line("\n(the file was removed)")?,
+        Some(text) => frame::titled(out, "the file", text)?,
+        None if one.file.is_some() => out.line("\n(cannot show the file: not a text)")?,
+        None => out.line("\n(the file was removed)")?,
     }
     let seq = one.seq;
-    cx.out.flush()?;
-    cx.out.note(&format!(
+    out.flush()?;
+    out.note(&format!(
         "send a corrected file: `mailbag rejected retry {seq} FILE`; try again: `mailbag rejected retry {seq}`; \
          remove it: `mailbag rejected drop {seq}`"
     ));
-    Ok(Exit::Ok)
+    Ok(())
 }
 
-fn problems(problems: &[Problem], cx: &mut Context) -> Result<()> {
+fn problems(problems: &[Problem], out: &mut Output) -> Result<()> {
     for problem in problems {
         let text = problem.to_string();
-        let code = cx.out.paint(RED, &problem.code);
-        cx.out.line(format!("{code}  {}", sanitize::line(&text)))?;
+        let code = out.paint(RED, &problem.code);
+        out.line(format!("{code}  {}", sanitize::line(&text)))?;
         if let Some(example) = &problem.example {
-            cx.out.line(format!("  for example: {}", sanitize::line(&example.to_string())))?;
+            out.line(format!("  for example: {}", sanitize::line(&example.to_string())))?;
         }
     }
     Ok(())
@@ -220,19 +221,13 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
         () if retried.iter().any(|one| one.became.is_none()) => Exit::TryAgain,
         () => Exit::Ok,
     };
-    if cx.out.json {
-        cx.out.json(&retried)?;
-        return Ok(exit);
-    }
-    if retried.is_empty() {
-        cx.out.note(NONE);
-    }
-    for one in &retried {
-        cx.out.line(sanitize::line(&became(one)))?;
+    cx.out.list(retried.iter().map(Ok), NONE, |out, one| {
+        out.line(sanitize::line(&became(one)))?;
         if one.became == Some(Event::Rejected) {
-            problems(&one.problems, cx)?;
+            problems(&one.problems, out)?;
         }
-    }
+        Ok(())
+    })?;
     Ok(exit)
 }
 
@@ -258,14 +253,13 @@ fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     rejected::remove_all(&room, &meant)?;
-    if cx.out.json {
-        cx.out.json(&meant)?;
-        return Ok(Exit::Ok);
-    }
-    match meant.len() {
-        0 => cx.out.note(NONE),
-        many => cx.out.done(format!("removed {}", count_of(many, "rejected file")))?,
-    }
+    cx.out.show(&meant, |out| match meant.len() {
+        0 => {
+            out.note(NONE);
+            Ok(())
+        }
+        many => out.done(format!("removed {}", count_of(many, "rejected file"))),
+    })?;
     Ok(Exit::Ok)
 }
 

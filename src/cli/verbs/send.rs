@@ -95,17 +95,12 @@ pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
     let sent = send::send(room, who, draft)?;
     cx.out.did(sent.written(), send::WRITTEN);
     // The id comes before the pass, so that it is known also if a slow pass is killed.
-    if !cx.out.json {
-        cx.out.line(&sent.id)?;
-        cx.out.flush()?;
-    }
+    cx.out.ahead(|out| out.line(&sent.id))?;
     if !sent.copied.is_empty() {
         cx.out.note(&format!("copied into the message: {}", sent.copied.join(", ")));
     }
     let routed = send::route(room);
-    if cx.out.json {
-        cx.out.json(&sent)?;
-    }
+    cx.out.show(&sent, |_| Ok(()))?;
     after(room, &sent, routed, cx)
 }
 

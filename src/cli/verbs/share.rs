@@ -55,17 +55,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     } else if artifact.already {
         cx.out.note("the context already has this file; announced it again");
     }
-    if !cx.out.json {
-        cx.out.line(sanitize::line(&artifact.file.display().to_string()))?;
-        cx.out.line(&sent.id)?;
-        cx.out.flush()?;
-    }
+    cx.out.ahead(|out| {
+        out.line(sanitize::line(&artifact.file.display().to_string()))?;
+        out.line(&sent.id)
+    })?;
     let routed = sending::route(&room);
-    if cx.out.json {
-        let mut shown = json!(artifact);
-        shown["id"] = json!(sent.id);
-        shown["recipients"] = json!(sent.recipients);
-        cx.out.json(&shown)?;
-    }
+    let mut shown = json!(artifact);
+    shown["id"] = json!(sent.id);
+    shown["recipients"] = json!(sent.recipients);
+    cx.out.show(&shown, |_| Ok(()))?;
     send::after(&room, &sent, routed, cx)
 }

@@ -96,16 +96,12 @@ fn hand(room: &Room, agent: &str, handed: &Handed, given_back: &[Lapsed], cx: &m
 }
 
 fn show(handed: &Handed, given_back: &[Lapsed], cx: &mut Context) -> Result<()> {
-    if cx.out.json {
-        let file = handed.mail.file.to_string_lossy();
-        cx.out.json(&json!({
-            "message": handed.mail.content,
-            "lease": handed.lease,
-            "file": file,
-            "given_back": given_back,
-        }))?;
-    } else {
-        read::show_each(std::slice::from_ref(&handed.mail), cx)?;
-    }
+    let report = json!({
+        "message": handed.mail.content,
+        "lease": handed.lease,
+        "file": handed.mail.file.to_string_lossy(),
+        "given_back": given_back,
+    });
+    cx.out.show(&report, |out| read::show_each(std::slice::from_ref(&handed.mail), out))?;
     cx.out.flush()
 }

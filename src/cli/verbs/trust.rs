@@ -4,7 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, here};
-use crate::cli::show::output::{BOLD, YELLOW};
+use crate::cli::show::output::{BOLD, Output, YELLOW};
 use crate::cli::show::table;
 use crate::commands::trust::{self, RoomTrust};
 use crate::query::connections::Connectable;
@@ -57,39 +57,28 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (asked, from) = (args.dir.or_else(|| cx.asked()), here()?);
     if args.revoke {
         let revoked = trust::revoke(asked.as_deref(), &from)?;
-        if cx.out.json {
-            cx.out.json(&json!({ "revoked": revoked }))?;
-        } else {
-            let lines = revoked.iter().map(|consent| sanitize::line(&consent.identity.path).into_owned());
-            lines.collect::<Vec<_>>().iter().try_for_each(|path| cx.out.line(format!("revoked for {path}")))?;
-        }
+        cx.out.show(&json!({ "revoked": revoked }), |out| {
+            let mut paths = revoked.iter().map(|consent| sanitize::line(&consent.identity.path));
+            paths.try_for_each(|path| out.line(format!("revoked for {path}")))
+        })?;
         return Ok(Exit::Ok);
     }
     let before = trust::look(asked.as_deref(), &from)?;
     if before.trusted && before.open().next().is_none() && before.open_links().next().is_none() {
-        show(&before, cx)?;
-        if !cx.out.json {
-            cx.out.line("nothing to decide")?;
-        }
+        cx.out.show(&before, |out| {
+            show(&before, out)?;
+            out.line("nothing to decide")
+        })?;
         return Ok(Exit::Ok);
     }
-    if !cx.out.json {
-        show(&before, cx)?;
-        cx.out.flush()?;
-    }
+    cx.out.ahead(|out| show(&before, out))?;
     let all = || (before.open().cloned().collect(), before.open_links().cloned().collect());
     let agreed = if args.yes { Some(all()) } else { ask(&before, cx)? };
     if let Some((programs, links)) = &agreed {
         trust::agree(&before, programs, links)?;
     }
-    if cx.out.json {
-        show(&trust::look(asked.as_deref(), &from)?, cx)?;
-    } else {
-        cx.out.line(match &agreed {
-            None => "not trusted",
-            Some(_) => "trusted",
-        })?;
-    }
+    let after = trust::look(asked.as_deref(), &from)?;
+    cx.out.show(&after, |out| out.line(if agreed.is_some() { "trusted" } else { "not trusted" }))?;
     Ok(if agreed.is_some() { Exit::Ok } else { Exit::Error })
 }
 
@@ -117,10 +106,7 @@ fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<(Vec<Startable>,
     Ok(is_any.then_some((programs, links)))
 }
 
-fn show(standing: &RoomTrust, cx: &mut Context) -> Result<()> {
-    if cx.out.json {
-        return cx.out.json(standing);
-    }
+fn show(standing: &RoomTrust, out: &mut Output) -> Result<()> {
     let RoomTrust { identity, owner_name, own, trusted, .. } = standing;
     let whose = match (own, trusted) {
         (true, _) => "you".to_owned(),
@@ -128,19 +114,19 @@ fn show(standing: &RoomTrust, cx: &mut Context) -> Result<()> {
         (false, false) => format!("{owner_name}, not you"),
     };
     for (name, value) in [("room", identity.path.as_str()), ("owner", &whose)] {
-        let name = cx.out.paint(BOLD, &format!("{name:<8}"));
-        cx.out.line(format!("{name} {}", sanitize::line(value)))?;
+        let name = out.paint(BOLD, &format!("{name:<8}"));
+        out.line(format!("{name} {}", sanitize::line(value)))?;
     }
     for startable in &standing.programs {
         let (style, word) = if startable.agreed { (BOLD, "trusted") } else { (YELLOW, "not trusted") };
-        let (name, word) = (cx.out.paint(BOLD, &format!("{:<8}", "program")), cx.out.paint(style, word));
+        let (name, word) = (out.paint(BOLD, &format!("{:<8}", "program")), out.paint(style, word));
         let program = startable.program.to_string();
-        cx.out.line(format!("{name} {} for {}: {word}", sanitize::line(&program), sanitize::line(&startable.agent)))?;
+        out.line(format!("{name} {} for {}: {word}", sanitize::line(&program), sanitize::line(&startable.agent)))?;
     }
     for link in &standing.links {
         let (style, word) = if link.agreed { (BOLD, "trusted") } else { (YELLOW, "not trusted") };
-        let (name, word) = (cx.out.paint(BOLD, &format!("{:<8}", "link")), cx.out.paint(style, word));
-        cx.out.line(format!("{name} {}: {word}", connection(&link.connection)))?;
+        let (name, word) = (out.paint(BOLD, &format!("{:<8}", "link")), out.paint(style, word));
+        out.line(format!("{name} {}: {word}", connection(&link.connection)))?;
     }
     Ok(())
 }
@@ -161,10 +147,11 @@ fn connection(connection: &Connection) -> String {
 
 fn list(cx: &mut Context) -> Result<Exit> {
     let rooms = trust::list()?;
-    if cx.out.json {
-        cx.out.json(&json!({ "rooms": rooms }))?;
-        return Ok(Exit::Ok);
-    }
+    cx.out.show(&json!({ "rooms": rooms }), |out| table::print(out, &consents(&rooms)))?;
+    Ok(Exit::Ok)
+}
+
+fn consents(rooms: &[Consent]) -> Vec<Vec<String>> {
     let rows = rooms.iter().flat_map(|room: &Consent| {
         let path = sanitize::line(&room.identity.path).into_owned();
         let owner = format!("of user {}", room.identity.owner);
@@ -182,6 +169,5 @@ fn list(cx: &mut Context) -> Result<Exit> {
         });
         std::iter::once(use_it).chain(start).chain(connect)
     });
-    table::print(&mut cx.out, &rows.collect::<Vec<_>>())?;
-    Ok(Exit::Ok)
+    rows.collect()
 }

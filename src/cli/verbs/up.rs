@@ -153,7 +153,7 @@ fn preview(up: &Up, cx: &mut Context) -> Result<()> {
     }
     for client in up.clients.iter().filter(|client| !client.files.is_empty()) {
         step(client.client.as_str(), &format!("would change {}:", count_of(client.files.len(), "file")), cx)?;
-        diff(&client.files, cx)?;
+        cx.out.ahead(|out| diff(&client.files, out))?;
     }
     Ok(())
 }

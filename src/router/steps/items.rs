@@ -11,7 +11,7 @@ use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
 use crate::message::link::{Acked, Item, Unfit};
-use crate::room::links::{EndState, Heard, judge};
+use crate::room::links::{EndState, Heard, cure, judge};
 use crate::room::outbox::{Content, Files, Look, Ready, Terms};
 use crate::router::parts::{Piece, Stop};
 use serde_json::Value;
@@ -65,10 +65,10 @@ impl Pickup<'_> {
                 self.pending.clear(&place);
             }
             Heard::Stopped(why) => {
-                let cure = format!("compare both rooms, then run `mailbag link rebind {tag}` in both");
-                self.pending.not_ready(&place, &format!("{why}; {cure}"), None);
+                let stopped = format!("{why}; {}", cure(tag));
+                self.pending.not_ready(&place, &stopped, None);
                 let about = format!("link:{tag}:{}:{why}", far.room);
-                let body = format!("{why}. Nothing is lost: mail for it waits in this room.\n\n{cure}.");
+                let body = format!("{stopped}. Nothing is lost: mail for it waits in this room.");
                 self.notices.tell_human(self.state, about, format!("the link {tag} has stopped"), body);
             }
         }

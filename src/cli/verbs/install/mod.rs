@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, here};
-use crate::cli::show::output::{BOLD, DIM, PLAIN, RED};
+use crate::cli::show::output::{BOLD, DIM, Output, PLAIN, RED};
 use crate::clients::git_hooks;
 use crate::clients::install::{self, Change, Changing, HookTest, Plan, Request, Scope};
 use crate::clients::kind::Client;
@@ -187,14 +187,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 /// Prints the change before it is made.
 pub(crate) fn show(plan: &Plan, cx: &mut Context) -> Result<()> {
-    if cx.out.json {
-        return Ok(());
-    }
-    diff(&plan.files, cx)
+    cx.out.ahead(|out| diff(&plan.files, out))
 }
 
 /// Prints the changes of files.
-pub(crate) fn diff(files: &[Changing], cx: &mut Context) -> Result<()> {
+pub(crate) fn diff(files: &[Changing], out: &mut Output) -> Result<()> {
     for line in files.iter().flat_map(|file| file.diff.lines()) {
         let style = match line.as_bytes().first() {
             _ if line.starts_with("+++") || line.starts_with("---") => BOLD,
@@ -205,72 +202,68 @@ pub(crate) fn diff(files: &[Changing], cx: &mut Context) -> Result<()> {
         };
         // Tabs of the file stay tabs.
         let line = line.trim_end_matches('\r');
-        let painted = line.split('\t').map(|part| cx.out.paint(style, part));
-        cx.out.line(painted.reduce(|line, part| line + "\t" + &part).unwrap_or_default())?;
+        let painted = line.split('\t').map(|part| out.paint(style, part));
+        out.line(painted.reduce(|line, part| line + "\t" + &part).unwrap_or_default())?;
     }
-    if !files.is_empty() {
-        cx.out.line("")?;
-    }
-    cx.out.flush()
+    if files.is_empty() { Ok(()) } else { out.line("") }
 }
 
 /// Prints what was changed.
 pub(crate) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
-    if cx.out.json {
-        return Ok(());
-    }
-    for file in &plan.files {
-        let word = match file.change {
-            Change::Made => "created",
-            Change::Changed => "changed",
-            Change::Removed => "removed",
-            Change::Kept => "kept",
-        };
-        let path = file.path.display().to_string();
-        let kept = file.backup.as_ref().map(|backup| format!(" (backup: {})", backup.display()));
-        cx.out.line(sanitize::line(&format!("{word} {path}{}", kept.unwrap_or_default())))?;
-    }
-    cx.out.flush()
+    cx.out.ahead(|out| {
+        plan.files.iter().try_for_each(|file| {
+            let word = match file.change {
+                Change::Made => "created",
+                Change::Changed => "changed",
+                Change::Removed => "removed",
+                Change::Kept => "kept",
+            };
+            let path = file.path.display().to_string();
+            let kept = file.backup.as_ref().map(|backup| format!(" (backup: {})", backup.display()));
+            out.line(sanitize::line(&format!("{word} {path}{}", kept.unwrap_or_default())))
+        })
+    })
 }
 
 /// Prints the result and what is left to do.
 pub(crate) fn report(plan: &Plan, dry_run: bool, proof: Option<&HookTest>, cx: &mut Context) -> Result<Exit> {
     let exit = if proof.is_none_or(|proof| proof.ok) { Exit::Ok } else { Exit::Error };
-    if cx.out.json {
-        cx.out.json(&Report { plan, dry_run, proof })?;
-        return Ok(exit);
-    }
+    cx.out.show(&Report { plan, dry_run, proof }, |out| result(plan, proof, out))?;
+    Ok(exit)
+}
+
+fn result(plan: &Plan, proof: Option<&HookTest>, out: &mut Output) -> Result<()> {
     if plan.files.is_empty() && plan.by_hand.is_empty() {
         let directory = plan.directory.display().to_string();
-        cx.out.line(sanitize::line(&format!("no changes for {} in {directory}", plan.name)))?;
+        out.line(sanitize::line(&format!("no changes for {} in {directory}", plan.name)))?;
     }
     if let Some(proof) = proof {
         let command = sanitize::line(&proof.command).into_owned();
         match &proof.trouble {
             None => {
                 let said = if proof.said.trim().is_empty() { "no output" } else { proof.said.trim() };
-                cx.out.line(format!(
+                out.line(format!(
                     "tested `{command}`: passed in {} ms, output: {}",
                     proof.millis,
                     sanitize::line(said)
                 ))?;
             }
             Some(trouble) => {
-                cx.out.line(format!("tested `{command}`: {}", cx.out.paint(RED, trouble)))?;
+                out.line(format!("tested `{command}`: {}", out.paint(RED, trouble)))?;
             }
         }
     }
     for by_hand in &plan.by_hand {
         let path = by_hand.path.display().to_string();
         let what = if by_hand.lines.is_empty() { "edit" } else { "add these lines to" };
-        cx.out.line(sanitize::line(&format!(
+        out.line(sanitize::line(&format!(
             "{what} {path} ({}){}",
             by_hand.why,
             if by_hand.lines.is_empty() { "" } else { ":" }
         )))?;
-        by_hand.lines.lines().try_for_each(|line| cx.out.line(sanitize::line(line)))?;
+        by_hand.lines.lines().try_for_each(|line| out.line(sanitize::line(line)))?;
     }
-    cx.out.flush()?;
-    plan.notes.iter().for_each(|note| cx.out.note(&format!("note: {note}")));
-    Ok(exit)
+    out.flush()?;
+    plan.notes.iter().for_each(|note| out.note(&format!("note: {note}")));
+    Ok(())
 }

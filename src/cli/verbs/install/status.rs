@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, here};
-use crate::cli::show::output::{RED, YELLOW};
+use crate::cli::show::output::{Output, RED, YELLOW};
 use crate::cli::show::table;
 use crate::clients::git_hooks;
 use crate::clients::install::{self, Hooks, Scope, Status, Trust};
@@ -25,37 +25,37 @@ pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Resu
         .collect();
     let wants_git = which.is_none_or(|which| which.client().is_none()) && scopes.contains(&Scope::Project);
     let git = if wants_git { git_hooks::status(&from) } else { None };
-    if cx.out.json {
-        cx.out.json(&serde_json::json!({ "clients": all, "git": git }))?;
-        return Ok(Exit::Ok);
-    }
+    cx.out.show(&serde_json::json!({ "clients": all, "git": git }), |out| show(&all, git.as_ref(), out))?;
+    Ok(Exit::Ok)
+}
+
+fn show(all: &[Status], git: Option<&git_hooks::Status>, out: &mut Output) -> Result<()> {
     let head = ["CLIENT", "FOR", "HOOKS", "MCP", "SECTION", "APPROVALS", "PROGRAM", "TRUSTED", "AGENT"]
         .map(String::from)
         .to_vec();
-    let rows: Vec<Vec<String>> =
-        std::iter::once(head).chain(all.iter().map(row)).chain(git.iter().map(git_row)).collect();
-    table::print(&mut cx.out, &rows)?;
-    for status in &all {
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(all.iter().map(row)).chain(git.map(git_row)).collect();
+    table::print(out, &rows)?;
+    for status in all {
         if !status.missing.is_empty() {
-            let word = cx.out.paint(YELLOW, "partly");
-            cx.out.line(format!("{word}: {} has no hook at {}", status.client.name(), status.missing.join(", ")))?;
+            let word = out.paint(YELLOW, "partly");
+            out.line(format!("{word}: {} has no hook at {}", status.client.name(), status.missing.join(", ")))?;
         }
         for problem in &status.problems {
-            let word = cx.out.paint(RED, "problem");
-            cx.out.line(format!("{word}: {}", sanitize::line(problem)))?;
+            let word = out.paint(RED, "problem");
+            out.line(format!("{word}: {}", sanitize::line(problem)))?;
         }
     }
     for client in all.iter().filter(|status| status.hooks != Hooks::Absent).map(|status| status.client) {
         let why = client.facts().abilities.iter().find(|ability| ability.what == What::Wake).map(|ability| ability.can);
         if let (WakeBy::Program, Some(Can::Partly(why))) = (client.facts().wake, why) {
-            cx.out.line(format!("note: {} is woken {why}", client.name()))?;
+            out.line(format!("note: {} is woken {why}", client.name()))?;
         }
     }
     if let Some(git) = git.filter(|git| !git.missing.is_empty()) {
-        let word = cx.out.paint(YELLOW, "partly");
-        cx.out.line(format!("{word}: git has no hook at {}", git.missing.join(", ")))?;
+        let word = out.paint(YELLOW, "partly");
+        out.line(format!("{word}: git has no hook at {}", git.missing.join(", ")))?;
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 fn row(status: &Status) -> Vec<String> {
