@@ -7,7 +7,7 @@ use crate::base::limits;
 use crate::base::text::count;
 use crate::query::links;
 use crate::room::Room;
-use crate::room::carriers::Doing;
+use crate::room::carriers::CarrierState;
 use crate::room::consent::Connection;
 use crate::room::links::cure;
 use crate::room::settings::{Carrier, SshAddress};
@@ -43,7 +43,7 @@ pub(super) struct Keeper {
     pub(super) stop: Arc<Stop>,
     /// End when both rooms have committed everything, or at the first failure.
     pub(super) once: bool,
-    pub(super) said: Option<(Doing, Option<String>)>,
+    pub(super) said: Option<(CarrierState, Option<String>)>,
     pub(super) was_connected: bool,
 }
 
@@ -60,17 +60,17 @@ impl Keeper {
             match done {
                 Ok(()) => break,
                 Err(e) if self.once => {
-                    self.say(Doing::Waiting, Some(&e));
+                    self.say(CarrierState::Waiting, Some(&e));
                     return Err(e);
                 }
-                Err(e) => self.say(Doing::Waiting, Some(&e)),
+                Err(e) => self.say(CarrierState::Waiting, Some(&e)),
             }
             if self.stop.wait(jittered(pause)) {
                 break;
             }
             pause = (pause * 2).min(limits::RECONNECT_MOST);
         }
-        self.say(Doing::Ended, None);
+        self.say(CarrierState::Ended, None);
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl Keeper {
     }
 
     /// Says a change of state, in one line and in the note of the link.
-    fn say(&mut self, state: Doing, why: Option<&Error>) {
+    fn say(&mut self, state: CarrierState, why: Option<&Error>) {
         let why = why.map(|why| match why {
             Error::Busy { what, .. } => what.clone(),
             why => why.to_string(),
@@ -120,8 +120,8 @@ impl Keeper {
         }
         let (link, address) = (&self.connection.link, &self.connection.address);
         match &now {
-            (Doing::Connected, _) => tracing::info!("link {link}: connected to {address}"),
-            (Doing::Ended, _) => tracing::info!("link {link}: ended"),
+            (CarrierState::Connected, _) => tracing::info!("link {link}: connected to {address}"),
+            (CarrierState::Ended, _) => tracing::info!("link {link}: ended"),
             (_, why) => tracing::warn!("link {link}: not connected: {}", why.as_deref().unwrap_or("not yet")),
         }
         if let Err(e) = self.room.note_carrier(link, state, now.1.as_deref()) {
@@ -158,7 +158,7 @@ struct Near<'a> {
 impl Conduct for Near<'_> {
     fn connected(&mut self) {
         self.keeper.was_connected = true;
-        self.keeper.say(Doing::Connected, None);
+        self.keeper.say(CarrierState::Connected, None);
     }
 
     fn goes_on(&mut self, standing: &Standing) -> Result<bool> {

@@ -9,7 +9,7 @@ use crate::room::Room;
 use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
 use crate::router::projections::roster;
-pub use crate::router::projections::roster::{Commit, Doing, Presence, Present, Roster, Wake};
+pub use crate::router::projections::roster::{Commit, Presence, Present, Roster, Wake, WorkReport};
 use serde::Serialize;
 
 /// Everybody who is known.

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// What a carrier does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Doing {
+pub enum CarrierState {
     /// It has a connection to the other room.
     Connected,
     /// It has none, and tries again.
@@ -25,9 +25,9 @@ pub enum Doing {
 /// A carrier's note in the directory of its link. It counts only as long as the process runs, which holds the lock while
 /// it is connected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Carrying {
+pub struct CarrierNote {
     /// What it does.
-    pub state: Doing,
+    pub state: CarrierState,
     /// Since when, RFC 3339.
     pub since: String,
     /// Its process.
@@ -50,15 +50,19 @@ impl Room {
     }
 
     /// Notes what the carrier of a link does now.
-    pub fn note_carrier(&self, tag: &str, state: Doing, why: Option<&str>) -> Result<()> {
-        let note =
-            Carrying { state, since: Stamp::now().to_string(), pid: std::process::id(), why: why.map(str::to_owned) };
+    pub fn note_carrier(&self, tag: &str, state: CarrierState, why: Option<&str>) -> Result<()> {
+        let note = CarrierNote {
+            state,
+            since: Stamp::now().to_string(),
+            pid: std::process::id(),
+            why: why.map(str::to_owned),
+        };
         let text = serde_json::to_string(&note).expect("plain data") + "\n";
         self.dir.make_loose(layout::link(tag))?.show(layout::CARRIER, text.as_bytes())
     }
 
     /// What the carrier of a link noted last. `None` if there was none, or if the note is damaged.
-    pub fn carrier(&self, tag: &str) -> Result<Option<Carrying>> {
+    pub fn carrier(&self, tag: &str) -> Result<Option<CarrierNote>> {
         let note = self.dir.read(layout::carrier(tag), limits::LINK_STATE_MOST)?;
         Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }

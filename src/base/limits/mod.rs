@@ -206,7 +206,7 @@ pub const CLAIMS_BEHIND: u64 = 256 << 10;
 /// The largest `claims.json`.
 pub const CLAIMS_BYTES: u64 = 64 << 20;
 /// How many characters of an agent's current activity are kept.
-pub const DOING: usize = 200;
+pub const REPORT_TEXT: usize = 200;
 /// How many agents may be named in `metadata.waiting_for`.
 pub const WAITING_FOR: usize = 64;
 

@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::show::table;
 use crate::query::channel;
 use crate::query::pending::rough;
-use crate::query::who::{self, Commit, Doing, Present, Wake};
+use crate::query::who::{self, Commit, Present, Wake, WorkReport};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,7 +92,7 @@ fn owned(agent: &Present) -> String {
     if all.is_empty() { String::new() } else { format!("owns {}", all.join(", ")) }
 }
 
-fn told(doing: &Doing, now: Stamp) -> String {
+fn told(doing: &WorkReport, now: Stamp) -> String {
     let progress = doing.progress.as_ref().map(|progress| format!(" {progress}")).unwrap_or_default();
     let text = if doing.text.is_empty() { String::new() } else { format!(": {}", doing.text) };
     format!("{}{progress}{text} ({})", doing.kind, ago(&doing.at, now))

@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::log::state::{self, DOING, Doing};
+use crate::log::state::{self, REPORTS, WorkReport};
 use crate::message::record::{Event, Record};
 use crate::room::Room;
 use crate::room::registry::Registry;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The last status message of each agent.
 #[derive(Default)]
 pub(super) struct Graph {
-    last: BTreeMap<String, Doing>,
+    last: BTreeMap<String, WorkReport>,
 }
 
 impl Graph {
@@ -30,13 +30,13 @@ impl Graph {
     /// Applies a new record. Returns whether it is a status message.
     pub(super) fn follow(&mut self, record: &Record, registry: &Registry) -> bool {
         let Some(from) = record.from.as_ref().filter(|_| record.event == Event::Accepted) else { return false };
-        let says = record.shown().is_some_and(|(_, kind)| DOING.contains(&&*kind));
-        let doing = says.then(|| Doing::of(record, record.stamp())).flatten();
+        let says = record.shown().is_some_and(|(_, kind)| REPORTS.contains(&&*kind));
+        let doing = says.then(|| WorkReport::of(record, record.stamp())).flatten();
         doing.is_some_and(|doing| self.learn(from, doing, registry))
     }
 
     /// Ignores older messages. Converts names to ids.
-    fn learn(&mut self, agent: &str, mut doing: Doing, registry: &Registry) -> bool {
+    fn learn(&mut self, agent: &str, mut doing: WorkReport, registry: &Registry) -> bool {
         if self.last.get(agent).is_some_and(|last| last.at >= doing.at) {
             return false;
         }
@@ -50,7 +50,7 @@ impl Graph {
     }
 
     /// The last status message of an agent.
-    pub(super) fn doing(&self, agent: &str) -> Option<&Doing> {
+    pub(super) fn doing(&self, agent: &str) -> Option<&WorkReport> {
         self.last.get(agent)
     }
 
@@ -93,8 +93,13 @@ mod tests {
         let mut graph = Graph::default();
         for (at, (agent, others)) in waits.iter().enumerate() {
             let waiting_for = others.iter().map(|other| other.to_string()).collect();
-            let doing =
-                Doing { kind: "blocked".into(), text: "waits".into(), progress: None, waiting_for, at: at as i64 + 1 };
+            let doing = WorkReport {
+                kind: "blocked".into(),
+                text: "waits".into(),
+                progress: None,
+                waiting_for,
+                at: at as i64 + 1,
+            };
             graph.learn(agent, doing, &Registry::empty());
         }
         graph

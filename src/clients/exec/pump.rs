@@ -149,7 +149,7 @@ impl Sink {
             }
             Err(why) => {
                 self.wrong += 1;
-                let line: String = String::from_utf8_lossy(line).trim_end().chars().take(limits::DOING).collect();
+                let line: String = String::from_utf8_lossy(line).trim_end().chars().take(limits::REPORT_TEXT).collect();
                 match self.wrong {
                     ..=limits::WRONG_LINES => self.warn(format!("invalid line in the output: {why}: {line}")),
                     n if n == limits::WRONG_LINES + 1 => self.warn("further invalid lines are not reported".into()),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The message types that report the sender's work.
-pub const DOING: [&str; 5] = ["status", "progress", "blocked", "completed", "agent_complete"];
+pub const REPORTS: [&str; 5] = ["status", "progress", "blocked", "completed", "agent_complete"];
 
 /// The message types that report completed work.
 const COMPLETED: [&str; 2] = ["completed", "agent_complete"];
@@ -25,7 +25,7 @@ pub struct Activity(BTreeMap<Arc<str>, AgentActivity>);
 struct AgentActivity {
     /// The last time at which copies left its inbox, in microseconds since 1970; 0 for never.
     read: i64,
-    doing: Option<Doing>,
+    doing: Option<WorkReport>,
     #[serde(default)]
     commit: Option<Commit>,
 }
@@ -44,7 +44,7 @@ pub struct Commit {
 
 /// What an agent last reported about its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Doing {
+pub struct WorkReport {
     /// The message's type: `status`, `progress`, `blocked`, `completed` or `agent_complete`.
     #[serde(rename = "type")]
     pub kind: String,
@@ -78,7 +78,9 @@ impl Activity {
         let Some(fields) = message.map(Cow::Borrowed).or_else(|| read().map(Cow::Owned)) else { return };
         match Commit::of_fields(&fields, at) {
             Some(commit) => self.life(agent).commit = Some(commit),
-            None => Doing::of_fields(&fields, at).into_iter().for_each(|doing| self.life(agent).doing = Some(doing)),
+            None => {
+                WorkReport::of_fields(&fields, at).into_iter().for_each(|doing| self.life(agent).doing = Some(doing))
+            }
         }
     }
 
@@ -102,7 +104,7 @@ impl Activity {
     }
 
     /// The last report of this agent.
-    pub fn doing(&self, agent: &str) -> Option<&Doing> {
+    pub fn doing(&self, agent: &str) -> Option<&WorkReport> {
         self.0.get(agent)?.doing.as_ref()
     }
 
@@ -121,7 +123,7 @@ impl Commit {
         let metadata = fields.get("metadata")?;
         let text = |field: &str| metadata.get(field)?.as_str().filter(|text| !text.is_empty());
         let id = text("commit").filter(|id| is_commit(id))?.to_owned();
-        let branch = text("branch").map(|branch| branch.chars().take(limits::DOING).collect());
+        let branch = text("branch").map(|branch| branch.chars().take(limits::REPORT_TEXT).collect());
         Some(Commit { id, branch, at: at.micros() })
     }
 }
@@ -131,29 +133,29 @@ fn is_commit(id: &str) -> bool {
     [40, 64].contains(&id.len()) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-impl Doing {
+impl WorkReport {
     /// The report in a record. `None` if the record is not a report.
-    pub fn of(record: &Record, at: Stamp) -> Option<Doing> {
-        Doing::of_fields(&serde_json::from_str(record.message.as_ref()?.get()).ok()?, at)
+    pub fn of(record: &Record, at: Stamp) -> Option<WorkReport> {
+        WorkReport::of_fields(&serde_json::from_str(record.message.as_ref()?.get()).ok()?, at)
     }
 
     /// The report in the fields of a message. A commit does not change what the sender said about its work.
-    fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<Doing> {
+    fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<WorkReport> {
         if Commit::of_fields(fields, at).is_some() {
             return None;
         }
         let kind = fields.get("type")?.as_str()?.to_owned();
         let line = |field: &str| {
             let line = fields.get(field)?.as_str()?.lines().map(str::trim).find(|line| !line.is_empty())?;
-            Some(line.chars().take(limits::DOING).collect::<String>())
+            Some(line.chars().take(limits::REPORT_TEXT).collect::<String>())
         };
         let text = line("subject").or_else(|| line("body")).unwrap_or_default();
         let metadata = fields.get("metadata").unwrap_or(&Value::Null);
         let progress = metadata.get("progress").and_then(|progress| progress.as_number().cloned());
         // A JSON number can have any number of digits.
-        let progress = progress.filter(|number| number.to_string().len() <= limits::DOING);
+        let progress = progress.filter(|number| number.to_string().len() <= limits::REPORT_TEXT);
         let waiting_for = if kind == "blocked" { waiting_for(metadata) } else { Vec::new() };
-        let doing = Doing { kind, text, progress, waiting_for, at: at.micros() };
+        let doing = WorkReport { kind, text, progress, waiting_for, at: at.micros() };
         (!doing.is_empty()).then_some(doing)
     }
 

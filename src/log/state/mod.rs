@@ -17,7 +17,7 @@ mod timers;
 mod waits;
 mod wakes;
 
-pub use activity::{Activity, Commit, DOING, Doing};
+pub use activity::{Activity, Commit, REPORTS, WorkReport};
 pub use approvals::Approvals;
 pub use checkpoint::saved;
 pub use claims::Claims;
@@ -331,7 +331,7 @@ impl State {
             Some(last) => *last = record.seq,
             None => drop(self.channels.insert(channel.into(), record.seq)),
         }
-        if let Some(from) = record.from.as_ref().filter(|_| DOING.contains(&&*kind)) {
+        if let Some(from) = record.from.as_ref().filter(|_| REPORTS.contains(&&*kind)) {
             self.activity.report(from, record, message.map(Message::fields), at);
         }
     }

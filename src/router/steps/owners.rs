@@ -331,7 +331,7 @@ fn shown(at: Stamp) -> String {
 fn purpose(message: &Message) -> Option<String> {
     let line = |field| message.text(field)?.lines().map(str::trim).find(|line| !line.is_empty());
     let text = line("subject").or_else(|| line("body"))?;
-    Some(text.chars().take(limits::DOING).collect())
+    Some(text.chars().take(limits::REPORT_TEXT).collect())
 }
 
 fn list(subjects: &[Subject]) -> String {

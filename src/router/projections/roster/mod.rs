@@ -77,7 +77,7 @@ pub struct Present {
     pub last_seen: Option<String>,
     /// Its last message about its work.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub doing: Option<Doing>,
+    pub doing: Option<WorkReport>,
     /// Its last commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<Commit>,
@@ -123,7 +123,7 @@ fn is_zero(count: &usize) -> bool {
 
 /// An agent's last message about its work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Doing {
+pub struct WorkReport {
     /// The message's type.
     #[serde(rename = "type")]
     pub kind: String,
@@ -221,7 +221,7 @@ impl<'a> Signs<'a> {
             presence: self.presence(now),
             declared: (agent.status != Status::Unknown).then(|| agent.status.as_str()),
             last_seen: seen.map(|seen| seen.to_string()),
-            doing: state.activity.doing(&agent.id).map(Doing::of),
+            doing: state.activity.doing(&agent.id).map(WorkReport::of),
             commit: state.activity.commit(&agent.id).map(Commit::of),
             unread: state.mailboxes.count(&agent.id),
             oldest_unread: self.oldest.map(|oldest| oldest.to_string()),
@@ -230,10 +230,10 @@ impl<'a> Signs<'a> {
     }
 }
 
-impl Doing {
-    fn of(doing: &state::Doing) -> Doing {
-        let state::Doing { kind, text, progress, waiting_for, at } = doing.clone();
-        Doing { kind, text, progress, waiting_for, at: Stamp::from_micros(at).to_string() }
+impl WorkReport {
+    fn of(doing: &state::WorkReport) -> WorkReport {
+        let state::WorkReport { kind, text, progress, waiting_for, at } = doing.clone();
+        WorkReport { kind, text, progress, waiting_for, at: Stamp::from_micros(at).to_string() }
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::base::clock::Stamp;
 use crate::base::text::{count_of, to_the_second};
 use crate::base::{limits, markdown};
-use crate::log::state::{Doing, State, Wait};
+use crate::log::state::{State, Wait, WorkReport};
 use crate::message::record::{hash_line, hex};
 use crate::room::registry::{Agent, Registry};
 use memchr::memmem;
@@ -105,7 +105,7 @@ struct Work {
     waits: Vec<String>,
 }
 
-fn row(agent: &Agent, doing: Option<&Doing>, work: Work) -> Option<[String; 4]> {
+fn row(agent: &Agent, doing: Option<&WorkReport>, work: Work) -> Option<[String; 4]> {
     let blocked = doing.into_iter().flat_map(|doing| doing.waiting_for.iter().cloned());
     let (owns, waits) = (listed(work.owns), listed(blocked.chain(work.waits).collect()));
     let name = agent.name.as_ref().map_or_else(|| agent.id.to_string(), |name| format!("{} ({name})", agent.id));
@@ -113,7 +113,7 @@ fn row(agent: &Agent, doing: Option<&Doing>, work: Work) -> Option<[String; 4]> 
     row[1..].iter().any(|cell| !cell.is_empty()).then_some(row)
 }
 
-fn does(doing: &Doing) -> String {
+fn does(doing: &WorkReport) -> String {
     let progress = doing.progress.as_ref().map(|progress| format!(" {progress} %")).unwrap_or_default();
     let text = if doing.text.is_empty() { String::new() } else { format!(": {}", doing.text) };
     let at = to_the_second(&Stamp::from_micros(doing.at).to_string());
