@@ -62,39 +62,6 @@ pub fn once(room: &Room) -> Result<usize> {
     }
 }
 
-/// The carriers of a room, in threads of this process, until dropped.
-pub struct Carriers {
-    stop: Arc<Stop>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Carriers {
-    /// Starts the carriers of a room whose router runs in this process.
-    pub fn start(room: &Room) -> Result<Carriers> {
-        let stop = Arc::new(Stop::default());
-        let (mut serving, asked) = (Serving::new(room), stop.clone());
-        let tend = move || {
-            loop {
-                serving.tend(false);
-                if asked.wait(limits::LINKS_LOOK) {
-                    return serving.end();
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("links".into()).spawn(tend);
-        Ok(Carriers { stop, thread: Some(thread.doing("start the carriers of", room.dir.path())?) })
-    }
-}
-
-impl Drop for Carriers {
-    fn drop(&mut self) {
-        self.stop.ask();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 /// The links that are served now.
 struct Serving {
     room: Room,

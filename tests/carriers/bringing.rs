@@ -42,6 +42,13 @@ fn the_daemon_starts_the_carriers_along() {
     daemon.says("link po: connected");
     Pair::drop_mail(&pair.fit, "alice", "po:sintra", "hello");
     wait("it arrives", || pair.po.bodies("sintra") == ["hello"]);
+    let carrier = pair.fit.read("links/po/carrier.json")["pid"].as_i64().expect("a number");
+    assert_ne!(carrier, i64::from(daemon.child.id()), "what breaks a carrier does not end the router");
+    let carrier = rustix::process::Pid::from_raw(carrier as i32).expect("a process");
+    rustix::process::kill_process(carrier, rustix::process::Signal::KILL).expect("it runs");
+    daemon.says("the carriers ended (signal: 9 (SIGKILL)); starting them again");
+    Pair::drop_mail(&pair.fit, "alice", "po:sintra", "again");
+    wait("it arrives", || pair.po.bodies("sintra") == ["hello", "again"]);
     let served: i32 = fs::read_to_string(pair.bin("serving")).expect("it ran").trim().parse().expect("a number");
     assert_eq!(daemon.end(), 0);
     let pid = rustix::process::Pid::from_raw(served).expect("a process");

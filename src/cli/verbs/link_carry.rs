@@ -14,7 +14,7 @@ pub(super) const RUN_HELP: &str = "\
 Examples:
   mailbag link run           # until Ctrl-C
   mailbag link run --once    # bring what is there, in both directions, and exit
-  mailbag run --links        # the daemon and the carriers in one process
+  mailbag run --links        # the daemon, which runs the carriers along
 
 One process serves all links of the room with `carrier = \"ssh\"` or \"nats\", and
 connects again when a connection ends. For ssh it starts the system's SSH client,

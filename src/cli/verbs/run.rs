@@ -8,7 +8,7 @@ use crate::cli::context::{Context, here};
 use crate::clients::wake::Company;
 use crate::commands::init;
 use crate::disk::Readers;
-use crate::link::run::Carriers;
+use crate::link::beside::Carriers;
 use crate::room::{self, Room};
 use crate::router::daemon::{self, Options, Ready};
 use serde_json::json;
@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     start_logging(args.log_format, cx);
     let room = open_or_make(cx)?;
     let options = Options { once: args.once, poll: args.poll };
-    let carriers = args.links.then(|| Carriers::start(&room)).transpose()?;
+    let carriers = args.links.then(|| Carriers::start(&room, &log_options(args.log_format, cx))).transpose()?;
     let mut company = Company::new((!args.once).then(|| room.clone()), say_ready);
     let tally = daemon::run(&room, &options, &mut company)?;
     drop((company, carriers));
@@ -83,6 +83,16 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         cx.out.show(&report, |out| out.done(text))?;
     }
     Ok(Exit::Ok)
+}
+
+/// The options with which another process logs as this one does.
+fn log_options(format: Format, cx: &Context) -> Vec<&'static str> {
+    let format = match format {
+        Format::Text => "--log-format=text",
+        Format::Json => "--log-format=json",
+    };
+    let detail = if cx.out.quiet { vec!["--quiet"] } else { vec!["--verbose"; cx.verbose.into()] };
+    std::iter::once(format).chain(detail).collect()
 }
 
 fn open_or_make(cx: &Context) -> Result<Room> {
