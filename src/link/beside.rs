@@ -4,8 +4,9 @@ use super::connect::Stop;
 use crate::base::error::{Doing, Result};
 use crate::base::limits;
 use crate::disk::machine;
+use crate::disk::terminal::{Pid, signal};
 use crate::room::Room;
-use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::SIGTERM;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -80,7 +81,7 @@ fn wait(child: &mut Child, stop: &Stop) -> Option<String> {
 
 /// Asks the process to end. It may be killed at any instant.
 fn end(child: &mut Child) {
-    let _ = kill_process(Pid::from_child(child), Signal::TERM);
+    signal(Pid::from_child(child), SIGTERM);
     if !matches!(child.wait_timeout(2 * limits::CARRIERS_END), Ok(Some(_))) {
         let _ = child.kill().and_then(|()| child.wait());
     }
