@@ -77,8 +77,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if let Some((programs, links)) = &agreed {
         trust::agree(&before, programs, links)?;
     }
-    let after = trust::look(asked.as_deref(), &from)?;
-    cx.out.show(&after, |out| out.line(if agreed.is_some() { "trusted" } else { "not trusted" }))?;
+    if cx.out.json {
+        cx.out.json(&trust::look(asked.as_deref(), &from)?)?;
+    } else {
+        cx.out.line(if agreed.is_some() { "trusted" } else { "not trusted" })?;
+    }
     Ok(if agreed.is_some() { Exit::Ok } else { Exit::Error })
 }
 
