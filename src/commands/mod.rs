@@ -26,6 +26,7 @@ pub mod claim;
 pub mod commit;
 pub mod permitted;
 pub mod post;
+pub mod deliver;
 pub mod demo;
 pub mod files;
 pub mod init;

@@ -1,6 +1,7 @@
 //! Sending with its outcome: the caller learns what has happened to the message so far.
 
-use super::send::{self, Draft, Sent};
+use super::deliver::send_and_route;
+use super::send::{Draft, Sent};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::log;
@@ -25,8 +26,8 @@ pub struct Posted {
 /// message was not sent: later failures are part of the result.
 pub fn post(room: &Room, who: &Who, draft: Draft) -> Result<Posted> {
     let since = log::committed(&room.dir)?;
-    let sent = send::send(room, who, draft)?;
-    let (patience, trouble) = match send::route(room) {
+    let (sent, routed) = send_and_route(room, who, draft, |_| Ok(()))?;
+    let (patience, trouble) = match routed {
         Ok(Passed::Routed(_)) => (Duration::ZERO, None),
         Ok(Passed::RouterRuns(_) | Passed::OwnerRoutes) => (limits::TOOL_SENT, None),
         Err(e) => (Duration::ZERO, Some(e.to_string())),

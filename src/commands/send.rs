@@ -98,7 +98,7 @@ impl Sent {
         format!("message {} was written to {}", self.id, self.file.display())
     }
 
-    fn written_but(&self, e: &Error) -> Error {
+    pub(super) fn written_but(&self, e: &Error) -> Error {
         let why = match e {
             Error::Sync { source, .. } => source.to_string(),
             e => e.to_string(),
@@ -113,26 +113,62 @@ impl Sent {
 
 /// Writes a message to its sender's outbox and marks the answered message as read. The file is durable when this returns.
 pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
-    let Prepared { sent, text, sender, answers } = prepare(room, who, draft)?;
-    let outbox = room.dir.make(sent.file.parent().unwrap_or(&sent.file))?;
-    let name = layout::message_file(&sent.id);
-    let trouble = disk::put(&outbox, &name, &layout::unsent(&name), text.as_bytes())?;
-    if let Some(at) = answers {
-        // The message was sent, so a failure here must not look like a failure to send.
-        inbox::mark_copy_seen(&room.dir, &sender, at).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
-    }
-    match trouble {
-        None => Ok(sent),
-        Some(e) => Err(sent.written_but(&e)),
-    }
+    prepare(room, who, draft)?.put(room)
 }
 
 /// A checked message.
-struct Prepared {
-    sent: Sent,
+pub(super) struct Prepared {
+    pub(super) sent: Sent,
     text: String,
     sender: String,
     answers: Option<Stamp>,
+}
+
+impl Prepared {
+    /// Puts the message into the outbox, durable.
+    pub(super) fn put(self, room: &Room) -> Result<Sent> {
+        self.write(room)?.put(room, self)
+    }
+
+    /// Writes the message to the outbox under a temporary name, not yet durable.
+    pub(super) fn write(&self, room: &Room) -> Result<Written> {
+        let outbox = room.dir.make(self.sent.file.parent().unwrap_or(&self.sent.file))?;
+        let name = layout::message_file(&self.sent.id);
+        let draft = disk::Draft::write(&outbox, &layout::unsent(&name), self.text.as_bytes())?;
+        Ok(Written { draft, name })
+    }
+
+    /// Marks the answered message as read. The message was sent, so a failure here must not look like a failure to send.
+    fn mark_answered(&self, room: &Room) {
+        if let Some(at) = self.answers {
+            inbox::mark_copy_seen(&room.dir, &self.sender, at).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
+        }
+    }
+}
+
+/// A message under a temporary name in its outbox. Dropping it removes the file.
+pub(super) struct Written {
+    draft: disk::Draft,
+    name: String,
+}
+
+impl Written {
+    /// Makes the message durable and gives it its name.
+    pub(super) fn put(self, room: &Room, message: Prepared) -> Result<Sent> {
+        let trouble = self.draft.put_synced(&self.name)?;
+        message.mark_answered(room);
+        match trouble {
+            None => Ok(message.sent),
+            Some(e) => Err(message.sent.written_but(&e)),
+        }
+    }
+
+    /// Gives a message whose content is durable its name. A power cut can still remove the name.
+    pub(super) fn place(self, room: &Room, message: &Prepared) -> Result<()> {
+        self.draft.place(&self.name)?;
+        message.mark_answered(room);
+        Ok(())
+    }
 }
 
 /// Checks a message without sending it.
@@ -141,7 +177,7 @@ pub fn check(room: &Room, who: &Who, draft: Draft) -> Result<()> {
 }
 
 /// Builds and checks a message.
-fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
+pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let sender = sender_id(&registry, &settings, who)?;
     if draft.body_is_last_word {

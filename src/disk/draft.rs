@@ -23,6 +23,26 @@ impl Draft {
         Ok(Draft { dir: dir.clone(), file, name: name.to_owned(), written: 0, placed: false })
     }
 
+    /// Writes a complete file under the temporary name, not yet durable. A lock on it shows that its writer is still running.
+    pub fn write(dir: &Dir, name: &str, bytes: &[u8]) -> Result<Draft> {
+        let mut draft = Draft::new(dir, name)?;
+        draft.write_all(bytes).doing("write", draft.path())?;
+        // The router does not take a file that is open for writing.
+        draft.file = dir.look(name)?;
+        // On a file system without locks, only the age of the draft shows that its writer has ended.
+        let _ = draft.file.try_lock();
+        Ok(draft)
+    }
+
+    /// Makes the content durable and moves the draft to its final name. `Some` means that the file exists, but a power cut
+    /// can remove it.
+    pub fn put_synced(self, name: &str) -> Result<Option<Error>> {
+        self.sync()?;
+        let dir = self.dir.clone();
+        self.place(name)?;
+        Ok(dir.sync().err())
+    }
+
     /// Removes the permissions that `mode` does not allow. A copy must not be more accessible than its source.
     pub fn narrow(&self, mode: u32) -> Result<()> {
         let own = super::file_meta(&self.file).doing("look at", self.path())?.mode & 0o777;
@@ -79,19 +99,10 @@ impl Draft {
     }
 }
 
-/// Creates a file in one step by way of a temporary name in the same directory, never over another file. A lock on the
-/// temporary file shows that its writer is still running. A failure leaves no file. `Some` means that the file exists,
-/// but a power cut can remove it.
+/// Creates a file in one step by way of a temporary name in the same directory, never over another file. A failure leaves
+/// no file. `Some` means that the file exists, but a power cut can remove it.
 pub fn put(dir: &Dir, name: &str, temporary: &str, bytes: &[u8]) -> Result<Option<Error>> {
-    let mut draft = Draft::new(dir, temporary)?;
-    // On a file system without locks, only the age of the draft shows that its writer has ended.
-    let _ = draft.file.try_lock();
-    draft.write_all(bytes).doing("write", draft.path())?;
-    draft.sync()?;
-    // The router does not take a file that is open for writing.
-    draft.file = dir.look(temporary)?;
-    draft.place(name)?;
-    Ok(dir.sync().err())
+    Draft::write(dir, temporary, bytes)?.put_synced(name)
 }
 
 impl Write for Draft {

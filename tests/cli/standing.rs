@@ -47,16 +47,15 @@ fn a_full_output_does_not_make_anybody_send_twice() {
 fn the_id_and_the_place_of_what_was_sent_are_told() {
     let world = World::with(&["alice", "bob"]);
     let (code, said) = to_a_full_disk(&world, &["send", "bob", "hello", "--as", "alice"]);
-    let name = world.names("outbox/alice").pop().expect("the message");
-    assert_eq!(code, 1, "{said}");
+    assert_eq!((code, world.bodies("bob")), (1, vec!["hello".to_owned()]), "{said}");
+    let kept = world.names("sent/alice").pop().expect("the message");
+    let name = kept.split_once('~').expect("a number and the name").1;
     let id = name.trim_end_matches(".json");
     assert!(
         said.contains(&format!("message {id} was written to outbox/alice/{name}, but cannot write to standard output")),
         "{said}"
     );
     assert!(said.trim_end().ends_with("; do not send it again"), "{said}");
-    world.ok(&["run", "--once"]);
-    assert_eq!(world.bodies("bob"), ["hello"]);
 }
 
 #[test]
@@ -71,10 +70,14 @@ mod traced {
     use super::*;
     use crate::sweep::tracer::{End, Plan, Tracer};
 
-    /// Sends while the N-th sync fails.
+    /// Sends while the N-th sync fails, in a room whose passes sync nothing.
     fn failing(nth: usize) -> (World, End, String) {
         let world = World::with(&["alice", "bob"]);
-        let plan = Plan::Fail { name: "fsync", nth, errno: libc::EIO, lasting: false };
+        world.write("settings.toml", "durability = \"process\"\n");
+        sending(world, Plan::Fail { name: "fsync", nth, errno: libc::EIO, lasting: false })
+    }
+
+    fn sending(world: World, plan: Plan) -> (World, End, String) {
         let send = world.bare(&["send", "bob", "hello", "--as", "alice"]);
         let outcome = Tracer::new(world.path()).and_then(|mut tracer| tracer.run(send, plan)).expect("a traced run");
         assert_eq!(outcome.failed, 1);
@@ -98,6 +101,19 @@ mod traced {
         assert_eq!((end, said.contains("was written")), (End::Exited(1), false), "{said}");
         let left: Vec<_> = std::fs::read_dir(world.room("outbox/alice")).expect("an outbox").collect();
         assert!(left.is_empty(), "{left:?}");
+    }
+
+    #[test]
+    fn a_pass_whose_first_sync_fails_leaves_the_message_in_the_outbox() {
+        let world = World::with(&["alice", "bob"]);
+        let (world, end, said) =
+            sending(world, Plan::Fail { name: "syncfs", nth: 1, errno: libc::EIO, lasting: false });
+        let name = world.names("outbox/alice").pop().expect("the message");
+        assert_eq!(end, End::Exited(1), "{said}");
+        assert!(said.contains(&format!("was written to outbox/alice/{name}")), "{said}");
+        assert!(said.contains("do not send it again"), "{said}");
+        world.ok(&["run", "--once"]);
+        assert_eq!(world.bodies("bob"), ["hello"]);
     }
 }
 

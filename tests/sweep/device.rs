@@ -83,8 +83,8 @@ impl Kind {
     /// Commits of its own accord would come at other moments in each run.
     fn options(self) -> &'static CStr {
         match self {
-            Kind::Ext4 | Kind::Xfs => c"",
-            Kind::Btrfs => c"commit=300",
+            Kind::Xfs => c"",
+            Kind::Ext4 | Kind::Btrfs => c"commit=300",
         }
     }
 

@@ -9,7 +9,7 @@
 //! leaves both names of a file that was moved. `letters`, `scenario` and `ledger` are
 //! the mail, the agents, and what they got, `shown` what the conversation shows, `entries` what the worklog shows, `originals` what senders keep, `receipts` what the log says was seen;
 //! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `errors`, `archive`,
-//! `backup`, `records` and `up`;
+//! `backup`, `records`, `sending` and `up`;
 //! `controls` shows that each sweep turns red when a protection is missing.
 //!
 //! They need Linux's ptrace; elsewhere one test is skipped in their place.
@@ -28,4 +28,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { archive backup broken cache calls carriers charter claims controls decisions device device_itself entries errors ledger letters links one_pass originals passing promise ptrace receipts records scenario setting shown story sweeps tracer tracer_itself twice up waking weak weak_itself worklog }
+on_traceable_machines! { archive backup broken cache calls carriers charter claims controls decisions device device_itself entries errors ledger letters links one_pass originals passing promise ptrace receipts records scenario sending setting shown story sweeps tracer tracer_itself twice up waking weak weak_itself worklog }

@@ -6,7 +6,7 @@ use super::calls::{self, Call, Decoded};
 use super::ptrace::{self, Report, Syscall};
 use libc::pid_t;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -145,10 +145,13 @@ impl<'a> Tracer<'a> {
         let bark = Arc::clone(&hung);
         let watchdog = thread::spawn(move || {
             // Many short waits: when the machine or this program was stopped meanwhile, only one of them is cut short.
-            if (0..TICKS).all(|_| dog.recv_timeout(deadline / TICKS) == Err(RecvTimeoutError::Timeout)) {
-                bark.store(true, Relaxed);
-                ptrace::kill(leader, true);
+            if (0..TICKS).any(|_| dog.recv_timeout(deadline / TICKS) != Err(RecvTimeoutError::Timeout)) {
+                return String::new();
             }
+            let seen = threads(leader);
+            bark.store(true, Relaxed);
+            ptrace::kill(leader, true);
+            seen
         });
         let mut run = Run::new(self, plan, leader);
         while let Some((pid, report)) = ptrace::wait()? {
@@ -158,15 +161,27 @@ impl<'a> Tracer<'a> {
             }
         }
         drop(done);
-        watchdog.join().expect("the watchdog does not panic");
+        let seen = watchdog.join().expect("the watchdog does not panic");
         started.could_be()?;
         let end = match (run.killed, hung.load(Relaxed)) {
             (_, true) if !run.killed || run.tracer.alone => End::Hung,
             (true, _) => End::Killed,
             _ => run.end.ok_or_else(|| io::Error::other("the program ended unseen"))?,
         };
-        Ok(Outcome { end, calls: run.calls, failed: run.failed, stdout: content(stdout)?, stderr: content(stderr)? })
+        Ok(Outcome { end, calls: run.calls, failed: run.failed, stdout: content(stdout)?, stderr: content(stderr)? + &seen })
     }
+}
+
+/// What each thread of a program that hangs is doing: its name, its state, and the call that it is in.
+fn threads(pid: pid_t) -> String {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let told = tasks.map(|task| {
+        let read = |file| fs::read_to_string(task.path().join(file)).unwrap_or_default();
+        let status = read("status");
+        let line = |key| status.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
+        format!("\n    thread: {} {} {} {}", line("Name:"), line("State:"), read("syscall").trim(), read("wchan"))
+    });
+    told.collect()
 }
 
 fn content(mut file: File) -> io::Result<String> {

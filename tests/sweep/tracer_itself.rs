@@ -161,6 +161,7 @@ fn what_is_stopped_stays_stopped_until_it_is_continued() -> Done {
     let stopped = shell(room.path(), "kill -STOP $$; mkdir on");
     let outcome = Tracer::new(room.path())?.deadline(Duration::from_millis(300)).run(stopped, Plan::Count)?;
     assert_eq!((outcome.end, names(&room)?.len()), (End::Hung, 0));
+    assert!(outcome.stderr.contains("thread: Name:"), "what each thread was doing: {}", outcome.stderr);
 
     let continued = "(until [ -d on ]; do kill -CONT $$; done) & kill -STOP $$; mkdir on; wait";
     assert_eq!(run(&room, continued, Plan::Count)?.end, End::Exited(0));

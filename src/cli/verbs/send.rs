@@ -4,6 +4,7 @@ use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
+use crate::commands::deliver::send_and_route;
 use crate::commands::send::{self, Draft, Passed, Sent};
 use crate::query::identity::Who;
 use crate::room::Room;
@@ -92,14 +93,15 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 /// Sends a draft, prints its id, and delivers it.
 pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Result<Exit> {
-    let sent = send::send(room, who, draft)?;
-    cx.out.did(sent.written(), send::WRITTEN);
-    // The id comes before the pass, so that it is known also if a slow pass is killed.
-    cx.out.ahead(|out| out.line(&sent.id))?;
-    if !sent.copied.is_empty() {
-        cx.out.note(&format!("copied into the message: {}", sent.copied.join(", ")));
-    }
-    let routed = send::route(room);
+    let (sent, routed) = send_and_route(room, who, draft, |sent| {
+        cx.out.did(sent.written(), send::WRITTEN);
+        // The id comes before the delivery, so that it is known also if a slow delivery is killed.
+        cx.out.ahead(|out| out.line(&sent.id))?;
+        if !sent.copied.is_empty() {
+            cx.out.note(&format!("copied into the message: {}", sent.copied.join(", ")));
+        }
+        Ok(())
+    })?;
     cx.out.show(&sent, |_| Ok(()))?;
     after(room, &sent, routed, cx)
 }

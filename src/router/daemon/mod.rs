@@ -9,7 +9,7 @@ mod signals;
 pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
 pub use self::onlooker::Onlooker;
-pub use self::pass::{Passed, pass};
+pub use self::pass::{Passed, pass, pass_by};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;

@@ -27,21 +27,25 @@ pub enum Passed {
 /// One pass over the room, if no router runs: what every command that sends or reads does first.
 pub fn pass(room: &Room) -> Result<Passed> {
     match room.lock(Mode::Pass, limits::PASS_WAIT)? {
-        Locking::Ours(lock) => {
-            let (tally, brought) = note_failed_sync(&room.dir, pass_with(room, lock))?;
-            go_there(room, &brought);
-            Ok(Passed::Routed(tally))
-        }
+        Locking::Ours(lock) => pass_by(room, lock, || Ok(())),
         Locking::Theirs(holder) => Ok(Passed::RouterRuns(holder)),
         Locking::Closed(_) => Ok(Passed::OwnerRoutes),
     }
+}
+
+/// One pass over the room by the holder of its lock. `recovered` is called before the pass looks for mail. With the durability
+/// `power`, everything that was written before the pass began is durable then, if the system can sync a whole file system.
+pub fn pass_by(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) -> Result<Passed> {
+    let (tally, brought) = note_failed_sync(&room.dir, pass_with(room, lock, recovered))?;
+    go_there(room, &brought);
+    Ok(Passed::Routed(tally))
 }
 
 /// A pass over each room to which items were brought, if no router runs there, and one more over this room if something came
 /// back. What fails there is tried by that room's own router or commands.
 fn go_there(room: &Room, brought: &BTreeSet<PathBuf>) {
     let pass_over = |room: &Room| match room.lock(Mode::Pass, Duration::ZERO)? {
-        Locking::Ours(lock) => Ok(note_failed_sync(&room.dir, pass_with(room, lock))?.1),
+        Locking::Ours(lock) => Ok(note_failed_sync(&room.dir, pass_with(room, lock, || Ok(())))?.1),
         _ => Ok(BTreeSet::new()),
     };
     for place in brought {
@@ -54,9 +58,10 @@ fn go_there(room: &Room, brought: &BTreeSet<PathBuf>) {
     }
 }
 
-fn pass_with(room: &Room, lock: Lock) -> Result<(Tally, BTreeSet<PathBuf>)> {
+fn pass_with(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) -> Result<(Tally, BTreeSet<PathBuf>)> {
     let patience = Patience::new(Some(file_system_time(room)?));
     let mut router = recover(room.clone(), lock, patience)?;
+    recovered()?;
     let before = router.journal.state().seq;
     let mut known = Known::default();
     known.look(&mut router, &mut Notice::silent())?;
