@@ -5,10 +5,9 @@ use super::cache::booted;
 use super::device::{hide_mounts, program};
 use super::ledger::Figures;
 use super::letters::Random;
-use super::passing::side_by_side;
 use super::scenario::{Setting, World};
 use super::story::count;
-use super::sweeps::{Done, full, green};
+use super::sweeps::{Done, full, green, WORKERS, side_by_side};
 use super::tracer::{End, Moment, Plan, Tracer};
 use crate::world::skip;
 use std::cell::{Cell, RefCell};
@@ -147,7 +146,7 @@ fn a_write_error_that_passes_on_a_real_file_system() -> Done {
         match kind.unavailable() {
             Some(why) => skip(format_args!("write errors that pass on {}: {why}", kind.0)),
             None => {
-                let figures = side_by_side(stories(&setting)?, usize::MAX, |_, story| play(kind, &setting, &story))?;
+                let figures = side_by_side(WORKERS, stories(&setting)?, usize::MAX, |_, story| play(kind, &setting, &story))?;
                 green(&format!("write errors that pass on {}", kind.0), &figures)?;
             }
         }
@@ -160,7 +159,7 @@ pub(crate) fn until_red(setting: &Setting) -> io::Result<Vec<(&'static str, Figu
     let commits = count(setting)?.names().get("fdatasync").copied().unwrap_or_default();
     let stories = || (1..=commits).map(|nth| vec![Run::At("fdatasync", nth), Run::Whole, Run::Whole]).collect();
     let kinds = KINDS.into_iter().filter(|kind| kind.unavailable().is_none());
-    let found = kinds.map(|kind| Ok((kind.0, side_by_side(stories(), 1, |_, story| play(kind, setting, &story))?)));
+    let found = kinds.map(|kind| Ok((kind.0, side_by_side(WORKERS, stories(), 1, |_, story| play(kind, setting, &story))?)));
     found.collect()
 }
 

@@ -4,7 +4,7 @@
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, no_item_is_left};
 use super::scenario::PROGRAM;
-use super::sweeps::{Done, Points, green};
+use super::sweeps::{Done, Points, green, side_by_side};
 use super::tracer::{End, Outcome, Plan, Tracer};
 use serde_json::json;
 use std::fs;
@@ -18,6 +18,9 @@ use tempfile::TempDir;
 const SSH: &str = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\nexec \"$@\"\n";
 const IN_FIT: [&str; 4] = ["alice: back", "alice: both", "anna: both", "alice: refused: unknown recipient"];
 const IN_PO: [&str; 4] = ["sintra: one", "sintra: two", "bob: two", "bob: three"];
+
+/// How many points are played at a time: carriers mostly wait for each other.
+const WAITING: usize = 6;
 
 struct Rooms {
     home: TempDir,
@@ -97,11 +100,9 @@ fn sweep(name: &str, alone: bool, seed: u64) -> Done {
     assert!(whole.is_green() && outcome.end == End::Exited(0), "{whole} {}{}", outcome.stdout, outcome.stderr);
     let is_pipe = |path: &PathBuf| path.to_string_lossy().starts_with("pipe:");
     assert!(outcome.changes().any(|call| call.paths.iter().any(is_pipe)), "the pipe counts");
-    let mut figures = Figures::default();
-    for (call, moment) in Points::of(outcome).choose(8, seed) {
-        figures.add(play(Plan::Kill { call, moment }, alone)?.0);
-    }
-    green(name, &figures)
+    let points = Points::of(outcome).choose(8, seed);
+    let play_point = |_, (call, moment)| Ok(play(Plan::Kill { call, moment }, alone)?.0);
+    green(name, &side_by_side(WAITING, points, usize::MAX, play_point)?)
 }
 
 #[test]

@@ -6,15 +6,13 @@ use super::ledger::Figures;
 use super::letters::Random;
 use super::scenario::{Setting, World};
 use super::story::{Ground, count};
-use super::sweeps::{Done, full, green};
+use super::sweeps::{Done, WORKERS, full, green, side_by_side};
 use super::tracer::{End, Moment, Outcome, Plan, Tracer};
 use libc::{EIO, ENOSPC};
 use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
-use std::thread;
 
 /// How the program is run once, with what goes wrong.
 type Story = Vec<Plan>;
@@ -29,7 +27,7 @@ const SYNCS: [&str; 3] = ["fsync", "fdatasync", "syncfs"];
 fn a_write_error_that_passes_is_not_forgotten() -> Done {
     let setting = Setting { seed: 31, stays: true, power: true, ..Setting::default() };
     let stories = stories(&setting, 31)?;
-    green("write errors that pass", &side_by_side(stories, usize::MAX, |n, story| play(&setting, &story, n))?)
+    green("write errors that pass", &side_by_side(WORKERS, stories, usize::MAX, |n, story| play(&setting, &story, n))?)
 }
 
 // P88
@@ -69,7 +67,7 @@ fn is_log(path: &Path) -> bool {
 
 /// The same until something is wrong, for a control.
 pub(crate) fn until_red(setting: &Setting) -> io::Result<Figures> {
-    side_by_side(stories(setting, setting.seed)?, 1, |n, story| play(setting, &story, n))
+    side_by_side(WORKERS, stories(setting, setting.seed)?, 1, |n, story| play(setting, &story, n))
 }
 
 /// Every sync of an undisturbed run, each in every order in a full run; else some of each kind, each in one order.
@@ -118,31 +116,6 @@ fn fail(name: &'static str, nth: usize, full: bool) -> Plan {
 
 fn all_fail(name: &'static str) -> Plan {
     Plan::Fail { name, nth: 1, errno: EIO, lasting: true }
-}
-
-/// Plays all stories, two at a time, until so many complaints are found, and adds up what they found.
-pub(crate) fn side_by_side<S: Send>(
-    stories: Vec<S>,
-    enough: usize,
-    play: impl Fn(u64, S) -> io::Result<Figures> + Sync,
-) -> io::Result<Figures> {
-    let total = Mutex::new((Figures::default(), stories.into_iter().zip(0..)));
-    thread::scope(|scope| {
-        let work = || -> io::Result<()> {
-            loop {
-                let next = {
-                    let mut total = total.lock().expect("no worker panics while it holds this");
-                    if total.0.complaints.len() >= enough { None } else { total.1.next() }
-                };
-                let Some((story, n)) = next else { return Ok(()) };
-                let figures = play(n, story)?;
-                total.lock().expect("no worker panics while it holds this").0.add(figures);
-            }
-        };
-        let workers = [scope.spawn(work), scope.spawn(work)];
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
-    })?;
-    Ok(total.into_inner().expect("all workers are done").0)
 }
 
 /// One story in a fresh room, with a boot at its end and clean runs behind it.

@@ -16,7 +16,7 @@ use std::thread;
 pub(crate) type Done = Result<(), Box<dyn std::error::Error>>;
 
 /// How many stories are played side by side.
-const WORKERS: usize = 2;
+pub(crate) const WORKERS: usize = 2;
 /// How much of what is wrong is shown; a sweep that has found this much need not go on.
 const ENOUGH: usize = 20;
 
@@ -144,6 +144,32 @@ pub(crate) fn sweep_until(
             }
         };
         let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
+    Ok(total.into_inner().expect("all workers are done").0)
+}
+
+/// Plays all stories, so many at a time, until so many complaints are found, and adds up what they found.
+pub(crate) fn side_by_side<S: Send>(
+    workers: usize,
+    stories: Vec<S>,
+    enough: usize,
+    play: impl Fn(u64, S) -> io::Result<Figures> + Sync,
+) -> io::Result<Figures> {
+    let total = Mutex::new((Figures::default(), stories.into_iter().zip(0..)));
+    thread::scope(|scope| {
+        let work = || -> io::Result<()> {
+            loop {
+                let next = {
+                    let mut total = total.lock().expect("no worker panics while it holds this");
+                    if total.0.complaints.len() >= enough { None } else { total.1.next() }
+                };
+                let Some((story, n)) = next else { return Ok(()) };
+                let figures = play(n, story)?;
+                total.lock().expect("no worker panics while it holds this").0.add(figures);
+            }
+        };
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
     })?;
     Ok(total.into_inner().expect("all workers are done").0)
