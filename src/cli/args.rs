@@ -1,9 +1,9 @@
 //! The command line: the commands with the options that all of them take, and the page that `--help` shows.
 
 use super::context::Global;
-use super::verbs::{Command, GROUPS};
+use super::verbs::{AddOptions, Command, GROUPS, OPTIONS};
 use anstyle::Style;
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{Args as _, CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 
 const EXAMPLES: &str = "\
@@ -41,8 +41,18 @@ pub(super) struct Cli {
 impl Cli {
     /// Reads the words of a command line.
     pub(super) fn read(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-        Cli::from_arg_matches(&command().try_get_matches_from(words)?)
+        let read = |command: clap::Command| Cli::from_arg_matches(&command.try_get_matches_from(&words)?);
+        // Only what is printed needs the whole: the options of all commands cost more than most commands do.
+        read(without_options()).or_else(|_| read(command()))
     }
+}
+
+/// The command line in which a command gets its options only when it is named.
+fn without_options() -> clap::Command {
+    let add = |command: clap::Command, (name, options): &(&'static str, AddOptions)| {
+        command.subcommand(clap::Command::new(*name).defer(*options))
+    };
+    OPTIONS.iter().fold(Global::augment_args(clap::Command::new("mailbag")), add)
 }
 
 /// The whole command line, for parsing, man pages and completions.

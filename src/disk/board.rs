@@ -18,14 +18,16 @@ impl NoteFile {
     /// How many bytes can always be written.
     pub const HELD: usize = 16 << 10;
 
-    /// Opens or creates the file, reserves its space and clears its content.
+    /// Opens or creates the file and reserves its space. Its content stays until the first write.
     pub fn open(dir: &Dir, name: &str) -> Result<NoteFile> {
         let board = NoteFile { held: Self::HELD, ..NoteFile::keep(dir, name)? };
-        board.write(b"")?;
+        if board.size()? < board.held {
+            board.write(b"")?;
+        }
         Ok(board)
     }
 
-    /// Opens or creates the file without reserving space. Its content stays until the first write.
+    /// As [`NoteFile::open`], without reserving space.
     pub fn keep(dir: &Dir, name: &str) -> Result<NoteFile> {
         Ok(NoteFile { file: dir.open_to_rewrite(name)?, path: dir.at(Path::new(name)), held: 0 })
     }
@@ -33,10 +35,27 @@ impl NoteFile {
     /// Replaces the content, and fills the rest of a longer content with spaces. The write need not survive a kill,
     /// because no recovery depends on it.
     pub fn write(&self, text: &[u8]) -> Result<()> {
-        let size = super::file_meta(&self.file).doing("look at", &self.path)?.size as usize;
+        self.file.write_all_at(&self.padded(text)?, 0).doing("write", &self.path)
+    }
+
+    /// As [`NoteFile::write`], but leaves the same content alone, so that the next sync need not write it.
+    pub fn update(&self, text: &[u8]) -> Result<()> {
+        let wanted = self.padded(text)?;
+        let mut present = vec![0; wanted.len()];
+        match self.file.read_exact_at(&mut present, 0) {
+            Ok(()) if present == wanted => Ok(()),
+            _ => self.file.write_all_at(&wanted, 0).doing("write", &self.path),
+        }
+    }
+
+    fn padded(&self, text: &[u8]) -> Result<Vec<u8>> {
         let mut padded = text.to_vec();
-        padded.resize(size.max(self.held).max(text.len()), b' ');
-        self.file.write_all_at(&padded, 0).doing("write", &self.path)
+        padded.resize(self.size()?.max(self.held).max(text.len()), b' ');
+        Ok(padded)
+    }
+
+    fn size(&self) -> Result<usize> {
+        Ok(super::file_meta(&self.file).doing("look at", &self.path)?.size as usize)
     }
 
     /// Was the file removed or replaced under its name?

@@ -71,6 +71,9 @@ mod wait;
 mod web;
 mod who;
 
+/// Adds a command's options to it.
+pub(super) type AddOptions = fn(clap::Command) -> clap::Command;
+
 /// Declares the commands, in groups: the heading in `--help`, and each command's name and module.
 macro_rules! commands {
     ($($heading:literal: $($name:ident($module:ident)),+;)+) => {
@@ -91,6 +94,10 @@ macro_rules! commands {
 
         /// The commands by what people do with them.
         pub(super) const GROUPS: &[(&str, &[&str])] = &[$(($heading, &[$(stringify!($module)),+])),+];
+
+        /// Each command's name, and what adds its options.
+        pub(super) const OPTIONS: &[(&str, AddOptions)] =
+            &[$($((stringify!($module), <$module::Args as clap::Args>::augment_args)),+),+];
     };
 }
 

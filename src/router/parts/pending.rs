@@ -185,7 +185,7 @@ impl Pending {
             .iter()
             .map(|(what, item)| Line { what, reason: &item.reason, since: item.since.to_string() })
             .collect();
-        while let Err(e) = board.write(&list(&lines)) {
+        while let Err(e) = board.update(&list(&lines)) {
             // A full disk cannot take more than the space that the file has already.
             if lines.is_empty() || list(&lines).len() <= NoteFile::HELD {
                 tracing::debug!("{e}");
