@@ -164,3 +164,20 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
     assert!(said.contains("spool/checkpoint was made from record") && said.contains("nothing was changed"), "{said}");
     assert_eq!(all_that_counts(&world), before);
 }
+
+#[test]
+fn a_command_that_makes_the_pass_reads_the_end_of_the_log_alone() {
+    let world = World::with(&["alice", "bob"]);
+    for n in 0..100 {
+        world.drop_file("alice", &format!("{n}.json"), r#"{"to":"bob","body":"hello"}"#);
+    }
+    world.ok(&["run", "--once"]);
+    let checkpoint = world.room("spool/checkpoint");
+    assert!(!checkpoint.exists());
+    let written = || fs::metadata(&checkpoint).expect("a checkpoint").modified().expect("a time");
+    world.send("alice", "bob", "the first that reads all of it");
+    let first = written();
+    world.send("alice", "bob", "the next one reads what came since");
+    assert_eq!(written(), first);
+    world.ok(&["log", "verify"]);
+}

@@ -49,7 +49,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     look_at_place(&room).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
     clear_stage(&spool, &state)?;
     twice::finish(&room.dir, &spool, &state)?;
-    if read > limits::CHECKPOINT_BYTES / 16 && damage.is_none() {
+    if damage.is_none() && is_worth_a_checkpoint(&room, read)? {
         // The checkpoint is a cache: if it cannot be written, the next start reads as much again.
         state.save(&room.dir).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
     }
@@ -58,6 +58,13 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     router.take_up()?;
     router.reconcile_all()?;
     Ok(router)
+}
+
+/// Would the next start save more than a new checkpoint costs? Commands that make a pass read the log from the checkpoint
+/// on, each time. What is written stays in proportion to the log.
+fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
+    let size = room.dir.stat(layout::CHECKPOINT)?.map_or(0, |meta| meta.size);
+    Ok(read > size.clamp(limits::CHECKPOINT_BYTES / 512, limits::CHECKPOINT_BYTES / 16))
 }
 
 /// A copied room is routed, because nothing shows whether its original is routed too; but with a warning.
