@@ -36,19 +36,16 @@ impl Copies {
     ) -> Copies {
         let (fields, now) = (message.fields(), Value::from(at));
         let head = HEAD.iter().map(|name| (*name, fields.get(*name).unwrap_or(&now)));
-        let known = FIELDS.iter().filter(|name| !HEAD.contains(name) && **name != "to" && !LONG.contains(name));
-        let known = known.chain(&LONG).filter_map(|name| match *name {
-            "addressed_to" => Some((*name, addressed_to)),
-            name => Some((name, fields.get(name)?)),
-        });
-        let is_other = |name: &str| !FIELDS.contains(&name) && !LONG.contains(&name);
-        let others = fields.iter().filter(|(name, _)| is_other(name)).map(|(name, value)| (name.as_str(), value));
+        let others = fields.iter().map(|(name, value)| (name.as_str(), value));
+        let others = others.filter(|(name, _)| !HEAD.contains(name) && !["to", "addressed_to"].contains(name));
+        let mut others: Vec<_> = others.chain([("addressed_to", addressed_to)]).collect();
+        others.sort_by_cached_key(|(name, _)| place(name));
         Copies {
             before_to: format!("{{\n{},\n  \"to\": ", inner(head)),
             before_via: format!(
                 ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n    \"via\": "
             ),
-            behind: format!("{}\n  }},\n{}\n}}\n", in_delivery(outcome), inner(known.chain(others))),
+            behind: format!("{}\n  }},\n{}\n}}\n", in_delivery(outcome), inner(others.into_iter())),
         }
     }
 
@@ -62,6 +59,13 @@ impl Copies {
         }
         text.into_bytes()
     }
+}
+
+// The place of a field in a copy: short ones in the order of the protocol, long ones, unknown ones as their sender wrote them.
+fn place(name: &str) -> usize {
+    let long = || LONG.iter().position(|long| *long == name);
+    let short = || FIELDS.iter().position(|known| *known == name);
+    long().map_or_else(|| short().unwrap_or(usize::MAX), |at| FIELDS.len() + at)
 }
 
 // What a copy says behind `via`.
