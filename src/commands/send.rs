@@ -309,11 +309,9 @@ fn compose(
     };
     refs.extend(draft.raw_refs);
     // A client lets its sessions send without a question, so that a session may not name just any file.
-    let attach = if draft.permitted_only || Caller::from_environment().is_some() {
-        attach::attach_permitted
-    } else {
-        attach::attach
-    };
+    let is_permitted_only =
+        !draft.attachments.is_empty() && (draft.permitted_only || Caller::from_environment().is_some());
+    let attach = if is_permitted_only { attach::attach_permitted } else { attach::attach };
     let named = draft.attachments.iter().map(|file| attach(room, settings, file));
     let attachments: Vec<Value> = draft.raw_attachments.into_iter().map(Ok).chain(named).collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;
@@ -352,6 +350,9 @@ fn compose(
 
 /// Resolves references: the value for `in_reply_to` or `refs`, and the message.
 fn resolve(room: &Room, sender: &str, references: &[String]) -> Result<Vec<(String, LoggedMessage)>> {
+    if references.is_empty() {
+        return Ok(Vec::new());
+    }
     let viewer = identity::viewer(room, sender)?;
     let found = lookup::find(&room.dir, None, &viewer, references, &mut SearchLimiter::default())?;
     let named = |(text, found): (&String, std::result::Result<lookup::LocatedMessage, Unresolved>)| {
