@@ -2,9 +2,10 @@
 
 use super::send::{Draft, Prepared, Sent, prepare};
 use crate::base::error::Result;
-use crate::disk::{Barrier, CAN_SYNC_ALL};
+use crate::disk::{Barrier, CAN_SYNC_ALL, layout};
 use crate::query::identity::Who;
 use crate::room::settings::Durability;
+use crate::room::spool::Spool;
 use crate::room::{Lock, Locking, Mode, Room};
 use crate::router::daemon::{self, Passed};
 use std::time::Duration;
@@ -55,13 +56,20 @@ fn send_in_pass(
         // The message could not get its name.
         (None, None) => routed.map(|passed| (message.sent, Ok(passed))),
         (None, Some(said)) => {
-            // A pass that failed, or that left the message where it was, has not made its name durable.
-            if routed.is_err() || room.dir.stat(&message.sent.file)?.is_some() {
+            // Only a pass that has committed the message has made its name durable.
+            if routed.is_err() || !is_routed(room, &message.sent).unwrap_or_default() {
                 sync_everything(room).map_err(|e| message.sent.written_but(&e))?;
             }
             said.map(|()| (message.sent, routed))
         }
     }
+}
+
+/// Has the message left its outbox and the spool?
+fn is_routed(room: &Room, sent: &Sent) -> Result<bool> {
+    let name = layout::message_file(&sent.id);
+    let is_claimed = Spool::open(&room.dir)?.claimed()?.iter().any(|claim| claim.ends_with(&name));
+    Ok(!is_claimed && room.dir.stat(&sent.file)?.is_none())
 }
 
 fn sync_everything(room: &Room) -> Result<()> {

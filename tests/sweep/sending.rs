@@ -133,7 +133,9 @@ fn a_send_in_which_any_call_fails() -> Done {
         for (name, errors) in ERRORS {
             let calls = made.get(name).copied().unwrap_or_default();
             for &errno in errors.iter().filter(|errno| calls > 0 && **errno != libc::EINTR) {
-                let chosen = if full() { (1..=calls).collect() } else { vec![1 + random.below(calls)] };
+                // A read decides whether the message is picked up and stays so.
+                let is_each = full() || name == "read" && fate == Fate::Delivered;
+                let chosen = if is_each { (1..=calls).collect() } else { vec![1 + random.below(calls)] };
                 for nth in chosen {
                     // With the power gone at the end of half of them: what exited with 0 is durable.
                     let cut = (nth % 2 == 0).then_some(setting.seed ^ nth as u64);
