@@ -17,14 +17,19 @@ pub use strays::{Stray, cure_beside, stray, strays_in};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Listing, layout};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ffi::OsString;
 use std::sync::Arc;
 
 /// The most queued names of an outbox. With more names, the outbox is scanned instead.
 const QUEUED: usize = 1024;
-/// How many directory scans stay open between turns. Other outboxes restart their scan at each turn.
+/// How many outboxes with more files may have [`SORTED`] queued names, in order. Of the others, the first names that a scan
+/// finds are queued.
 const SCANS: usize = 16;
+/// How many names of an outbox are put in order at a time, the first ones.
+const SORTED: usize = 1 << 16;
+/// How many names a scan reads in one turn, so that an outbox with very many files holds up no other sender.
+const READ: usize = 1 << 14;
 
 /// All outboxes of the room, and the order of the next turns.
 #[derive(Default)]
@@ -38,6 +43,16 @@ pub struct Outboxes {
 struct Outbox {
     names: VecDeque<OsString>,
     scan: Scan,
+    /// The first names that an unfinished scan has found, the last of them on top.
+    found: BinaryHeap<OsString>,
+    /// Does the outbox have files that come after those?
+    has_more: bool,
+    /// The last name of those before, behind which the next scan goes on. So files that stay are read once.
+    behind: Option<OsString>,
+    /// May a file have arrived that the scans in progress do not find?
+    missed: bool,
+    /// Does this outbox have one of the places for many names?
+    has_place: bool,
     /// The modification time of the directory at its last two scans. If both are equal, no file has arrived since, even
     /// if the file system's clock is coarse.
     times: [Option<i128>; 2],
@@ -60,7 +75,8 @@ impl Outboxes {
     /// Notes that a file may have arrived in this outbox.
     pub fn hint(&mut self, agent: &Arc<str>, name: OsString) {
         let outbox = self.boxes.entry(agent.clone()).or_default();
-        if outbox.names.len() >= QUEUED {
+        if outbox.names.len() >= QUEUED || !matches!(outbox.scan, Scan::None) {
+            // The scan finds it, in its order.
             outbox.want_scan();
         } else {
             outbox.names.push_back(name);
@@ -90,8 +106,8 @@ impl Outboxes {
 
     /// Forgets an outbox, except an unfinished picked-up file.
     pub fn forget(&mut self, agent: &str) {
-        let Some(Outbox { scan, begun, in_line, .. }) = self.boxes.remove(agent) else { return };
-        self.scans -= usize::from(matches!(scan, Scan::Open(_)));
+        let Some(Outbox { has_place, begun, in_line, .. }) = self.boxes.remove(agent) else { return };
+        self.scans -= usize::from(has_place);
         if begun.is_some() {
             self.boxes.insert(agent.into(), Outbox { begun, in_line, ..Outbox::default() });
         } else {
@@ -134,7 +150,7 @@ impl Outboxes {
     }
 
     /// The next turn, with some names of the outbox. `None` if the queue is empty. Names are in the order of their
-    /// events. After a scan they are sorted, in groups of a thousand.
+    /// events. After a scan they are sorted.
     pub fn next_turn(&mut self, room: &Dir) -> Option<(Arc<str>, Result<SenderTurn>)> {
         let agent = self.turns.pop_front()?;
         let outbox = self.boxes.get_mut(&agent)?;
@@ -144,11 +160,20 @@ impl Outboxes {
         }
         let turn = room.sub(layout::outbox(&agent)).and_then(|dir| {
             outbox.fill(&dir, &mut self.scans)?;
+            if matches!(outbox.scan, Scan::Open(_)) && outbox.names.is_empty() {
+                return Ok(SenderTurn::Scanning);
+            }
             let take = outbox.names.len().min(limits::TURN);
             let names = outbox.names.drain(..take).collect();
+            if outbox.names.len() <= QUEUED {
+                outbox.leave_place(&mut self.scans);
+            }
             let uid = dir.meta()?.uid;
             Ok(SenderTurn::Files(Files { dir, names, uid }))
         });
+        if turn.is_err() {
+            outbox.leave_place(&mut self.scans);
+        }
         if turn.is_ok() && (!outbox.names.is_empty() || !matches!(outbox.scan, Scan::None)) {
             Self::line_up(&mut self.turns, outbox, &agent);
         }
@@ -168,11 +193,8 @@ impl Outboxes {
     pub fn rest(&mut self, agent: &Arc<str>, names: Vec<OsString>) {
         let outbox = self.boxes.entry(agent.clone()).or_default();
         names.into_iter().rev().for_each(|name| outbox.names.push_front(name));
-        // The names that were read are in `names`; other outboxes need the slot of the open directory.
-        if matches!(outbox.scan, Scan::Open(_)) {
-            outbox.scan = Scan::Wanted;
-            self.scans -= 1;
-        }
+        // Other outboxes need the place.
+        outbox.give_up_place(&mut self.scans);
         if std::mem::take(&mut outbox.in_line) {
             self.turns.retain(|waiting| waiting != agent);
         }
@@ -201,6 +223,8 @@ pub enum SenderTurn {
     Begun(String),
     /// New files of the outbox.
     Files(Files),
+    /// It has very many files, and their order is not known yet.
+    Scanning,
 }
 
 /// The files of one turn.
@@ -214,13 +238,31 @@ pub struct Files {
 }
 
 impl Outbox {
+    /// Wants a scan from the beginning, behind what is in progress.
     fn want_scan(&mut self) {
-        if matches!(self.scan, Scan::None) {
-            self.scan = Scan::Wanted;
+        match self.scan {
+            Scan::None => (self.scan, self.behind) = (Scan::Wanted, None),
+            Scan::Wanted => self.missed |= self.behind.is_some(),
+            Scan::Open(_) => self.missed = true,
         }
     }
 
-    fn fill(&mut self, dir: &Dir, open: &mut usize) -> Result<()> {
+    /// Keeps no more than each outbox may have.
+    fn give_up_place(&mut self, places: &mut usize) {
+        self.leave_place(places);
+        if self.names.len() > QUEUED || !matches!(self.scan, Scan::None) {
+            (self.scan, self.behind) = (Scan::Wanted, None);
+        }
+        self.names.truncate(QUEUED);
+        self.found = BinaryHeap::new();
+    }
+
+    fn leave_place(&mut self, places: &mut usize) {
+        *places -= usize::from(std::mem::take(&mut self.has_place));
+    }
+
+    /// Reads the next names, if all were taken.
+    fn fill(&mut self, dir: &Dir, places: &mut usize) -> Result<()> {
         if !self.names.is_empty() {
             return Ok(());
         }
@@ -228,32 +270,54 @@ impl Outbox {
             Scan::None => return Ok(()),
             Scan::Wanted => {
                 self.strays.clear();
+                self.found.clear();
+                self.has_more = false;
                 dir.list()?
             }
-            Scan::Open(listing) => {
-                *open -= 1;
-                listing
-            }
+            Scan::Open(listing) => listing,
         };
-        while self.names.len() < QUEUED {
-            let Some(entry) = listing.next() else {
-                self.names.make_contiguous().sort_unstable();
+        let mut read = 0;
+        while let Some(entry) = listing.next() {
+            self.find(entry?.name);
+            read += 1;
+            if !self.has_place && self.found.len() >= QUEUED {
+                if *places >= SCANS {
+                    self.names = std::mem::take(&mut self.found).into_sorted_vec().into();
+                    (self.scan, self.behind) = (Scan::Wanted, None);
+                    return Ok(());
+                }
+                (*places, self.has_place) = (*places + 1, true);
+            }
+            if self.has_place && read >= READ {
+                self.scan = Scan::Open(listing);
                 return Ok(());
-            };
-            let name = entry?.name;
-            if layout::is_message_file(&name) {
-                self.names.push_back(name);
-            } else if self.strays.len() < limits::STRAYS && !self.strays.contains(&name) {
-                self.strays.push(name);
             }
         }
-        self.names.make_contiguous().sort_unstable();
-        self.scan = if *open < SCANS {
-            *open += 1;
-            Scan::Open(listing)
-        } else {
-            Scan::Wanted
-        };
+        self.names = std::mem::take(&mut self.found).into_sorted_vec().into();
+        self.behind = self.names.back().filter(|_| self.has_more).cloned();
+        if self.has_more || std::mem::take(&mut self.missed) {
+            self.scan = Scan::Wanted;
+        }
         Ok(())
+    }
+
+    /// A scan has found this name. Of very many, the first ones are kept.
+    fn find(&mut self, name: OsString) {
+        if !layout::is_message_file(&name) {
+            if self.strays.len() < limits::STRAYS && !self.strays.contains(&name) {
+                self.strays.push(name);
+            }
+            return;
+        }
+        if self.behind.as_ref().is_some_and(|behind| name <= *behind) {
+            return;
+        }
+        if self.found.len() < SORTED {
+            return self.found.push(name);
+        }
+        self.has_more = true;
+        if let Some(mut last) = self.found.peek_mut().filter(|last| name < **last) {
+            *last = name;
+        }
     }
 }

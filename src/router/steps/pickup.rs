@@ -111,6 +111,9 @@ impl Pickup<'_> {
                     None => self.take_files(&agent, files, filling),
                 },
                 Ok(SenderTurn::Begun(claim)) => self.go_on(&agent, &claim, filling),
+                // What was picked up does not wait for the rest of a long scan.
+                Ok(SenderTurn::Scanning) if filling.batch.is_empty() => {}
+                Ok(SenderTurn::Scanning) => break,
                 Err(e) if e.errno() == Some(libc::ENOENT) => self.pending.clear(&place),
                 Err(e) => self.pending.failed(&place, e.to_string()),
             }
