@@ -2,10 +2,11 @@
 
 use anyhow::{Context, Result};
 use mailbag::base::clock::Stamp;
+use mailbag::base::hash::{Hash, NO_HASH, hash};
 use mailbag::disk::layout;
 use mailbag::log::{Log, START};
 use mailbag::message::Message;
-use mailbag::message::record::{Event, Group, Hash, NO_HASH, Record, hash_line};
+use mailbag::message::record::{Event, Group, Record};
 use mailbag::room::Room;
 use serde_json::{Map, Value, json, value::to_raw_value};
 use std::ffi::OsStr;
@@ -124,7 +125,7 @@ impl Maker {
             record.at = Stamp::from_micros(self.at).to_string();
             record.count = (n == 0).then_some(count);
             let line = record.line();
-            self.prev = hash_line(&line);
+            self.prev = hash(&line);
             lines.extend(line);
         }
         // Goes on to the next segment when this one is full.

@@ -1,6 +1,6 @@
-//! What every other floor uses: limits, errors, time, and text made safe to show.
+//! What every other floor uses: limits, errors, time, hashes, and text made safe to show.
 //!
-//! In: nothing. Out: constants, error values, instants, clean strings.
+//! In: nothing. Out: constants, error values, instants, hashes, clean strings.
 //!
 //! A module belongs here if it knows nothing of messages, rooms or files. The one clock and the one sanitiser of the
 //! program are here, so that no caller can choose another.
@@ -9,8 +9,8 @@
 
 pub mod clock;
 pub mod error;
+pub mod hash;
 pub mod limits;
 pub mod markdown;
-
 pub mod sanitize;
 pub mod text;

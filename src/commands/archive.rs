@@ -2,12 +2,13 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
+use crate::base::hash::{Hash, hex};
 use crate::base::limits;
 use crate::disk::{failpoint, layout};
 use crate::log;
 use crate::log::state::{self, State};
 use crate::log::{Position, START, find};
-use crate::message::record::{Hash, Record, hex};
+use crate::message::record::Record;
 use crate::room::Room;
 use crate::room::archive::{self, Archive, Kind, Left, Packed, Source};
 use crate::router::recover::note_failed_sync;

@@ -3,14 +3,13 @@
 use super::files::{context, find};
 use super::permitted::{self, Permitted};
 use crate::base::error::{Doing, Error, Result};
+use crate::base::hash::{hash_stream, hex};
 use crate::base::limits;
 use crate::disk::Dir;
-use crate::message::record::{Hash, hex};
 use crate::room::Room;
 use crate::room::settings::Settings;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The cure for a file that cannot be copied into a message.
@@ -30,7 +29,7 @@ pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
 pub fn attach_permitted(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
     let Permitted { name, path, in_context, file: opened } = permitted::open(room, settings, file)?;
     match in_context.as_deref().map(Path::to_str) {
-        Some(Some(below)) => Ok(json!({"path": below, "sha256": hex(&hash(opened).doing("read", &path)?)})),
+        Some(Some(below)) => Ok(json!({"path": below, "sha256": hex(&hash_stream(opened).doing("read", &path)?.0)})),
         Some(None) => Err(not_a_text(file, "has a name that is not UTF-8")),
         None => {
             let mut bytes = Vec::new();
@@ -59,26 +58,7 @@ fn named(whole: &Path, path: &Path) -> Result<Value> {
         return Err(not_a_text(whole, "has a name that is not UTF-8"));
     };
     let file = Dir::open(parent)?.look(name)?;
-    Ok(json!({"path": text, "sha256": hex(&hash(file).doing("read", whole)?)}))
-}
-
-/// The digest, computed in pieces, because a shared file may have any size.
-pub fn hash(file: impl Read) -> std::io::Result<Hash> {
-    copy(file, std::io::sink())
-}
-
-/// As [`hash`], and copies the content to `to`.
-pub fn copy(mut file: impl Read, mut to: impl Write) -> std::io::Result<Hash> {
-    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hasher.finalize().into()),
-            count => {
-                hasher.update(&buffer[..count]);
-                to.write_all(&buffer[..count])?;
-            }
-        }
-    }
+    Ok(json!({"path": text, "sha256": hex(&hash_stream(file).doing("read", whole)?.0)}))
 }
 
 fn copied(whole: &Path, file: &Path) -> Result<Value> {

@@ -1,13 +1,13 @@
 //! Shares a file: copies it into the room's context and announces it. Never overwrites another file.
 
+use super::files;
 use super::send::{self, Draft, Sent};
-use super::{attach, files};
 use crate::base::error::{Doing, Error, Result};
+use crate::base::hash::{Hash, hash_pieces, hash_stream, hex};
 use crate::base::limits;
 use crate::disk::{self, Dir, file_meta, layout};
 use crate::message::address::quoted;
 use crate::message::id;
-use crate::message::record::{Hash, hex};
 use crate::query::identity::Who;
 use crate::room::Room;
 use crate::room::settings::Settings;
@@ -15,6 +15,7 @@ use rustix::fs::FileType;
 use serde::Serialize;
 use serde_json::json;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A request to share a file.
@@ -115,7 +116,7 @@ fn put(room: &Room, settings: &Settings, category: &str, name: &str, source: Fil
     let dir = context(room, settings)?.make(category)?;
     let mut draft = disk::Draft::new(&dir, &shared_draft(&id::mint()))?;
     draft.narrow(file_meta(&source).doing("look at", draft.path())?.mode)?;
-    let digest = attach::copy(source, &mut draft).doing("copy into", draft.path())?;
+    let (digest, _) = hash_pieces(source, |piece| draft.write_all(piece)).doing("copy into", draft.path())?;
     draft.sync()?;
     let mut number = 1;
     let (kept, already) = loop {
@@ -158,7 +159,7 @@ fn context(room: &Room, settings: &Settings) -> Result<Dir> {
 fn is_same(dir: &Dir, name: &str, size: u64, digest: &Hash) -> Result<bool> {
     match dir.stat(name)? {
         Some(meta) if meta.kind == FileType::RegularFile && meta.size == size => {
-            Ok(attach::hash(dir.look(name)?).doing("read", dir.at(name))? == *digest)
+            Ok(hash_stream(dir.look(name)?).doing("read", dir.at(name))? == (*digest, size))
         }
         _ => Ok(false),
     }

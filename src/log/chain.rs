@@ -1,7 +1,8 @@
 //! Checks lines of the log in their order: each is a record that follows the previous line, in complete batches.
 
 use super::Line;
-use crate::message::record::{Hash, NO_HASH, Record, hex};
+use crate::base::hash::{Hash, NO_HASH, hex};
+use crate::message::record::Record;
 
 /// What the next line of the log has to follow.
 pub struct Chain {

@@ -2,9 +2,10 @@
 
 use super::segments::{self, Segment};
 use crate::base::error::Result;
+use crate::base::hash::{Hash, hash};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::message::record::{Hash, Record, hash_line};
+use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
 
@@ -36,7 +37,7 @@ impl Line {
 
     /// The hash that the next line must contain.
     pub fn hash(&self) -> Hash {
-        hash_line(&self.bytes)
+        hash(&self.bytes)
     }
 }
 

@@ -1,7 +1,8 @@
 //! What records say about links to other rooms.
 
-use super::hash::{Hash, hex_hash};
+use super::hash::hex_hash;
 use super::status::Status;
+use crate::base::hash::Hash;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

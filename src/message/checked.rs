@@ -1,9 +1,9 @@
 //! The checked message: a message that passed the schema and the rules.
 
+use crate::base::hash::Hasher;
 use crate::message::mentions::mentions;
 use crate::message::types::{APPROVAL, CLAIM_TYPES, DECISION, ROUTER_TYPES, is_acted_on, may_go_to_channel_alone};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 /// Every field of the protocol. A sender can add fields of its own.
 pub const FIELDS: &[&str] = &[
@@ -167,7 +167,7 @@ impl Message {
 
 /// As [`Message::digest`], of any object.
 pub(super) fn digest_of(fields: &Map<String, Value>) -> [u8; 32] {
-    let mut sink = Sink { hasher: Sha256::new(), held: Vec::with_capacity(SINK) };
+    let mut sink = Sink { hasher: Hasher::default(), held: Vec::with_capacity(SINK) };
     sink.object(fields);
     sink.finish()
 }
@@ -205,14 +205,14 @@ const SINK: usize = 1024;
 
 /// Writes JSON into a hasher.
 struct Sink {
-    hasher: Sha256,
+    hasher: Hasher,
     held: Vec<u8>,
 }
 
 impl Sink {
     fn finish(mut self) -> [u8; 32] {
         self.hasher.update(&self.held);
-        self.hasher.finalize().into()
+        self.hasher.finish()
     }
 
     fn object(&mut self, map: &Map<String, Value>) {
@@ -299,13 +299,10 @@ fn first_to_escape(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::hash::{hash, hex};
 
     fn message(json: &str) -> Message {
         Message::from_fields(serde_json::from_str(json).expect("JSON")).expect("a message")
-    }
-
-    fn hex(bytes: [u8; 32]) -> String {
-        bytes.iter().map(|b| format!("{b:02x}")).collect()
     }
 
     #[test]
@@ -321,7 +318,7 @@ mod tests {
             r#"{"to":["b","é"],"id":"1","from":"a","type":"message","body":"\u0001\u0008\u000c\n\r\t\"\\\u007f/ é \ud83d\ude00",
                "z":{"b":1,"a":[true,false,null,12345678901234567890,1.5,-3]},"é":1,"😀":2,"ﬀ":3}"#,
         );
-        assert_eq!(hex(m.digest()), "c5a62c73f68e792910d6cfdb702a92345c75c829ddd2a512c290810ea4c671ab");
+        assert_eq!(hex(&m.digest()), "c5a62c73f68e792910d6cfdb702a92345c75c829ddd2a512c290810ea4c671ab");
     }
 
     #[test]
@@ -332,7 +329,7 @@ mod tests {
         let b = message(&format!(r#"{{"body":{text},"type":"message","from":"a","id":"1"}}"#));
         let whole = format!(r#"{{"body":{text},"from":"a","id":"1","type":"message"}}"#);
         assert_eq!(a.digest(), b.digest());
-        assert_eq!(a.digest(), <[u8; 32]>::from(Sha256::digest(whole)));
+        assert_eq!(a.digest(), hash(whole));
     }
 
     #[test]

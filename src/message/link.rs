@@ -7,9 +7,9 @@ pub use super::carried::{Acked, Arrived, Carried, Enclosed, FarReceipt, LinkChan
 
 use super::Message;
 use super::checked::digest_of;
-use super::hash::{Hash, NO_HASH, hex, unhex};
 use super::id::{self, far, tag_of};
 use super::record::{Event, Record};
+use crate::base::hash::{Hash, NO_HASH, hex, unhex};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

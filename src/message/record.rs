@@ -1,12 +1,11 @@
 //! The records of the log: their fields, and the chain of hashes.
 
-pub use super::hash::{Hash, NO_HASH, hash_line, hex, is_hash_of, unhex};
-
 use super::carried::{Acked, Arrived, Carried, Enclosed, LinkChange};
 use super::hash::{hex_hash, hex_hash_option};
 use super::id::tag_of;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
+use crate::base::hash::{Hash, NO_HASH};
 use crate::message::claim::Change;
 use crate::message::decision::Step;
 use crate::message::status::Receipt;

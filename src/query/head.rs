@@ -1,8 +1,8 @@
 //! The head of the log: a line that a person keeps elsewhere to prove later that the log was not rolled back.
 
 use crate::base::error::{Error, Problem, Result};
+use crate::base::hash::{Hash, hex, unhex};
 use crate::log::state;
-use crate::message::record::{Hash, hex, unhex};
 use crate::room::Room;
 use serde::Serialize;
 use std::fmt;

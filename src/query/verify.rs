@@ -3,11 +3,12 @@
 
 use super::head::Head;
 use crate::base::error::{Error, Problem, Result};
+use crate::base::hash::{Hash, hex};
 use crate::disk::layout;
 use crate::log::state;
 use crate::log::{self, Chain, Line};
 use crate::message::Message;
-use crate::message::record::{Event, Hash, Record, hex};
+use crate::message::record::{Event, Record};
 use crate::room::Room;
 use crate::router::recover;
 use serde::Serialize;

@@ -2,11 +2,10 @@
 //! another content to the same path.
 
 use crate::base::error::{Error, Result};
+use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{UserFile, layout};
-use crate::message::record::hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
 /// A file with credentials or certificates.
@@ -53,5 +52,5 @@ fn content(path: &str) -> Result<Option<Vec<u8>>> {
 }
 
 fn digest(content: &[u8]) -> String {
-    hex(&Sha256::digest(content).into())
+    hex(&hash(content))
 }

@@ -4,12 +4,12 @@
 //! `state.json`. It decides nothing: each router judges the state of the other room, and takes only the item that follows.
 
 use crate::base::error::Result;
+use crate::base::hash::{Hash, hex, unhex};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{Link, Links};
 use crate::message::address::is_display_name;
 use crate::message::id;
-use crate::message::record::{Hash, hex, unhex};
 use crate::room::registry::{Agent, Registry};
 use crate::room::settings::{Carrier, LinkSettings, Settings};
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{UserDirectory, layout};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use ring::hmac;
 use std::path::PathBuf;
 
 /// What is signed.
@@ -51,13 +50,13 @@ impl Key {
 
     /// Signs a decision.
     pub fn sign(&self, what: &Signed<'_>) -> String {
-        HEXLOWER.encode(&self.mac(what).finalize().into_bytes())
+        HEXLOWER.encode(hmac::sign(&self.key(), &text(what)).as_ref())
     }
 
     /// Is this the signature of the decision?
     pub fn verifies(&self, signature: &str, what: &Signed<'_>) -> bool {
         let bytes = HEXLOWER_PERMISSIVE.decode(signature.as_bytes());
-        bytes.is_ok_and(|bytes| self.mac(what).verify_slice(&bytes).is_ok())
+        bytes.is_ok_and(|bytes| hmac::verify(&self.key(), &text(what), &bytes).is_ok())
     }
 
     fn in_directory(own: &UserDirectory) -> Result<Option<Key>> {
@@ -71,15 +70,15 @@ impl Key {
         })
     }
 
-    // The length in front of each part keeps two decisions from having the same text.
-    fn mac(&self, what: &Signed<'_>) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key can have any length");
-        for part in [what.room, what.approval, &what.seq.to_string(), what.option] {
-            mac.update(&(part.len() as u64).to_be_bytes());
-            mac.update(part.as_bytes());
-        }
-        mac
+    fn key(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, &self.0)
     }
+}
+
+// The length in front of each part keeps two decisions from having the same text.
+fn text(what: &Signed<'_>) -> Vec<u8> {
+    let parts = [what.room, what.approval, &what.seq.to_string(), what.option];
+    parts.iter().flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat()).collect()
 }
 
 /// The path of the key.

@@ -30,7 +30,7 @@ fn recorded(world: &World) -> Vec<String> {
 }
 
 fn version(text: &str) -> String {
-    mailbag::message::record::hex(&mailbag::message::record::hash_line(text.as_bytes()))
+    mailbag::base::hash::hex(&mailbag::base::hash::hash(text.as_bytes()))
 }
 
 fn edit(world: &World, text: &str) {

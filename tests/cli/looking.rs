@@ -55,10 +55,7 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
     let text = std::fs::read_to_string(world.room("log/00000001.ndjson")).expect("the log");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let second: Value = serde_json::from_str(lines[1]).expect("a record");
-    assert_eq!(
-        second["prev"],
-        mailbag::message::record::hex(&mailbag::message::record::hash_line(lines[0].as_bytes()))
-    );
+    assert_eq!(second["prev"], mailbag::base::hash::hex(&mailbag::base::hash::hash(lines[0].as_bytes())));
     let number = lines.iter().position(|line| line.contains("\"one\"")).expect("the message") + 1;
     std::fs::write(world.room("log/00000001.ndjson"), text.replace("\"one\"", "\"eno\"")).expect("the log");
     let said = world.fails(65, &["log", "verify"]);

@@ -108,7 +108,7 @@ fn files_go_along_by_name_from_the_context_and_as_a_copy_from_elsewhere() {
     send(".mailbag/context/decisions/ports.md").ok(&["from the context"]);
     send("notes.txt").ok(&["from elsewhere"]);
     let mail = world.inbox("bob");
-    let digest = mailbag::message::record::hex(&mailbag::message::record::hash_line(
+    let digest = mailbag::base::hash::hex(&mailbag::base::hash::hash(
         b"8080
 ",
     ));

@@ -3,8 +3,9 @@
 
 use super::place::Place;
 use mailbag::base::error::Error;
+use mailbag::base::hash::{NO_HASH, hash, hex};
 use mailbag::log::state::{Replayed, replay};
-use mailbag::message::record::{NO_HASH, Record, hash_line, hex};
+use mailbag::message::record::Record;
 use mailbag::query::verify;
 use mailbag::router::daemon;
 use serde_json::{Value, json};
@@ -140,7 +141,7 @@ fn chained(log: &[u8], numbered: bool) -> Vec<u8> {
             _ => line.to_vec(),
         };
         line.push(b'\n');
-        prev = hash_line(&line);
+        prev = hash(&line);
         chained.extend(line);
     }
     chained

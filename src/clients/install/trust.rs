@@ -4,13 +4,12 @@
 use super::clients::{Homes, Scope};
 use super::json::{Dialect, Json};
 use super::{hooks, toml};
+use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::clients::kind::{Client, TrustRecord};
 use crate::disk::{UserFile, layout};
-use data_encoding::HEXLOWER;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// The user's decision.
@@ -136,7 +135,7 @@ fn digest(event: &str, group: &Value, hook: usize) -> String {
     if let Some(matcher) = group.get("matcher") {
         whole["matcher"] = matcher.clone();
     }
-    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(whole.to_string())))
+    format!("sha256:{}", hex(&hash(whole.to_string())))
 }
 
 /// `SessionStart` as `session_start`.

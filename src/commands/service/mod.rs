@@ -5,9 +5,9 @@ mod manager;
 mod systemd;
 
 use crate::base::error::{Doing, Error, Result};
+use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{UserFile, layout};
-use crate::message::record::{hash_line, hex};
 use crate::room::Room;
 use crate::room::sessions::Caller;
 use manager::Control;
@@ -186,7 +186,7 @@ impl Service {
 
     /// The text with a first line by which a later command recognizes it.
     fn signed(&self, text: &str) -> String {
-        let mark = format!("{MARK}{}", hex(&hash_line(text.as_bytes())));
+        let mark = format!("{MARK}{}", hex(&hash(text.as_bytes())));
         match self.manager {
             Manager::Systemd => format!("# {mark}\n{text}"),
             Manager::Launchd => format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><!-- {mark} -->\n{text}"),
@@ -224,7 +224,7 @@ struct Wanted<'a> {
 
 /// A name for people, and unique for each path.
 fn name(room: &Path) -> String {
-    let digest = hex(&hash_line(room.as_os_str().as_encoded_bytes()));
+    let digest = hex(&hash(room.as_os_str().as_encoded_bytes()));
     let project = if room.file_name().is_some_and(|name| name == layout::ROOM) { room.parent() } else { Some(room) };
     let project = project.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let simple = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };

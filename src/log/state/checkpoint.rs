@@ -10,11 +10,11 @@ use super::{
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
+use crate::base::hash::{Hash, hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
 use crate::log::Position;
-use crate::message::record::{Hash, hash_line, hex};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl State {
         let mut body = serde_json::to_vec(&head).expect("a checkpoint has only text keys");
         body.push(b'\n');
         body.append(&mut raw);
-        let mut file = hex(&hash_line(&body)).into_bytes();
+        let mut file = hex(&hash(&body)).into_bytes();
         file.push(b'\n');
         file.extend(body);
         file
@@ -125,7 +125,7 @@ pub(super) fn fits(room: &Dir, state: &State) -> Result<bool> {
 
 fn read(file: &[u8]) -> Option<State> {
     let (digest, body) = (file.get(..64)?, file.get(65..)?);
-    if hex(&hash_line(body)).as_bytes() != digest {
+    if hex(&hash(body)).as_bytes() != digest {
         return None;
     }
     let cut = body.iter().position(|&byte| byte == b'\n')?;

@@ -1,7 +1,7 @@
 //! An index from (sender, id) to a position in the log. It has 16 bytes per entry, so that a million entries are small.
 
+use crate::base::hash::Hasher;
 use crate::log::Position;
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
 /// Maps the hash of (sender, id) to the record's position. Two pairs with the same hash use neighbouring keys, so a
@@ -60,8 +60,11 @@ impl Ids {
 
 // A hash with collisions that are expensive to find, and with the same value in every build.
 fn key(sender: &str, id: &str) -> u64 {
-    let hash = Sha256::new().chain_update(sender).chain_update([0]).chain_update(id).finalize();
-    hash.iter().take(8).fold(0, |n, &byte| n << 8 | u64::from(byte))
+    let mut hasher = Hasher::default();
+    hasher.update(sender);
+    hasher.update([0]);
+    hasher.update(id);
+    hasher.finish().iter().take(8).fold(0, |n, &byte| n << 8 | u64::from(byte))
 }
 
 fn pack(at: Position) -> u64 {

@@ -1,9 +1,10 @@
 //! Links: for each other room, the stream to it and the stream from it.
 
 use crate::base::clock::Stamp;
+use crate::base::hash::{Hash, NO_HASH};
 use crate::log::Position;
 use crate::message::link::{Acked, Arrived, Carried, LinkChange};
-use crate::message::record::{Hash, NO_HASH, Record};
+use crate::message::record::Record;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -34,11 +34,12 @@ pub use waits::Wait;
 pub use wakes::{FailedWake, LastWake, Wakes};
 
 use crate::base::clock::Stamp;
+use crate::base::hash::{Hash, NO_HASH};
 use crate::disk::layout;
 use crate::log::Position;
 use crate::message::envelope::CHARTER;
 use crate::message::link::{Arrived, FarReceipt};
-use crate::message::record::{Act, Event, Hash, Head, NO_HASH, Record};
+use crate::message::record::{Act, Event, Head, Record};
 use crate::message::status::{Receipt, Status};
 use crate::message::{Message, id};
 use items::Item;

@@ -10,9 +10,9 @@ use super::sources::stamp;
 use super::{Archive, Left, Packed};
 use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Result};
+use crate::base::hash::{Hash, hash_stream};
 use crate::base::limits;
 use crate::disk::{self, Dir, Draft, Meta, ReadLease, file_meta, layout};
-use crate::message::record::Hash;
 use rustix::fs::FileType;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -77,7 +77,7 @@ fn look(
     if file_meta(&file).doing("look at", dir.at(&name))? != meta || !is_text(&file).doing("read", dir.at(&name))? {
         return Ok(None);
     }
-    let (digest, _) = pack::weigh(&mut &file, &mut |_| Ok(())).doing("read", dir.at(&name))?;
+    let (digest, _) = hash_stream(&file).doing("read", dir.at(&name))?;
     (&file).rewind().doing("read", dir.at(&name))?;
     if !is_shared(&below, &digest)? {
         return Ok(None);
@@ -115,7 +115,7 @@ impl Archive {
             // A killed run compressed the file before it could remove the original, or the compressed file is a user's
             // own.
             Some(_) => {
-                let weight = pack::weigh(&mut &*file, &mut |_| Ok(())).doing("read", dir.at(name))?;
+                let weight = hash_stream(file).doing("read", dir.at(name))?;
                 if !pack::weigh_packed(dir.look(&compressed)?, &dir.at(&compressed)).is_ok_and(|there| there == weight)
                 {
                     return Ok(left("another file already has its name with .zst appended"));

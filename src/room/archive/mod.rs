@@ -15,6 +15,7 @@ pub use sources::{Kind, Left, Source, each};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, Result};
+use crate::base::hash::{Hash, hash_stream};
 use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Barrier, Dir, Draft, Durability, LockFile, file_meta, layout};
 use crate::log;
@@ -143,7 +144,7 @@ impl Archive {
         let (below, weight, packed_bytes) = match log::archived(&self.room)?.remove(&number) {
             // A killed run packed the segment before it could remove it.
             Some(below) => {
-                let weight = pack::weigh(&mut &file, &mut |_| Ok(())).doing("read", logs.at(&live))?;
+                let weight = hash_stream(&file).doing("read", logs.at(&live))?;
                 self.compare(&below, weight, &logs.at(&live))?;
                 // The killed run may not have made the name durable.
                 self.make_name_durable(&below)?;
@@ -184,7 +185,7 @@ impl Archive {
     }
 
     /// Checks that the archived segment has the same content as the segment in `log/`.
-    fn compare(&self, below: &Path, weight: (crate::message::record::Hash, u64), live: &Path) -> Result<()> {
+    fn compare(&self, below: &Path, weight: (Hash, u64), live: &Path) -> Result<()> {
         let (directory, name) = layout::split(below).unwrap_or((Path::new(""), below.as_os_str()));
         if pack::weigh_packed(self.room.sub(directory)?.look(name)?, &self.room.at(below))? == weight {
             return Ok(());

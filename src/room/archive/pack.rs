@@ -3,17 +3,16 @@
 use super::line::Entry;
 use super::sources::{Kind, Left, Source, stamp};
 use crate::base::error::{Doing, Error, Result};
+use crate::base::hash::{Hash, hash, hash_pieces, hash_stream};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, ReadLease, file_meta, layout, lease};
-use crate::message::record::{Hash, hash_line};
 use rustix::fs::FileType;
-use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How many bytes of a file are copied at a time.
+/// How many bytes of a pack are read at a time.
 const PIECE: usize = 1 << 18;
 
 /// The file's metadata at the time of packing.
@@ -78,7 +77,7 @@ pub(super) fn pack_files<W: Write>(
         };
         match read(&dir, source) {
             Ok(Some((meta, bytes))) => {
-                let digest = hash_line(&bytes);
+                let digest = hash(&bytes);
                 members.bytes += meta.size;
                 progress(meta.size);
                 let entry = Entry::new(&layout::below(&directory, &source.name), stamp(meta.modified), bytes);
@@ -126,7 +125,7 @@ pub(super) fn check_files(pack: impl Read, path: &Path, kind: Kind, members: &Me
         let member = wanted.next().ok_or_else(|| wrong(path, "it has too many lines"))?;
         let there = layout::below(&kind.directory(&member.agent), &member.name);
         let is_it = entry.path().as_ref() == Some(&there)
-            && entry.into_bytes().is_some_and(|bytes| hash_line(&bytes) == member.digest);
+            && entry.into_bytes().is_some_and(|bytes| hash(&bytes) == member.digest);
         if is_it { Ok(()) } else { Err(wrong(path, &format!("its content differs from {}", there.display()))) }
     })?;
     match wanted.next() {
@@ -152,12 +151,12 @@ pub(super) fn each_entry(pack: impl Read, path: &Path, take: &mut dyn FnMut(Entr
 
 /// Packs a stream unchanged. Returns its hash and its length.
 pub(super) fn pack_stream<W: Write>(
-    mut from: impl Read,
+    from: impl Read,
     (out, path): (W, &Path),
     progress: &mut dyn FnMut(u64),
 ) -> Result<(W, (Hash, u64))> {
     let mut packer = packer(out).doing("write", path)?;
-    let weight = weigh(&mut from, &mut |piece| {
+    let weight = hash_pieces(from, |piece| {
         progress(piece.len() as u64);
         packer.write_all(piece)
     });
@@ -167,26 +166,8 @@ pub(super) fn pack_stream<W: Write>(
 
 /// The hash and the length of an unpacked stream.
 pub(super) fn weigh_packed(pack: impl Read, path: &Path) -> Result<(Hash, u64)> {
-    let mut decoder = zstd::Decoder::new(pack).doing("read", path)?;
-    weigh(&mut decoder, &mut |_| Ok(())).map_err(|e| wrong(path, &e.to_string()))
-}
-
-/// The hash and the length of a stream. Each part of it is passed to `take`.
-pub(super) fn weigh(
-    from: &mut dyn Read,
-    take: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
-) -> std::io::Result<(Hash, u64)> {
-    let (mut hash, mut length, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
-    loop {
-        match from.read(&mut piece)? {
-            0 => return Ok((hash.finalize().into(), length)),
-            n => {
-                hash.update(&piece[..n]);
-                length += n as u64;
-                take(&piece[..n])?;
-            }
-        }
-    }
+    let decoder = zstd::Decoder::new(pack).doing("read", path)?;
+    hash_stream(decoder).map_err(|e| wrong(path, &e.to_string()))
 }
 
 /// The error for a damaged pack.

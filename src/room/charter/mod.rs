@@ -5,9 +5,9 @@
 mod parse;
 
 use crate::base::error::{Problem, Result};
+use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use crate::message::record::{hash_line, hex};
 use rustix::fs::FileType;
 use serde::Serialize;
 
@@ -124,7 +124,7 @@ impl CharterFile {
     pub fn version(&self) -> String {
         match self {
             CharterFile::Missing => MISSING.to_owned(),
-            CharterFile::Text(text) => hex(&hash_line(text.as_bytes())),
+            CharterFile::Text(text) => hex(&hash(text.as_bytes())),
             CharterFile::Unreadable(_) => "unreadable".to_owned(),
         }
     }

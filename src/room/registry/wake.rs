@@ -1,9 +1,8 @@
 //! How an agent is woken for new mail while it is idle: the object `wake` of its registry entry.
 
+use crate::base::hash::{hash, hex};
 use crate::base::{clock, limits};
-use crate::message::record::hex;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 use std::time::Duration;
 
 /// How an agent is woken.
@@ -52,7 +51,7 @@ impl Program {
 
     /// Its identity. JSON keeps the arguments separate, whatever they contain.
     pub fn sha256(&self) -> String {
-        hex(&Sha256::digest(self.text()).into())
+        hex(&hash(self.text()))
     }
 }
 

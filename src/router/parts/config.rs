@@ -4,10 +4,10 @@ use super::charter::CharterWatch;
 use super::notices::Notices;
 use super::pending::Pending;
 use crate::base::error::{Class, Error, Result};
+use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, Durability, layout};
 use crate::log::state::State;
-use crate::message::record::{hash_line, hex};
 use crate::room::Room;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
@@ -145,7 +145,7 @@ impl Config {
         tracing::error!("{e}; the last valid version stays in use");
         // The same mistake made again on another day is another version, and is told again.
         let what = format!("{e} {:?}", self.read);
-        let about = format!("{name}:{}", &hex(&hash_line(what.as_bytes()))[..16]);
+        let about = format!("{name}:{}", &hex(&hash(what.as_bytes()))[..16]);
         let body = format!("{e}\n\nUntil then the last valid version stays in use.");
         notices.tell_human(state, about, format!("{name} can't be read"), body);
     }

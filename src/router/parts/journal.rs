@@ -2,12 +2,13 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
+use crate::base::hash::{Hash, hash};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::State;
 use crate::log::{Log, Position};
 use crate::message::Message;
-use crate::message::record::{Event, Hash, Record, hash_line};
+use crate::message::record::{Event, Record};
 use crate::room::{Lock, Room};
 use crate::router::temporary;
 
@@ -104,7 +105,7 @@ impl Journal {
         for (n, record) in records.enumerate() {
             (record.batch, record.prev, record.count) = (batch, prev, (n == 0).then_some(count));
             let line = record.line();
-            prev = hash_line(&line);
+            prev = hash(&line);
             let at = Position { offset: end.offset + bytes.len() as u64, ..end };
             places.push((at, line.len() as u64, prev));
             bytes.extend(line);

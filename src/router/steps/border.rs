@@ -1,11 +1,12 @@
 //! What may cross a link, in step 5.
 
 use crate::base::error::Problem;
+use crate::base::hash::is_hash_of;
 use crate::message::Message;
 use crate::message::address::{Address, quoted};
 use crate::message::id::{HUMAN, tag_of};
 use crate::message::link::stays_here;
-use crate::message::record::{Group, is_hash_of};
+use crate::message::record::Group;
 use crate::room::resolve::Via;
 use crate::room::settings::Accept;
 use crate::router::parts::Config;

@@ -2,13 +2,14 @@
 //! of the record, so that the item follows from the log alone, also when the files are gone.
 
 use crate::base::error::{Doing, Error, Problem, Result};
+use crate::base::hash::is_hash_of;
 use crate::base::limits;
 use crate::base::text::quoted;
 use crate::disk::{Dir, Meta, file_meta, layout};
 use crate::message::Message;
 use crate::message::id::tag_of;
 use crate::message::link::{Enclosed, size};
-use crate::message::record::{Group, is_hash_of};
+use crate::message::record::Group;
 use crate::router::parts::Config;
 use rustix::fs::FileType;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use super::letter::{Letter, Rejection, Ruling};
 use crate::base::error::Problem;
-use crate::message::record::Hash;
+use crate::base::hash::Hash;
 use std::collections::HashMap;
 use std::sync::Arc;
 

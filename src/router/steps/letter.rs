@@ -1,11 +1,12 @@
 //! The form of a message between its pickup and its record: where it came from, and what the last step made of it.
 
 use crate::base::error::Problem;
+use crate::base::hash::Hash;
 use crate::log::Position;
 use crate::message::claim::Change;
 use crate::message::decision::Step;
 use crate::message::link::{Arrived, Enclosed, FarReceipt, LinkChange};
-use crate::message::record::{Act, Group, Hash};
+use crate::message::record::{Act, Group};
 use crate::message::{Message, id};
 use serde_json::Value;
 use std::sync::Arc;

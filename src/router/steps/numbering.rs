@@ -4,13 +4,14 @@
 use super::letter::Again;
 use super::stage;
 use crate::base::error::Result;
+use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::{Dir, failpoint};
 use crate::log;
 use crate::log::state::State;
 use crate::message::id;
 use crate::message::link::{self, Carried, FarReceipt, LinkChange};
-use crate::message::record::{Act, Event, Hash, Record};
+use crate::message::record::{Act, Event, Record};
 use crate::message::status::{Receipt, Status};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -2,11 +2,11 @@
 
 use super::letter::Arrival;
 use crate::base::error::{Error, Result};
+use crate::base::hash::Hash;
 use crate::disk::layout;
 use crate::log::state::State;
 use crate::message::id::far;
 use crate::message::link::{self, Arrived, Item};
-use crate::message::record::Hash;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;

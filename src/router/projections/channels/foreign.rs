@@ -2,9 +2,9 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
+use crate::base::hash::{hash, hex};
 use crate::disk::{Dir, layout};
 use crate::message::id;
-use crate::message::record::{hash_line, hex};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ impl<'a> Foreign<'a> {
         for (writer, (lines, count)) in std::mem::take(&mut self.held) {
             let owner = writer.as_deref().unwrap_or(id::HUMAN);
             let directory = layout::rejected(owner);
-            let digest = hex(&hash_line(&[&self.behind.to_le_bytes(), lines.as_slice()].concat()))[..12].to_owned();
+            let digest = hex(&hash([&self.behind.to_le_bytes(), lines.as_slice()].concat()))[..12].to_owned();
             let name = layout::cut_out(&self.channel, &digest);
             let example = example(&lines, &self.channel);
             let dir = self.room.make(&directory)?;

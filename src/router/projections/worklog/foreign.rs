@@ -3,11 +3,10 @@
 use super::head::{self, Begins};
 use super::{Target, entry};
 use crate::base::error::{Doing, Error, Result};
+use crate::base::hash::{hash_stream, hex};
 use crate::base::limits;
 use crate::disk::{Dir, Draft, layout};
-use crate::message::record::hex;
 use crate::router::projections::Report;
-use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -67,13 +66,8 @@ impl Existing {
     /// Identifies the content.
     fn digest(&mut self) -> Result<String> {
         self.seek(0)?;
-        let (mut sha, mut piece) = (Sha256::new(), vec![0; 1 << 16]);
-        loop {
-            match self.file.read(&mut piece).doing("read", &self.path)? {
-                0 => return Ok(hex(&sha.finalize().into())[..12].to_owned()),
-                read => sha.update(&piece[..read]),
-            }
-        }
+        let (hash, _) = hash_stream(&self.file).doing("read", &self.path)?;
+        Ok(hex(&hash)[..12].to_owned())
     }
 }
 

@@ -2,10 +2,10 @@
 //! which the router knows its own text again.
 
 use crate::base::clock::Stamp;
+use crate::base::hash::{hash, hex};
 use crate::base::text::{count_of, to_the_second};
 use crate::base::{limits, markdown};
 use crate::log::state::{State, Wait, WorkReport};
-use crate::message::record::{hash_line, hex};
 use crate::room::registry::{Agent, Registry};
 use memchr::memmem;
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ pub(super) fn entries_at(bytes: &[u8]) -> usize {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    hex(&hash_line(bytes))[..12].to_owned()
+    hex(&hash(bytes))[..12].to_owned()
 }
 
 /// A table of the agents that have reported, that own something or that wait for something.

@@ -16,6 +16,7 @@ mod note;
 mod place;
 
 use crate::base::error::Result;
+use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, Draft, layout};
 use crate::log;
@@ -23,7 +24,6 @@ use crate::log::Position;
 use crate::log::owners::Upto;
 use crate::log::state::State;
 use crate::message::envelope::Envelope;
-use crate::message::record::{hash_line, hex};
 use crate::room::registry::Registry;
 use crate::router::projections::{Accepted, Cause, Projection, Report, View};
 use entry::Entry;
@@ -139,7 +139,7 @@ impl<'a> Target<'a> {
 
     fn head(&self, decisions: &[String]) -> (Vec<u8>, String) {
         let head = head::head(self.id, self.registry, self.state, decisions);
-        let hash = hex(&hash_line(&head));
+        let hash = hex(&hash(&head));
         (head, hash)
     }
 }
