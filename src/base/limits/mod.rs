@@ -7,6 +7,7 @@ mod carriers;
 mod claims;
 mod context;
 mod decisions;
+mod intake;
 mod links;
 mod names;
 mod web;
@@ -16,6 +17,7 @@ pub use carriers::*;
 pub use claims::*;
 pub use context::*;
 pub use decisions::*;
+pub use intake::*;
 pub use links::*;
 pub use names::*;
 pub use web::*;
@@ -137,12 +139,6 @@ pub const FURTHER_NAMES: u32 = 1000;
 /// How many messages one command locks while it shows them. Each lock is an open file.
 pub const HELD_MESSAGES: usize = 256;
 
-/// How long an unfinished file must be unchanged, by the monotonic clock, before it is rejected.
-pub const UNCHANGED_FOR: Duration = Duration::from_secs(2);
-/// The interval of full scans of all outboxes if file events are reliable.
-pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
-/// The interval of full scans of all outboxes if file events are not reliable.
-pub const SWEEP_UNTRUSTED: Duration = Duration::from_secs(2);
 /// How often a command that follows a conversation checks it for new lines.
 pub const FOLLOW: Duration = Duration::from_millis(100);
 /// How long the router must be idle before it records settled messages.
@@ -151,15 +147,6 @@ pub const IDLE: Duration = Duration::from_secs(1);
 pub const RECEIPTS: Duration = Duration::from_millis(40);
 /// The largest accepted difference between the file system's clock and the machine's clock.
 pub const CLOCKS_APART: Duration = Duration::from_secs(10);
-/// The first delay before a temporary failure is retried.
-pub const RETRY_FIRST: Duration = Duration::from_millis(250);
-/// The longest delay before a temporary failure is retried.
-pub const RETRY_MOST: Duration = Duration::from_secs(15);
-const _: () = assert!(RETRY_MOST.as_millis() < SWEEP_TRUSTED.as_millis());
-/// How long a file with an invalid name may stay in an outbox before its agent is notified. It may be a draft.
-pub const STRAY: Duration = Duration::from_secs(60);
-/// How many such files per agent are examined and reported.
-pub const STRAYS: usize = 20;
 /// The shortest interval in which the router's own log repeats the same warning.
 pub const WARN_AGAIN: Duration = Duration::from_secs(60);
 /// How many warnings the router remembers before it forgets those older than a minute.

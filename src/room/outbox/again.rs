@@ -19,7 +19,7 @@ pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Lo
         return Ok(ready(Err(problem), meta));
     }
     if disk::lease(&file) == ReadLease::Writer {
-        return Ok(Look::Later("a program still has it open for writing", Some(limits::SWEEP_UNTRUSTED)));
+        return Ok(Look::Later("a program still has it open for writing", Some(limits::OPEN_MOST)));
     }
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));

@@ -36,8 +36,8 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     }
     let lease = disk::lease(&file);
     if lease == ReadLease::Writer {
-        patience.forget(dir, name);
-        return Ok(Look::Later("a program still has it open for writing", Some(limits::SWEEP_UNTRUSTED)));
+        let wait = patience.wait_for_writer(dir, name, &meta);
+        return Ok(Look::Later("a program still has it open for writing", Some(wait)));
     }
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));

@@ -1,23 +1,29 @@
-//! How long unfinished files have been unchanged.
+//! How long files that are not ready have been unchanged.
 
 use crate::base::limits;
 use crate::disk::{Dir, Meta};
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Remembers the metadata of unfinished files, and since when it has not changed.
+/// Remembers the metadata of files that are not ready, and since when it has not changed.
 pub struct Patience {
-    stood: HashMap<std::path::PathBuf, (Meta, Instant)>,
+    /// The unfinished files, which no program has open as far as the system tells.
+    stood: Unchanged,
+    /// The files that a program has open for writing.
+    open: Unchanged,
     /// The time of the file system's clock, for a single pass, which cannot wait.
     now: Option<i128>,
 }
+
+type Unchanged = HashMap<PathBuf, (Meta, Instant)>;
 
 impl Patience {
     /// For a continuous router, `None`: it uses the monotonic clock. For a single pass, the time of the file system's
     /// clock: the change time of a newly written file.
     pub fn new(now: Option<i128>) -> Patience {
-        Patience { stood: HashMap::new(), now }
+        Patience { stood: HashMap::new(), open: HashMap::new(), now }
     }
 
     /// The time of the file system's clock, for a single pass.
@@ -36,21 +42,61 @@ impl Patience {
             let stood = u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos);
             return limits::UNCHANGED_FOR.checked_sub(stood).filter(|wait| !wait.is_zero());
         }
-        let (last, since) = self.stood.entry(dir.at(name)).or_insert_with(|| (*meta, Instant::now()));
-        if last != meta {
-            (*last, *since) = (*meta, Instant::now());
-        }
-        limits::UNCHANGED_FOR.checked_sub(since.elapsed()).filter(|wait| !wait.is_zero())
+        limits::UNCHANGED_FOR
+            .checked_sub(unchanged_for(&mut self.stood, dir, name, meta))
+            .filter(|wait| !wait.is_zero())
+    }
+
+    // The delay before the next look at a file that a program has open: as long as it has been unchanged so far.
+    pub(super) fn wait_for_writer(&mut self, dir: &Dir, name: &OsStr, meta: &Meta) -> Duration {
+        self.stood.remove(&dir.at(name));
+        unchanged_for(&mut self.open, dir, name, meta).clamp(limits::OPEN_FIRST, limits::OPEN_MOST)
     }
 
     pub(super) fn forget(&mut self, dir: &Dir, name: &OsStr) {
-        if !self.stood.is_empty() {
-            self.stood.remove(&dir.at(name));
+        for known in [&mut self.stood, &mut self.open].into_iter().filter(|known| !known.is_empty()) {
+            known.remove(&dir.at(name));
         }
     }
 
     /// Forgets files that no longer exist or are ready.
     pub fn tidy(&mut self) {
-        self.stood.retain(|_, (_, since)| since.elapsed() < limits::SWEEP_TRUSTED * 4);
+        for known in [&mut self.stood, &mut self.open] {
+            known.retain(|_, (_, since)| since.elapsed() < limits::SWEEP_TRUSTED * 4);
+        }
+    }
+}
+
+fn unchanged_for(known: &mut Unchanged, dir: &Dir, name: &OsStr, meta: &Meta) -> Duration {
+    let (last, since) = known.entry(dir.at(name)).or_insert_with(|| (*meta, Instant::now()));
+    if last != meta {
+        (*last, *since) = (*meta, Instant::now());
+    }
+    since.elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::file_meta;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_that_was_just_closed_is_looked_at_again_at_once_and_one_that_stays_open_ever_later() {
+        let place = tempfile::tempdir().expect("a directory");
+        let mut file = std::fs::File::create(place.path().join("x.json")).expect("a file");
+        let (dir, name) = (Dir::open(place.path()).expect("a directory"), OsStr::new("x.json"));
+        let mut patience = Patience::new(None);
+        let mut wait = |file: &std::fs::File, opened: Duration| {
+            let since = Instant::now().checked_sub(opened).expect("an uptime of seconds");
+            patience.open.values_mut().for_each(|(_, at)| *at = since);
+            patience.wait_for_writer(&dir, name, &file_meta(file).expect("its metadata"))
+        };
+        assert_eq!(wait(&file, Duration::ZERO), limits::OPEN_FIRST);
+        let later = wait(&file, Duration::from_millis(500));
+        assert!((500..1000).contains(&later.as_millis()), "{later:?}");
+        assert_eq!(wait(&file, Duration::from_secs(9)), limits::OPEN_MOST);
+        file.write_all(b"{}").expect("a file");
+        assert_eq!(wait(&file, Duration::from_secs(9)), limits::OPEN_FIRST, "what it wrote since may be all of it");
     }
 }
