@@ -3,10 +3,11 @@
 use crate::base::error::{Doing, Error, Result};
 use crate::base::{limits, sanitize};
 use crate::disk::failpoint;
+use crate::message::link::Item;
 use crate::room::links::EndState;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
 use std::time::Instant;
@@ -23,11 +24,49 @@ pub(super) enum Frame {
     /// How far the room is that the carrier serves.
     State(EndState),
     /// The next item.
-    Item(Value),
+    Item(ItemText),
     /// The items with these numbers, both included, are missing.
     Again(u64, u64),
     /// Why the carrier ends the connection.
     Bye(String),
+}
+
+/// The text of an item, one line of JSON, as its router wrote it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct ItemText(Box<RawValue>);
+
+impl ItemText {
+    /// `None` if this is not JSON, or not one line.
+    pub(super) fn new(bytes: Vec<u8>) -> Option<ItemText> {
+        let text = RawValue::from_string(String::from_utf8(bytes).ok()?).ok()?;
+        (!text.get().contains('\n')).then_some(ItemText(text))
+    }
+
+    /// The text, without a newline.
+    pub(super) fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Its number alone. The item may be damaged.
+    pub(super) fn n(&self) -> Option<u64> {
+        #[derive(Deserialize)]
+        struct Head {
+            n: u64,
+        }
+        serde_json::from_str(self.text()).ok().map(|Head { n }| n)
+    }
+
+    /// The item, if it is whole and valid.
+    pub(super) fn read(&self) -> Option<Item> {
+        Item::read(serde_json::from_str(self.text()).ok()?).ok()
+    }
+}
+
+impl PartialEq for ItemText {
+    fn eq(&self, other: &ItemText) -> bool {
+        self.text() == other.text()
+    }
 }
 
 /// Who speaks.
@@ -155,7 +194,7 @@ mod tests {
         let all = [
             Frame::Hello(Hello { version: 1, room: "r".into() }),
             Frame::State(EndState { room: "r".into(), came: None, out: None, agents: Arc::default() }),
-            Frame::Item(serde_json::json!({"n": 1, "body": "a\nb"})),
+            Frame::Item(ItemText::new(br#"{"n": 1, "body": "a\nb"}"#.to_vec()).expect("one line")),
             Frame::Again(3, 7),
             Frame::Bye("enough".into()),
         ];

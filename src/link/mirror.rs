@@ -3,17 +3,15 @@
 //! The only acknowledgement is the state that the other room's router wrote. What it does not cover is sent again over
 //! the next connection.
 
-use super::frames::{Frame, Hello, Input, VERSION, gone, say};
+use super::frames::{Frame, Hello, Input, ItemText, VERSION, gone, say};
 use super::receiver::{News, Receiver, Told};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, failpoint, layout};
-use crate::message::link::Item;
 use crate::room::Room;
 use crate::room::links::{EndState, items};
 use crate::router::watcher::InboxWatch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use serde_json::Value;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
@@ -184,14 +182,15 @@ impl Sender {
     }
 
     /// An item in `out/`. One that is damaged is removed, so that the router makes it again.
-    fn item(&self, n: u64, stream: &str) -> Result<Option<(Value, u64)>> {
+    fn item(&self, n: u64, stream: &str) -> Result<Option<(ItemText, u64)>> {
         let name = layout::item(n);
         let Some(bytes) = self.out.read(&name, limits::MESSAGE_BYTES_MOST + limits::ITEM_MORE)? else {
             return Ok(None);
         };
-        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        if Item::read(&value).is_ok_and(|item| item.n == n && *item.stream == *stream) {
-            return Ok(Some((value, bytes.len() as u64)));
+        let (size, text) = (bytes.len() as u64, ItemText::new(bytes));
+        let is_it = |text: &ItemText| text.read().is_some_and(|item| item.n == n && *item.stream == *stream);
+        if let Some(text) = text.filter(is_it) {
+            return Ok(Some((text, size)));
         }
         tracing::warn!(item = name, "an item in {} was damaged; the router makes it again", self.out.path().display());
         self.out.remove(&name)?;

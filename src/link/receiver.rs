@@ -1,14 +1,12 @@
 //! What the peer sends: judged by its form and bounds, and written into `in/`. It never waits for the peer to read, so
 //! that two carriers cannot wait for each other.
 
-use super::frames::{Frame, Hello, Input, VERSION, gone};
+use super::frames::{Frame, Hello, Input, ItemText, VERSION, gone};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::disk::{Dir, layout};
-use crate::message::link::Item;
 use crate::room::Room;
 use crate::room::links::{EndState, items};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -144,8 +142,8 @@ impl Receiver {
     }
 
     /// Writes an item, under a name made from its number. The router judges it.
-    fn take(&mut self, item: &Value) -> Result<()> {
-        let n = Item::read(item).map_err(|_| gone("the peer sends an item that is damaged".into()))?.n;
+    fn take(&mut self, item: &ItemText) -> Result<()> {
+        let n = item.read().ok_or_else(|| gone("the peer sends an item that is damaged".into()))?.n;
         if n > self.committed + limits::FLYING_ITEMS {
             self.look()?;
         }
@@ -156,7 +154,7 @@ impl Receiver {
         if n <= self.committed {
             return Ok(());
         }
-        let text = item.to_string() + "\n";
+        let text = format!("{}\n", item.text());
         if !self.fits(n, text.len() as u64)? {
             // It is asked for again.
             return Ok(());

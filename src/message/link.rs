@@ -159,9 +159,8 @@ pub enum Unfit {
 
 impl Item {
     /// Reads an item.
-    pub fn read(value: &Value) -> Result<Item, Unfit> {
-        let Value::Object(given) = value else { return Err(Unfit::Damaged) };
-        let mut fields = given.clone();
+    pub fn read(value: Value) -> Result<Item, Unfit> {
+        let Value::Object(mut fields) = value else { return Err(Unfit::Damaged) };
         let digest = fields.shift_remove("digest").and_then(|digest| unhex(digest.as_str()?)).ok_or(Unfit::Damaged)?;
         if digest_of(&fields) != digest {
             return Err(Unfit::Damaged);
@@ -242,7 +241,7 @@ mod tests {
         carried.digest = digest(&record, Some(&message), &carried);
         let text = text(&record, Some(&message), &carried);
         assert_eq!(text, seal(fields(&record, Some(&message), &carried)));
-        let item = Item::read(&serde_json::from_str(&text).expect("JSON")).expect("an item");
+        let item = Item::read(serde_json::from_str(&text).expect("JSON")).expect("an item");
         let (from, to, mut fields) = item.letter.expect("a message");
         assert_eq!((item.n, item.seq, &*from, to), (1, 42, "alice", vec!["Sintra".to_owned()]));
         bring_home(&mut fields, "fit");
@@ -257,6 +256,6 @@ mod tests {
         let mut carried = carried();
         carried.digest = digest(&record, Some(&message), &carried);
         let text = text(&record, Some(&message), &carried).replace("\"hi\"", "\"ho\"");
-        assert_eq!(Item::read(&serde_json::from_str(&text).expect("JSON")), Err(Unfit::Damaged));
+        assert_eq!(Item::read(serde_json::from_str(&text).expect("JSON")), Err(Unfit::Damaged));
     }
 }

@@ -116,7 +116,7 @@ impl Bridge {
         match serde_json::from_str(&line).map_err(|e| e.to_string())? {
             Frame::State(state) => self.say_state(state).await?,
             Frame::Item(item) => {
-                let n = item.get("n").and_then(serde_json::Value::as_u64).unwrap_or_default();
+                let n = item.n().unwrap_or_default();
                 let parts = line.as_bytes().chunks(limits::NATS_PART.min(self.servers.most));
                 let of = parts.len() as u64;
                 for (part, bytes) in (1..).zip(parts) {

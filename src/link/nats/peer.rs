@@ -5,7 +5,6 @@
 
 use crate::base::limits;
 use crate::link::frames::{Frame, Hello, VERSION};
-use crate::message::link::Item;
 use crate::room::links::{Came, EndState};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -156,7 +155,7 @@ impl Peer {
     pub(super) fn add(&mut self, n: u64, part: u64, of: u64, bytes: &[u8]) -> Option<Frame> {
         let whole = self.parts.add(n, part, of, bytes)?;
         match serde_json::from_slice(&whole) {
-            Ok(Frame::Item(item)) if Item::read(&item).is_ok_and(|item| item.n == n) => Some(Frame::Item(item)),
+            Ok(Frame::Item(item)) if item.read().is_some_and(|item| item.n == n) => Some(Frame::Item(item)),
             _ => None,
         }
     }

@@ -146,7 +146,7 @@ impl Pickup<'_> {
             Look::Later(..) => return self.remove(&files.dir, &name, tag, "it is not whole"),
             Look::Gone => return Ok(Step::End),
         };
-        let (arrival, content) = match Item::read(&value) {
+        let (arrival, content) = match Item::read(value) {
             Ok(item) => open(item, tag),
             Err(Unfit::Damaged) => return self.remove(&files.dir, &name, tag, "it is damaged"),
             Err(Unfit::Invalid(why)) => return self.remove(&files.dir, &name, tag, why),
@@ -183,7 +183,7 @@ impl Pickup<'_> {
             },
             _ => (Value::Null, 0),
         };
-        let opened = Item::read(&value).ok().map(|item| open(item, &tag));
+        let opened = Item::read(value).ok().map(|item| open(item, &tag));
         let opened = opened.filter(|(arrival, _)| filling.place_of(self.state, &tag).fits(arrival));
         let Some((arrival, content)) = opened else {
             self.storage.claims().remove(&claim)?;

@@ -1,0 +1,188 @@
+//! The names of one outbox's files, in the order in which they are taken.
+
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, Listing, layout};
+use std::collections::{BinaryHeap, VecDeque};
+use std::ffi::OsString;
+
+/// The most queued names of an outbox. With more names, the outbox is scanned instead.
+const QUEUED: usize = 1024;
+/// How many outboxes with more files may have [`SORTED`] queued names, in order. Of the others, the first names that a scan
+/// finds are queued.
+const SCANS: usize = 16;
+/// How many names of an outbox are put in order at a time, the first ones.
+const SORTED: usize = 1 << 16;
+/// How many names a scan reads in one turn, so that an outbox with very many files holds up no other sender.
+const READ: usize = 1 << 14;
+
+/// The outboxes that may queue more than [`QUEUED`] names, counted.
+#[derive(Default)]
+pub(super) struct Places(usize);
+
+/// The names of one outbox: those that are queued, and whether the directory is to be read for more.
+#[derive(Default)]
+pub(super) struct Names {
+    queued: VecDeque<OsString>,
+    scan: Scan,
+    /// The last name of those before, behind which the next scan goes on. So files that stay are read once.
+    behind: Option<OsString>,
+    /// May a file have arrived that the scans in progress do not find?
+    missed: bool,
+    /// Does this outbox have one of the places for many names?
+    has_place: bool,
+    /// Some of the names that the router never takes.
+    strays: Vec<OsString>,
+}
+
+#[derive(Default)]
+enum Scan {
+    #[default]
+    None,
+    Wanted,
+    Open(Open),
+}
+
+/// A scan in progress.
+struct Open {
+    listing: Listing,
+    /// The first names that it has found, the last of them on top.
+    found: BinaryHeap<OsString>,
+    /// Does the outbox have files that come after those?
+    has_more: bool,
+}
+
+impl Names {
+    /// Notes that this file may have arrived.
+    pub(super) fn arrived(&mut self, name: OsString) {
+        if self.queued.len() >= QUEUED || !matches!(self.scan, Scan::None) {
+            // The scan finds it, in its order.
+            self.want_scan();
+        } else {
+            self.queued.push_back(name);
+        }
+    }
+
+    /// Wants a scan from the beginning, behind what is in progress.
+    pub(super) fn want_scan(&mut self) {
+        match self.scan {
+            Scan::None => self.start_again(),
+            Scan::Wanted => self.missed |= self.behind.is_some(),
+            Scan::Open(_) => self.missed = true,
+        }
+    }
+
+    /// Reads a part of the directory if no names are queued and a scan is wanted.
+    pub(super) fn fill(&mut self, dir: &Dir, places: &mut Places) -> Result<()> {
+        if !self.queued.is_empty() {
+            return Ok(());
+        }
+        let mut open = match std::mem::take(&mut self.scan) {
+            Scan::None => return Ok(()),
+            Scan::Wanted => {
+                self.strays.clear();
+                Open { listing: dir.list()?, found: BinaryHeap::new(), has_more: false }
+            }
+            Scan::Open(open) => open,
+        };
+        let mut read = 0;
+        while let Some(entry) = open.listing.next() {
+            self.find(&mut open, entry?.name);
+            read += 1;
+            if open.found.len() >= QUEUED && !self.take_place(places) {
+                self.queued = open.found.into_sorted_vec().into();
+                self.start_again();
+                return Ok(());
+            }
+            if self.has_place && read >= READ {
+                self.scan = Scan::Open(open);
+                return Ok(());
+            }
+        }
+        self.queued = open.found.into_sorted_vec().into();
+        self.behind = self.queued.back().filter(|_| open.has_more).cloned();
+        if open.has_more || std::mem::take(&mut self.missed) {
+            self.scan = Scan::Wanted;
+        }
+        Ok(())
+    }
+
+    /// Takes up to this many names out of the queue.
+    pub(super) fn take(&mut self, most: usize, places: &mut Places) -> Vec<OsString> {
+        let taken = self.queued.drain(..self.queued.len().min(most)).collect();
+        if self.queued.len() <= QUEUED {
+            self.leave_place(places);
+        }
+        taken
+    }
+
+    /// Returns names. They come first again.
+    pub(super) fn put_back(&mut self, names: Vec<OsString>) {
+        names.into_iter().rev().for_each(|name| self.queued.push_front(name));
+    }
+
+    /// Keeps no more than each outbox may have.
+    pub(super) fn shrink(&mut self, places: &mut Places) {
+        self.leave_place(places);
+        if self.queued.len() > QUEUED || !matches!(self.scan, Scan::None) {
+            self.start_again();
+        }
+        self.queued.truncate(QUEUED);
+    }
+
+    /// Leaves the place for many names, if this outbox has one.
+    pub(super) fn leave_place(&mut self, places: &mut Places) {
+        places.0 -= usize::from(std::mem::take(&mut self.has_place));
+    }
+
+    /// Are no names queued?
+    pub(super) fn is_empty(&self) -> bool {
+        self.queued.is_empty()
+    }
+
+    /// Has a scan begun that has not found all names yet?
+    pub(super) fn is_scanning(&self) -> bool {
+        matches!(self.scan, Scan::Open(_))
+    }
+
+    /// Is no name queued, and no scan wanted?
+    pub(super) fn is_done(&self) -> bool {
+        self.queued.is_empty() && matches!(self.scan, Scan::None)
+    }
+
+    /// Some of the names that the router never takes.
+    pub(super) fn strays(&self) -> &[OsString] {
+        &self.strays
+    }
+
+    fn start_again(&mut self) {
+        (self.scan, self.behind) = (Scan::Wanted, None);
+    }
+
+    fn take_place(&mut self, places: &mut Places) -> bool {
+        if !self.has_place && places.0 < SCANS {
+            (places.0, self.has_place) = (places.0 + 1, true);
+        }
+        self.has_place
+    }
+
+    /// A scan has found this name. Of very many, the first ones are kept.
+    fn find(&mut self, open: &mut Open, name: OsString) {
+        if !layout::is_message_file(&name) {
+            if self.strays.len() < limits::STRAYS && !self.strays.contains(&name) {
+                self.strays.push(name);
+            }
+            return;
+        }
+        if self.behind.as_ref().is_some_and(|behind| name <= *behind) {
+            return;
+        }
+        if open.found.len() < SORTED {
+            return open.found.push(name);
+        }
+        open.has_more = true;
+        if let Some(mut last) = open.found.peek_mut().filter(|last| name < **last) {
+            *last = name;
+        }
+    }
+}
