@@ -65,7 +65,7 @@ pub(super) fn mirror(room: &Room, tag: &str, (from, to): (File, File), conduct: 
     let input = Input::new(from, over, limits::FRAME_BYTES);
     let reader = std::thread::Builder::new().name(format!("link {tag}")).spawn(move || receiver.run(input));
     let reader = reader.doing("start a reader for", room.dir.path())?;
-    let mut sender = Sender::new(room, tag, Output { to, told: told.clone() })?;
+    let mut sender = Sender::new(room, tag, Output { to, told: told.clone(), held: Vec::new() })?;
     let done = sender.run(watch, conduct);
     if let Err(e) = &done {
         sender.output.bye(e);
@@ -111,6 +111,7 @@ impl Sender {
 
     fn run(&mut self, mut watch: InboxWatch, conduct: &mut dyn Conduct) -> Result<()> {
         say(&mut self.output, &Frame::Hello(Hello { version: VERSION, room: self.room.clone() }))?;
+        self.flush()?;
         let mut is_connected = false;
         loop {
             let News { far, again, got, over, .. } = self.output.told.take();
@@ -124,6 +125,7 @@ impl Sender {
                 self.bring(&own, far, again)?;
                 self.ask(&own, far, got)?;
             }
+            self.flush()?;
             if far.is_some() && !std::mem::replace(&mut is_connected, true) {
                 conduct.connected();
             }
@@ -132,6 +134,11 @@ impl Sender {
             }
             watch.wait(limits::CARRIER_LOOK);
         }
+    }
+
+    /// Writes what was said.
+    fn flush(&mut self) -> Result<()> {
+        self.output.flush().doing("write to", "the peer")
     }
 
     /// Says how far this room is, if that is new, and now and then in any case: silence would end the connection.
@@ -230,6 +237,8 @@ impl Sender {
 struct Output {
     to: File,
     told: Told,
+    /// What was said and is not written yet, so that many small frames are written together.
+    held: Vec<u8>,
 }
 
 impl Output {
@@ -239,6 +248,16 @@ impl Output {
             Err(rustix::io::Errno::INTR) => Ok(false),
             ready => Ok(ready? > 0),
         }
+    }
+
+    fn wait_until_ready(&self) -> std::io::Result<()> {
+        let begun = Instant::now();
+        while !self.is_ready(limits::CARRIER_LOOK)? {
+            if self.told.is_over() || begun.elapsed() > failpoint::carrier_silence() {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+        }
+        Ok(())
     }
 
     /// Tells the peer why the connection ends, if it can be told at once.
@@ -256,16 +275,19 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let begun = Instant::now();
-        while !self.is_ready(limits::CARRIER_LOOK)? {
-            if self.told.is_over() || begun.elapsed() > failpoint::carrier_silence() {
-                return Err(std::io::ErrorKind::TimedOut.into());
-            }
+        self.held.extend_from_slice(bytes);
+        if self.held.len() >= limits::HELD_SAYING {
+            self.flush()?;
         }
-        self.to.write(&bytes[..bytes.len().min(limits::SAID_AT_ONCE)])
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
+        let held = std::mem::take(&mut self.held);
+        for part in held.chunks(limits::SAID_AT_ONCE) {
+            self.wait_until_ready()?;
+            self.to.write_all(part)?;
+        }
         Ok(())
     }
 }

@@ -37,6 +37,12 @@ impl Told {
         Told { news: Arc::default(), call: Arc::new(call) }
     }
 
+    /// Notes what the sender needs only when it looks in any case.
+    fn note(&self, change: impl FnOnce(&mut News)) {
+        change(&mut self.news.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Notes what is new, and calls the sender.
     fn tell(&self, change: impl FnOnce(&mut News)) {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut news);
@@ -150,7 +156,7 @@ impl Receiver {
         if n > self.committed + limits::FLYING_ITEMS {
             return Err(gone(format!("the peer sends item {n}, far ahead of item {}", self.committed)));
         }
-        self.told.tell(|news| news.got = news.got.max(n));
+        self.told.note(|news| news.got = news.got.max(n));
         if n <= self.committed {
             return Ok(());
         }

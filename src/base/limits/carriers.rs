@@ -33,6 +33,8 @@ pub const ONCE_STOPPED: Duration = Duration::from_secs(2);
 pub const SAID_BYTES: usize = 4 << 10;
 /// The longest reason that a carrier tells its peer, in characters.
 pub const BYE_CHARS: usize = 400;
+/// How many bytes of frames are collected before they are written to the peer.
+pub const HELD_SAYING: usize = 64 << 10;
 /// How much is written at once to a peer that can read: a pipe takes it without a wait.
 pub const SAID_AT_ONCE: usize = 4096;
 /// How long the far end of a connection waits for the end of the connection before.
