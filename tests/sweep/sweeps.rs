@@ -129,24 +129,7 @@ pub(crate) fn sweep_until(
     setting: &Setting,
     stories: Vec<Vec<Strike>>,
 ) -> io::Result<Figures> {
-    let total = Mutex::new((Figures::default(), stories.into_iter()));
-    thread::scope(|scope| {
-        let work = || -> io::Result<()> {
-            let mut ground = ground()?;
-            loop {
-                let next = {
-                    let mut total = total.lock().expect("no worker panics while it holds this");
-                    if total.0.complaints.len() >= enough { None } else { total.1.next() }
-                };
-                let Some(story) = next else { return Ok(()) };
-                let figures = play(&mut ground, setting, &story)?;
-                total.lock().expect("no worker panics while it holds this").0.add(figures);
-            }
-        };
-        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
-    })?;
-    Ok(total.into_inner().expect("all workers are done").0)
+    on_grounds(WORKERS, stories, enough, ground, |ground, _, story| play(ground, setting, &story))
 }
 
 /// Plays all stories, so many at a time, until so many complaints are found, and adds up what they found.
@@ -156,16 +139,28 @@ pub(crate) fn side_by_side<S: Send>(
     enough: usize,
     play: impl Fn(u64, S) -> io::Result<Figures> + Sync,
 ) -> io::Result<Figures> {
+    on_grounds(workers, stories, enough, || Ok(()), |(), n, story| play(n, story))
+}
+
+/// As [`side_by_side`]. Each worker plays on a ground of its own.
+fn on_grounds<G, S: Send>(
+    workers: usize,
+    stories: Vec<S>,
+    enough: usize,
+    ground: impl Fn() -> io::Result<G> + Sync,
+    play: impl Fn(&mut G, u64, S) -> io::Result<Figures> + Sync,
+) -> io::Result<Figures> {
     let total = Mutex::new((Figures::default(), stories.into_iter().zip(0..)));
     thread::scope(|scope| {
         let work = || -> io::Result<()> {
+            let mut ground = ground()?;
             loop {
                 let next = {
                     let mut total = total.lock().expect("no worker panics while it holds this");
                     if total.0.complaints.len() >= enough { None } else { total.1.next() }
                 };
                 let Some((story, n)) = next else { return Ok(()) };
-                let figures = play(n, story)?;
+                let figures = play(&mut ground, n, story)?;
                 total.lock().expect("no worker panics while it holds this").0.add(figures);
             }
         };
