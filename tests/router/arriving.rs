@@ -81,6 +81,23 @@ fn a_whole_message_whose_writer_still_holds_it_open_waits_and_holds_up_nobody() 
 }
 
 #[test]
+#[cfg(all(target_os = "linux", feature = "native"))] // Other systems can't tell.
+fn a_file_is_taken_after_its_writer_has_closed_it_even_if_no_event_tells_of_that() {
+    // P3
+    let town = alice_and_bob().run();
+    let draft = town.room("draft");
+    let mut held = fs::File::create(&draft).expect("room");
+    held.write_all(br#"{"to": "bob", "body": "by another name"}"#).expect("room");
+    fs::hard_link(&draft, town.room("outbox/alice/linked.json")).expect("one file system");
+    fs::remove_file(&draft).expect("a draft");
+    town.wait_for_reason("still has it open");
+    // It was opened under a name outside the outbox.
+    drop(held);
+    town.wait_for_bodies("bob", &["by another name"]);
+    town.wait_until_nothing_waits();
+}
+
+#[test]
 fn a_file_made_first_and_filled_later_is_not_refused_for_being_unfinished() {
     let town = alice_and_bob().run();
     let path = town.room("outbox/alice/appended.json");
