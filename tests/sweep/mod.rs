@@ -3,6 +3,7 @@
 //! - `cargo test --all-features sweep -- --nocapture`: a few hundred points, chosen from all phases of a run; each sweep
 //!   prints its line of figures.
 //! - `MAILBAG_SWEEP=full cargo test --release --all-features sweep -- --nocapture`: every point there is; hours.
+//! - `MAILBAG_SWEEP=full:3/8 …`: the third of eight parts of them.
 //!
 //! `tracer` ends a program at an exact system call (`calls` says which count, `ptrace` is its raw side), `device` cuts
 //! the power of a real file system, `weak` that of one which keeps no order, and `twice` that of one which

@@ -20,9 +20,22 @@ pub(crate) const WORKERS: usize = 2;
 /// How much of what is wrong is shown; a sweep that has found this much need not go on.
 const ENOUGH: usize = 20;
 
-/// Is this the run with every point?
+/// Is this a run with every point, or with a part of all of them?
 pub(crate) fn full() -> bool {
-    std::env::var("MAILBAG_SWEEP").is_ok_and(|size| size == "full")
+    part().is_some()
+}
+
+/// Which points of a full run are played: with `full:3/8` the third one and then each eighth, so that eight runs play all.
+fn part() -> Option<(usize, usize)> {
+    let size = std::env::var("MAILBAG_SWEEP").ok()?;
+    let part = size.strip_prefix("full")?;
+    let numbers = part.strip_prefix(':').and_then(|part| part.split_once('/'));
+    let numbers = numbers.and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+    match numbers {
+        None if part.is_empty() => Some((1, 1)),
+        Some((part, of)) if (1..=of).contains(&part) => Some((part, of)),
+        _ => panic!("MAILBAG_SWEEP is {size:?}; give `full`, or `full:3/8` for the third of eight parts"),
+    }
 }
 
 /// The points of the router's first run, as an undisturbed run shows them.
@@ -44,8 +57,8 @@ impl Points {
 
     /// Every point in a full run; else about `most`, of each phase the first, the last and some between.
     pub(crate) fn choose(&self, most: usize, seed: u64) -> Vec<(usize, Moment)> {
-        if full() {
-            return self.points.clone();
+        if let Some((part, of)) = part() {
+            return self.points.iter().skip(part - 1).step_by(of).copied().collect();
         }
         let mut phases: BTreeMap<String, Vec<(usize, Moment)>> = BTreeMap::new();
         for point in &self.points {
