@@ -291,6 +291,12 @@ impl World {
         self.dark = self.setting.waits_for_router;
     }
 
+    /// How far the agents are, and what waits in the room: for a router that does not end.
+    pub(crate) fn stands(&self) -> String {
+        let waits = self.left_over().map_or_else(|e| e.to_string(), |left| left.join(" "));
+        format!("after wave {} of {WAVES}, {} calls and {waits:?}", self.wave, self.calls)
+    }
+
     /// Something that a sweep saw going wrong.
     pub(crate) fn complain(&mut self, what: String) {
         self.figures.damaged(what);

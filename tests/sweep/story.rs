@@ -141,7 +141,10 @@ fn run(
         End::Exited(code) if code != 101 && (code == 0 || matches!(strike.plan, Plan::Fail { .. })) => {
             go_dark(strike, device)?;
         }
-        end => world.complain(format!("{strike}: the router ended as {end:?}: {}", outcome.stderr)),
+        end => {
+            let stands = world.stands();
+            world.complain(format!("{strike}: the router ended as {end:?}, {stands}: {}", outcome.stderr));
+        }
     }
     unsynced.ended(&outcome);
     moves.ended(&outcome);
