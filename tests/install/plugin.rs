@@ -34,6 +34,27 @@ fn lines_of_a_person_around_the_plugin_and_files_beside_it_stay_to_the_byte() {
     assert!(desk.files() == before);
 }
 
+/// OpenCode reads such files.
+#[test]
+fn commas_behind_last_items_stay_to_the_byte() {
+    for settings in [
+        "{\n  // Mine.\n  \"theme\": \"system\",\n}\n",
+        "{\n  \"mcp\": {\n    \"mine\": {\"type\": \"local\", \"command\": [\"x\",],}, // one\n  },\n}\n",
+        "{\"mcp\": {\"mine\": {\"type\": \"local\",},},}",
+        "{\n  \"instructions\": [\n    \"a.md\",\n  ],\n  \"permission\": {\"bash\": {\"ls\": \"allow\",},},\n}\n",
+    ] {
+        let desk = Desk::new();
+        desk.write("opencode.json", settings);
+        let before = desk.files();
+        desk.ok(&["install", "opencode"]);
+        assert!(desk.text("opencode.json").contains("mailbag"), "{settings}");
+        assert!(desk.ok(&["install", "opencode"]).starts_with("no changes for OpenCode"), "{settings}");
+        desk.ok(&["uninstall", "opencode"]);
+        assert_eq!(desk.text("opencode.json"), settings);
+        assert!(desk.files() == before, "{settings}");
+    }
+}
+
 #[test]
 fn a_plugin_of_that_name_that_is_not_ours_is_refused_and_left_as_it_is() {
     let desk = Desk::new();

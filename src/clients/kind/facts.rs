@@ -102,6 +102,8 @@ pub enum Dialect {
     Strict,
     /// JSON with comments.
     Comments,
+    /// JSON with comments, and with a comma behind the last item.
+    Commas,
 }
 
 /// Where mailbag is installed.

@@ -5,7 +5,7 @@ use super::{
     file, guard, hook,
 };
 
-const JSON: Format = Format::Json(Dialect::Comments);
+const JSON: Format = Format::Json(Dialect::Commas);
 
 pub(super) static FACTS: Facts = Facts {
     word: "opencode",

@@ -125,7 +125,7 @@ impl Json {
     fn cuts(&self, inside: &Inside, n: usize, tokens: &[TokenAndRange<'_>]) -> Vec<(usize, usize)> {
         let body = self.body();
         let (start, mut end) = inside.items[n];
-        let comma = comma_after(tokens, end).filter(|_| n + 1 < inside.items.len());
+        let comma = comma_after(tokens, end);
         end = comma.map_or(end, |comma| comma + 1);
         let line_start = body[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = body[end..].find('\n').map(|at| end + at + 1);
@@ -269,9 +269,9 @@ impl Json {
     fn parse<T>(&self, then: impl FnOnce(&ast::Value<'_>, &[TokenAndRange<'_>]) -> T) -> Result<T, Wrong> {
         let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
         let options = ParseOptions {
-            allow_comments: self.dialect == Dialect::Comments,
+            allow_comments: self.dialect != Dialect::Strict,
             allow_loose_object_property_names: false,
-            allow_trailing_commas: false,
+            allow_trailing_commas: self.dialect == Dialect::Commas,
             allow_missing_commas: false,
             allow_single_quoted_strings: false,
             allow_hexadecimal_numbers: false,
