@@ -7,7 +7,7 @@ use std::io::Read;
 /// A SHA-256 hash.
 pub type Hash = [u8; 32];
 
-/// The `prev` of the log's first line, and of a stream's first item.
+/// What stands for the hash before the first one of a chain.
 pub const NO_HASH: Hash = [0; 32];
 
 /// How many bytes of a file are hashed at a time.

@@ -55,7 +55,7 @@ impl Points {
         Points { points: sides(&outcome), outcome }
     }
 
-    /// Every point in a full run; else about `most`, of each phase the first, the last and some between.
+    /// Every point in a full run, or its part of them; else about `most`, of each phase the first, the last and some between.
     pub(crate) fn choose(&self, most: usize, seed: u64) -> Vec<(usize, Moment)> {
         if let Some((part, of)) = part() {
             return self.points.iter().skip(part - 1).step_by(of).copied().collect();

@@ -140,7 +140,7 @@ impl Names {
         self.queued.is_empty()
     }
 
-    /// Has a scan begun that has not found all names yet?
+    /// Is a scan in progress?
     pub(super) fn is_scanning(&self) -> bool {
         matches!(self.scan, Scan::Open(_))
     }
