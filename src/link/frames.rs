@@ -48,15 +48,6 @@ impl ItemText {
         self.0.get()
     }
 
-    /// Its number alone. The item may be damaged.
-    pub(super) fn n(&self) -> Option<u64> {
-        #[derive(Deserialize)]
-        struct Head {
-            n: u64,
-        }
-        serde_json::from_str(self.text()).ok().map(|Head { n }| n)
-    }
-
     /// The item, if it is whole and valid.
     pub(super) fn read(&self) -> Option<Item> {
         Item::read(serde_json::from_str(self.text()).ok()?).ok()

@@ -166,3 +166,38 @@ fn of_very_many_files_the_first_ones_are_taken_first() {
         assert!(shown.is_sorted());
     }
 }
+
+#[test]
+fn files_that_come_while_an_outbox_is_read_are_taken_in_their_order() {
+    // P234
+    let home = tempfile::TempDir::new().expect("a directory");
+    let outbox = home.path().join("outbox/alice");
+    fs::create_dir_all(&outbox).expect("an outbox");
+    let drop_files = |numbers: std::ops::Range<u32>| {
+        numbers.for_each(|n| fs::write(outbox.join(format!("{n:06}.json")), "").expect("a file"));
+    };
+    drop_files(0..20_000);
+    let (room, alice) = (Dir::open(home.path()).expect("a room"), Arc::from("alice"));
+    let (mut outboxes, mut shown, mut dropped) = (Outboxes::default(), Vec::new(), 20_000);
+    outboxes.scan(&alice);
+    while let Some((_, turn)) = outboxes.next_turn(&room) {
+        match turn.expect("a turn") {
+            // It has read a part of the directory.
+            SenderTurn::Scanning if dropped < 40_000 => {
+                let new = dropped..dropped + 500;
+                drop_files(new.clone());
+                new.for_each(|n| outboxes.hint(&alice, format!("{n:06}.json").into()));
+                dropped += 500;
+            }
+            SenderTurn::Files(files) => {
+                let there: Vec<_> = files.names.into_iter().filter(|name| outbox.join(name).exists()).collect();
+                there.iter().for_each(|name| fs::remove_file(outbox.join(name)).expect("a file"));
+                shown.extend(there);
+            }
+            _ => {}
+        }
+    }
+    assert!(dropped > 20_000, "some came meanwhile");
+    assert_eq!(shown.len() as u32, dropped, "each of them once");
+    assert!(shown.is_sorted());
+}

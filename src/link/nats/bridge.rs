@@ -8,11 +8,12 @@ use super::names::{Kind, Names};
 use super::peer::{Heard, Peer, Said};
 use super::servers::{Servers, not_taken};
 use crate::base::limits;
-use crate::link::frames::{Frame, Hello, VERSION};
+use crate::link::frames::{Frame, Hello, ItemText, VERSION};
 use crate::room::links::EndState;
 use async_nats::jetstream::context::PublishAckFuture;
 use async_nats::jetstream::message::{Acker, Message};
 use futures_util::StreamExt;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -116,7 +117,7 @@ impl Bridge {
         match serde_json::from_str(&line).map_err(|e| e.to_string())? {
             Frame::State(state) => self.say_state(state).await?,
             Frame::Item(item) => {
-                let n = item.n().unwrap_or_default();
+                let n = number(&item).unwrap_or_default();
                 let parts = line.as_bytes().chunks(limits::NATS_PART.min(self.servers.most));
                 let of = parts.len() as u64;
                 for (part, bytes) in (1..).zip(parts) {
@@ -248,6 +249,15 @@ impl Bridge {
 
 /// Stands for the id of a room that has not spoken yet.
 const NOT_HEARD: &str = "not heard yet";
+
+/// The number of an item. The rest of it may be damaged.
+fn number(item: &ItemText) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Head {
+        n: u64,
+    }
+    serde_json::from_str(item.text()).ok().map(|Head { n }| n)
+}
 
 async fn hand_on(to: &mut pipe::Sender, frame: &Frame) -> Next {
     match to.write_all(&frame.line()).await {

@@ -43,13 +43,28 @@ enum Scan {
     Open(Open),
 }
 
-/// A scan in progress.
+/// A scan in progress. It reads the directory twice: of the files that arrive during a reading, any may be missed. So the
+/// first reading tells only up to which name the second one finds all that was dropped in order.
 struct Open {
     listing: Listing,
-    /// The first names that it has found, the last of them on top.
+    /// The last name that the first reading has found. `None` during that reading.
+    until: Option<OsString>,
+    /// The first names that this reading has found, the last of them on top.
     found: BinaryHeap<OsString>,
     /// Does the outbox have files that come after those?
     has_more: bool,
+}
+
+impl Open {
+    fn new(dir: &Dir, until: Option<OsString>) -> Result<Open> {
+        Ok(Open { listing: dir.list()?, until, found: BinaryHeap::new(), has_more: false })
+    }
+
+    /// The second reading, behind a first one that has found something.
+    fn again(&self, dir: &Dir) -> Result<Option<Open>> {
+        let last = self.found.peek().filter(|_| self.until.is_none());
+        last.map(|last| Open::new(dir, Some(last.clone()))).transpose()
+    }
 }
 
 impl Names {
@@ -81,12 +96,17 @@ impl Names {
             Scan::None => return Ok(()),
             Scan::Wanted => {
                 self.strays.clear();
-                Open { listing: dir.list()?, found: BinaryHeap::new(), has_more: false }
+                Open::new(dir, None)?
             }
             Scan::Open(open) => open,
         };
         let mut read = 0;
-        while let Some(entry) = open.listing.next() {
+        loop {
+            let Some(entry) = open.listing.next() else {
+                let Some(second) = open.again(dir)? else { break };
+                open = second;
+                continue;
+            };
             self.find(&mut open, entry?.name);
             read += 1;
             if open.found.len() >= QUEUED && !self.take_place(places) {
@@ -176,6 +196,9 @@ impl Names {
         }
         if self.behind.as_ref().is_some_and(|behind| name <= *behind) {
             return;
+        }
+        if open.until.as_ref().is_some_and(|until| name > *until) {
+            return open.has_more = true;
         }
         if open.found.len() < SORTED {
             return open.found.push(name);
