@@ -126,26 +126,32 @@ fn the_lanes_of_a_file_that_a_program_still_writes_do_not_count_yet() {
 #[test]
 fn what_cannot_be_read_is_pending_and_told_and_mail_and_lanes_go_on() {
     // P173
-    for (make, word) in OBSTACLES {
-        let town = Town::of(&["alice", "bob", "carol"]).run();
-        edit(&town, TEXT);
-        town.wait_for_mail("human", 1);
-        fs::remove_file(town.room("charter.md")).expect("it is there");
-        make(&town.room("charter.md"));
-        town.wait_for_reason(word);
-        let told = town.wait_for_mail("human", 2);
-        let subject = told[1]["subject"].as_str().expect("a subject");
-        assert!(["charter.md can't be read", "charter.md was removed"].contains(&subject), "{subject}");
-        town.is_alive("alice", "bob");
-        if subject.contains("can't") {
-            town.mail("carol", "x.json", json!({"to": "lane:web", "body": "to the lane"}));
-            town.wait("the last lanes are in force", || town.bodies("bob").contains(&"to the lane".to_owned()));
+    std::thread::scope(|scope| {
+        for (make, word) in OBSTACLES {
+            scope.spawn(move || mail_and_lanes_go_on(make, word));
         }
-        let _ = fs::remove_dir(town.room("charter.md"));
-        let _ = fs::remove_file(town.room("charter.md"));
-        edit(&town, TEXT);
-        town.wait_until_nothing_waits();
+    });
+}
+
+fn mail_and_lanes_go_on(make: fn(&Path), word: &str) {
+    let town = Town::of(&["alice", "bob", "carol"]).run();
+    edit(&town, TEXT);
+    town.wait_for_mail("human", 1);
+    fs::remove_file(town.room("charter.md")).expect("it is there");
+    make(&town.room("charter.md"));
+    town.wait_for_reason(word);
+    let told = town.wait_for_mail("human", 2);
+    let subject = told[1]["subject"].as_str().expect("a subject");
+    assert!(["charter.md can't be read", "charter.md was removed"].contains(&subject), "{subject}");
+    town.is_alive("alice", "bob");
+    if subject.contains("can't") {
+        town.mail("carol", "x.json", json!({"to": "lane:web", "body": "to the lane"}));
+        town.wait("the last lanes are in force", || town.bodies("bob").contains(&"to the lane".to_owned()));
     }
+    let _ = fs::remove_dir(town.room("charter.md"));
+    let _ = fs::remove_file(town.room("charter.md"));
+    edit(&town, TEXT);
+    town.wait_until_nothing_waits();
 }
 
 #[test]

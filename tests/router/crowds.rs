@@ -1,13 +1,10 @@
 //! Many agents, many files, many writers and readers at once.
 
 use crate::town::Town;
-use mailbag::disk::Dir;
-use mailbag::room::outbox::{Outboxes, SenderTurn};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -121,83 +118,4 @@ fn thousands_of_files_waiting_at_start_are_all_routed() {
     let bodies: BTreeSet<String> = town.bodies("carol").into_iter().collect();
     assert_eq!(bodies.len(), files);
     assert_eq!(town.status()["counts"]["accepted"], json!(files));
-}
-
-/// Drops messages of alice with these numbers.
-fn drop_numbered(town: &Town, numbers: std::ops::Range<u32>) {
-    for n in numbers {
-        let draft =
-            town.drop_file("alice", &format!(".{n:05}"), json!({"to": "bob", "body": n.to_string()}).to_string());
-        fs::rename(draft, town.room(&format!("outbox/alice/{n:05}.json"))).expect("a message");
-    }
-}
-
-#[test]
-fn thousands_of_files_of_one_sender_are_accepted_in_their_order_and_so_are_those_that_come_meanwhile() {
-    // P234
-    let town = Town::of(&["alice", "bob"]).quick();
-    drop_numbered(&town, 0..2000);
-    let town = town.run();
-    drop_numbered(&town, 2000..3000);
-    let came = town.wait_for_mail("bob", 3000);
-    let bodies: Vec<u32> = came.iter().filter_map(|mail| mail["body"].as_str()?.parse().ok()).collect();
-    assert_eq!((bodies.len(), (0..3000).zip(bodies).find(|(n, body)| n != body)), (3000, None));
-}
-
-#[test]
-fn of_very_many_files_the_first_ones_are_taken_first() {
-    // P234
-    let home = tempfile::TempDir::new().expect("a directory");
-    let outbox = home.path().join("outbox/alice");
-    fs::create_dir_all(&outbox).expect("an outbox");
-    let name = |n: u32| format!("{n:06}.json");
-    (0..70_000).rev().for_each(|n| fs::write(outbox.join(name(n)), "").expect("a file"));
-    let (room, alice) = (Dir::open(home.path()).expect("a room"), Arc::from("alice"));
-    // All stay at first, because they are empty; then they are taken.
-    for stays in [true, false] {
-        let (mut outboxes, mut shown) = (Outboxes::default(), Vec::new());
-        outboxes.scan(&alice);
-        while let Some((_, turn)) = outboxes.next_turn(&room) {
-            let Ok(SenderTurn::Files(files)) = turn else { continue };
-            files.names.iter().filter(|_| !stays).for_each(|name| fs::remove_file(outbox.join(name)).expect("a file"));
-            shown.extend(files.names);
-        }
-        assert_eq!(shown.len(), 70_000, "each of them once");
-        assert!(shown.is_sorted());
-    }
-}
-
-#[test]
-fn files_that_come_while_an_outbox_is_read_are_taken_in_their_order() {
-    // P234
-    let home = tempfile::TempDir::new().expect("a directory");
-    let outbox = home.path().join("outbox/alice");
-    fs::create_dir_all(&outbox).expect("an outbox");
-    let drop_files = |numbers: std::ops::Range<u32>| {
-        numbers.for_each(|n| fs::write(outbox.join(format!("{n:06}.json")), "").expect("a file"));
-    };
-    drop_files(0..20_000);
-    let (room, alice) = (Dir::open(home.path()).expect("a room"), Arc::from("alice"));
-    let (mut outboxes, mut shown, mut dropped) = (Outboxes::default(), Vec::new(), 20_000);
-    outboxes.scan(&alice);
-    while let Some((_, turn)) = outboxes.next_turn(&room) {
-        match turn.expect("a turn") {
-            // It has read a part of the directory.
-            SenderTurn::Scanning if dropped < 40_000 => {
-                let new = dropped..dropped + 500;
-                drop_files(new.clone());
-                new.for_each(|n| outboxes.hint(&alice, format!("{n:06}.json").into()));
-                dropped += 500;
-            }
-            SenderTurn::Files(files) => {
-                let there: Vec<_> = files.names.into_iter().filter(|name| outbox.join(name).exists()).collect();
-                there.iter().for_each(|name| fs::remove_file(outbox.join(name)).expect("a file"));
-                shown.extend(there);
-            }
-            _ => {}
-        }
-    }
-    assert!(dropped > 20_000, "some came meanwhile");
-    assert_eq!(shown.len() as u32, dropped, "each of them once");
-    assert!(shown.is_sorted());
 }

@@ -5,4 +5,5 @@ mod arriving;
 mod crowds;
 mod living;
 mod obstacles;
+mod order;
 mod renaming;

@@ -38,7 +38,7 @@ message that announces the wait. Exit status 4 means a timeout.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Agent for the command; registered if unknown
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, visible_alias = "as", value_name = "AGENT")]
     id: String,
     /// Role of the agent
     #[arg(long)]

@@ -87,6 +87,11 @@ impl Outboxes {
         self.boxes.entry(agent.clone()).or_default().begun = claim;
     }
 
+    /// The picked-up file with which this sender continues.
+    pub fn begun(&self, agent: &str) -> Option<&str> {
+        self.boxes.get(agent)?.begun.as_deref()
+    }
+
     /// Puts this sender at the end of the queue.
     pub fn line_up_again(&mut self, agent: &Arc<str>) {
         let outbox = self.boxes.entry(agent.clone()).or_default();

@@ -10,7 +10,7 @@ use crate::log::lookup::SearchLimiter;
 use crate::log::state::State;
 use crate::room::outbox::{self, Look, Outboxes, Patience, Terms};
 use crate::room::settings::Settings;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ pub(crate) struct Intake {
     outboxes: Outboxes,
     /// Files that may still be written to.
     patience: Patience,
-    /// Claims without a record, to be read.
-    claims: VecDeque<String>,
+    /// Claims without a record, to be read, with their numbers: in the order in which they were picked up.
+    claims: BTreeSet<(u64, String)>,
     /// The number of the next claim.
     next: u64,
     share: Share,
@@ -48,7 +48,7 @@ impl Intake {
         Intake {
             outboxes: Outboxes::default(),
             patience,
-            claims: VecDeque::new(),
+            claims: BTreeSet::new(),
             next: claim + 1,
             share: Share::default(),
             budgets: Budgets::default(),
@@ -60,14 +60,28 @@ impl Intake {
 
     /// Is there nothing to pick up?
     pub(crate) fn is_idle(&self) -> bool {
-        self.outboxes.is_idle() && self.claims.is_empty()
+        self.outboxes.is_idle() && !self.has_claims()
+    }
+
+    /// Is there a claim that waits for no other one?
+    pub(crate) fn has_claims(&self) -> bool {
+        !self.claims.iter().all(|(_, claim)| self.waits_for_lines(claim))
+    }
+
+    /// Does this claim wait for the last line of a file that its sender dropped before it?
+    pub(crate) fn waits_for_lines(&self, claim: &str) -> bool {
+        let agent = layout::read_claim(claim).map(|one| one.agent);
+        agent.and_then(|agent| self.outboxes.begun(agent)).is_some_and(|begun| begun != claim)
     }
 
     /// Is there anything of one of these senders to pick up?
     pub(crate) fn has_mail_of(&self, agents: &[Arc<str>]) -> bool {
-        let is_theirs =
-            |claim: &String| layout::read_claim(claim).is_some_and(|one| agents.iter().any(|a| **a == *one.agent));
-        agents.iter().any(|agent| self.outboxes.is_in_line(agent)) || self.claims.iter().any(is_theirs)
+        agents.iter().any(|agent| self.outboxes.is_in_line(agent) || self.has_claims_of(agent))
+    }
+
+    /// Are claims of this sender queued?
+    pub(crate) fn has_claims_of(&self, agent: &str) -> bool {
+        self.claims.iter().any(|(_, claim)| layout::read_claim(claim).is_some_and(|one| one.agent == agent))
     }
 
     /// The queue of outboxes.
@@ -82,17 +96,13 @@ impl Intake {
 
     /// Queues claims that have no record yet.
     pub(crate) fn queue_claims(&mut self, claims: impl IntoIterator<Item = String>) {
-        self.claims.extend(claims);
+        let number = |claim: &String| layout::read_claim(claim).map_or(u64::MAX, |one| one.number);
+        self.claims.extend(claims.into_iter().map(|claim| (number(&claim), claim)));
     }
 
-    /// How many claims are queued.
-    pub(crate) fn claims_queued(&self) -> usize {
-        self.claims.len()
-    }
-
-    /// The next queued claim.
-    pub(crate) fn next_claim(&mut self) -> Option<String> {
-        self.claims.pop_front()
+    /// All queued claims, in their order.
+    pub(crate) fn take_claims(&mut self) -> impl Iterator<Item = String> + use<> {
+        std::mem::take(&mut self.claims).into_iter().map(|(_, claim)| claim)
     }
 
     /// The name of a new claim. Each number is used once, also when a file of this name is in the way.

@@ -8,7 +8,7 @@ use crate::disk::{Meta, layout};
 use crate::log::state::State;
 use crate::room::outbox::{self, Content, Files, Line, Look, Ready, SenderTurn, Terms};
 use crate::router::parts::{Batch, Config, Cut, Delay, Intake, Links, Notices, Pending, Piece, Stop, Storage};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -78,17 +78,12 @@ impl Pickup<'_> {
     /// kill or a temporary failure left without a record come first.
     pub(in crate::router) fn run(mut self) -> PickedUp {
         let mut filling = Filling { batch: self.intake.new_batch(), taken: Vec::new(), places: HashMap::new() };
-        for _ in 0..self.intake.claims_queued() {
-            if filling.batch.is_full() {
-                break;
-            }
-            let Some(claim) = self.intake.next_claim() else { break };
-            self.take_claim(claim, &mut filling);
-        }
         loop {
+            self.take_claims(&mut filling);
             self.take_turns(&mut filling);
             let batch = &mut filling.batch;
-            let nothing_else = batch.is_empty() && !batch.large && !batch.later.is_empty();
+            let is_behind = !batch.later.is_empty() || self.intake.has_claims();
+            let nothing_else = batch.is_empty() && !batch.large && is_behind;
             for agent in batch.later.drain(..).rev() {
                 self.intake.outboxes().line_up_first(&agent);
             }
@@ -101,11 +96,29 @@ impl Pickup<'_> {
         PickedUp(filling.taken)
     }
 
+    /// Takes claims, in their order. Behind one that stays in the queue, those of the same sender stay, too.
+    fn take_claims(&mut self, filling: &mut Filling) {
+        let mut waiting: HashSet<String> = HashSet::new();
+        for claim in self.intake.take_claims() {
+            let agent = layout::read_claim(&claim).map_or("", |one| one.agent).to_owned();
+            let waits = filling.batch.is_full() || waiting.contains(&agent) || self.intake.waits_for_lines(&claim);
+            if waits {
+                self.intake.queue_claims([claim]);
+            } else if self.take_claim(claim, filling) {
+                waiting.insert(agent);
+            }
+        }
+    }
+
     fn take_turns(&mut self, filling: &mut Filling) {
         while !filling.batch.is_full() {
             let Some((agent, turn)) = self.intake.outboxes().next_turn(self.config.dir()) else { break };
             let place = layout::outbox(&agent).display().to_string();
             match turn {
+                Ok(SenderTurn::Files(files)) if self.intake.has_claims_of(&agent) => {
+                    self.intake.outboxes().rest(&agent, files.names);
+                    filling.batch.later.push(agent);
+                }
                 Ok(SenderTurn::Files(files)) => match layout::link_of(&agent) {
                     Some(tag) => self.take_items(&agent, tag, &files, filling),
                     None => self.take_files(&agent, files, filling),
@@ -293,41 +306,54 @@ impl Pickup<'_> {
         );
     }
 
-    /// Takes a claim that has no record.
-    fn take_claim(&mut self, claim: String, filling: &mut Filling) {
+    /// Takes a claim that has no record; `true` if the claims behind it wait, because it or some of its lines stay in the queue.
+    fn take_claim(&mut self, claim: String, filling: &mut Filling) -> bool {
         let place = format!("{}/{claim}", layout::CLAIM);
         let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent)) else {
-            return tracing::warn!(claim, "is no claim's name; left alone");
+            tracing::warn!(claim, "is no claim's name; left alone");
+            return false;
         };
         if let Some(tag) = layout::link_of(&agent) {
             let taken = self.take_claimed_item(claim, tag, filling);
-            return taken.unwrap_or_else(|e| self.pending.failed(&place, e.to_string()));
+            taken.unwrap_or_else(|e| self.pending.failed(&place, e.to_string()));
+            return false;
         }
         if self.state.resume_after(&claim).is_some() {
             self.intake.outboxes().begin(&agent, Some(claim));
-            return self.intake.outboxes().line_up_again(&agent);
+            self.intake.outboxes().line_up_again(&agent);
+            return true;
         }
         let terms = self.terms_of_claim(&agent);
         match self.intake.look(self.storage.claims(), OsStr::new(&claim), &terms) {
-            Ok(Look::Ready(ready)) => {
-                let Ready { content, bytes, .. } = *ready;
-                // A file of one message was paid for when it was picked up.
-                let paid = matches!(content, Content::One(_));
-                let pieces = Piece::of(content, bytes);
-                let mut cut = self.intake.cut(self.config, &agent, pieces, (&filling.batch, usize::MAX));
-                cut.bill = cut.bill.filter(|_| !paid);
-                match cut.stop {
-                    Some(Stop::Delay(delay)) if cut.lines.is_empty() => self.hold_back(&place, &delay),
-                    Some(Stop::Full) if cut.lines.is_empty() => self.intake.queue_claims([claim]),
-                    _ => drop(self.take((&agent, original(&claim.clone())), claim, cut, None, filling)),
-                }
-            }
+            Ok(Look::Ready(ready)) => return self.take_ready_claim((&agent, claim, &place), *ready, filling),
             Ok(Look::Later(reason, wait)) => {
                 self.pending.not_ready(&place, reason, wait.or(Some(limits::UNCHANGED_FOR)));
             }
             Ok(Look::Gone) => self.pending.clear(&place),
             Err(e) => self.pending.failed(&place, e.to_string()),
         }
+        false
+    }
+
+    fn take_ready_claim(
+        &mut self,
+        (agent, claim, place): (&Arc<str>, String, &str),
+        Ready { content, bytes, .. }: Ready,
+        filling: &mut Filling,
+    ) -> bool {
+        // A file of one message was paid for when it was picked up.
+        let paid = matches!(content, Content::One(_));
+        let mut cut = self.intake.cut(self.config, agent, Piece::of(content, bytes), (&filling.batch, usize::MAX));
+        cut.bill = cut.bill.filter(|_| !paid);
+        match cut.stop {
+            Some(Stop::Delay(delay)) if cut.lines.is_empty() => self.hold_back(place, &delay),
+            Some(Stop::Full) if cut.lines.is_empty() => {
+                self.intake.queue_claims([claim]);
+                return true;
+            }
+            _ => return self.take((agent, original(&claim.clone())), claim, cut, None, filling),
+        }
+        false
     }
 
     // The file may have replaced another just before the pickup, so no earlier look at it counts.
