@@ -65,7 +65,7 @@ impl Intake {
 
     /// Is there a claim that waits for no other one?
     pub(crate) fn has_claims(&self) -> bool {
-        !self.claims.iter().all(|(_, claim)| self.waits_for_lines(claim))
+        self.claims.iter().any(|(_, claim)| !self.waits_for_lines(claim))
     }
 
     /// Does this claim wait for the last line of a file that its sender dropped before it?
