@@ -1,7 +1,8 @@
 //! The command line: the commands with the options that all of them take, and the page that `--help` shows.
 
 use super::context::Global;
-use super::verbs::{AddOptions, Command, GROUPS, OPTIONS};
+use super::spoken;
+use super::verbs::{Command, GROUPS, OPTIONS};
 use anstyle::Style;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
@@ -43,16 +44,18 @@ impl Cli {
     pub(super) fn read(words: Vec<OsString>) -> Result<Cli, clap::Error> {
         let read = |command: clap::Command| Cli::from_arg_matches(&command.try_get_matches_from(&words)?);
         // Only what is printed needs the whole: the options of all commands cost more than most commands do.
-        read(without_options()).or_else(|_| read(command()))
+        if let Some(Ok(cli)) = spoken::command(&words).and_then(alone).map(&read) {
+            return Ok(cli);
+        }
+        read(command())
     }
 }
 
-/// The command line in which a command gets its options only when it is named.
-fn without_options() -> clap::Command {
-    let add = |command: clap::Command, (name, options): &(&'static str, AddOptions)| {
-        command.subcommand(clap::Command::new(*name).defer(*options))
-    };
-    OPTIONS.iter().fold(Global::augment_args(clap::Command::new("mailbag")), add)
+/// The command line with this command alone. What it accepts, the whole command line accepts with the same meaning.
+fn alone(name: &str) -> Option<clap::Command> {
+    let (name, add_options) = OPTIONS.iter().find(|(known, _)| *known == name)?;
+    let only = add_options(clap::Command::new(*name));
+    Some(Global::augment_args(clap::Command::new("mailbag")).subcommand(only))
 }
 
 /// The whole command line, for parsing, man pages and completions.

@@ -135,7 +135,8 @@ impl Life {
                     self.busy = Some(Instant::now());
                 }
                 self.keep_company(onlooker);
-                if self.listen(Duration::ZERO)? {
+                // After the last batch, the wait below does it.
+                if !self.router.is_idle() && self.listen(Duration::ZERO)? {
                     return self.end();
                 }
                 // Also while mail keeps coming: pending items are tried again, and files that events missed are found.
@@ -154,7 +155,10 @@ impl Life {
                 self.keep_company(onlooker);
                 return self.end();
             }
-            self.tend()?;
+            // Mail goes first.
+            if self.router.is_idle() {
+                self.tend()?;
+            }
         }
     }
 

@@ -98,59 +98,78 @@ impl Events {
         Ok(())
     }
 
+    /// Waits until there is something for the router. A new file that is still open is not: it would cost as much as the mail.
     pub(super) fn wait(&mut self, patience: Duration, _: &Receiver<Wake>, woken: &mut Vec<Wake>) {
-        let due = self.made.front().map(|(due, _)| due.saturating_duration_since(Instant::now()));
-        self.poll(due.map_or(patience, |due| patience.min(due)), woken);
-        let now = Instant::now();
-        while self.made.front().is_some_and(|(due, _)| *due <= now) {
-            woken.extend(self.made.pop_front().map(|(_, hint)| Wake::Hint(hint)));
+        let end = Instant::now() + patience;
+        loop {
+            let until = self.made.front().map_or(end, |(due, _)| end.min(*due));
+            let has_rung = self.poll(until.saturating_duration_since(Instant::now()), woken);
+            let now = Instant::now();
+            while self.made.front().is_some_and(|(due, _)| *due <= now) {
+                woken.extend(self.made.pop_front().map(|(_, hint)| Wake::Hint(hint)));
+            }
+            if has_rung || !woken.is_empty() || now >= end {
+                return;
+            }
         }
     }
 
-    fn poll(&mut self, patience: Duration, woken: &mut Vec<Wake>) {
+    /// Takes the events of one wait; `true` if another thread rang.
+    fn poll(&mut self, patience: Duration, woken: &mut Vec<Wake>) -> bool {
         let limit = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
         let mut both = [PollFd::new(&self.fd, PollFlags::IN), PollFd::new(&self.bell.0, PollFlags::IN)];
         // A signal ends the wait early, which is harmless: the router waits again.
         if poll(&mut both, Some(&limit)).unwrap_or(0) == 0 {
-            return;
+            return false;
         }
-        let (files, status) = (!both[0].revents().is_empty(), !both[1].revents().is_empty());
-        if status {
+        let (files, has_rung) = (!both[0].revents().is_empty(), !both[1].revents().is_empty());
+        if has_rung {
             self.bell.quiet();
         }
         if files {
             self.read(woken);
         }
+        has_rung
     }
 
+    /// Reads once. What does not fit into the buffer, or comes meanwhile, ends the next wait.
     fn read(&mut self, woken: &mut Vec<Wake>) {
-        let mut events = inotify::Reader::new(self.fd.as_fd(), &mut self.buffer[..]);
+        let Events { fd, buffer, places, made, .. } = self;
+        let mut events = inotify::Reader::new(fd.as_fd(), &mut buffer[..]);
         loop {
-            let event = match events.next() {
-                Ok(event) => event,
-                Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => return,
+            match events.next() {
+                Ok(event) => take(&event, places, made, woken),
+                Err(Errno::INTR | Errno::AGAIN) => return,
                 // After any error the router looks at the directories themselves.
                 Err(_) => return woken.push(Wake::Hint(Hint::Everything)),
-            };
-            let flags = event.events();
-            if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-                woken.push(Wake::Hint(Hint::Everything));
-                continue;
             }
-            let Some(place) = self.places.get(&event.wd()) else { continue };
-            let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else { continue };
-            let went = flags.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE);
-            let hint = if went { place.went(name) } else { place.came(name) };
-            let Some(hint) = hint else { continue };
-            if flags.contains(ReadFlags::CREATE) && matches!(hint, Hint::File(..)) {
-                self.made.push_back((Instant::now() + WRITTEN_WITHIN, hint));
-                continue;
+            if events.is_buffer_empty() {
+                return;
             }
-            if let Some(at) = self.made.iter().rposition(|(_, made)| *made == hint) {
-                self.made.remove(at);
-            }
-            woken.push(Wake::Hint(hint));
         }
     }
+}
+
+/// What an event tells: now, or unless the new file is closed first.
+fn take(
+    event: &inotify::Event<'_>,
+    places: &HashMap<i32, Place>,
+    made: &mut VecDeque<(Instant, Hint)>,
+    woken: &mut Vec<Wake>,
+) {
+    let flags = event.events();
+    if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+        return woken.push(Wake::Hint(Hint::Everything));
+    }
+    let Some(place) = places.get(&event.wd()) else { return };
+    let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else { return };
+    let went = flags.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE);
+    let Some(hint) = (if went { place.went(name) } else { place.came(name) }) else { return };
+    if flags.contains(ReadFlags::CREATE) && matches!(hint, Hint::File(..)) {
+        return made.push_back((Instant::now() + WRITTEN_WITHIN, hint));
+    }
+    if let Some(at) = made.iter().rposition(|(_, made)| *made == hint) {
+        made.remove(at);
+    }
+    woken.push(Wake::Hint(hint));
 }
