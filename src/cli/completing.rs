@@ -115,7 +115,7 @@ fn channels() -> Vec<String> {
 fn messages() -> Vec<String> {
     let Some((room, registry)) = look() else { return Vec::new() };
     let Some(agent) = asker(&room, &registry) else { return Vec::new() };
-    let unread = inbox::newest(&room, &agent, MESSAGES);
+    let unread = inbox::newest(&room, &agent, MESSAGES, None);
     let mut all: Vec<String> = unread.into_iter().flat_map(|(heads, ..)| heads.map(|mail| mail.id)).collect();
     all.reverse();
     all.extend(numbers(&room, &layout::sent(&agent)));

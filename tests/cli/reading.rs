@@ -93,6 +93,24 @@ fn whatever_stands_in_an_inbox_can_be_read() {
 }
 
 #[test]
+fn an_inbox_is_listed_since_a_time() {
+    let world = World::with(&["alice", "bob"]);
+    world.write("inbox/bob/20200101T000000.000000Z-alice-x.json", r#"{"body": "of long ago"}"#);
+    let none = world.run(&["inbox", "bob", "--since", "1h"]);
+    assert!(none.err.contains("bob has no unread messages of that time"), "{none:?}");
+    world.write("inbox/bob/by-hand.json", r#"{"body": "of no time"}"#);
+    world.send("alice", "bob", "of today");
+    let listed = world.ok(&["inbox", "bob", "--since", "1h"]);
+    assert!(
+        listed.contains("of today") && listed.contains("of no time") && !listed.contains("of long ago"),
+        "{listed}"
+    );
+    assert_eq!(world.ok(&["inbox", "bob", "--since", "2019-12-31"]), world.ok(&["inbox", "bob"]));
+    assert_eq!(world.json(&["inbox", "bob", "--since", "1h"]).as_array().map(Vec::len), Some(2));
+    world.fails(2, &["inbox", "bob", "--since", "someday"]);
+}
+
+#[test]
 fn numbers_in_a_message_are_shown_as_they_were_written() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "metadata": {"n": 12345678901234567890123, "x": 1.10}}"#);

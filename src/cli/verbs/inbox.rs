@@ -7,12 +7,14 @@ use crate::cli::context::Context;
 use crate::cli::show::{row, table};
 use crate::query::identity::mailbox;
 use crate::query::inbox::{self, Mail};
+use crate::query::time;
 use crate::query::view::{Invalid, View};
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag inbox bob
   mailbag inbox bob --limit 5   # the five newest messages
+  mailbag inbox bob --since 1h
   MAILBAG_AGENT=bob mailbag inbox --json
 
 Shows at most the newest 50 messages, oldest first. No message is marked as read.
@@ -32,6 +34,9 @@ pub(crate) struct Args {
     /// Number of messages, the newest
     #[arg(long, value_name = "N", conflicts_with = "all")]
     limit: Option<usize>,
+    /// Earliest accept time: 1h, yesterday, a date, a time or an instant
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
     /// All messages
     #[arg(long)]
     all: bool,
@@ -45,8 +50,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let agent = mailbox(&room, &registry, &who.name, given.is_none().then_some(who.source))?;
     cx.route(&room);
     let usual = if args.all || cx.out.json { usize::MAX } else { limits::INBOX_SHOWN };
-    let (mails, shown, unread) = inbox::newest(&room, &agent, args.limit.unwrap_or(usual))?;
-    let none = if unread == 0 { format!("{agent} has no unread messages") } else { String::new() };
+    let (limit, since) = (args.limit.unwrap_or(usual), args.since.as_deref().map(time::past).transpose()?);
+    let (mails, shown, unread) = inbox::newest(&room, &agent, limit, since)?;
+    let none = match since {
+        Some(_) if unread > 0 => format!("{agent} has no unread messages of that time"),
+        _ if unread == 0 => format!("{agent} has no unread messages"),
+        _ => String::new(),
+    };
     if cx.out.is_terminal() {
         cx.out.list(mails.map(Ok), &none, |out, mail| {
             let view = View::from(&mail);
@@ -55,7 +65,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     } else {
         table::list(&mut cx.out, mails, &none, line)?;
     }
-    if shown < unread && !cx.out.json {
+    if shown < unread && (since.is_none() || shown == limit) && !cx.out.json {
         // Notes come after the data, also where both go to one place.
         cx.out.flush()?;
         cx.out.note(&format!("showing the newest {shown} of {unread} unread messages; --all shows all"));

@@ -104,9 +104,16 @@ pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bo
 }
 
 /// The newest unread messages of an agent, oldest first, then how many these are, and how many are unread in all. Only
-/// the head of each message is read: the body ends early, and the fields after it are missing.
-pub fn newest(room: &Room, agent: &str, most: usize) -> Result<(impl Iterator<Item = Mail> + use<>, usize, usize)> {
-    let (names, unread) = inbox::newest(&room.dir, agent, most)?;
+/// the head of each message is read: the body ends early, and the fields after it are missing. With `since`, none that
+/// was accepted before; a file whose name has no accept time is always among them.
+pub fn newest(
+    room: &Room,
+    agent: &str,
+    most: usize,
+    since: Option<Stamp>,
+) -> Result<(impl Iterator<Item = Mail> + use<>, usize, usize)> {
+    let (mut names, unread) = inbox::newest(&room.dir, agent, most)?;
+    names.retain(|name| since.is_none() || layout::read_delivered(name).is_none_or(|at| Some(at) >= since));
     Ok((heads(room, agent, &names)?, names.len(), unread))
 }
 
