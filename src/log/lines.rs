@@ -41,6 +41,10 @@ impl Line {
     }
 }
 
+/// The buffer, in bytes, to read one line: most lines are shorter.
+const ONE_LINE: usize = 4 << 10;
+const MANY_LINES: usize = 64 << 10;
+
 /// The numbers of all segments, in order, archived or not.
 pub fn segments(room: &Dir) -> Result<Vec<u32>> {
     segments::from(room, START.segment)
@@ -111,7 +115,7 @@ pub fn read_live(room: &Dir, at: Position) -> Result<Option<Line>> {
 fn line_at(room: &Dir, segment: Option<Segment>, at: Position) -> Result<Option<Line>> {
     let Some(segment) = segment else { return Ok(None) };
     let mut lines = Lines::of(room, Vec::new(), at);
-    lines.begin(segment, at)?;
+    lines.begin(segment, at, ONE_LINE)?;
     lines.next().transpose()
 }
 
@@ -138,7 +142,7 @@ impl Records {
     fn read(&mut self, at: Position) -> Result<Option<Record>> {
         if !self.lines.go_on(at)? {
             let Some(segment) = Segment::open(&self.lines.room, at.segment)? else { return Ok(None) };
-            self.lines.begin(segment, at)?;
+            self.lines.begin(segment, at, MANY_LINES)?;
         }
         Ok(self.lines.next().transpose()?.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
     }
@@ -170,7 +174,7 @@ impl Lines {
         self.wanted = number.checked_add(1);
         let offset = if number == self.skip.segment { self.skip.offset } else { 0 };
         let opened = match Segment::open(&self.room, number) {
-            Ok(Some(segment)) => self.begin(segment, Position { segment: number, offset }),
+            Ok(Some(segment)) => self.begin(segment, Position { segment: number, offset }, MANY_LINES),
             Ok(None) => Err(segments::missing(&self.room, number)),
             Err(e) => Err(e),
         };
@@ -189,9 +193,9 @@ impl Lines {
         Ok(true)
     }
 
-    fn begin(&mut self, mut segment: Segment, at: Position) -> Result<()> {
+    fn begin(&mut self, mut segment: Segment, at: Position, buffer: usize) -> Result<()> {
         segment.skip(at.offset)?;
-        self.open = Some((BufReader::with_capacity(1 << 16, segment), at));
+        self.open = Some((BufReader::with_capacity(buffer, segment), at));
         Ok(())
     }
 }
