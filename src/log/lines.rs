@@ -43,6 +43,7 @@ impl Line {
 
 /// The buffer, in bytes, to read one line: most lines are shorter.
 const ONE_LINE: usize = 4 << 10;
+/// The buffer, in bytes, to read many.
 const MANY_LINES: usize = 64 << 10;
 
 /// The numbers of all segments, in order, archived or not.

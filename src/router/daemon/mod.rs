@@ -135,7 +135,7 @@ impl Life {
                     self.busy = Some(Instant::now());
                 }
                 self.keep_company(onlooker);
-                // After the last batch, the wait below does it.
+                // After the last batch, the wait below listens.
                 if !self.router.is_idle() && self.listen(Duration::ZERO)? {
                     return self.end();
                 }

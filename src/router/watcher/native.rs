@@ -98,7 +98,7 @@ impl Events {
         Ok(())
     }
 
-    /// Waits until there is something for the router. A new file that is still open is not: it would cost as much as the mail.
+    /// Waits until there is something for the router to do. For a new file that is still open there is nothing.
     pub(super) fn wait(&mut self, patience: Duration, _: &Receiver<Wake>, woken: &mut Vec<Wake>) {
         let end = Instant::now() + patience;
         loop {
