@@ -72,7 +72,7 @@ mod web;
 mod who;
 
 /// Adds a command's options to it.
-pub(super) type AddOptions = fn(clap::Command) -> clap::Command;
+type AddOptions = fn(clap::Command) -> clap::Command;
 
 /// Declares the commands, in groups: the heading in `--help`, and each command's name and module.
 macro_rules! commands {
