@@ -43,6 +43,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    let since = args.since.as_deref().map(time::past).transpose()?;
     let given = args.agent.or(args.acting);
     let who = cx.who(given.as_deref())?;
     let room = cx.room()?;
@@ -50,7 +51,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let agent = mailbox(&room, &registry, &who.name, given.is_none().then_some(who.source))?;
     cx.route(&room);
     let usual = if args.all || cx.out.json { usize::MAX } else { limits::INBOX_SHOWN };
-    let (limit, since) = (args.limit.unwrap_or(usual), args.since.as_deref().map(time::past).transpose()?);
+    let limit = args.limit.unwrap_or(usual);
     let (mails, shown, unread) = inbox::newest(&room, &agent, limit, since)?;
     let none = match since {
         Some(_) if unread > 0 => format!("{agent} has no unread messages of that time"),

@@ -104,8 +104,8 @@ pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bo
 }
 
 /// The newest unread messages of an agent, oldest first, then how many these are, and how many are unread in all. Only
-/// the head of each message is read: the body ends early, and the fields after it are missing. With `since`, none that
-/// was accepted before; a file whose name has no accept time is always among them.
+/// the head of each message is read: the body ends early, and the fields after it are missing. `since` leaves out
+/// those that were accepted before, but no file whose name has no accept time.
 pub fn newest(
     room: &Room,
     agent: &str,
