@@ -20,8 +20,8 @@ pub struct Room {
     read: Arc<Mutex<Option<ReadSettings>>>,
 }
 
-/// Settings, and the version of their file.
-type ReadSettings = (Meta, Arc<Settings>);
+/// Settings, and the version of their file: `None` if there is no file.
+type ReadSettings = (Option<Meta>, Arc<Settings>);
 
 /// The result of [`Room::init`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,16 +149,20 @@ impl Room {
 
     // The registry needs the settings, too: a hook or a command reads the file once.
     fn shared_settings(&self) -> Result<Arc<Settings>> {
-        let Some(version) = self.dir.stat(layout::SETTINGS)? else { return Ok(Arc::default()) };
+        let version = self.dir.stat(layout::SETTINGS)?;
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, settings)) = read.as_ref().filter(|(known, _)| *known == version) {
             return Ok(settings.clone());
         }
-        let bytes = self.dir.read(layout::SETTINGS, limits::REGISTRY_BYTES)?.unwrap_or_default();
-        let parsed = Settings::parse(&String::from_utf8_lossy(&bytes));
-        let settings = Arc::new(parsed.map_err(|problems| self.unreadable(layout::SETTINGS, problems))?);
+        let settings = Arc::new(if version.is_some() { self.read_settings()? } else { Settings::default() });
         *read = Some((version, settings.clone()));
         Ok(settings)
+    }
+
+    fn read_settings(&self) -> Result<Settings> {
+        let bytes = self.dir.read(layout::SETTINGS, limits::REGISTRY_BYTES)?.unwrap_or_default();
+        let parsed = Settings::parse(&String::from_utf8_lossy(&bytes));
+        parsed.map_err(|problems| self.unreadable(layout::SETTINGS, problems))
     }
 
     fn unreadable(&self, name: &str, problems: Vec<crate::base::error::Problem>) -> Error {
