@@ -139,7 +139,7 @@ impl Relay {
         while letters.len() < limits::BATCH_MESSAGES && bytes < limits::BATCH_BYTES && copies < limits::BATCH_COPIES {
             let Some(candidate) = intake.next(self.outboxes.parent.as_fd(), &self.names)? else { break };
             let outbox = self.outboxes.get_or_take(candidate.agent, candidate.outbox.as_ref(), &self.names)?;
-            if let Some(letter) = self.claim_one(candidate, &outbox, &mut buffer)? {
+            if let Some(letter) = self.claim_one(candidate, &outbox, &mut buffer, intake)? {
                 bytes += buffer.len() as u64;
                 copies += letter.recipients.len();
                 letters.push(letter);
@@ -148,10 +148,17 @@ impl Relay {
         Ok(letters)
     }
 
-    fn claim_one(&mut self, candidate: Candidate, outbox: &OwnedFd, buffer: &mut Vec<u8>) -> Result<Option<Letter>> {
+    fn claim_one(
+        &mut self,
+        candidate: Candidate,
+        outbox: &OwnedFd,
+        buffer: &mut Vec<u8>,
+        intake: &mut Intake,
+    ) -> Result<Option<Letter>> {
         let Candidate { agent: sender, name, .. } = candidate;
         let Some(opened) = calls::open_message(outbox.as_fd(), &name)? else { return Ok(None) };
         if !calls::is_finished(&opened.fd)? {
+            intake.again(sender, name);
             return Ok(None);
         }
         calls::read_whole(&opened, buffer)?;

@@ -3,6 +3,7 @@
 use super::calls;
 use anyhow::{Context, Result};
 use mailbag::base::limits;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{RawDir, inotify};
 use rustix::io::Errno;
@@ -20,6 +21,8 @@ pub(super) struct Candidate {
 /// What waits to be claimed.
 pub(super) struct Intake {
     noticed: VecDeque<Candidate>,
+    /// Files that a program seems to write, to be looked at again.
+    unfinished: Vec<Candidate>,
     scan: Scan,
 }
 
@@ -30,6 +33,7 @@ impl Intake {
             (0..agents).map(|agent| Outbox { agent, opened: None, names: Vec::new(), ended: false }).collect();
         Intake {
             noticed: VecDeque::new(),
+            unfinished: Vec::new(),
             scan: Scan { waiting, turn: 0, buffer: Box::new([MaybeUninit::uninit(); 32 << 10]) },
         }
     }
@@ -45,6 +49,11 @@ impl Intake {
     /// Takes note of a file that an event named.
     pub(super) fn note(&mut self, agent: usize, name: String) {
         self.noticed.push_back(Candidate { agent, name, outbox: None });
+    }
+
+    /// Looks at a file again after the next wait: the event that it was closed comes before its writer counts as gone.
+    pub(super) fn again(&mut self, agent: usize, name: String) {
+        self.unfinished.push(Candidate { agent, name, outbox: None });
     }
 }
 
@@ -140,8 +149,18 @@ impl Notice {
         Ok(Notice { inotify, agents })
     }
 
-    /// `read`, once, blocking: notes every event that one read gives.
+    /// `read`, once, blocking: notes every event that one read gives. If files are to be looked at again, it waits no
+    /// longer than the router does for them.
     pub(super) fn wait(&self, buffer: &mut [MaybeUninit<u8>], intake: &mut Intake) -> Result<()> {
+        if !intake.unfinished.is_empty() {
+            let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(limits::OPEN_FIRST.subsec_nanos()) };
+            // A signal ends the pause early, which is harmless: the files are looked at again.
+            let events = poll(&mut [PollFd::new(&self.inotify, PollFlags::IN)], Some(&pause)).unwrap_or(0);
+            intake.noticed.extend(intake.unfinished.drain(..));
+            if events == 0 {
+                return Ok(());
+            }
+        }
         let mut events = inotify::Reader::new(self.inotify.as_fd(), buffer);
         loop {
             match events.next() {
