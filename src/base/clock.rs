@@ -75,14 +75,13 @@ impl Stamp {
     /// Reads a text that [`Stamp::file_name`] wrote.
     pub fn read_file_name(text: &str) -> Option<Stamp> {
         let bytes = text.as_bytes();
-        let has_the_marks = bytes.len() == limits::STAMP && [bytes[8], bytes[15], bytes[22]] == *b"T.Z";
+        if bytes.len() != limits::STAMP || [bytes[8], bytes[15], bytes[22]] != *b"T.Z" {
+            return None;
+        }
         let number = |places: Range<usize>| -> Option<u32> {
             let digits = text.get(places).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
             digits?.parse().ok()
         };
-        if !has_the_marks {
-            return None;
-        }
         let date = NaiveDate::from_ymd_opt(number(0..4)? as i32, number(4..6)?, number(6..8)?)?;
         let time = date.and_hms_micro_opt(number(9..11)?, number(11..13)?, number(13..15)?, number(16..22)?)?;
         Some(Stamp(time.and_utc().timestamp_micros()))

@@ -87,7 +87,7 @@ impl Filter {
     /// The part of the log that can hold matching messages.
     pub fn span(&self, room: &Dir) -> Result<(Position, Option<Position>)> {
         // File names in an inbox begin with the accept time, so the first one bounds the search.
-        let unread = self.unread.as_ref().and_then(|names| accepted(names.first()?));
+        let unread = self.unread.as_ref().and_then(|names| layout::read_delivered(names.first()?));
         let since = self.since.max(unread);
         let from = since.map_or(Ok(START), |at| find::since(room, at))?;
         Ok((from, self.until.map(|at| find::since(room, at)).transpose()?))
@@ -122,11 +122,6 @@ impl Filter {
 /// The file name of each delivered copy.
 fn file_name(past: &LoggedMessage) -> OsString {
     layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id).into()
-}
-
-/// The accept time in a delivered file's name.
-fn accepted(name: &OsString) -> Option<Stamp> {
-    Stamp::parse(name.to_str()?.split_once("Z-")?.0)
 }
 
 fn who(room: &Room, registry: &Registry, name: &str) -> Result<String> {
