@@ -11,6 +11,8 @@ pub struct Turn {
     room: Dir,
     lock: LockFile,
     wanted: LockFile,
+    /// Did another process want to pause the room when the turn was released?
+    is_wanted: bool,
     /// Since when another process has the turn.
     since: Option<Instant>,
 }
@@ -25,29 +27,24 @@ impl Turn {
     /// Waits for a process that has paused the room, at most `within`.
     pub fn new(room: &Dir, within: Duration) -> Result<Turn> {
         let (lock, wanted) = (room.lock_file(layout::TURN)?, room.lock_file(layout::TURN_WANTED)?);
-        let mut turn = Turn { room: room.clone(), lock, wanted, since: None };
+        let mut turn = Turn { room: room.clone(), lock, wanted, is_wanted: true, since: None };
         while !turn.take(within)? {
             std::thread::sleep(limits::LOCK_LOOK);
         }
         Ok(turn)
     }
 
-    /// Takes the turn, unless a process wants to pause the room. Fails after another process has had the turn for
-    /// `within`.
+    /// Takes the turn. If another process wanted to pause the room when the turn was released, only after that process
+    /// has ended. Fails after another process has had the turn for `within`.
     pub fn take(&mut self, within: Duration) -> Result<bool> {
-        let is_ours = match self.wanted.try_lock_shared() {
-            Ok(()) => {
-                self.wanted.unlock().doing("unlock", self.room.at(layout::TURN_WANTED))?;
-                self.lock.try_lock()
-            }
-            held => held,
-        };
+        self.is_wanted = self.is_wanted && self.look_if_wanted()?;
+        let is_ours = if self.is_wanted { Err(TryLockError::WouldBlock) } else { self.lock.try_lock() };
         match is_ours {
             Ok(()) => {
                 self.since = None;
                 Ok(true)
             }
-            Err(TryLockError::Error(e)) => Err(e).doing("lock", self.room.at(layout::TURN)),
+            Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.room.path(), layout::TURN),
             Err(TryLockError::WouldBlock) if self.since.get_or_insert_with(Instant::now).elapsed() < within => {
                 Ok(false)
             }
@@ -59,13 +56,23 @@ impl Turn {
         }
     }
 
-    /// Releases the turn.
-    pub fn give(&self) -> Result<()> {
-        self.lock.unlock().doing("unlock", self.room.at(layout::TURN))
+    /// Releases the turn. Looks here whether another process wants it, and not when it is taken again, because mail
+    /// waits then.
+    pub fn give(&mut self) -> Result<()> {
+        self.is_wanted = self.look_if_wanted()?;
+        self.lock.unlock().doing_in("unlock", self.room.path(), layout::TURN)
+    }
+
+    fn look_if_wanted(&self) -> Result<bool> {
+        match self.wanted.try_lock_shared() {
+            Ok(()) => self.wanted.unlock().doing_in("unlock", self.room.path(), layout::TURN_WANTED).map(|()| false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.room.path(), layout::TURN_WANTED),
+        }
     }
 }
 
-/// Pauses a room after the router's current batch.
+/// Pauses a room after the router's current batch, or the next one.
 pub fn pause(room: &Dir) -> Result<PausedRoom> {
     let wanted = room.lock_within(layout::TURN_WANTED, limits::LOCK_WAIT)?;
     Ok(PausedRoom { _wanted: wanted, _lock: room.lock_within(layout::TURN, limits::LOCK_WAIT)? })
