@@ -3,15 +3,18 @@
 
 use super::Dir;
 use crate::base::error::{Doing, Result};
+use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// An open file that is rewritten as a whole. A reader can see a partial write, and must then read again.
 pub struct NoteFile {
     file: File,
     path: PathBuf,
     held: usize,
+    /// How long the file is. Only the holder of the room's lock writes to it.
+    size: Cell<usize>,
 }
 
 impl NoteFile {
@@ -21,7 +24,7 @@ impl NoteFile {
     /// Opens or creates the file and reserves its space. Its content stays until the first write.
     pub fn open(dir: &Dir, name: &str) -> Result<NoteFile> {
         let board = NoteFile { held: Self::HELD, ..NoteFile::keep(dir, name)? };
-        if board.size()? < board.held {
+        if board.size.get() < board.held {
             board.write(b"")?;
         }
         Ok(board)
@@ -29,18 +32,20 @@ impl NoteFile {
 
     /// As [`NoteFile::open`], without reserving space.
     pub fn keep(dir: &Dir, name: &str) -> Result<NoteFile> {
-        Ok(NoteFile { file: dir.open_to_rewrite(name)?, path: dir.at(Path::new(name)), held: 0 })
+        let (file, path) = (dir.open_to_rewrite(name)?, dir.at(name));
+        let size = super::file_meta(&file).doing("look at", &path)?.size as usize;
+        Ok(NoteFile { file, path, held: 0, size: Cell::new(size) })
     }
 
     /// Replaces the content, and fills the rest of a longer content with spaces. The write need not survive a kill,
     /// because no recovery depends on it.
     pub fn write(&self, text: &[u8]) -> Result<()> {
-        self.file.write_all_at(&self.padded(text)?, 0).doing("write", &self.path)
+        self.file.write_all_at(&self.padded(text), 0).doing("write", &self.path)
     }
 
     /// As [`NoteFile::write`], but leaves the same content alone, so that the next sync need not write it.
     pub fn update(&self, text: &[u8]) -> Result<()> {
-        let wanted = self.padded(text)?;
+        let wanted = self.padded(text);
         let mut present = vec![0; wanted.len()];
         match self.file.read_exact_at(&mut present, 0) {
             Ok(()) if present == wanted => Ok(()),
@@ -48,14 +53,11 @@ impl NoteFile {
         }
     }
 
-    fn padded(&self, text: &[u8]) -> Result<Vec<u8>> {
+    fn padded(&self, text: &[u8]) -> Vec<u8> {
+        self.size.set(self.size.get().max(self.held).max(text.len()));
         let mut padded = text.to_vec();
-        padded.resize(self.size()?.max(self.held).max(text.len()), b' ');
-        Ok(padded)
-    }
-
-    fn size(&self) -> Result<usize> {
-        Ok(super::file_meta(&self.file).doing("look at", &self.path)?.size as usize)
+        padded.resize(self.size.get(), b' ');
+        padded
     }
 
     /// Was the file removed or replaced under its name?

@@ -160,15 +160,14 @@ impl Channels {
         }
         if !self.open.contains_key(channel) {
             let append = Append::open(&self.room.sub(layout::channel(channel))?, layout::CONVERSATION, None)?;
+            if self.left.get(channel) != Some(&Left::of(&append.meta()?)) {
+                return Ok(false);
+            }
             self.hold(channel, append);
         }
         let (Some(append), Some(left)) = (self.open.get_mut(channel), self.left.get_mut(channel)) else {
             return Ok(false);
         };
-        if Left::of(&append.meta()?) != *left {
-            self.open.remove(channel);
-            return Ok(false);
-        }
         append.append(lines)?;
         let size = left.size + lines.len() as u64;
         if append.meta()?.size != size {
