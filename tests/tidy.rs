@@ -57,10 +57,10 @@ const JOINS: &[(&str, &str, &str)] = &[
     ("src/room/near.rs", ".join(layout::ROOM)", "discovery looks for a room"),
     ("src/room/near.rs", "main.join(\".git/worktrees\")", "discovery reads outside any room"),
     ("src/room/near.rs", "listed.at(&entry.name).join(file)", "discovery reads outside any room"),
+    ("src/base/error.rs", "dir.join(name)", "only shown: the file of a failed operation"),
     ("src/room/near.rs", "from.join(name)", "discovery reads outside any room"),
     ("src/doctor/sessions.rs", "process.directory.join(place)", "where another process looks for its room"),
     ("src/router/projections/channels/foreign.rs", "directory.join(", "only shown: where lines are kept"),
-    ("src/router/steps/pickup.rs", "layout::outbox(agent).join(name)", "only shown: the file that waits"),
     (
         "src/router/steps/stage.rs",
         "layout::rejected(agent).join(layout::retired(",

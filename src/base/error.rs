@@ -181,11 +181,18 @@ fn list(problems: &[Problem]) -> String {
 pub trait Doing<T> {
     /// `fs::rename(a, b).doing("deliver to", b)?`
     fn doing(self, verb: &'static str, path: impl AsRef<Path>) -> Result<T>;
+
+    /// As [`Doing::doing`], for a file in a directory: the path is put together only if there is an error.
+    fn doing_in(self, verb: &'static str, dir: &Path, name: impl AsRef<Path>) -> Result<T>;
 }
 
 impl<T, E: Into<io::Error>> Doing<T> for std::result::Result<T, E> {
     fn doing(self, verb: &'static str, path: impl AsRef<Path>) -> Result<T> {
         self.map_err(|e| Error::Io { verb, path: path.as_ref().to_path_buf(), source: e.into() })
+    }
+
+    fn doing_in(self, verb: &'static str, dir: &Path, name: impl AsRef<Path>) -> Result<T> {
+        self.map_err(|e| Error::Io { verb, path: dir.join(name), source: e.into() })
     }
 }
 

@@ -185,7 +185,7 @@ fn alone(room: &Room, agent: &str, until: Instant) -> Result<Option<LockFile>> {
             Ok(()) => return Ok(Some(only)),
             Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(None),
             Err(TryLockError::WouldBlock) => std::thread::sleep(limits::WAKE_QUIET),
-            Err(TryLockError::Error(e)) => return Err(e).doing("lock", sessions.at(name)),
+            Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", sessions.path(), name),
         }
     }
 }

@@ -159,7 +159,7 @@ fn context(room: &Room, settings: &Settings) -> Result<Dir> {
 fn is_same(dir: &Dir, name: &str, size: u64, digest: &Hash) -> Result<bool> {
     match dir.stat(name)? {
         Some(meta) if meta.kind == FileType::RegularFile && meta.size == size => {
-            Ok(hash_stream(dir.look(name)?).doing("read", dir.at(name))? == (*digest, size))
+            Ok(hash_stream(dir.look(name)?).doing_in("read", dir.path(), name)? == (*digest, size))
         }
         _ => Ok(false),
     }

@@ -24,6 +24,15 @@ pub enum Readers {
     Group,
 }
 
+/// The user and the group of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    /// The user.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+}
+
 /// Only root can give a file away.
 static MAY_GIVE: LazyLock<bool> = LazyLock::new(|| rustix::process::geteuid().is_root());
 
@@ -50,10 +59,18 @@ impl Access {
         })
     }
 
-    /// Gives a new file or directory the owner of its parent directory, and restores permissions that the umask
-    /// removed.
-    pub(super) fn complete(self, made: BorrowedFd, mode: Mode, parent: BorrowedFd) -> rustix::io::Result<()> {
-        self.hand_over(made, parent)?;
+    /// Gives a new file or directory this owner, or else that of its parent directory, and restores permissions that
+    /// the umask removed.
+    pub(super) fn complete(
+        self,
+        made: BorrowedFd,
+        mode: Mode,
+        (parent, owner): (BorrowedFd, Option<Owner>),
+    ) -> rustix::io::Result<()> {
+        match owner {
+            Some(owner) => give(made, owner.uid, Some(owner.gid))?,
+            None => self.hand_over(made, parent)?,
+        }
         if self == Access::Group {
             let shares = fstat(made)?.st_mode & Mode::SGID.bits();
             fchmod(made, mode | Mode::from_raw_mode(shares))?;

@@ -35,19 +35,19 @@ impl Append {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A FIFO with this name must not block the caller.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = rustix::fs::openat(dir.as_fd(), name, flags, dir.access.file()).doing("open", dir.at(name))?;
+        let fd = rustix::fs::openat(dir.as_fd(), name, flags, dir.access.file()).doing_in("open", dir.path(), name)?;
         let file = File::from(fd);
-        let current = super::file_meta(&file).doing("look at", dir.at(name))?.size;
+        let current = super::file_meta(&file).doing_in("look at", dir.path(), name)?.size;
         if current == 0 {
-            let done = dir.access.complete(file.as_fd(), dir.access.file(), dir.as_fd());
-            done.doing("set the permissions of", dir.at(name))?;
+            let done = dir.access.complete(file.as_fd(), dir.access.file(), (dir.as_fd(), None));
+            done.doing_in("set the permissions of", dir.path(), name)?;
         }
         Ok((file, current))
     }
 
     fn cut(dir: &Dir, name: &str, file: File, current: u64, length: u64) -> Result<Append> {
         if current > length {
-            rustix::fs::ftruncate(&file, length).doing("truncate", dir.at(name))?;
+            rustix::fs::ftruncate(&file, length).doing_in("truncate", dir.path(), name)?;
         }
         Ok(Append { file, path: dir.at(name), length })
     }
@@ -91,9 +91,9 @@ impl Append {
 pub fn rewrite(dir: &Dir, name: &str, range: Range<u64>) -> Result<()> {
     let file = open_in_place(dir, name)?;
     let mut bytes = vec![0; (range.end - range.start) as usize];
-    file.read_exact_at(&mut bytes, range.start).doing("read", dir.at(name))?;
+    file.read_exact_at(&mut bytes, range.start).doing_in("read", dir.path(), name)?;
     forget_content(&file, dir, name)?;
-    file.write_all_at(&bytes, range.start).doing("rewrite", dir.at(name))?;
+    file.write_all_at(&bytes, range.start).doing_in("rewrite", dir.path(), name)?;
     sync(&file, dir, name)
 }
 
@@ -104,13 +104,15 @@ pub fn forget(dir: &Dir, name: &str) -> Result<()> {
 
 fn open_in_place(dir: &Dir, name: &str) -> Result<File> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    Ok(rustix::fs::openat(dir.as_fd(), name, flags, rustix::fs::Mode::empty()).doing("open", dir.at(name))?.into())
+    Ok(rustix::fs::openat(dir.as_fd(), name, flags, rustix::fs::Mode::empty())
+        .doing_in("open", dir.path(), name)?
+        .into())
 }
 
 // Unwritten pages cannot be dropped, so they are written first.
 fn forget_content(file: &File, dir: &Dir, name: &str) -> Result<()> {
     sync(file, dir, name)?;
-    system::forget(file.as_fd()).doing("drop the cache of", dir.at(name))
+    system::forget(file.as_fd()).doing_in("drop the cache of", dir.path(), name)
 }
 
 fn sync(file: &File, dir: &Dir, name: &str) -> Result<()> {

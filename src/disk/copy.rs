@@ -26,7 +26,7 @@ pub fn copy(from: &Dir, name: &OsStr, to: &Dir, waits: bool, barrier: &mut Barri
         Err(e) if matches!(e.errno(), Some(libc::ELOOP | libc::ENXIO)) => return Ok(CopyResult::NoFile),
         source => source?,
     };
-    let meta = file_meta(&source).doing("look at", from.at(name))?;
+    let meta = file_meta(&source).doing_in("look at", from.path(), name)?;
     if meta.kind != FileType::RegularFile {
         return Ok(CopyResult::NoFile);
     }
@@ -34,11 +34,14 @@ pub fn copy(from: &Dir, name: &OsStr, to: &Dir, waits: bool, barrier: &mut Barri
         return Ok(CopyResult::Writer);
     }
     let mut copy = to.create(name, b"")?;
-    let bytes = std::io::copy(&mut source, &mut copy).doing("copy to", to.at(name))?;
+    let bytes = std::io::copy(&mut source, &mut copy).doing_in("copy to", to.path(), name)?;
     let (seconds, nanos) = (meta.modified.div_euclid(1_000_000_000), meta.modified.rem_euclid(1_000_000_000));
     let time = Timespec { tv_sec: seconds as _, tv_nsec: nanos as _ };
-    futimens(&copy, &Timestamps { last_access: time, last_modification: time })
-        .doing("set the time of", to.at(name))?;
+    futimens(&copy, &Timestamps { last_access: time, last_modification: time }).doing_in(
+        "set the time of",
+        to.path(),
+        name,
+    )?;
     barrier.file(copy, || to.at(name));
     barrier.dir(to);
     Ok(CopyResult::Done(bytes))

@@ -3,7 +3,7 @@
 //! No operation follows a symbolic link below its directory. The comment of each operation says what survives a kill
 //! and what survives a power cut.
 
-use super::access::Access;
+use super::access::{Access, Owner};
 use super::listing::Listing;
 use super::system::ReadLease;
 use crate::base::error::{Doing, Error, Result};
@@ -95,7 +95,7 @@ impl Dir {
             };
             let inner = at.sub(part)?;
             if is_new {
-                let done = self.access.complete(inner.as_fd(), self.access.directory(), at.as_fd());
+                let done = self.access.complete(inner.as_fd(), self.access.directory(), (at.as_fd(), None));
                 done.doing("set the permissions of", &inner.path)?;
                 made_in(&at)?;
             }
@@ -119,7 +119,7 @@ impl Dir {
         match rustix::fs::statat(&*self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Meta::new(&stat))),
             Err(Errno::NOENT) => Ok(None),
-            Err(e) => Err(e).doing("look at", self.at(name)),
+            Err(e) => Err(e).doing_in("look at", self.path(), name),
         }
     }
 
@@ -138,17 +138,20 @@ impl Dir {
     /// Opens or creates a file that is rewritten in place.
     pub(super) fn open_to_rewrite(&self, name: impl AsRef<Path>) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(
-            rustix::fs::openat(&*self.fd, name.as_ref(), flags, self.access.file()).doing("open", self.at(&name))?,
-        );
-        let done = self.access.complete(file.as_fd(), self.access.file(), self.as_fd());
-        done.doing("set the permissions of", self.at(name))?;
+        let file = File::from(rustix::fs::openat(&*self.fd, name.as_ref(), flags, self.access.file()).doing_in(
+            "open",
+            self.path(),
+            &name,
+        )?);
+        let done = self.access.complete(file.as_fd(), self.access.file(), (self.as_fd(), None));
+        done.doing_in("set the permissions of", self.path(), name)?;
         Ok(file)
     }
 
     /// Opens a file in this directory for reading. Never blocks and never follows a link.
     pub fn look(&self, name: impl AsRef<Path>) -> Result<File> {
-        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), LOOK, Mode::empty()).doing("open", self.at(name))?;
+        let fd =
+            rustix::fs::openat(&*self.fd, name.as_ref(), LOOK, Mode::empty()).doing_in("open", self.path(), name)?;
         Ok(fd.into())
     }
 
@@ -159,14 +162,14 @@ impl Dir {
             Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
             file => file?,
         };
-        let meta = file_meta(&file).doing("look at", self.at(name))?;
+        let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile || meta.size > most {
             let what = if meta.size > most { "is too large" } else { "is not a regular file" };
             let cure = "move it to another place".to_string();
             return Err(Error::State { path: self.at(name), line: None, what: what.into(), cure });
         }
         let mut bytes = Vec::with_capacity(meta.size as usize + 1);
-        file.take(most).read_to_end(&mut bytes).doing("read", self.at(name))?;
+        file.take(most).read_to_end(&mut bytes).doing_in("read", self.path(), name)?;
         Ok(Some(bytes))
     }
 
@@ -174,14 +177,19 @@ impl Dir {
     /// recognizes by its name and its records. A failure leaves no file. A power cut preserves the file only after a
     /// sync.
     pub fn create(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<File> {
+        self.create_for(name, bytes, None)
+    }
+
+    /// As [`Dir::create`], for a file that belongs to `owner` where this process may give it away.
+    pub fn create_for(&self, name: impl AsRef<Path>, bytes: &[u8], owner: Option<Owner>) -> Result<File> {
         let name = name.as_ref();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, name, flags, self.access.file()).doing("make", self.at(name))?;
+        let fd = rustix::fs::openat(&*self.fd, name, flags, self.access.file()).doing_in("make", self.path(), name)?;
         let mut file = File::from(fd);
-        let completed = self.access.complete(file.as_fd(), self.access.file(), self.as_fd());
+        let completed = self.access.complete(file.as_fd(), self.access.file(), (self.as_fd(), owner));
         if let Err(e) = completed.map_err(std::io::Error::from).and_then(|()| file.write_all(bytes)) {
             let _ = self.remove(name);
-            return Err(e).doing("write", self.at(name));
+            return Err(e).doing_in("write", self.path(), name);
         }
         Ok(file)
     }
@@ -203,7 +211,7 @@ impl Dir {
         let file = self.create(temporary, bytes)?;
         self.keep_permissions(name, &file)?;
         super::system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: self.at(temporary), source })?;
-        rustix::fs::renameat(&*self.fd, temporary, &*self.fd, name).doing("replace", self.at(name))?;
+        rustix::fs::renameat(&*self.fd, temporary, &*self.fd, name).doing_in("replace", self.path(), name)?;
         match name.parent().filter(|p| !p.as_os_str().is_empty()) {
             Some(parent) => self.sub(parent)?.sync(),
             None => self.sync(),
@@ -226,7 +234,7 @@ impl Dir {
         self.keep_permissions(Path::new(name), &file)?;
         // Whoever sees the name finds a file that nobody writes.
         drop(file);
-        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
+        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in("replace", self.path(), name)
     }
 
     /// Creates a symbolic link in one step, and replaces an existing file unless it is the same link. As with
@@ -238,8 +246,8 @@ impl Dir {
         }
         let temporary = format!(".{name}.tmp");
         self.remove(&temporary)?;
-        rustix::fs::symlinkat(target, &*self.fd, &temporary).doing("create a link", self.at(&temporary))?;
-        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
+        rustix::fs::symlinkat(target, &*self.fd, &temporary).doing_in("create a link", self.path(), &temporary)?;
+        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in("replace", self.path(), name)
     }
 
     /// Moves a file, never over another file. After a kill, the file is complete under one of the two names. It
@@ -255,12 +263,12 @@ impl Dir {
         if done == Err(Errno::EXIST) && failpoint::on(Failpoint::SecondName) && self.is_second_name(name, to, new)? {
             return self.remove(name);
         }
-        done.doing(verb, to.at(new))
+        done.doing_in(verb, to.path(), new)
     }
 
     /// Gives a directory in this one another name, where nothing is or an empty directory. Survives a power cut.
     pub fn rename_directory(&self, name: &OsStr, new: &OsStr) -> Result<()> {
-        rustix::fs::renameat(&*self.fd, name, &*self.fd, new).doing("rename", self.at(name))?;
+        rustix::fs::renameat(&*self.fd, name, &*self.fd, new).doing_in("rename", self.path(), name)?;
         self.sync()
     }
 
@@ -275,7 +283,7 @@ impl Dir {
     pub fn remove(&self, name: impl AsRef<Path>) -> Result<()> {
         match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(e) => Err(e).doing("remove", self.at(name)),
+            Err(e) => Err(e).doing_in("remove", self.path(), name),
         }
     }
 
@@ -293,7 +301,7 @@ impl Dir {
     pub fn remove_empty(&self, name: impl AsRef<Path>) -> Result<()> {
         match rustix::fs::unlinkat(&*self.fd, name.as_ref(), AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
-            Err(e) => Err(e).doing("remove", self.at(name)),
+            Err(e) => Err(e).doing_in("remove", self.path(), name),
         }
     }
 

@@ -57,9 +57,9 @@ impl Dir {
     pub fn lock_file(&self, name: impl AsRef<Path>) -> Result<LockFile> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(self, name.as_ref(), flags, OWN);
-        let file = File::from(fd.doing("open", self.at(&name))?);
+        let file = File::from(fd.doing_in("open", self.path(), &name)?);
         let handed = self.access.hand_over(file.as_fd(), self.as_fd()).map_err(std::io::Error::from);
-        handed.and_then(|()| close(&file)).doing("set the permissions of", self.at(&name))?;
+        handed.and_then(|()| close(&file)).doing_in("set the permissions of", self.path(), &name)?;
         Ok(LockFile(file))
     }
 
@@ -70,7 +70,7 @@ impl Dir {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::Error(e)) => return Err(e).doing("lock", self.at(&name)),
+                Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", self.path(), &name),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Err(self.locked(&name, &file)),
                 // The system has no file lock with a deadline.
                 Err(TryLockError::WouldBlock) => std::thread::sleep(pause),

@@ -30,7 +30,7 @@ mod owner;
 mod pinned;
 mod system;
 
-pub use access::{Readers, may_give};
+pub use access::{Owner, Readers, may_give};
 pub use append::{Append, forget, rewrite};
 pub use barrier::{Barrier, Durability};
 pub use board::NoteFile;

@@ -193,10 +193,10 @@ impl UserFile {
         // Only a file system without locks refuses.
         let _ = file.try_lock();
         if self.program && like.is_none() {
-            let mode = Mode::from_raw_mode(rustix::fs::fstat(&file).doing("look at", dir.at(name))?.st_mode);
+            let mode = Mode::from_raw_mode(rustix::fs::fstat(&file).doing_in("look at", dir.path(), name)?.st_mode);
             let run = Mode::XUSR.bits() | (mode.bits() & 0o044) >> 2;
             let mode = (mode & Mode::from_bits_truncate(0o777)) | Mode::from_bits_truncate(run);
-            rustix::fs::fchmod(&file, mode).doing("set the permissions of", dir.at(name))?;
+            rustix::fs::fchmod(&file, mode).doing_in("set the permissions of", dir.path(), name)?;
         }
         if let Some(there) = like {
             let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
@@ -206,9 +206,9 @@ impl UserFile {
                 let (uid, gid) = (Uid::from_raw(there.owner.0), Gid::from_raw(there.owner.1));
                 let _ = rustix::fs::fchown(&file, Some(uid), Some(gid));
             }
-            rustix::fs::fchmod(&file, there.mode).doing("set the permissions of", dir.at(name))?;
+            rustix::fs::fchmod(&file, there.mode).doing_in("set the permissions of", dir.path(), name)?;
         }
-        std::io::Write::write_all(&mut &file, bytes).doing("write", dir.at(name))?;
+        std::io::Write::write_all(&mut &file, bytes).doing_in("write", dir.path(), name)?;
         system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: dir.at(name), source })?;
         Ok(file)
     }

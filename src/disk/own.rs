@@ -61,7 +61,7 @@ impl UserDirectory {
             match rustix::fs::mkdirat(&at, part.as_os_str(), Mode::RWXU) {
                 Ok(()) => at.sync()?,
                 Err(rustix::io::Errno::EXIST) => {}
-                Err(e) => return Err(e).doing("create the directory", at.at(part)),
+                Err(e) => return Err(e).doing_in("create the directory", at.path(), part),
             }
             at = at.sub(part)?;
         }
@@ -75,7 +75,7 @@ impl UserDirectory {
             Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(None),
             file => file?,
         };
-        let meta = file_meta(&file).doing("look at", self.dir.at(name))?;
+        let meta = file_meta(&file).doing_in("look at", self.dir.path(), name)?;
         check(&meta, &self.dir.at(name), "600")?;
         if meta.kind != rustix::fs::FileType::RegularFile || meta.size > most {
             let what = "is not a regular file, or too large".to_owned();
@@ -87,7 +87,7 @@ impl UserDirectory {
             });
         }
         let mut bytes = Vec::new();
-        file.take(most).read_to_end(&mut bytes).doing("read", self.dir.at(name))?;
+        file.take(most).read_to_end(&mut bytes).doing_in("read", self.dir.path(), name)?;
         Ok(Some(bytes))
     }
 
@@ -104,13 +104,17 @@ impl UserDirectory {
         self.dir.remove(&temporary)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.dir, temporary.as_str(), flags, Mode::RUSR | Mode::WUSR);
-        let mut file = File::from(fd.doing("make", self.dir.at(&temporary))?);
-        let written = file.write_all(bytes).doing("write", self.dir.at(&temporary)).and_then(|()| {
+        let mut file = File::from(fd.doing_in("make", self.dir.path(), &temporary)?);
+        let written = file.write_all(bytes).doing_in("write", self.dir.path(), &temporary).and_then(|()| {
             if failpoint::on(Failpoint::TrustSync) {
                 let synced = system::sync_file(file.as_fd());
                 synced.map_err(|source| Error::Sync { path: self.dir.at(&temporary), source })?;
             }
-            rustix::fs::renameat(&self.dir, temporary.as_str(), &self.dir, name).doing("replace", self.dir.at(name))
+            rustix::fs::renameat(&self.dir, temporary.as_str(), &self.dir, name).doing_in(
+                "replace",
+                self.dir.path(),
+                name,
+            )
         });
         if written.is_err() {
             let _ = self.dir.remove(&temporary);
@@ -122,12 +126,12 @@ impl UserDirectory {
     pub fn hold(&self, name: &str) -> Result<LockFile> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR);
-        let file = LockFile::from(File::from(fd.doing("open", self.dir.at(name))?));
+        let file = LockFile::from(File::from(fd.doing_in("open", self.dir.path(), name)?));
         let deadline = Instant::now() + limits::TRUST_WAIT;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::Error(e)) => return Err(e).doing("lock", self.dir.at(name)),
+                Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", self.dir.path(), name),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(5));
                 }

@@ -71,23 +71,18 @@ impl Dir {
             Some(there) => {
                 let file = self.look(name)?;
                 let mode = Mode::from_raw_mode(((there.mode | 0o044) & 0o777) as _);
-                fchmod(file, mode).doing("set the permissions of", self.at(name))
+                fchmod(file, mode).doing_in("set the permissions of", self.path(), name)
             }
         }
-    }
-
-    /// As [`Dir::create`], for a file that belongs to `uid` where this process may give it away.
-    pub fn create_for(&self, name: &str, bytes: &[u8], uid: Option<u32>) -> Result<File> {
-        let file = self.create(name, bytes)?;
-        if let Some(uid) = uid {
-            give(&file, uid, None).doing("give to another user", self.at(name))?;
-        }
-        Ok(file)
     }
 
     /// Whoever changed the permissions of a file meant it: its next version gets the same.
     pub(super) fn keep_permissions(&self, name: &Path, file: &File) -> Result<()> {
         let Some(there) = self.stat(name)?.filter(|there| there.kind == FileType::RegularFile) else { return Ok(()) };
-        fchmod(file, Mode::from_raw_mode((there.mode & 0o777) as _)).doing("set the permissions of", self.at(name))
+        fchmod(file, Mode::from_raw_mode((there.mode & 0o777) as _)).doing_in(
+            "set the permissions of",
+            self.path(),
+            name,
+        )
     }
 }

@@ -35,12 +35,12 @@ impl Dir {
         self.remove(&temporary)?;
         let mut file = self.create(&temporary, head)?;
         let written = rest.seek(SeekFrom::Start(from)).and_then(|_| std::io::copy(rest, &mut file));
-        let done = written.doing("write", self.at(&temporary)).and_then(|_| {
+        let done = written.doing_in("write", self.path(), &temporary).and_then(|_| {
             self.keep_permissions(Path::new(name), &file)?;
             if is_durable {
-                system::sync_data(file.as_fd()).doing("sync", self.at(&temporary))?;
+                system::sync_data(file.as_fd()).doing_in("sync", self.path(), &temporary)?;
             }
-            rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing("replace", self.at(name))
+            rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in("replace", self.path(), name)
         });
         if done.is_err() {
             let _ = self.remove(&temporary);
@@ -53,9 +53,9 @@ impl Dir {
     pub fn add_to(&self, name: &OsStr, bytes: &[u8]) -> Result<()> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&*self.fd, name, flags | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty());
-        let mut file = File::from(fd.doing("open", self.at(name))?);
-        let length = file_meta(&file).doing("look at", self.at(name))?.size;
-        file.write_all(bytes).doing("append to", self.at(name)).inspect_err(|_| {
+        let mut file = File::from(fd.doing_in("open", self.path(), name)?);
+        let length = file_meta(&file).doing_in("look at", self.path(), name)?.size;
+        file.write_all(bytes).doing_in("append to", self.path(), name).inspect_err(|_| {
             let _ = rustix::fs::ftruncate(&file, length);
         })
     }

@@ -30,7 +30,8 @@ impl Note {
     pub(super) fn write(&self, end: Position) {
         let Position { segment, offset } = end;
         // The position is written twice, so that a reader detects a partial note.
-        let text = format!("{segment:010} {offset:020} {segment:010} {offset:020}\n");
+        let once = format!("{segment:010} {offset:020}");
+        let text = [&once, " ", &once, "\n"].concat();
         if let Some(Err(e)) = self.0.as_ref().map(|board| board.write(text.as_bytes())) {
             tracing::debug!("{e}");
         }

@@ -60,13 +60,13 @@ impl Message {
     /// Restores a message from a log record. The message was checked when it was accepted, so only the fields that the
     /// methods below need are checked: `None` without `id`, `from` and `type`.
     pub fn from_fields(fields: Map<String, Value>) -> Option<Message> {
-        let kind = ["id", "from", "type"].map(|f| fields.get(f).and_then(Value::as_str));
+        let kind = ["id", "from", "type"].map(|name| field(&fields, name).and_then(Value::as_str));
         let [Some(_), Some(_), Some(kind)] = kind else { return None };
         let mut addresses = written_addresses(&fields);
         let mut by_mention = false;
         // A mention in the body of an ack or a claim does not make it a message to that agent.
         if addresses.is_empty() && !is_acted_on(kind) && !is_decision(&fields) {
-            addresses = fields.get("body").and_then(Value::as_str).map(mentions).unwrap_or_default();
+            addresses = field(&fields, "body").and_then(Value::as_str).map(mentions).unwrap_or_default();
             by_mention = !addresses.is_empty();
         }
         Some(Message { fields, addresses, by_mention })
@@ -108,18 +108,18 @@ impl Message {
     }
 
     /// A text field. `None` if the field is absent or not text.
-    pub fn text(&self, field: &str) -> Option<&str> {
-        self.fields.get(field).and_then(Value::as_str)
+    pub fn text(&self, name: &str) -> Option<&str> {
+        field(&self.fields, name).and_then(Value::as_str)
     }
 
     /// The related messages in `refs`, as the sender wrote them.
     pub fn references(&self) -> impl Iterator<Item = &str> {
-        self.fields.get("refs").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+        field(&self.fields, "refs").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// Does its sender want an answer?
     pub fn wants_answer(&self) -> bool {
-        self.fields.get("requires_response").and_then(Value::as_bool).unwrap_or_default()
+        field(&self.fields, "requires_response").and_then(Value::as_bool).unwrap_or_default()
     }
 
     /// All fields in the order in which they were sent.
@@ -154,7 +154,7 @@ impl Message {
 
     /// The subjects in `claims`, as the sender wrote them.
     pub fn claims(&self) -> impl Iterator<Item = &str> {
-        self.fields.get("claims").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+        field(&self.fields, "claims").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// SHA-256 of the message as compact JSON, with sorted keys at every depth and numbers as written. Python's
@@ -172,15 +172,24 @@ pub(super) fn digest_of(fields: &Map<String, Value>) -> [u8; 32] {
     sink.finish()
 }
 
+/// A field of a message. In an object of few fields, comparing their names takes less than hashing this one.
+pub(super) fn field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
+    const FEW: usize = 16;
+    match fields.len() {
+        ..=FEW => fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value),
+        _ => fields.get(name),
+    }
+}
+
 /// Are these the fields of a handoff that offers claims? Without `claims` it is a message like any other.
 pub fn is_offer(fields: &Map<String, Value>) -> bool {
-    fields.get("type").and_then(Value::as_str) == Some("handoff") && fields.contains_key("claims")
+    field(fields, "type").and_then(Value::as_str) == Some("handoff") && field(fields, "claims").is_some()
 }
 
 /// Are these the fields of a decision on an approval? Without `option` or `in_reply_to` it is a message like any other.
 pub fn is_decision(fields: &Map<String, Value>) -> bool {
-    let is_decision = fields.get("type").and_then(Value::as_str) == Some(DECISION);
-    is_decision && fields.contains_key("option") && fields.contains_key("in_reply_to")
+    let is_decision = field(fields, "type").and_then(Value::as_str) == Some(DECISION);
+    is_decision && ["option", "in_reply_to"].iter().all(|name| field(fields, name).is_some())
 }
 
 /// The sender's own fields, under one name for display.
@@ -193,7 +202,7 @@ pub fn unknown(fields: &Map<String, Value>) -> Option<Value> {
 
 /// The addresses in `to`: one, or a list.
 fn written_addresses(fields: &Map<String, Value>) -> Vec<String> {
-    match fields.get("to") {
+    match field(fields, "to") {
         Some(Value::String(one)) => vec![one.clone()],
         Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => Vec::new(),

@@ -130,7 +130,7 @@ impl<'a> Conversation<'a> {
             Some(open) => open,
             None => {
                 let file = dir.look(layout::CONVERSATION)?;
-                let inode = file_meta(&file).doing("look at", dir.at(layout::CONVERSATION))?.inode;
+                let inode = file_meta(&file).doing_in("look at", dir.path(), layout::CONVERSATION)?.inode;
                 Open { file, inode, offset: 0 }
             }
         };

@@ -51,7 +51,7 @@ impl Room {
         loop {
             match file.try_lock() {
                 Ok(()) => return Lock::hold(self.dir.clone(), file, mode).map(Locking::Ours),
-                Err(TryLockError::Error(e)) => return Err(e).doing("lock", self.dir.at(layout::LOCK)),
+                Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
                 Err(TryLockError::WouldBlock) => {}
             }
             let holder = self.who_holds(&mut file);
@@ -126,9 +126,9 @@ impl Room {
     pub fn holder(&self) -> Result<Option<Holder>> {
         let Ok(mut file) = self.dir.look(layout::LOCK) else { return Ok(None) };
         match file.try_lock_shared() {
-            Ok(()) => file.unlock().map(|()| None).doing("unlock", self.dir.at(layout::LOCK)),
+            Ok(()) => file.unlock().map(|()| None).doing_in("unlock", self.dir.path(), layout::LOCK),
             Err(TryLockError::WouldBlock) => Ok(Some(self.who_holds(&mut file))),
-            Err(TryLockError::Error(e)) => Err(e).doing("lock", self.dir.at(layout::LOCK)),
+            Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
         }
     }
 
@@ -208,8 +208,8 @@ impl Lock {
     fn hold(dir: Dir, mut file: LockFile, mode: Mode) -> Result<Lock> {
         let holder = Holder { pid: std::process::id(), mode, since: crate::base::clock::Stamp::now().to_string() };
         let text = serde_json::to_string(&holder).expect("a holder is plain data") + "\n";
-        let inode = file_meta(&file).doing("look at", dir.at(layout::LOCK))?.inode;
-        file.rewind().and_then(|()| file.set_len(0)).doing("write", dir.at(layout::LOCK))?;
+        let inode = file_meta(&file).doing_in("look at", dir.path(), layout::LOCK)?.inode;
+        file.rewind().and_then(|()| file.set_len(0)).doing_in("write", dir.path(), layout::LOCK)?;
         // The content is only a hint, so a full disk must not keep the router from starting.
         let _ = file.write_all(text.as_bytes());
         // Set last, so that a process that finds the lock held reads the content of the current holder.

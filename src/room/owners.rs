@@ -5,7 +5,7 @@
 
 use super::Room;
 use crate::base::error::Result;
-use crate::disk::{Barrier, layout, may_give};
+use crate::disk::{Barrier, Owner, layout, may_give};
 use crate::room::registry::{Agent, Registry};
 use std::collections::HashMap;
 use std::path::Path;
@@ -61,19 +61,20 @@ impl Room {
     }
 
     // The user in the registry, otherwise the owner of the inbox.
-    fn reader(&self, agent: &Agent) -> Option<u32> {
-        let inbox = || self.dir.stat(layout::inbox(&agent.id)).ok().flatten();
-        agent.uid.or_else(|| inbox().map(|inbox| inbox.uid))
+    fn reader(&self, agent: &Agent) -> Option<Owner> {
+        let inbox = self.dir.stat(layout::inbox(&agent.id)).ok().flatten();
+        let there = inbox.or_else(|| self.dir.meta().ok())?;
+        Some(Owner { uid: agent.uid.unwrap_or(there.uid), gid: there.gid })
     }
 }
 
 /// The owners of the copies in one batch. Each agent is looked up once.
 #[derive(Default)]
-pub struct Readers(HashMap<Arc<str>, Option<u32>>);
+pub struct Readers(HashMap<Arc<str>, Option<Owner>>);
 
 impl Readers {
-    /// The user who should own a copy for this agent, if this process can change the owner.
-    pub fn of(&mut self, room: &Room, agent: &Agent) -> Option<u32> {
+    /// Who should own a copy for this agent, if this process can change the owner.
+    pub fn of(&mut self, room: &Room, agent: &Agent) -> Option<Owner> {
         if !may_give() {
             return None;
         }

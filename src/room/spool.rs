@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Barrier, Dir, layout};
+use crate::disk::{Barrier, Dir, Owner, layout};
 use crate::log::state::{Delivery, Open};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -48,9 +48,9 @@ impl Spool {
         names(&self.stage)
     }
 
-    /// Writes a staged file that will belong to `reader`. After a kill it is known to be complete only if its record is
+    /// Writes a staged file that belongs to its reader. After a kill it is known to be complete only if its record is
     /// in the log. Durable at the next barrier.
-    pub fn stage(&self, name: &str, bytes: &[u8], reader: Option<u32>, barrier: &mut Barrier) -> Result<()> {
+    pub fn stage(&self, name: &str, bytes: &[u8], reader: Option<Owner>, barrier: &mut Barrier) -> Result<()> {
         let file = self.stage.create_for(name, bytes, reader)?;
         if failpoint::on(Failpoint::StageSync) {
             barrier.file(file, || self.stage.at(name));

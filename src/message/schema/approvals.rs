@@ -3,6 +3,7 @@
 use super::words::{did_you_mean, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
+use crate::message::checked::field;
 use crate::message::{APPROVAL, decision};
 use serde_json::{Map, Value, json};
 
@@ -37,7 +38,7 @@ fn check_options(options: &[String]) -> Option<Problem> {
 }
 
 fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {
-    let written = fields.get("deadline")?.as_str()?;
+    let written = field(fields, "deadline")?.as_str()?;
     let problem = |what: String| {
         let fix = "write a duration such as 30m, or a later time with a zone, at most a year from now";
         Some(Problem::new("bad_deadline", what).at("/deadline").fix(fix).example(json!("30m")))
@@ -53,7 +54,7 @@ fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {
 }
 
 fn check_outcome(fields: &Fields, options: &[String]) -> Option<Problem> {
-    let word = fields.get("on_deadline")?.as_str()?;
+    let word = field(fields, "on_deadline")?.as_str()?;
     if !fields.contains_key("deadline") {
         let fix = format!("add a deadline, or omit on_deadline{}", did_you_mean(fields, &["deadline"]));
         let problem = Problem::new("no_deadline", "on_deadline is given without a deadline").at("/deadline");

@@ -4,6 +4,7 @@ use super::words::{did_you_mean, quoted};
 use crate::base::clock;
 use crate::base::error::Problem;
 use crate::base::limits;
+use crate::message::checked::field;
 use crate::message::is_offer;
 use crate::message::subject::Subject;
 use serde_json::{Map, Value, json};
@@ -16,7 +17,7 @@ pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
         return;
     }
     problems.extend(check_presence(fields, kind));
-    let claims = fields.get("claims").and_then(Value::as_array).into_iter().flatten();
+    let claims = field(fields, "claims").and_then(Value::as_array).into_iter().flatten();
     for (n, claim) in claims.enumerate().take(limits::CLAIMS_IN_MESSAGE) {
         let parsed = claim.as_str().filter(|text| !text.is_empty()).map(Subject::parse);
         problems.extend(parsed.and_then(Result::err).map(|problem| problem.at(format!("/claims/{n}"))));
@@ -30,7 +31,7 @@ pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
 }
 
 fn check_presence(fields: &Fields, kind: &str) -> Option<Problem> {
-    let claims = fields.get("claims").map(|claims| claims.as_array().is_some_and(Vec::is_empty));
+    let claims = field(fields, "claims").map(|claims| claims.as_array().is_some_and(Vec::is_empty));
     if kind != "claim" || claims == Some(false) {
         return None;
     }
@@ -40,7 +41,7 @@ fn check_presence(fields: &Fields, kind: &str) -> Option<Problem> {
 }
 
 fn check_lease(fields: &Fields) -> Option<Problem> {
-    let text = fields.get("lease")?.as_str()?;
+    let text = field(fields, "lease")?.as_str()?;
     let (least, most) = (limits::CLAIM_LEASE_LEAST, limits::CLAIM_LEASE_MOST);
     if clock::span(text).is_some_and(|lease| (least..=most).contains(&lease)) {
         return None;
@@ -51,7 +52,7 @@ fn check_lease(fields: &Fields) -> Option<Problem> {
 }
 
 fn check_recipient(fields: &Fields) -> Option<Problem> {
-    let count = match fields.get("to") {
+    let count = match field(fields, "to") {
         Some(Value::Array(many)) => many.len(),
         Some(_) => 1,
         None => 0,

@@ -3,6 +3,7 @@
 use super::words::did_you_mean;
 use crate::base::error::Problem;
 use crate::message::LINK;
+use crate::message::checked::field;
 use crate::message::link::ACTIONS;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,7 @@ pub(super) fn check(fields: &Map<String, Value>, kind: &str) -> Option<Problem> 
         let fix = format!("put the tag of the other room in link{}", did_you_mean(fields, &["link"]));
         return Some(Problem::new("no_link", "the message names no link").at("/link").fix(fix).example(example));
     }
-    let action = fields.get("action").and_then(Value::as_str).unwrap_or_default();
+    let action = field(fields, "action").and_then(Value::as_str).unwrap_or_default();
     if ACTIONS.contains(&action) {
         return None;
     }

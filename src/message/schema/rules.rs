@@ -4,6 +4,7 @@ use super::words::{did_you_mean, quoted};
 use super::{approvals, claims, links};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
+use crate::message::checked::field;
 use crate::message::mentions::mentions;
 use crate::message::status::Status;
 use crate::message::{goes_to_all, is_acted_on, is_decision, is_offer, may_go_to_channel_alone};
@@ -20,7 +21,7 @@ pub(super) struct Sender<'a> {
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
 pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut Vec<Problem>) {
-    let kind = fields.get("type").map_or(Some("message"), Value::as_str).unwrap_or_default();
+    let kind = field(fields, "type").map_or(Some("message"), Value::as_str).unwrap_or_default();
     problems.extend(check_sender(fields, sender));
     problems.extend(check_expiry(fields, now));
     match kind {
@@ -36,7 +37,7 @@ pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut
 }
 
 fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
-    let from = fields.get("from")?.as_str()?;
+    let from = field(fields, "from")?.as_str()?;
     let bare = from.strip_prefix('@').unwrap_or(from);
     if bare == sender.id || sender.also.iter().any(|name| name.eq_ignore_ascii_case(bare)) {
         return None;
@@ -47,7 +48,7 @@ fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
 }
 
 fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
-    let written = fields.get("expires_at")?.as_str()?;
+    let written = field(fields, "expires_at")?.as_str()?;
     let expires = Stamp::parse(written)?;
     (expires <= now).then(|| {
         let what = format!("expires_at is in the past: it is {expires}, and the time is {now}");
@@ -58,13 +59,13 @@ fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
 
 fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
     let example = json!({"type": "ack", "refs": ["msg_1"], "status": "actioned"});
-    if fields.get("refs").is_none_or(|refs| refs.as_array().is_some_and(Vec::is_empty)) {
+    if field(fields, "refs").is_none_or(|refs| refs.as_array().is_some_and(Vec::is_empty)) {
         let fix = format!("put the ids of the acknowledged messages in refs{}", did_you_mean(fields, &["refs"]));
         problems.push(
             Problem::new("ack_without_refs", "the ack has no refs").at("/refs").fix(fix).example(example.clone()),
         );
     }
-    let status = fields.get("status");
+    let status = field(fields, "status");
     // The schema reports a status that is not text.
     if status.is_some_and(|status| !status.is_string())
         || status.and_then(Value::as_str).and_then(Status::of_ack).is_some()
@@ -99,18 +100,18 @@ fn check_content(fields: &Fields) -> Option<Problem> {
         // The wrong type is reported already.
         _ => true,
     };
-    if CONTENT.iter().any(|field| fields.get(*field).is_some_and(says_something)) {
+    if CONTENT.iter().any(|name| field(fields, name).is_some_and(says_something)) {
         return None;
     }
     let what = "the message has no content: body, subject, attachments and metadata are missing or empty";
     let fix = format!("put the text in body{}", did_you_mean(fields, &["body", "subject", "attachments", "metadata"]));
-    let to = fields.get("to").cloned().unwrap_or_else(|| json!("bob"));
+    let to = field(fields, "to").cloned().unwrap_or_else(|| json!("bob"));
     Some(Problem::new("no_content", what).fix(fix).example(json!({"to": to, "body": "hi"})))
 }
 
 fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
-    let body = fields.get("body").and_then(Value::as_str).unwrap_or_default();
-    let names_nobody = fields.get("to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
+    let body = field(fields, "body").and_then(Value::as_str).unwrap_or_default();
+    let names_nobody = field(fields, "to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
     let needs_none = is_acted_on(kind) || may_go_to_channel_alone(kind) || goes_to_all(kind) || is_decision(fields);
     if !names_nobody || needs_none || !mentions(body).is_empty() {
         return None;

@@ -74,11 +74,13 @@ fn look(
         Ok(file) => file,
         Err(e) => return left(&e.to_string()),
     };
-    if file_meta(&file).doing("look at", dir.at(&name))? != meta || !is_text(&file).doing("read", dir.at(&name))? {
+    if file_meta(&file).doing_in("look at", dir.path(), &name)? != meta
+        || !is_text(&file).doing_in("read", dir.path(), &name)?
+    {
         return Ok(None);
     }
-    let (digest, _) = hash_stream(&file).doing("read", dir.at(&name))?;
-    (&file).rewind().doing("read", dir.at(&name))?;
+    let (digest, _) = hash_stream(&file).doing_in("read", dir.path(), &name)?;
+    (&file).rewind().doing_in("read", dir.path(), &name)?;
     if !is_shared(&below, &digest)? {
         return Ok(None);
     }
@@ -115,7 +117,7 @@ impl Archive {
             // A killed run compressed the file before it could remove the original, or the compressed file is a user's
             // own.
             Some(_) => {
-                let weight = hash_stream(file).doing("read", dir.at(name))?;
+                let weight = hash_stream(file).doing_in("read", dir.path(), name)?;
                 if !pack::weigh_packed(dir.look(&compressed)?, &dir.at(&compressed)).is_ok_and(|there| there == weight)
                 {
                     return Ok(left("another file already has its name with .zst appended"));

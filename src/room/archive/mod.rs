@@ -140,11 +140,11 @@ impl Archive {
         let logs = self.room.sub(layout::LOG)?;
         let live = layout::segment(number);
         let file = logs.look(&live)?;
-        let meta = file_meta(&file).doing("look at", logs.at(&live))?;
+        let meta = file_meta(&file).doing_in("look at", logs.path(), &live)?;
         let (below, weight, packed_bytes) = match log::archived(&self.room)?.remove(&number) {
             // A killed run packed the segment before it could remove it.
             Some(below) => {
-                let weight = hash_stream(&file).doing("read", logs.at(&live))?;
+                let weight = hash_stream(&file).doing_in("read", logs.path(), &live)?;
                 self.compare(&below, weight, &logs.at(&live))?;
                 // The killed run may not have made the name durable.
                 self.make_name_durable(&below)?;
@@ -220,7 +220,7 @@ impl Archive {
     }
 
     fn forget(&mut self) -> Result<()> {
-        self.lock.set_len(0).doing("write", self.room.at(layout::ARCHIVE_LOCK))
+        self.lock.set_len(0).doing_in("write", self.room.path(), layout::ARCHIVE_LOCK)
     }
 
     fn remove_drafts(&mut self) -> Result<()> {

@@ -14,7 +14,7 @@ pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Lo
         Ok(file) => file,
         Err(e) => return look_at_unopenable(e),
     };
-    let meta = file_meta(&file).doing("look at", claims.at(claim))?;
+    let meta = file_meta(&file).doing_in("look at", claims.path(), claim)?;
     if let Some(problem) = unfit(&meta, terms) {
         return Ok(ready(Err(problem), meta));
     }
@@ -24,7 +24,7 @@ pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Lo
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
     }
-    let bytes = read_whole(&mut file, meta.size as usize).doing("read", claims.at(claim))?;
+    let bytes = read_whole(&mut file, meta.size as usize).doing_in("read", claims.path(), claim)?;
     let left = lines(numbered(&bytes).filter(|(_, number)| *number > behind).collect());
     let content = match left.is_empty() {
         true => Content::One(Err(changed(behind))),

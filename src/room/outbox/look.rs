@@ -18,7 +18,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
         Ok(file) => file,
         Err(e) => return look_at_unopenable(dir, name, e, patience),
     };
-    let meta = file_meta(&file).doing("look at", dir.at(name))?;
+    let meta = file_meta(&file).doing_in("look at", dir.path(), name)?;
     if let Some(problem) = unfit(&meta, terms) {
         return Ok(ready(Err(problem), meta));
     }
@@ -42,7 +42,7 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
     }
-    let bytes = read_whole(&mut file, meta.size as usize).doing("read", dir.at(name))?;
+    let bytes = read_whole(&mut file, meta.size as usize).doing_in("read", dir.path(), name)?;
     if bytes.len() as u64 != meta.size {
         return Ok(Look::Later("it is being written", Some(limits::UNCHANGED_FOR)));
     }

@@ -5,6 +5,7 @@ use crate::base::limits;
 use crate::disk::{Dir, NoteFile, layout};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Everything that is pending, by its place in the room.
@@ -116,9 +117,9 @@ impl Pending {
         }
     }
 
-    /// The item is no longer pending.
-    pub(crate) fn clear(&mut self, what: &str) {
-        if !self.items.is_empty() && self.items.remove(what).is_some() {
+    /// The item is no longer pending. Its name becomes text only if anything is pending.
+    pub(crate) fn clear(&mut self, what: impl fmt::Display) {
+        if !self.items.is_empty() && self.items.remove(&what.to_string()).is_some() {
             self.changed = true;
         }
     }

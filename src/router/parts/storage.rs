@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::disk::{Barrier, Dir, Durability};
+use crate::disk::{Barrier, Dir, Durability, Owner};
 use crate::log::state::{Delivery, Open, Place, Renamed};
 use crate::room::inbox;
 use crate::room::spool::{Kept, Spool};
@@ -43,7 +43,7 @@ impl Storage {
     }
 
     /// Writes a staged file for a reader. Durable at the next barrier.
-    pub(crate) fn stage(&mut self, name: &str, bytes: &[u8], reader: Option<u32>) -> Result<()> {
+    pub(crate) fn stage(&mut self, name: &str, bytes: &[u8], reader: Option<Owner>) -> Result<()> {
         self.spool.stage(name, bytes, reader, &mut self.barrier)
     }
 

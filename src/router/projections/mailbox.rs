@@ -268,7 +268,7 @@ fn remove_own(dir: &Dir, name: &OsStr) -> Result<()> {
     let is_regular = dir.stat(name)?.is_some_and(|meta| meta.kind == FileType::RegularFile && meta.links == 1);
     let Some(file) = (if is_regular { dir.look_regular(name)? } else { None }) else { return Ok(()) };
     let mut begin = Vec::new();
-    file.take(limits::OWN_FILE).read_to_end(&mut begin).doing("read", dir.at(name))?;
+    file.take(limits::OWN_FILE).read_to_end(&mut begin).doing_in("read", dir.path(), name)?;
     if memmem::find(&begin, OWN.as_bytes()).is_some() { dir.remove(name) } else { Ok(()) }
 }
 

@@ -17,6 +17,7 @@ use crate::log::state::State;
 use crate::message::Message;
 use crate::router::parts::{Config, Notices, Pending};
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -159,8 +160,8 @@ impl Report<'_> {
     }
 
     /// A file was written.
-    pub(super) fn written(&mut self, place: &str) {
-        if self.places.remove(place) {
+    pub(super) fn written(&mut self, place: impl Display) {
+        if !self.places.is_empty() && self.places.remove(&place.to_string()) {
             self.pending.clear(place);
         }
     }

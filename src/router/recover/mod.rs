@@ -279,7 +279,7 @@ pub fn file_system_time(room: &Room) -> Result<i128> {
     let name = format!(".clock.{}", std::process::id());
     dir.remove(&name)?;
     let made = dir.create(&name, b"")?;
-    let time = crate::disk::file_meta(&made).doing("look at", dir.at(&name))?.changed;
+    let time = crate::disk::file_meta(&made).doing_in("look at", dir.path(), &name)?.changed;
     dir.remove(&name)?;
     Ok(time)
 }

@@ -69,8 +69,8 @@ impl Commit<'_> {
         self.journal.commit(self.config.is_durable())?;
         self.notices.committed();
         for (n, Entry { mut record, at, message, .. }) in entries.into_iter().enumerate() {
-            if let Some(claim) = record.claim.as_ref().filter(|_| !self.pending.is_empty()) {
-                self.pending.clear(&format!("{}/{claim}", layout::CLAIM));
+            if let Some(claim) = &record.claim {
+                self.pending.clear(format_args!("{}/{claim}", layout::CLAIM));
             }
             if !record.settled.is_empty() {
                 self.progress.settled(&record.settled);

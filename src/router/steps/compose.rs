@@ -42,11 +42,11 @@ impl Copies {
         let mut others: Vec<_> = others.chain([("addressed_to", addressed_to)]).collect();
         others.sort_by_cached_key(|(name, _)| place(name));
         Copies {
-            before_to: format!("{{\n{},\n  \"to\": ", inner(head)),
+            before_to: ["{\n", &inner(head), ",\n  \"to\": "].concat(),
             before_via: format!(
                 ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n    \"via\": "
             ),
-            behind: format!("{}\n  }},\n{}\n}}\n", in_delivery(outcome), inner(others.into_iter())),
+            behind: [&in_delivery(outcome), "\n  },\n", &inner(others.into_iter()), "\n}\n"].concat(),
         }
     }
 
@@ -78,7 +78,7 @@ fn in_delivery(outcome: Option<(&str, &Value)>) -> String {
 // The lines of a pretty-printed object without its braces.
 fn inner<'m>(fields: impl Iterator<Item = (&'m str, &'m Value)>) -> String {
     let text = pretty(&Fields(Cell::new(Some(fields))));
-    text.trim_start_matches("{\n").trim_end_matches("\n}").to_owned()
+    text.strip_prefix("{\n").and_then(|text| text.strip_suffix("\n}")).unwrap_or(&text).to_owned()
 }
 
 /// Fields in this order, as an object.

@@ -48,15 +48,15 @@ pub(in crate::router) fn deliver(
     // Earlier copies for the same directory are in this batch only if it tries them again.
     let nothing_stuck = !progress.has_stuck();
     for ((place, agent), copies) in by_directory(state, &seqs) {
-        let what = place.of(&agent).display().to_string();
+        let what = place.of(&agent);
         if place == Place::Inbox && config.registry().agent(&agent).is_some_and(Agent::is_woken_by_a_program) {
             progress.wake(&agent);
         }
         let stuck = storage.deliver((place, &agent), copies)?;
         match stuck.first() {
-            Some((_, e)) => pending.failed(&what, e.to_string()),
-            None if nothing_stuck => pending.clear(&what),
-            None => pending.hurry(&what),
+            Some((_, e)) => pending.failed(&what.display().to_string(), e.to_string()),
+            None if nothing_stuck => pending.clear(what.display()),
+            None => pending.hurry(&what.display().to_string()),
         }
         let seq = |staged: &str| layout::read_staged(staged).map_or(0, |(seq, _)| seq);
         failed.extend(stuck.iter().map(|(copy, _)| seq(&copy.staged)));

@@ -93,10 +93,10 @@ fn open(config: &Config, path: &Path, most: u64) -> Result<(Vec<u8>, Meta)> {
     let dir = parent.map_or_else(|| Ok(context.clone()), |parent| context.sub(parent))?;
     let name = path.file_name().unwrap_or_default();
     let file = dir.look(name)?;
-    let meta = file_meta(&file).doing("look at", dir.at(name))?;
+    let meta = file_meta(&file).doing_in("look at", dir.path(), name)?;
     let mut bytes = Vec::new();
     if meta.kind == FileType::RegularFile {
-        file.take(most + 1).read_to_end(&mut bytes).doing("read", dir.at(name))?;
+        file.take(most + 1).read_to_end(&mut bytes).doing_in("read", dir.path(), name)?;
     }
     Ok((bytes, meta))
 }

@@ -187,7 +187,7 @@ impl Pickup<'_> {
         let opened = opened.filter(|(arrival, _)| filling.place_of(self.state, &tag).fits(arrival));
         let Some((arrival, content)) = opened else {
             self.storage.claims().remove(&claim)?;
-            self.pending.clear(&format!("{}/{claim}", layout::CLAIM));
+            self.pending.clear(format_args!("{}/{claim}", layout::CLAIM));
             // What follows can come now.
             self.intake.outboxes().scan(&layout::link_id(&tag).into());
             return Ok(());

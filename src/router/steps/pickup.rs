@@ -10,6 +10,7 @@ use crate::room::outbox::{self, Content, Files, Line, Look, Ready, SenderTurn, T
 use crate::router::parts::{Batch, Config, Cut, Delay, Intake, Links, Notices, Pending, Piece, Stop, Storage};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Step 2: moved out of the outboxes, into `spool/claim`.
@@ -113,7 +114,7 @@ impl Pickup<'_> {
     fn take_turns(&mut self, filling: &mut Filling) {
         while !filling.batch.is_full() {
             let Some((agent, turn)) = self.intake.outboxes().next_turn(self.config.dir()) else { break };
-            let place = layout::outbox(&agent).display().to_string();
+            let place = || layout::outbox(&agent).display().to_string();
             match turn {
                 Ok(SenderTurn::Files(files)) if self.intake.has_claims_of(&agent) => {
                     self.intake.outboxes().rest(&agent, files.names);
@@ -127,16 +128,16 @@ impl Pickup<'_> {
                 // What was picked up does not wait for the rest of a long scan.
                 Ok(SenderTurn::Scanning) if filling.batch.is_empty() => {}
                 Ok(SenderTurn::Scanning) => break,
-                Err(e) if e.errno() == Some(libc::ENOENT) => self.pending.clear(&place),
-                Err(e) => self.pending.failed(&place, e.to_string()),
+                Err(e) if e.errno() == Some(libc::ENOENT) => self.pending.clear(place()),
+                Err(e) => self.pending.failed(&place(), e.to_string()),
             }
         }
     }
 
     fn take_files(&mut self, agent: &Arc<str>, files: Files, filling: &mut Filling) {
-        let outbox = layout::outbox(agent).display().to_string();
+        let outbox = layout::outbox(agent);
         let Some(known) = self.config.registry().agent(agent).filter(|known| !known.is_retired()) else {
-            self.pending.clear(&outbox);
+            self.pending.clear(outbox.display());
             return self.turn_away(agent, &files);
         };
         let most = self.config.settings().message_bytes;
@@ -147,7 +148,7 @@ impl Pickup<'_> {
                 self.intake.outboxes().give_back(agent, files.names[n..].to_vec());
                 break;
             }
-            let place = layout::outbox(agent).join(name).display().to_string();
+            let place = layout::below(&outbox, name);
             let step = match self.intake.spent(self.config.settings(), agent) {
                 Some(delay) => Ok(Step::Rest(Stop::Delay(delay))),
                 None => self
@@ -157,11 +158,11 @@ impl Pickup<'_> {
             };
             match step {
                 Ok(Step::Took(of_it)) => {
-                    self.pending.clear(&place);
+                    self.pending.clear(place.display());
                     copies += of_it;
                 }
                 Ok(Step::Began) => {
-                    self.pending.clear(&place);
+                    self.pending.clear(place.display());
                     self.intake.outboxes().rest(agent, files.names[n + 1..].to_vec());
                     break;
                 }
@@ -169,19 +170,19 @@ impl Pickup<'_> {
                 Ok(Step::Rest(stop)) => {
                     self.intake.outboxes().rest(agent, files.names[n..].to_vec());
                     return match stop {
-                        Stop::Delay(delay) => self.hold_back(&outbox, &delay),
+                        Stop::Delay(delay) => self.hold_back(&outbox.display().to_string(), &delay),
                         Stop::Full => filling.batch.later.push(agent.clone()),
                     };
                 }
-                Err(e) => self.pending.failed(&place, e.to_string()),
+                Err(e) => self.pending.failed(&place.display().to_string(), e.to_string()),
             }
         }
-        self.pending.clear(&outbox);
+        self.pending.clear(outbox.display());
     }
 
     fn step(
         &mut self,
-        (agent, name, place): (&Arc<str>, &OsStr, &str),
+        (agent, name, place): (&Arc<str>, &OsStr, &Path),
         files: &Files,
         look: Look,
         (filling, slice): (&mut Filling, usize),
@@ -189,18 +190,18 @@ impl Pickup<'_> {
         let Ready { content, bytes, meta } = match look {
             Look::Ready(ready) => *ready,
             Look::Later(reason, wait) => {
-                self.pending.not_ready(place, reason, wait);
+                self.pending.not_ready(&place.display().to_string(), reason, wait);
                 return Ok(Step::Next);
             }
             Look::Gone => {
-                self.pending.clear(place);
+                self.pending.clear(place.display());
                 return Ok(Step::Next);
             }
         };
         let cut = self.intake.cut(self.config, agent, Piece::of(content, bytes), (&filling.batch, slice));
         match cut.stop {
             Some(Stop::Delay(delay)) if cut.lines.is_empty() && !delay.all => {
-                self.hold_back(place, &delay);
+                self.hold_back(&place.display().to_string(), &delay);
                 return Ok(Step::Next);
             }
             Some(stop) if cut.lines.is_empty() => return Ok(Step::Rest(stop)),

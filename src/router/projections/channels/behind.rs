@@ -32,6 +32,6 @@ pub fn behind(room: &Dir, state: &State) -> Result<Vec<Behind>> {
 fn shows(room: &Dir, state: &State, channel: &str) -> Result<u64> {
     let path = layout::conversation(channel);
     let Ok(mut file) = room.look(&path) else { return Ok(0) };
-    let size = file_meta(&file).doing("look at", room.at(&path))?.size;
+    let size = file_meta(&file).doing_in("look at", room.path(), &path)?.size;
     Ok(Judge::new(room, state, channel).last_of_ours(&mut file, size, &room.at(&path))?.seq)
 }

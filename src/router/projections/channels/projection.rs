@@ -40,10 +40,10 @@ fn find(view: &View<'_>, name: &str) -> Option<Arc<str>> {
 
 fn hear(told: Vec<Told>, view: &View<'_>, report: &mut Report<'_>) {
     for Told { channel, cut, error } in told {
-        let place = layout::channel(&channel).display().to_string();
+        let place = layout::channel(&channel);
         match error {
-            None => report.written(&place),
-            Some(e) => report.failed(place, &e),
+            None => report.written(place.display()),
+            Some(e) => report.failed(place.display().to_string(), &e),
         }
         // One message to each writer, whatever the number of lines.
         let mut writers: Vec<CutOut> = Vec::new();

@@ -150,7 +150,7 @@ impl Worklog {
         let settings = view.config.settings();
         let path = Some(&settings.worklog_path).filter(|_| settings.worklog);
         if self.path.as_ref() != path {
-            self.path.iter().for_each(|path| report.written(&shown(path)));
+            self.path.iter().for_each(|path| report.written(shown(path)));
             *self = Worklog { path: path.cloned(), ..Worklog::default() };
         }
         self.path.is_some() && view.state.seq > 0
