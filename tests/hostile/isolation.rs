@@ -11,6 +11,7 @@ use std::time::Duration;
 const ALICE: u32 = 65_501;
 const BOB: u32 = 65_502;
 const MALLORY: u32 = 65_503;
+const GROUP: u32 = 65_511;
 
 /// A room made by the recipe in `docs/security.md`, as its block says it, but for the users and the place.
 struct Isolated {
@@ -115,6 +116,23 @@ fn with_a_user_of_its_own_an_agent_s_bounces_and_directories_are_its_own() {
         let meta = fs::metadata(isolated.room.join(directory)).expect("it was made");
         assert_eq!((meta.uid(), meta.mode() & 0o7777), (ALICE, 0o700), "{directory}");
     }
+}
+
+#[test]
+fn a_copy_that_root_makes_belongs_to_its_reader_and_to_the_group_of_the_inbox() {
+    if !is_root("files of other users") {
+        return;
+    }
+    let isolated = Isolated::new();
+    let inbox = isolated.room.join("inbox/bob");
+    std::os::unix::fs::chown(&inbox, None, Some(GROUP)).expect("the group of bob's inbox");
+    assert!(isolated.can(ALICE, r#"echo '{"to": "bob", "body": "for bob"}' > outbox/alice/x.json"#));
+    isolated.run_once();
+    let entries = fs::read_dir(&inbox).expect("bob's inbox").map(|entry| entry.expect("an entry"));
+    let copies: Vec<_> =
+        entries.map(|entry| entry.metadata().expect("it stands")).filter(fs::Metadata::is_file).collect();
+    let owners: Vec<_> = copies.iter().map(|copy| (copy.uid(), copy.gid())).collect();
+    assert_eq!(owners, [(BOB, GROUP)]);
 }
 
 /// Every file and directory below the room, with its permissions, but for what a sender itself dropped.
