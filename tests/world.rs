@@ -97,7 +97,7 @@ impl World {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
         command.args(args).current_dir(self.path());
         let foreign = |name: &str| {
-            let ours = ["MAILBAG_", "MAOS_", "CLAUDE", "CODEX_", "GEMINI_", "QWEN_", "COPILOT_", "KIMI_"]
+            let ours = ["MAILBAG_", "MAOS_", "CLAUDE", "CODEX_", "GEMINI_", "QWEN_", "OPENCODE", "COPILOT_", "KIMI_"]
                 .iter()
                 .any(|p| name.starts_with(p));
             ours && !name.starts_with("MAILBAG_TEST_")
@@ -106,6 +106,8 @@ impl World {
             command.env_remove(name);
         }
         command.env("NO_COLOR", "1").env("MAILBAG_TRUST_DIR", self.trust()).env_remove("NOTIFY_SOCKET");
+        // The tester can be an agent, or have no terminal.
+        command.env("MAILBAG_TEST_ANCESTRY", "person");
         // Whatever the tester's temporary directory is on.
         command.env("MAILBAG_TEST_KEEPS", "all");
         command

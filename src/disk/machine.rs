@@ -126,7 +126,7 @@ impl Process {
         if !numbers_are_ours() || self.namespace != namespace() {
             return None;
         }
-        Some(ancestry(self.pid).is_some_and(|there| there.process == self))
+        Some(running(self.pid).is_some_and(|there| there.process == self))
     }
 }
 
@@ -162,7 +162,7 @@ fn wait_for_end(_: u32, time: Duration) {
 
 /// The parent processes, nearest first, each with its name: at most `most`. Empty if the system does not report them.
 pub fn ancestors(most: usize) -> Vec<(Process, String)> {
-    let parent = |child: &Ancestry| ancestry(child.parent);
+    let parent = |child: &ProcessStat| running(child.parent);
     let above = std::iter::successors(own(), parent).skip(1).take(most);
     above.map(|there| (there.process, there.name)).collect()
 }
@@ -176,27 +176,34 @@ pub fn parent_name() -> String {
     format!("process {pid}{of}")
 }
 
-/// What the system reports about a process.
-struct Ancestry {
-    process: Process,
-    parent: u32,
-    name: String,
+/// The state of a process in `/proc`.
+pub(super) struct ProcessStat {
+    pub(super) process: Process,
+    pub(super) parent: u32,
+    pub(super) name: String,
+    is_zombie: bool,
 }
 
-fn ancestry(pid: u32) -> Option<Ancestry> {
+/// A process that has not ended.
+fn running(pid: u32) -> Option<ProcessStat> {
+    stat_of(pid).filter(|stat| !stat.is_zombie)
+}
+
+/// A process, also if it has ended and its parent has not noticed.
+pub(super) fn stat_of(pid: u32) -> Option<ProcessStat> {
     let stat = std::fs::read_to_string(proc().join(pid.to_string()).join("stat")).ok()?;
     // The program's name may contain spaces and brackets: proc_pid_stat(5).
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
     let mut fields = tail.split_whitespace();
-    let state = fields.next()?;
+    let is_zombie = fields.next()? == "Z";
     let parent = fields.next()?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
-    (state != "Z").then(|| Ancestry { process: Process { pid, started, namespace: namespace() }, parent, name })
+    Some(ProcessStat { process: Process { pid, started, namespace: namespace() }, parent, name, is_zombie })
 }
 
-fn own() -> Option<Ancestry> {
-    if numbers_are_ours() { ancestry(std::process::id()) } else { None }
+fn own() -> Option<ProcessStat> {
+    if numbers_are_ours() { running(std::process::id()) } else { None }
 }
 
 /// The machine's own namespace: PROC_PID_INIT_INO of linux/proc_ns.h.
@@ -210,7 +217,7 @@ pub fn namespace() -> Option<u64> {
 }
 
 /// Does `/proc` use the process numbers of this namespace? A sandbox may see the host's `/proc`.
-fn numbers_are_ours() -> bool {
+pub(super) fn numbers_are_ours() -> bool {
     let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     numbers.is_none_or(|numbers| numbers.split_whitespace().count() == 1)
@@ -312,7 +319,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Test builds can replace `/proc`, to set the machine's limits.
-fn proc() -> PathBuf {
+pub(super) fn proc() -> PathBuf {
     let other = std::env::var_os("MAILBAG_TEST_PROC").filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
     other.map_or_else(|| Path::new("/proc").to_path_buf(), PathBuf::from)
 }

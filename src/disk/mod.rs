@@ -20,6 +20,7 @@ pub mod git;
 mod head;
 mod keeps;
 pub mod layout;
+pub mod lineage;
 mod listing;
 mod locks;
 pub mod machine;

@@ -31,6 +31,11 @@ pub fn is_ours() -> bool {
     stdin().is_terminal() && stdout().is_terminal()
 }
 
+/// Returns true if this process has a controlling terminal, wherever its input and output are.
+pub fn has_controlling_terminal() -> bool {
+    File::open("/dev/tty").is_ok()
+}
+
 /// A pseudo-terminal for one command.
 pub struct Terminal {
     /// Our side.

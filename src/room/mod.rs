@@ -8,6 +8,7 @@
 //!
 //! What does not belong here: the order in which parts change (`router`, `commands`), and the log (`log`).
 
+pub mod actor;
 pub mod archive;
 pub mod carriers;
 mod begun;

@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::show::output::Output;
 use crate::commands::join::{self, Joined};
 use crate::query::identity;
-use crate::room::sessions::{Caller, Takeover, VARIABLES};
+use crate::room::sessions::{Caller, Takeover, session_variables};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -85,7 +85,7 @@ fn show(joined: &Joined, out: &mut Output) -> Result<()> {
 }
 
 fn no_session() -> Error {
-    let variables = VARIABLES.map(|(name, _)| name).join(", ");
+    let variables = session_variables().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
     Error::Usage {
         what: format!("cannot identify this session: none of {variables} is set"),
         cure: "give --session ID (the hook prints it at the start of the session), or set MAILBAG_AGENT".into(),

@@ -1,7 +1,7 @@
 //! The environment variables of a command, for mailbag and the helpers.
 
 use crate::message::id;
-use crate::room::sessions::{HOLD, IN_GEMINI, VARIABLES};
+use crate::room::sessions::{HOLD, IN_GEMINI, session_variables};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -27,8 +27,9 @@ impl Environment {
         let text = |text: &str| Some(OsString::from(text));
         let path = |path: &Path| Some(path.as_os_str().to_owned());
         let role = self.role.as_deref().map(OsString::from);
-        // The command is its own session, so variables that name an outer client's session are unset.
-        let foreign = VARIABLES.iter().map(|(name, _)| *name).chain([IN_GEMINI]).map(|name| (name, None));
+        // The command is its own session, so variables that name an outer client's session are unset. HOLD still shows that
+        // it is an agent.
+        let foreign = session_variables().map(|(name, _)| name).chain([IN_GEMINI]).map(|name| (name, None));
         let own = [
             ("MAILBAG_ROOM", path(&self.room)),
             (HOLD, text(&self.hold)),

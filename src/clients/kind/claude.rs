@@ -11,7 +11,6 @@ pub(super) static FACTS: Facts = Facts {
     word: "claude",
     name: "Claude Code",
     program: "claude",
-    variable: Some("CLAUDE_CODE_SESSION_ID"),
     home: Home { variable: Some("CLAUDE_CONFIG_DIR"), below_variable: "", own: ".claude" },
     directories: &[".claude"],
     project: &[

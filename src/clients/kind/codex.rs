@@ -11,7 +11,6 @@ pub(super) static FACTS: Facts = Facts {
     word: "codex",
     name: "Codex",
     program: "codex",
-    variable: Some("CODEX_SESSION_ID"),
     home: Home { variable: Some("CODEX_HOME"), below_variable: "", own: ".codex" },
     directories: &[".codex"],
     // Codex reads AGENTS.md itself.

@@ -11,7 +11,6 @@ pub(super) static FACTS: Facts = Facts {
     word: "copilot",
     name: "GitHub Copilot CLI",
     program: "copilot",
-    variable: Some("COPILOT_AGENT_SESSION_ID"),
     home: Home { variable: Some("COPILOT_HOME"), below_variable: "", own: ".copilot" },
     directories: &[".github", "hooks", ".copilot"],
     // Copilot CLI reads AGENTS.md itself.

@@ -11,8 +11,6 @@ pub struct Facts {
     pub name: &'static str,
     /// Its program on the PATH.
     pub program: &'static str,
-    /// The environment variable by which its commands know their session, if there is one.
-    pub variable: Option<&'static str>,
     /// Where its user's files are.
     pub home: Home,
     /// The names of its directories, which an uninstallation removes if they are empty.

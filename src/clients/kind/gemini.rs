@@ -11,7 +11,6 @@ pub(super) static FACTS: Facts = Facts {
     word: "gemini",
     name: "Gemini CLI",
     program: "gemini",
-    variable: Some("GEMINI_SESSION_ID"),
     home: Home { variable: Some("GEMINI_CLI_HOME"), below_variable: ".gemini", own: ".gemini" },
     directories: &[".gemini"],
     project: &[

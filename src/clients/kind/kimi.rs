@@ -11,8 +11,6 @@ pub(super) static FACTS: Facts = Facts {
     word: "kimi",
     name: "Kimi CLI",
     program: "kimi",
-    // Its process identifies the session.
-    variable: None,
     home: Home { variable: Some("KIMI_CODE_HOME"), below_variable: "", own: ".kimi-code" },
     directories: &[".kimi-code"],
     // Kimi CLI reads hooks of the user only, and AGENTS.md itself.

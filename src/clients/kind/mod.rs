@@ -139,7 +139,7 @@ const fn abilities(can: [Can; 9]) -> [Ability; 9] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::sessions::VARIABLES;
+    use crate::room::sessions::KNOWN;
 
     #[test]
     fn each_client_is_found_by_its_word_and_says_each_ability_once() {
@@ -153,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_of_a_session_is_the_one_that_commands_look_at() {
+    fn each_client_can_be_recognised_by_its_program() {
         for client in Client::ALL {
-            let known = VARIABLES.iter().find(|(_, word)| *word == client.as_str()).map(|(name, _)| *name);
-            assert_eq!(client.facts().variable, known, "{}", client.name());
+            let known = KNOWN.iter().find(|known| known.name == client.as_str());
+            assert!(known.is_some_and(|known| known.programs.contains(&client.facts().program)), "{}", client.name());
         }
     }
 

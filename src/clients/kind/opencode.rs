@@ -11,8 +11,6 @@ pub(super) static FACTS: Facts = Facts {
     word: "opencode",
     name: "OpenCode",
     program: "opencode",
-    // Our plugin sets it.
-    variable: Some("OPENCODE_SESSION_ID"),
     home: Home { variable: Some("XDG_CONFIG_HOME"), below_variable: "opencode", own: ".config/opencode" },
     directories: &[".opencode", "plugins", "opencode", ".config"],
     // OpenCode reads AGENTS.md itself.

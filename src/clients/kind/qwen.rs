@@ -11,7 +11,6 @@ pub(super) static FACTS: Facts = Facts {
     word: "qwen",
     name: "Qwen Code",
     program: "qwen",
-    variable: Some("QWEN_CODE_SESSION_ID"),
     home: Home { variable: Some("QWEN_HOME"), below_variable: "", own: ".qwen" },
     directories: &[".qwen"],
     // Qwen Code reads AGENTS.md beside QWEN.md.

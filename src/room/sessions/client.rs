@@ -5,34 +5,109 @@ use crate::base::limits;
 use crate::disk::machine::{self, Process};
 use std::path::PathBuf;
 
-/// The environment variables that contain a session's id, each with its client. See `docs/hooks.md`.
-pub const VARIABLES: [(&str, &str); 6] = [
-    ("CLAUDE_CODE_SESSION_ID", CLAUDE),
-    ("CODEX_SESSION_ID", CODEX),
-    ("GEMINI_SESSION_ID", GEMINI),
-    ("QWEN_CODE_SESSION_ID", QWEN),
-    ("OPENCODE_SESSION_ID", OPENCODE),
-    ("COPILOT_AGENT_SESSION_ID", COPILOT),
+const CLAUDE: &str = "claude";
+/// The client with several sessions in one process, and that a program wakes.
+pub const CODEX: &str = "codex";
+const GEMINI: &str = "gemini";
+const QWEN: &str = "qwen";
+const COPILOT: &str = "copilot";
+const KIMI: &str = "kimi";
+/// The name of the process of Kimi CLI, which gives no variable to its commands.
+const KIMI_PROCESS: &str = "kimi-code";
+
+/// A client by which a process can be recognised. See `docs/hooks.md`.
+#[derive(Debug)]
+pub struct KnownClient {
+    /// Its name on the command line and in leases.
+    pub name: &'static str,
+    /// The variable with the session's id in the environment of its commands.
+    pub session: Option<&'static str>,
+    /// Other variables that it sets for its commands.
+    pub marks: &'static [&'static str],
+    /// Its programs.
+    pub programs: &'static [&'static str],
+    /// The packages of npm and Python that contain it.
+    pub packages: &'static [&'static str],
+}
+
+impl KnownClient {
+    /// The variables that it sets for its commands, each with the client's name.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.session.iter().chain(self.marks).map(|variable| (*variable, self.name))
+    }
+
+    /// Returns true for the name of a program or a package of the client.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.programs.contains(&name) || self.packages.contains(&name)
+    }
+}
+
+/// All known clients.
+pub const KNOWN: [KnownClient; 7] = [
+    KnownClient {
+        name: CLAUDE,
+        session: Some("CLAUDE_CODE_SESSION_ID"),
+        marks: &["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"],
+        programs: &["claude"],
+        packages: &["claude-code"],
+    },
+    KnownClient {
+        name: CODEX,
+        session: Some("CODEX_SESSION_ID"),
+        marks: &["CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"],
+        programs: &["codex"],
+        packages: &["codex"],
+    },
+    KnownClient {
+        name: GEMINI,
+        session: Some("GEMINI_SESSION_ID"),
+        marks: &[IN_GEMINI],
+        programs: &["gemini"],
+        packages: &["gemini-cli"],
+    },
+    KnownClient {
+        name: QWEN,
+        session: Some("QWEN_CODE_SESSION_ID"),
+        marks: &["QWEN_CODE"],
+        programs: &["qwen"],
+        packages: &["qwen-code"],
+    },
+    KnownClient {
+        name: "opencode",
+        session: Some("OPENCODE_SESSION_ID"),
+        marks: &["OPENCODE"],
+        programs: &["opencode"],
+        packages: &["opencode-ai"],
+    },
+    KnownClient {
+        name: COPILOT,
+        session: Some("COPILOT_AGENT_SESSION_ID"),
+        marks: &[IN_COPILOT],
+        programs: &["copilot"],
+        packages: &["copilot"],
+    },
+    KnownClient {
+        name: KIMI,
+        session: None,
+        marks: &[],
+        programs: &["kimi"],
+        packages: &["kimi-cli", "kimi_cli", KIMI_PROCESS],
+    },
 ];
+
 /// A variable in the shell of Gemini CLI, which does not give the session's id.
 pub const IN_GEMINI: &str = "GEMINI_CLI";
 
 /// A variable in all processes of Copilot CLI, which also runs the hooks in a project's settings of Claude Code.
 const IN_COPILOT: &str = "COPILOT_CLI";
 
-const CLAUDE: &str = "claude";
-/// The client whose sessions share one process, and that a program wakes.
-pub const CODEX: &str = "codex";
-const GEMINI: &str = "gemini";
-const QWEN: &str = "qwen";
-const OPENCODE: &str = "opencode";
-const COPILOT: &str = "copilot";
-const KIMI: &str = "kimi";
-/// The name of the process of Kimi CLI, which gives no variable to its commands.
-const KIMI_PROCESS: &str = "kimi-code";
+/// The variables that contain a session's id, each with its client.
+pub fn session_variables() -> impl Iterator<Item = (&'static str, &'static str)> {
+    KNOWN.iter().filter_map(|client| Some((client.session?, client.name)))
+}
 
 /// Processes between a client and its commands.
-const SHELLS: [&str; 12] =
+pub(in crate::room) const SHELLS: [&str; 12] =
     ["sh", "bash", "dash", "zsh", "fish", "ksh", "busybox", "env", "timeout", "nice", "setsid", "mailbag"];
 
 /// A calling session.
@@ -95,7 +170,7 @@ impl Caller {
     /// The session in the environment, otherwise the process of the client.
     pub fn from_environment() -> Option<Caller> {
         let value = |name| std::env::var(name).ok().filter(|id| is_session(id));
-        match VARIABLES.iter().find_map(|(name, client)| Some((value(name)?, client))) {
+        match session_variables().find_map(|(name, client)| Some((value(name)?, client))) {
             Some((id, client)) => Caller::here(client, Some(id)).ok(),
             None if std::env::var_os(IN_GEMINI).is_some() => Caller::here(GEMINI, None).ok(),
             None if client_above().is_some_and(|(_, name)| name == KIMI_PROCESS) => Caller::here(KIMI, None).ok(),
@@ -107,7 +182,7 @@ impl Caller {
 /// Does another client run the hook of this client? Copilot CLI does so with those of Claude Code, and would wait for the one
 /// that waits for mail. Claude Code itself, also in the shell of Copilot CLI, names the session to its hooks.
 pub fn is_run_by_another(client: &str, session: Option<&str>) -> bool {
-    let own = std::env::var(VARIABLES[0].0).ok();
+    let own = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
     client == CLAUDE && std::env::var_os(IN_COPILOT).is_some() && own.as_deref() != session
 }
 

@@ -13,7 +13,8 @@ mod losses;
 mod told;
 
 pub use calls::{Calls, Run};
-pub use client::{CODEX, Caller, IN_GEMINI, VARIABLES, is_run_by_another};
+pub(in crate::room) use client::SHELLS;
+pub use client::{CODEX, Caller, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables};
 pub use edits::note_edits;
 pub use fired::{Fired, WAKE, fired, note};
 pub use holds::{Hold, Named, is_held, is_watched};
