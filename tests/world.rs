@@ -149,6 +149,53 @@ impl World {
         self.run(args).fails(code, args)
     }
 
+    /// Runs the program at a terminal, where a person types this.
+    pub(crate) fn at_terminal(&self, args: &[&str], typed: &str) -> std::process::Output {
+        self.at_terminal_with(args, typed, |_| {})
+    }
+
+    /// As [`World::at_terminal`], with what is done to the command before.
+    pub(crate) fn at_terminal_with(
+        &self,
+        args: &[&str],
+        typed: &str,
+        with: impl FnOnce(&mut Command),
+    ) -> std::process::Output {
+        let mut bare = self.bare(&[]);
+        with(&mut bare);
+        let quoted = args.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''")));
+        let line: Vec<String> =
+            [bare.get_program().to_str().expect("plain").to_owned()].into_iter().chain(quoted).collect();
+        let mut terminal = Command::new("script");
+        terminal.args(["-qec", &line.join(" "), "/dev/null"]).current_dir(self.path());
+        for (name, value) in bare.get_envs() {
+            match value {
+                Some(value) => terminal.env(name, value),
+                None => terminal.env_remove(name),
+            };
+        }
+        let mut command = assert_cmd::Command::from_std(terminal);
+        command.write_stdin(typed).timeout(DEADLINE).output().expect("script of util-linux")
+    }
+
+    /// Decides an open approval as a program does: with the digest of the text that it has read.
+    pub(crate) fn decide(&self, agent: &str, approval: &str, option: &str, more: &[&str]) -> Ran {
+        let digest = self.digest(agent, approval);
+        self.run(&[&["decide", "--as", agent, approval, option, "--digest", &digest], more].concat())
+    }
+
+    /// The digest of an approval in the agent's list; zeros if it is not there.
+    pub(crate) fn digest(&self, agent: &str, approval: &str) -> String {
+        self.run(&["run", "--once"]);
+        let items = self.json(&["pending", "--as", agent])["items"].clone();
+        let is_it = |item: &&Value| {
+            let (seq, message) = (item["seq"].to_string(), item["message"].as_str().unwrap_or_default());
+            approval.trim_start_matches('#') == seq || message == approval || message.ends_with(&format!("/{approval}"))
+        };
+        let digest = items.as_array().into_iter().flatten().find(is_it).and_then(|item| item["digest"].as_str());
+        digest.map_or_else(|| "0".repeat(64), str::to_owned)
+    }
+
     /// Sends a message and gives its id.
     #[track_caller]
     pub(crate) fn send(&self, from: &str, to: &str, body: &str) -> String {

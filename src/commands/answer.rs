@@ -16,8 +16,13 @@ use crate::room::Room;
 /// What settles an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Decide an approval by this option.
-    Decide(String),
+    /// Decide an approval by this option. The digest is that of the text that was displayed in full.
+    Decide {
+        /// The option.
+        option: String,
+        /// The digest from [`crate::query::displayed::DisplayedApproval`].
+        digest: String,
+    },
     /// Reply with this text.
     Reply(String),
     /// Accept an offer of claims.
@@ -37,12 +42,12 @@ pub enum Action {
 pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<String> {
     let number = format!("#{}", item.seq);
     // The router judges a decision, and its error names the outcome.
-    if !matches!(action, Action::Decide(_)) {
+    if !matches!(action, Action::Decide { .. }) {
         is_open(room, who, item)?;
     }
     match action {
-        Action::Decide(option) => {
-            let choice = Choice { approval: number.clone(), option, note: None, at_terminal: true };
+        Action::Decide { option, digest } => {
+            let choice = Choice { approval: number.clone(), option, note: None, digest, at_terminal: true };
             let outcome = approval::decide(room, who, choice)?;
             Ok(format!("decided {number} of {}: {}", item.from, outcome.word()))
         }

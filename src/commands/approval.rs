@@ -3,17 +3,16 @@
 use super::ack::{self, Ack};
 use super::recorded;
 use super::send::{self, Draft, Sent};
-use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::{listed, quoted};
-use crate::log::state::approvals::{Approval, Decided};
-use crate::log::{self, Position, state};
+use crate::log::state::approvals::Approval;
+use crate::log::{self, Position};
 use crate::message::decision::{self, Step};
 use crate::message::record::{Event, Record};
-use crate::message::reference::Chosen;
 use crate::message::status::Status;
 use crate::message::{APPROVAL, DECISION, claim, id};
+use crate::query::displayed::{self, DisplayedApproval};
 use crate::query::identity::Who;
 use crate::room::Room;
 use crate::room::signature::{Key, Signed};
@@ -128,15 +127,23 @@ pub struct Choice {
     pub option: String,
     /// The reason.
     pub note: Option<String>,
+    /// The digest of the text that was displayed, from [`DisplayedApproval`].
+    pub digest: String,
     /// Does a person at a terminal decide?
     pub at_terminal: bool,
 }
 
 /// Decides an approval, and waits until the router has recorded the decision.
 pub fn decide(room: &Room, who: &Who, choice: Choice) -> Result<Outcome> {
-    let open = open(room, &choice.approval)?;
-    let option = option(&open, &choice.option)?;
-    let mut fields = Map::from_iter([("option".to_owned(), Value::from(option))]);
+    let open = displayed::open(room, &choice.approval)?;
+    if open.digest != choice.digest {
+        let what = format!("the digest is not the digest of {}, so the decision is about another text", open.approval);
+        let fix = format!("read the approval again and decide on it: `mailbag decide {}`", open.seq);
+        return Err(Error::NotGranted(vec![Problem::new("other_text", what).fix(fix)]));
+    }
+    let option = option_of(&open.approval, &open.terms.options, &choice.option)?;
+    let mut fields =
+        Map::from_iter([("option".to_owned(), Value::from(option)), ("digest".to_owned(), choice.digest.into())]);
     if open.terms.signed {
         fields.insert("signature".into(), sign(room, &open, option, (who, choice.at_terminal))?.into());
     }
@@ -156,29 +163,6 @@ fn write(room: &Room, who: &Who, draft: Draft, options: Vec<String>, approval: O
     Ok(Asked { sent, options, approval, room, agent, since, text, seq: None, recorded, decision })
 }
 
-fn open(room: &Room, reference: &str) -> Result<Approval> {
-    let approvals = state::committed(&room.dir)?.approvals;
-    match approvals.find(reference) {
-        Chosen::One(open) => Ok(open.clone()),
-        Chosen::Several(several) => Err(Error::Usage {
-            what: format!("{} names {} open approvals", quoted(reference), several.len()),
-            cure: "write SENDER/ID, or the number".into(),
-        }),
-        Chosen::None => match approvals.find_decided(reference) {
-            Chosen::One(decided) => {
-                let Decided { approval, by, at, .. } = decided;
-                let (by, at) = (by.as_deref().unwrap_or("its deadline"), Stamp::from_micros(*at));
-                let what = format!("{approval} was decided already: {}, by {by} at {at}", decided.word());
-                Err(Error::NotGranted(vec![Problem::new("decided_already", what).fix("the first decision counts")]))
-            }
-            _ => Err(Error::NotFound {
-                what: format!("there is no open approval {}", quoted(reference)),
-                cure: "`mailbag pending` lists open approvals".into(),
-            }),
-        },
-    }
-}
-
 /// The option that a word means: itself, its number from 1, or the only one that begins so.
 pub fn chosen<'o>(options: &'o [String], word: &str) -> Option<&'o str> {
     let numbered = || options.get(word.trim().parse::<usize>().ok()?.checked_sub(1)?);
@@ -189,10 +173,14 @@ pub fn chosen<'o>(options: &'o [String], word: &str) -> Option<&'o str> {
     decision::option(options, word).or_else(numbered).or_else(only).map(String::as_str)
 }
 
-fn option<'a>(open: &'a Approval, word: &str) -> Result<&'a str> {
-    let options = &open.terms.options;
+/// The option of an approval that a word means.
+pub fn option<'a>(displayed: &'a DisplayedApproval, word: &str) -> Result<&'a str> {
+    option_of(&displayed.approval, &displayed.options, word)
+}
+
+fn option_of<'a>(approval: &str, options: &'a [String], word: &str) -> Result<&'a str> {
     chosen(options, word).ok_or_else(|| Error::Usage {
-        what: format!("{} is not an option of {}", quoted(word), open.approval),
+        what: format!("{} is not an option of {approval}", quoted(word)),
         cure: format!("write one of {}", options.join(", ")),
     })
 }

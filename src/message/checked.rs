@@ -36,6 +36,7 @@ pub const FIELDS: &[&str] = &[
     "deadline",
     "on_deadline",
     "option",
+    "digest",
     "signature",
     "link",
 ];

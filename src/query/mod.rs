@@ -14,6 +14,7 @@ pub mod commits;
 pub mod connections;
 pub mod context;
 pub mod digest;
+pub mod displayed;
 pub mod events;
 pub mod explain;
 pub mod head;

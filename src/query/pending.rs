@@ -1,5 +1,6 @@
 //! What needs an agent or the human: decisions, answers, offers, and what failed.
 
+use super::displayed::DisplayedApproval;
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::Result;
 use crate::log::state::{self, State};
@@ -46,6 +47,17 @@ pub fn count(room: &Room, state: Option<&State>, agent: &str) -> Count {
 /// What needs this agent now.
 pub fn pending(room: &Room, agent: &str) -> Result<List> {
     Ok(of_state(room, &state::committed(&room.dir)?, agent))
+}
+
+/// As [`pending`], with the complete texts of the approvals.
+pub fn with_texts(room: &Room, agent: &str) -> Result<List> {
+    let mut list = pending(room, agent)?;
+    for item in &mut list.items {
+        if let Some(digest) = &item.digest {
+            item.text = Some(DisplayedApproval::of_record(room, item.seq, digest)?.text);
+        }
+    }
+    Ok(list)
 }
 
 /// What needs this agent by this state.

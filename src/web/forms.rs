@@ -59,6 +59,9 @@ pub(super) struct Answer {
     owner: String,
     #[serde(default)]
     option: Option<String>,
+    /// For an approval: the digest of the text that the page displayed in full.
+    #[serde(default)]
+    digest: String,
     #[serde(default)]
     action: Option<String>,
     #[serde(default)]
@@ -83,7 +86,7 @@ fn settled(app: &App, form: Answer) -> Result<String> {
     let text = Some(form.text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(option) = form.option {
         let approval = format!("#{}", form.seq);
-        let choice = Choice { approval: approval.clone(), option, note: text, at_terminal: true };
+        let choice = Choice { approval: approval.clone(), option, note: text, digest: form.digest, at_terminal: true };
         let outcome = decide(&app.room, &app.who(), choice)?;
         return Ok(format!("decided {approval}: {}", outcome.word()));
     }

@@ -32,7 +32,7 @@ fn the_first_option_is_success_and_another_one_is_not() {
         let world = World::with(&["alice", "bob"]);
         let ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no"]);
         is_asked(&world, "bob");
-        world.ok(&["decide", "--as", "bob", "#2", option]);
+        world.decide("bob", "#2", option, &[]).ok(&["decide"]);
         let word = if status == 0 { "yes\n" } else { "no\n" };
         assert_eq!(ended(ask), (Some(status), word.to_owned()), "{option}");
         assert_eq!(outcomes(&world, "alice"), [], "the command showed it, so its copy is read");
@@ -56,7 +56,7 @@ fn undecided_in_time_is_75_and_the_approval_stays_open() {
     let ask = ["ask", "--as", "alice", "bob", "Deploy?", "--options", "yes,no", "--timeout", "100ms"];
     let said = world.fails(75, &ask);
     assert!(said.contains("is undecided after 100ms; the approval stays open"), "{said}");
-    world.ok(&["decide", "--as", "bob", "2", "yes"]);
+    world.decide("bob", "2", "yes", &[]).ok(&["decide"]);
     assert_eq!(outcomes(&world, "alice").len(), 1);
 }
 
@@ -70,14 +70,15 @@ fn decide_says_what_is_wrong() {
         json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?", "options": ["stay", "stop", "go"]})
             .to_string(),
     );
-    let said = world.fails(2, &["decide", "--as", "bob", "d", "st"]);
+    let said = world.decide("bob", "d", "st", &[]).fails(2, &["decide"]);
     assert!(said.contains("\"st\" is not an option of alice/d; write one of stay, stop, go"), "{said}");
-    let said = world.fails(1, &["decide", "--as", "carol", "d", "go"]);
+    let digest = world.json(&["pending", "--as", "bob"])["items"][0]["digest"].as_str().expect("a digest").to_owned();
+    let said = world.fails(1, &["decide", "--as", "carol", "d", "go", "--digest", &digest]);
     assert!(said.contains("carol was not asked to decide alice/d; only bob can decide it"), "{said}");
     assert!(world.inbox("carol").is_empty(), "the command showed the rejection");
-    let said = world.fails(3, &["decide", "--as", "bob", "e", "go"]);
+    let said = world.decide("bob", "e", "go", &[]).fails(3, &["decide"]);
     assert!(said.contains("there is no open approval \"e\""), "{said}");
-    assert!(world.ok(&["decide", "--as", "bob", "d", "g"]).contains("decided alice/d: go"));
+    assert!(world.decide("bob", "d", "g", &[]).ok(&["decide"]).contains("decided alice/d: go"));
     let said = world.fails(1, &["decide", "--as", "bob", "d", "go"]);
     assert!(said.contains("alice/d was decided already: go, by bob at"), "{said}");
 }
@@ -88,7 +89,8 @@ fn in_json_the_outcome_is_one_object() {
     let world = World::with(&["alice", "bob"]);
     let ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no", "--json"]);
     is_asked(&world, "bob");
-    let decided = world.json(&["decide", "--as", "bob", "2", "yes", "--note", "fine"]);
+    let decided = world.decide("bob", "2", "yes", &["--note", "fine", "--json"]).ok(&["decide"]);
+    let decided: Value = serde_json::from_str(&decided).expect("JSON");
     let (status, text) = ended(ask);
     let asked: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((status, &asked), (Some(0), &decided));
@@ -103,7 +105,7 @@ fn an_interrupted_ask_leaves_the_approval_open() {
     Command::new("kill").args(["-TERM", &ask.id().to_string()]).status().expect("kill");
     assert!(!ask.wait().expect("it ends").success());
     assert_eq!(steps(&world), ["ask"]);
-    world.ok(&["decide", "--as", "bob", "2", "no"]);
+    world.decide("bob", "2", "no", &[]).ok(&["decide"]);
     assert_eq!(outcomes(&world, "alice").len(), 1);
 }
 

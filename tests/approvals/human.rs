@@ -42,7 +42,7 @@ fn an_agent_that_writes_the_outbox_of_the_human_opens_no_signed_gate() {
     world.ok(&["run", "--once"]);
     assert_eq!((codes(&world, "human"), steps(&world)), (vec!["not_signed".to_owned(); 2], vec!["ask".to_owned()]));
     // Without a terminal the command does not sign.
-    let said = world.fails(2, &["decide", "--as", "human", "d", "yes"]);
+    let said = world.decide("human", "d", "yes", &[]).fails(2, &["decide"]);
     assert!(
         said.contains("needs the signature of the person; run `mailbag decide` as the human in a terminal"),
         "{said}"
@@ -56,18 +56,7 @@ fn the_person_at_a_terminal_opens_it() {
     let world = World::with(&["alice"]);
     world.drop_file("alice", "a.json", approval("d", json!("human"), json!({"signature": "required"})).to_string());
     world.ok(&["run", "--once"]);
-    let program = world.bare(&[]).get_program().to_owned();
-    let mut script = world.bare(&[]);
-    let mut terminal = std::process::Command::new("script");
-    terminal.args(["-qec", &format!("{} decide d yes", program.to_str().expect("plain")), "/dev/null"]);
-    terminal.current_dir(world.path()).stdin(std::process::Stdio::null());
-    for (name, value) in script.stdin(std::process::Stdio::null()).get_envs() {
-        match value {
-            Some(value) => terminal.env(name, value),
-            None => terminal.env_remove(name),
-        };
-    }
-    let output = terminal.output().expect("script of util-linux");
+    let output = world.at_terminal(&["decide", "d", "yes"], "y\n");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("decided alice/d: yes"), "{said}");
     assert_eq!(outcomes(&world, "alice"), [("yes".to_owned(), "human".to_owned())]);

@@ -3,6 +3,7 @@
 mod commands;
 mod deadlines;
 mod disagreements;
+mod displayed;
 mod human;
 mod pending;
 mod rules;

@@ -17,8 +17,8 @@ fn the_first_valid_decision_counts_and_is_told_to_the_asker_and_the_others_who_w
     // P128, P129, P130
     let world = room();
     say(&world, 0, "alice", approval("d", json!(["human", "bob"]), json!({})));
-    let copy = &world.inbox("bob")[0]["delivery"]["approval"];
-    assert_eq!(copy, &json!({"status": "open", "options": ["yes", "no"]}));
+    let (copy, digest) = (&world.inbox("bob")[0]["delivery"]["approval"], world.digest("bob", "d"));
+    assert_eq!(copy, &json!({"status": "open", "options": ["yes", "no"], "digest": digest}));
     say(&world, 1, "bob", decision("alice/d", "YES"));
     assert_eq!(outcomes(&world, "alice"), [pair("yes", "bob")]);
     assert_eq!(outcomes(&world, "human"), [pair("yes", "bob")]);

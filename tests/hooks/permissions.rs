@@ -71,17 +71,11 @@ fn decide(world: &World, approval: &Value, more: &[&str]) {
 /// Somebody decides at a terminal, with the key in this directory.
 #[track_caller]
 fn decide_with(world: &World, trust: &Path, approval: &Value, more: &[&str]) {
-    let bare = world.bare(&[]);
-    let line = [&[bare.get_program().to_str().expect("plain"), "decide", &name(approval)], more].concat().join(" ");
-    let mut terminal = Command::new("script");
-    terminal.args(["-qec", &line, "/dev/null"]).current_dir(world.path()).stdin(Stdio::null());
-    for (name, value) in bare.get_envs() {
-        match value {
-            Some(value) => terminal.env(name, value),
-            None => terminal.env_remove(name),
-        };
-    }
-    let output = terminal.env("MAILBAG_TRUST_DIR", trust).output().expect("script of util-linux");
+    let name = name(approval);
+    let args = [&["decide", &name], more].concat();
+    let output = world.at_terminal_with(&args, "y\n", |command| {
+        command.env("MAILBAG_TRUST_DIR", trust);
+    });
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
@@ -110,7 +104,7 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
         std::fs::remove_dir_all(world.room("inbox/human")).expect("it is read");
         let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
         let second = asked(&world);
-        decide(&world, &second, &["no", "--note", "'Keep it.'"]);
+        decide(&world, &second, &["no", "--note", "Keep it."]);
         let (said, complaint) = waiting.ends();
         let said: Value = serde_json::from_str(&said).expect("JSON");
         let decision = &said["hookSpecificOutput"]["decision"];
@@ -242,7 +236,7 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
         }
         assert_eq!(waiting.ends(), (String::new(), String::new()), "{end}");
         world.ok(&["run", "--once"]);
-        let said = world.fails(1, &["decide", "--as", "human", &name(&first), "no"]);
+        let said = world.decide("human", &name(&first), "no", &[]).fails(1, &["decide"]);
         assert!(said.contains("was decided already: withdrawn, by alice"), "{said}");
         assert_eq!(steps(&world), ["ask"], "{end}");
     }

@@ -51,7 +51,8 @@ fn claiming(run: &mut Run<'_>) {
     );
     run.ok("pending", &["--as", "bob"]);
     run.ok("dismiss", &["--as", "bob", "port"]);
-    run.ok("decide", &["--as", "bob", "gate", "no"]);
+    let digest = run.world.digest("bob", "gate");
+    run.ok("decide", &["--as", "bob", "gate", "no", "--digest", &digest]);
     run.ok("trace", &["gate"]);
     run.code(1, "ask", &["--as", "alice", "bob", "Deploy?", "--deadline", "100ms"]);
     run.ok("release", &["--as", "bob"]);

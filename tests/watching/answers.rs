@@ -5,7 +5,7 @@ use crate::world::World;
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 
-fn world() -> World {
+pub(super) fn world() -> World {
     World::with(&["planner", "writer"])
 }
 
@@ -26,12 +26,12 @@ fn tell(world: &World, agent: &str, message: &Value) {
 }
 
 /// An agent drops a message, and it is delivered.
-fn say(world: &World, agent: &str, message: &Value) {
+pub(super) fn say(world: &World, agent: &str, message: &Value) {
     tell(world, agent, message);
     world.ok(&["run", "--once"]);
 }
 
-fn approval(id: &str, title: &str, options: &[&str]) -> Value {
+pub(super) fn approval(id: &str, title: &str, options: &[&str]) -> Value {
     json!({"id": id, "to": "human", "type": "approval", "subject": title, "options": options})
 }
 
@@ -48,7 +48,7 @@ fn pending(world: &World) -> Vec<(u64, String)> {
 }
 
 /// The messages of the human in the log, as types, recipients and bodies.
-fn written(world: &World) -> Vec<String> {
+pub(super) fn written(world: &World) -> Vec<String> {
     let log = world.ok(&["log", "--event", "accepted", "--json"]);
     let records = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -73,8 +73,10 @@ fn a_planner_asks_and_three_keystrokes_let_its_command_go_on() {
         row.ends_with("m left “Deploy?” [yes, no]") && screen.contains("! 1 needs you, oldest ")
     });
     terminal.keys(&["1", "y"]);
-    terminal.wait("what the key does is shown", |screen| screen.contains("Enter decides yes: approval #"));
-    terminal.keys(&["Enter"]);
+    terminal.wait("what the key does is shown", |screen| {
+        screen.contains("Enter shows the text, then decides yes: approval #")
+    });
+    terminal.decide();
     assert_eq!(ended(ask), (Some(0), "yes\n".to_owned()));
     terminal.wait("the item is gone and the outcome is shown", |screen| {
         !screen.contains("1 approval") && !screen.contains("you, oldest") && screen.contains("of planner: yes")
@@ -97,10 +99,10 @@ fn with_two_items_each_number_means_its_own() {
             && rows[1].contains("“Later?”")
     });
     terminal.text("2 no");
-    terminal.keys(&["Enter"]);
+    terminal.decide();
     terminal.wait("the second is gone", |screen| !screen.contains("“Later?” [") && screen.contains("planner: no"));
     terminal.text("1 2");
-    terminal.keys(&["Enter"]);
+    terminal.decide();
     terminal.wait("the first is gone", |screen| screen.contains("writer: wait") && !screen.contains("you, oldest"));
     assert_eq!(written(&world), ["decision planner/late no", "decision writer/soon wait"]);
 }
@@ -113,7 +115,7 @@ fn an_item_that_is_settled_elsewhere_goes_and_its_number_means_no_other_item_whi
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
     terminal.wait("it is shown", |screen| screen.contains("! 1 approval"));
     terminal.text("1 y");
-    world.ok(&["decide", "--as", "human", "planner/first", "no"]);
+    world.decide("human", "planner/first", "no", &[]).ok(&["decide"]);
     for n in 0..10 {
         tell(&world, "planner", &approval(&format!("a{n}"), &format!("More {n}?"), &["yes", "no"]));
     }
@@ -130,7 +132,7 @@ fn an_item_that_is_settled_elsewhere_goes_and_its_number_means_no_other_item_whi
     // The line is corrected.
     terminal.keys(&["C-u"]);
     terminal.text("2n");
-    terminal.keys(&["Enter"]);
+    terminal.decide();
     terminal.wait("another one is decided", |screen| screen.contains("of planner: no"));
     assert_eq!(written(&world)[1..], ["decision planner/a0 no"]);
 }
@@ -214,7 +216,7 @@ fn a_name_and_an_option_decide_and_several_items_ask_for_the_number() {
         screen.contains("sent to planner; the approval #") && screen.contains("is still open: write 1 and one of: yes")
     });
     terminal.text("@planner YES");
-    terminal.keys(&["Enter"]);
+    terminal.decide();
     terminal.wait("an option decides", |screen| screen.contains("of planner: yes") && !screen.contains("you, oldest"));
     tell(&world, "planner", &approval("two", "Two?", &["yes", "no"]));
     tell(&world, "planner", &question("three", "Three?"));
@@ -275,20 +277,6 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     tell(&world, "planner", &json!({"type": "claim", "claims": ["docs/intro.md"], "wait": true}));
     terminal.wait("the claim is in the way", |screen| screen.contains("waits for docs/intro.md"));
     answer(number("claim", "docs/intro.md"), "release", "released: docs");
-}
-
-#[test]
-fn a_signed_approval_is_signed_in_the_view() {
-    // P134
-    let world = world();
-    let mut signed = approval("d", "Deploy?", &["yes", "no"]);
-    signed["signature"] = "required".into();
-    say(&world, "planner", &signed);
-    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
-    terminal.wait("it is shown", |screen| screen.contains("! 1 approval"));
-    terminal.keys(&["1", "y", "Enter"]);
-    terminal.wait("it is decided", |screen| screen.contains("of planner: yes") && !screen.contains("you, oldest"));
-    assert!(world.trust().join("decision.key").exists());
 }
 
 #[test]
@@ -395,6 +383,7 @@ fn bytes_that_are_not_utf_8_change_nothing() {
         screen.contains("2 need you") && screen.contains("- 2 rejection")
     });
     terminal.bytes(&["ff", "fe", "c3", "28"]);
-    terminal.keys(&["C-u", "1", "n", "Enter"]);
+    terminal.keys(&["C-u", "1", "n"]);
+    terminal.decide();
     terminal.wait("it is decided", |screen| screen.contains("of planner: no") && screen.contains("1 needs you"));
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod plain;
+mod reading;
 mod rows;
 mod screen;
 mod terminal;

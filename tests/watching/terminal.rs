@@ -85,6 +85,25 @@ impl Terminal<'_> {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
+    /// Decides by the typed line: shows the text of the approval, and then decides.
+    #[track_caller]
+    pub(super) fn decide(&self) {
+        self.decide_with(&[]);
+    }
+
+    /// As [`Terminal::decide`], with these keys for each further page.
+    #[track_caller]
+    pub(super) fn decide_with(&self, next: &[&str]) {
+        self.keys(&["Enter"]);
+        self.wait("the whole text is shown", |screen| {
+            if !next.is_empty() && screen.contains("Enter shows more") {
+                self.keys(next);
+            }
+            screen.contains("Enter decides ")
+        });
+        self.keys(&["Enter"]);
+    }
+
     /// Types these bytes, each in two hexadecimal digits.
     pub(super) fn bytes(&self, bytes: &[&str]) {
         self.tmux(&[&["send-keys", "-H"], bytes].concat());

@@ -16,6 +16,7 @@ fn item<'a>(pending: &'a serde_json::Value, kind: &str) -> &'a serde_json::Value
 fn fields(item: &serde_json::Value) -> Vec<(&'static str, String)> {
     let text = |name: &str| item[name].as_str().map_or_else(|| item[name].to_string(), str::to_owned);
     let mut fields: Vec<_> = ["kind", "seq", "message", "from"].map(|name| (name, text(name))).into();
+    fields.extend(item["digest"].as_str().map(|digest| ("digest", digest.to_owned())));
     let owned = |name: &str| item["owned"][name].as_str().map(str::to_owned);
     fields.extend(["subject", "owner"].into_iter().filter_map(|name| Some((name, owned(name)?))));
     fields

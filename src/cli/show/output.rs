@@ -220,10 +220,15 @@ impl Output {
         Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
     }
 
+    /// Returns true if a person at a terminal can answer a question.
+    pub(crate) fn can_ask(&self) -> bool {
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+
     /// Asks the person at the terminal; `None` without a terminal. Any answer but yes means no.
     pub(crate) fn ask(&self, question: &str) -> Result<Option<bool>> {
         let (stdin, mut stderr) = (std::io::stdin(), std::io::stderr());
-        if !stdin.is_terminal() || !stderr.is_terminal() {
+        if !self.can_ask() {
             return Ok(None);
         }
         write!(stderr, "{} [y/N] ", sanitize::line(question)).doing("write to", "standard error")?;

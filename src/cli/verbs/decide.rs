@@ -1,19 +1,23 @@
 //! `mailbag decide`: decides an approval.
 
-use crate::base::error::Result;
-use crate::base::sanitize;
+use crate::base::error::{Error, Result};
+use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::commands::approval::{self, Choice, Outcome};
+use crate::query::displayed::DisplayedApproval;
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag decide 12 yes
   mailbag decide alice/deploy-1 2 --note 'after the backup'
+  mailbag decide 12 yes --digest 9f86d0…   # a program that has shown the text
 
-OPTION is an option of the approval, its number from 1, or its beginning. The first
-valid decision counts; a later one is rejected, with status 1. Only an agent that
-was asked can decide. Status 0 means that the decision is recorded.
+At a terminal the command shows the whole text of the approval and asks once. A
+program shows the `text` of `mailbag pending --json` and passes the `digest` beside
+it. OPTION is an option of the approval, its number from 1, or its beginning. The
+first valid decision counts; a later one is rejected, with status 1. Only an agent
+that was asked can decide. Status 0 means that the decision is recorded.
 
 A file {\"type\": \"decision\", \"in_reply_to\": \"12\", \"option\": \"yes\"} in the outbox
 does the same.";
@@ -31,6 +35,9 @@ pub(crate) struct Args {
     /// Reason
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+    /// Digest of the text that a program has shown
+    #[arg(long, value_name = "HEX")]
+    digest: Option<String>,
     #[command(flatten)]
     identity: Identity,
 }
@@ -40,12 +47,39 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     // The approval may not be in the log yet.
     cx.route_waiting(&room);
-    let Args { approval, option, note, .. } = args;
-    let choice = Choice { approval, option, note, at_terminal: cx.out.is_told_at_terminal() };
+    let Args { approval, option, note, digest, .. } = args;
+    let digest = match digest {
+        Some(digest) => digest,
+        None => match confirm(&DisplayedApproval::read(&room, &approval)?, &option, cx)? {
+            Some(digest) => digest,
+            None => {
+                cx.out.note("nothing was decided");
+                return Ok(Exit::Error);
+            }
+        },
+    };
+    let choice = Choice { approval, option, note, digest, at_terminal: cx.out.is_told_at_terminal() };
     let outcome = approval::decide(&room, &who, choice)?;
     cx.out.did(sentence(&outcome), "do not repeat the command");
     cx.out.show(&outcome, |out| out.done(sanitize::line(&sentence(&outcome))))?;
     Ok(Exit::Ok)
+}
+
+/// Shows the whole text and asks. Returns the digest of the text if the answer is yes.
+fn confirm(displayed: &DisplayedApproval, word: &str, cx: &Context) -> Result<Option<String>> {
+    let option = approval::option(displayed, word)?;
+    if !cx.out.can_ask() {
+        return Err(Error::Usage {
+            what: format!("a decision needs the text of {}, and there is no terminal to show it", displayed.approval),
+            cure: format!(
+                "show the text of #{} in `mailbag pending --json`, then add --digest with the digest from there",
+                displayed.seq
+            ),
+        });
+    }
+    cx.out.tell(displayed.text.trim_end())?;
+    let question = format!("Decide #{}: {}?", displayed.seq, sanitize::path(option, limits::TITLE));
+    Ok(cx.out.ask(&question)?.filter(|yes| *yes).map(|_| displayed.digest.clone()))
 }
 
 fn sentence(outcome: &Outcome) -> String {

@@ -18,6 +18,8 @@ Listed are approvals, questions, offers of claims, escalations, agents that wait
 work that you own, your rejected messages, and for the human also failed wakes.
 Order: by deadline, then whether the sender is blocked, then by age. Below each item
 is a command that settles it. \"inactive\" means that its sender shows no activity.
+With --json, an approval has its complete text, and the digest that `mailbag decide`
+needs from a program.
 
 pending.json in the room has the same data for every agent.";
 
@@ -33,7 +35,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let agent = args.identity.mailbox(cx, &room)?;
     cx.route(&room);
-    let list = pending::pending(&room, &agent)?;
+    let list = if cx.out.json { pending::with_texts(&room, &agent) } else { pending::pending(&room, &agent) }?;
     cx.out.show(&list, |out| show(&list, out))?;
     Ok(Exit::Ok)
 }

@@ -157,6 +157,8 @@ mod tests {
             since: "2026-11-21T10:00:00Z".into(),
             deadline: None,
             options: Vec::new(),
+            digest: None,
+            text: None,
             blocked: true,
             inactive: false,
             command: String::new(),

@@ -108,26 +108,33 @@ fn text(entry: &Entry) -> Vec<(String, Style)> {
 
 /// A text of several lines, made visible, no line wider than `width`.
 pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
-    let options = textwrap::Options::new(width.max(1))
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation)
-        .wrap_algorithm(WrapAlgorithm::FirstFit);
     let text = text.trim_end();
     let mut cut = text.len().min(SHOWN_BYTES);
     while !text.is_char_boundary(cut) {
         cut -= 1;
     }
-    let shown = sanitize::block(&text[..cut]).replace('\t', INDENT);
-    let mut lines: Vec<String> = Vec::new();
     // One more than is shown, to see whether there is more.
-    for line in shown.split('\n').take(SHOWN_LINES + 1) {
-        lines.extend(textwrap::wrap(line, &options).into_iter().map(|line| line.into_owned()));
-    }
+    let mut lines = fold_lines(&text[..cut], width, SHOWN_LINES + 1);
     if cut < text.len() || lines.len() > SHOWN_LINES {
         lines.truncate(SHOWN_LINES);
         lines.push("…".into());
     }
     lines
+}
+
+/// As [`fold`], but never shortened.
+pub(super) fn fold_whole(text: &str, width: usize) -> Vec<String> {
+    fold_lines(text.trim_end(), width, usize::MAX)
+}
+
+fn fold_lines(text: &str, width: usize, most: usize) -> Vec<String> {
+    let options = textwrap::Options::new(width.max(1))
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    let shown = sanitize::block(text).replace('\t', INDENT);
+    let lines = shown.split('\n').take(most).flat_map(|line| textwrap::wrap(line, &options));
+    lines.map(|line| line.into_owned()).collect()
 }
 
 /// Styled words that go on in the next line where one is full.

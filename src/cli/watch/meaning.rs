@@ -59,7 +59,7 @@ fn to_one_agent(line: &str) -> Option<(&str, &str)> {
 fn answer_to_agent<'b>(board: &'b Board, agent: &str, text: &str) -> Result<Meaning<'b>> {
     let action = |slot: &Slot| match slot.item.kind {
         "question" => Some(Action::Reply(text.to_owned())),
-        "approval" => decision::option(&slot.item.options, text).cloned().map(Action::Decide),
+        "approval" => decision::option(&slot.item.options, text).map(|option| decide(slot, option)),
         _ => None,
     };
     let of_agent = board.open().filter(|slot| slot.item.from == agent);
@@ -153,8 +153,8 @@ fn word(slot: &Slot, text: &str) -> Option<Action> {
     match slot.item.kind {
         "approval" => {
             let options = &slot.item.options;
-            let exact = decision::option(options, text).cloned().map(Action::Decide);
-            let begun = || chosen(options, text).map(|option| Action::Decide(option.to_owned()));
+            let exact = decision::option(options, text).map(|option| decide(slot, option));
+            let begun = || chosen(options, text).map(|option| decide(slot, option));
             exact.or_else(|| dismissal(&lower)).or_else(begun)
         }
         "offer" if begins("accept") => Some(Action::Accept),
@@ -164,6 +164,10 @@ fn word(slot: &Slot, text: &str) -> Option<Action> {
         "question" | "escalation" | "rejection" => dismissal(&lower),
         _ => None,
     }
+}
+
+fn decide(slot: &Slot, option: &str) -> Action {
+    Action::Decide { option: option.to_owned(), digest: slot.item.digest.clone().unwrap_or_default() }
 }
 
 fn dismissal(text: &str) -> Option<Action> {
@@ -197,8 +201,8 @@ pub(super) fn forms(slot: &Slot) -> String {
     format!("write {handle} and one of: {words}")
 }
 
-/// What the enter key does with this line, if it answers an item.
-pub(super) fn preview(meaning: &Meaning<'_>) -> Option<String> {
+/// What the enter key does with this line, if it answers an item. An approval is decided after its text was shown.
+pub(super) fn preview(meaning: &Meaning<'_>, is_shown: bool) -> Option<String> {
     match meaning {
         Meaning::Message => None,
         Meaning::Item(slot) | Meaning::Answer(slot, _) if !slot.open => {
@@ -207,7 +211,10 @@ pub(super) fn preview(meaning: &Meaning<'_>) -> Option<String> {
         Meaning::Item(slot) => Some(format!("{}: {}", slot.name(), forms(slot))),
         Meaning::Answer(slot, action) => {
             let does = match action {
-                Action::Decide(option) => format!("decides {}:", sanitize::path(option, limits::TITLE)),
+                Action::Decide { option, .. } => {
+                    let verb = if is_shown { "decides" } else { "shows the text, then decides" };
+                    format!("{verb} {}:", sanitize::path(option, limits::TITLE))
+                }
                 Action::Reply(_) => "replies to".to_owned(),
                 Action::Accept => "accepts".to_owned(),
                 Action::Decline => "declines".to_owned(),
@@ -236,6 +243,8 @@ mod tests {
             since: text("2026-11-21T10:00:00Z"),
             deadline: None,
             options: options.iter().map(|option| text(option)).collect(),
+            digest: None,
+            text: None,
             blocked: true,
             inactive: false,
             command: text("mailbag release src --of bob"),
@@ -258,6 +267,7 @@ mod tests {
             Err(_) => "error".into(),
             Ok(Meaning::Message) => "message".into(),
             Ok(Meaning::Item(slot)) => format!("item {}", slot.item.seq),
+            Ok(Meaning::Answer(slot, Action::Decide { option, .. })) => format!("{} Decide({option:?})", slot.item.seq),
             Ok(Meaning::Answer(slot, action)) => format!("{} {action:?}", slot.item.seq),
         }
     }

@@ -5,6 +5,7 @@
 
 use super::{Source, renames};
 use crate::base::clock::Stamp;
+use crate::base::hash::{Hash, hex};
 use crate::base::limits;
 use crate::message::claim::{self, rfc3339};
 use crate::message::decision::{self, Step, Terms};
@@ -22,6 +23,8 @@ pub struct Approval {
     pub approval: String,
     /// The record of its message.
     pub seq: u64,
+    /// The digest of its message, in hexadecimal. A decision names it, so that it is bound to the text.
+    pub digest: String,
     /// Who asks.
     pub from: Arc<str>,
     /// Who can decide.
@@ -85,8 +88,8 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Applies what a record with these recipients changes.
-    pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group]) {
+    /// Applies what a record with these recipients, and a message with this digest, changes.
+    pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group], digest: Option<&Hash>) {
         let Source { seq, from, id, .. } = record;
         let at = record.at.micros();
         self.changed = seq;
@@ -97,6 +100,7 @@ impl Approvals {
                 self.open.push(Approval {
                     approval,
                     seq,
+                    digest: digest.map(hex).unwrap_or_default(),
                     from,
                     to,
                     since: at,

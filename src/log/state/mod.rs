@@ -288,7 +288,7 @@ impl State {
         let source = Source { seq: record.seq, at, from, id };
         record.ownership.iter().for_each(|change| self.claims.apply(change, source));
         if let Some(step) = &record.decision {
-            self.approvals.apply(step, source, &record.to);
+            self.approvals.apply(step, source, &record.to, record.digest.as_ref());
             self.disputes.apply(step, source, &record.to);
         }
     }

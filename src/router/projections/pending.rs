@@ -41,6 +41,12 @@ pub struct Item {
     /// What can be decided.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// The digest of an approval's message, which a decision names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The complete text of an approval, where a program asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Is its sender blocked until then?
     pub blocked: bool,
     /// Does its sender show no activity any more?
@@ -125,6 +131,8 @@ impl Item {
             since: Stamp::from_micros(since).to_string(),
             deadline: None,
             options: Vec::new(),
+            digest: None,
+            text: None,
             blocked: false,
             inactive: false,
             command: String::new(),
@@ -143,6 +151,7 @@ fn approvals(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)>
             title: open.terms.title.clone(),
             deadline: open.terms.deadline.map(|at| Stamp::from_micros(at).to_string()),
             options: open.terms.options.clone(),
+            digest: Some(open.digest.clone()),
             blocked: true,
             command: format!("mailbag decide {} OPTION", open.seq),
             ..Item::new("approval", open.seq, open.approval.clone(), &open.from, open.since)

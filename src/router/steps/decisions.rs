@@ -6,6 +6,7 @@ use super::letter::{Effect, Fact, Letter, Ruling};
 use super::parties;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
+use crate::base::hash::hex;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::log::state::approvals::{Approval, Approvals, Decided};
@@ -60,7 +61,7 @@ impl<'a> Decisions<'a> {
             Ok(judged) => judged,
             Err(problem) => return Ok(Err(vec![*problem])),
         };
-        self.apply(agent, message.id(), &step, to);
+        self.apply(message, &step, to);
         Ok(Ok(Effect { fact: Fact::Decision(step), outcome }))
     }
 
@@ -98,7 +99,7 @@ impl<'a> Decisions<'a> {
         // The check has rejected everything else.
         let on_deadline = decision::on_deadline(&options, message.text("on_deadline")).unwrap_or(OnDeadline::Deny);
         let signed = message.text("signature").is_some();
-        let mut outcome = json!({"status": "open", "options": options});
+        let mut outcome = json!({"status": "open", "options": options, "digest": hex(&message.digest())});
         if let Some(deadline) = deadline {
             outcome["deadline"] = deadline.to_string().into();
             outcome["on_deadline"] = on_deadline.as_str().into();
@@ -127,6 +128,12 @@ impl<'a> Decisions<'a> {
             let problem = Problem::new("bad_option", what).at("/option").example(json!(open.terms.options[0]));
             return Ok(wrong(problem.fix(format!("write one of {}", open.terms.options.join(", ")))));
         };
+        if message.text("digest").is_some_and(|digest| digest != open.digest) {
+            let what =
+                format!("the digest is not the digest of {}, so the decision is about another text", open.approval);
+            let fix = format!("read the approval again and decide on it: `mailbag decide {}`", open.approval);
+            return Ok(wrong(Problem::new("other_text", what).at("/digest").fix(fix)));
+        }
         if let Some(deadline) = is_late(open, *at) {
             let what = format!("the deadline of {} was {}", open.approval, shown(deadline));
             let fix = format!("nothing was changed; the outcome is {}", open.terms.on_deadline.as_str());
@@ -274,14 +281,16 @@ impl<'a> Decisions<'a> {
         step: Step,
     ) -> Letter<Ruling> {
         let message = compose::own(kind, &to, &subject, &body, more);
-        self.apply(&id::MAILBAG.into(), message.id(), &step, &[]);
+        self.apply(&message, &step, &[]);
         let fact = Some(Box::new(Fact::Decision(step)));
         let content = Ruling::Notice { about, message: Box::new(message), to, fact };
         Letter::own(content)
     }
 
-    fn apply(&mut self, from: &Arc<str>, id: &str, step: &Step, to: &[Group]) {
-        self.approvals.to_mut().apply(step, Source { seq: 0, at: Stamp::now(), from, id }, to);
+    fn apply(&mut self, message: &Message, step: &Step, to: &[Group]) {
+        let (from, id) = (&message.from().into(), message.id());
+        let source = Source { seq: 0, at: Stamp::now(), from, id };
+        self.approvals.to_mut().apply(step, source, to, Some(&message.digest()));
     }
 }
 

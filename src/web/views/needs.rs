@@ -31,6 +31,7 @@ fn form(item: &Item) -> Markup {
             input type="hidden" name="seq" value=(item.seq);
             input type="hidden" name="message" value=(item.message);
             input type="hidden" name="from" value=(item.from);
+            @if let Some(digest) = &item.digest { input type="hidden" name="digest" value=(digest); }
             @if let Some(owned) = &item.owned {
                 input type="hidden" name="subject" value=(owned.subject.as_str());
                 input type="hidden" name="owner" value=(owned.owner);

@@ -1,6 +1,7 @@
 //! Draws the view: the timeline or the help, the items, the numbers, an answer, and the line.
 
 use super::View;
+use super::reading::Reading;
 use crate::base::sanitize;
 use crate::cli::watch::help;
 use crate::cli::watch::lines::{self, DIM};
@@ -46,6 +47,9 @@ impl View {
         if self.helps {
             return frame.render_widget(Paragraph::new(help::lines(usize::from(area.width))), area);
         }
+        if let Some(reading) = &mut self.reading {
+            return reading.draw(frame, area);
+        }
         self.page = usize::from(area.height).max(1);
         self.turn(self.below);
         let end = self.lines.len() - self.below;
@@ -81,7 +85,9 @@ impl View {
     fn note(&self, width: usize) -> Vec<Line<'static>> {
         let trouble = self.trouble.as_ref().map(|trouble| (trouble, self.palette.trouble()));
         let note = self.note.as_ref().map(|(note, style)| (note, *style));
-        let preview = self.meaning().ok().and_then(|meaning| preview(&meaning));
+        let unread = self.reading.as_ref().filter(|reading| !reading.is_complete()).map(Reading::hint);
+        let preview =
+            unread.or_else(|| self.meaning().ok().and_then(|meaning| preview(&meaning, self.reading.is_some())));
         let preview = preview.as_ref().map(|preview| (preview, self.palette.hint()));
         let Some((text, style)) = note.or(preview).or(trouble) else { return Vec::new() };
         let lines = lines::fold(text, width).into_iter().take(NOTE_LINES);

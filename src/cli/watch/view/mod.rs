@@ -1,7 +1,9 @@
 //! What the screen shows, and what keys do to it; knows no terminal.
 
 mod drawing;
+mod reading;
 
+use self::reading::Reading;
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::cli::watch::board::Board;
@@ -72,6 +74,8 @@ pub(in crate::cli::watch) struct View {
     answering: Option<String>,
     /// Is the help shown?
     helps: bool,
+    /// The approval that the person reads before deciding.
+    reading: Option<Reading>,
 }
 
 impl View {
@@ -98,6 +102,7 @@ impl View {
             board: Board::default(),
             answering: None,
             helps: false,
+            reading: None,
         }
     }
 
@@ -174,6 +179,8 @@ impl View {
             (KeyModifiers::CONTROL, KeyCode::Char('d')) if self.prompt.text().is_empty() => return Done::Quit,
             (KeyModifiers::NONE, KeyCode::Enter) => return self.send(),
             (_, KeyCode::Enter) => Edit::Insert('\n'),
+            (_, KeyCode::PageUp) if self.reading.is_some() => return self.turn_reading(Reading::previous_page),
+            (_, KeyCode::PageDown) if self.reading.is_some() => return self.turn_reading(Reading::next_page),
             (_, KeyCode::PageUp) => return self.turn(self.below + self.page),
             (_, KeyCode::PageDown) => return self.turn(self.below.saturating_sub(self.page)),
             (_, KeyCode::Tab) => return self.complete(),
@@ -182,7 +189,7 @@ impl View {
                 return Done::Shown;
             }
             (KeyModifiers::NONE, KeyCode::Esc) => {
-                (self.note, self.helps) = (None, false);
+                (self.note, self.helps, self.reading) = (None, false, None);
                 return self.turn(0);
             }
             (KeyModifiers::CONTROL, KeyCode::Char('u')) => Edit::KillBefore,
@@ -208,9 +215,13 @@ impl View {
     }
 
     fn edit(&mut self, edit: Edit) -> Done {
-        (self.note, self.helps) = (None, false);
+        (self.note, self.helps, self.reading) = (None, false, None);
         self.prompt.apply(edit);
         Done::Shown
+    }
+
+    fn turn_reading(&mut self, turn: fn(&mut Reading) -> Done) -> Done {
+        self.reading.as_mut().map_or(Done::Shown, turn)
     }
 
     fn turn(&mut self, below: usize) -> Done {
@@ -245,7 +256,7 @@ impl View {
         if self.answering.is_some() {
             return Done::Shown;
         }
-        let answering = match self.meaning() {
+        let (answering, is_open) = match self.meaning() {
             Err(e) => return self.failed(&e),
             Ok(Meaning::Message) => return self.send_message(),
             Ok(Meaning::Item(slot)) => {
@@ -254,9 +265,17 @@ impl View {
             }
             Ok(Meaning::Answer(slot, action)) => {
                 let (room, who, item) = (self.room.clone(), self.who.clone(), slot.item.clone());
-                Box::new(Answering { room, who, item, action })
+                (Box::new(Answering { room, who, item, action }), slot.open)
             }
         };
+        // The answer to a settled approval is the outcome, so there is nothing to read.
+        if let (Action::Decide { digest, .. }, true) = (&answering.action, is_open) {
+            match self.read_whole(answering.item.seq, digest) {
+                Ok(true) => {}
+                Ok(false) => return Done::Shown,
+                Err(e) => return self.failed(&e),
+            }
+        }
         self.note = Some(("answering …".into(), DIM));
         self.answering = Some(self.prompt.text().to_owned());
         Done::Answers(answering)
@@ -265,6 +284,7 @@ impl View {
     /// The answer was given, or can't be: then the line stays.
     pub(in crate::cli::watch) fn answered(&mut self, answered: Result<String>) {
         let line = self.answering.take();
+        self.reading = None;
         match answered {
             Ok(sentence) => {
                 if line.as_deref() == Some(self.prompt.text()) {

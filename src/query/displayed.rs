@@ -1,0 +1,138 @@
+//! An open approval as a person reads it before deciding: the number, the digest, and the complete text.
+
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Problem, Result};
+use crate::base::hash::hex;
+use crate::base::sanitize;
+use crate::base::text::quoted;
+use crate::disk::layout;
+use crate::log::state::approvals::{Approval, Decided};
+use crate::log::{find, state};
+use crate::message::record::Record;
+use crate::message::reference::Chosen;
+use crate::message::{FIELDS, Message, claim, decision, unknown};
+use crate::room::Room;
+use serde_json::{Map, Value, json};
+
+/// Fields that the first lines of the text contain.
+const NAMED: [&str; 5] = ["id", "from", "type", "options", "body"];
+
+/// An open approval with its text. A decision is bound to the digest, so every face that lets a person decide shows
+/// [`DisplayedApproval::text`] in full and sends the digest.
+#[derive(Debug, Clone)]
+pub struct DisplayedApproval {
+    /// The number of the approval.
+    pub seq: u64,
+    /// The message of the approval, as `<sender>/<id>`.
+    pub approval: String,
+    /// The options.
+    pub options: Vec<String>,
+    /// The digest of the message, in hexadecimal: SHA-256 of all its fields.
+    pub digest: String,
+    /// All fields of the message as source text: one line for each short field, and long texts with `| ` before each line.
+    /// Safe to show; never shortened.
+    pub text: String,
+}
+
+impl DisplayedApproval {
+    /// Reads the open approval that a reference names: `12`, `#12`, an id, or `<sender>/<id>`.
+    pub fn read(room: &Room, reference: &str) -> Result<DisplayedApproval> {
+        let open = open(room, reference)?;
+        DisplayedApproval::of_record(room, open.seq, &open.digest)
+    }
+
+    /// Reads the approval with this number and digest from the log, as an item of `pending` names it. Reads no state.
+    pub fn of_record(room: &Room, seq: u64, digest: &str) -> Result<DisplayedApproval> {
+        let line = find::by_seq(&room.dir, seq)?;
+        let record = line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
+        let fields = record.and_then(|record| serde_json::from_str(record.message?.get()).ok());
+        let message = fields.and_then(Message::from_fields).filter(|message| hex(&message.digest()) == digest);
+        let message = message.ok_or_else(|| Error::State {
+            path: room.dir.at(layout::LOG),
+            line: None,
+            what: format!("has no approval #{seq} with the digest {digest}"),
+            cure: "run `mailbag log verify`".into(),
+        })?;
+        let (approval, options) = (claim::name(message.from(), message.id()), decision::options(message.fields()));
+        let text = text(&approval, seq, &options, message.fields());
+        Ok(DisplayedApproval { seq, approval, options, digest: digest.to_owned(), text })
+    }
+}
+
+/// The open approval that a reference names. If it is closed, the error names the outcome.
+pub fn open(room: &Room, reference: &str) -> Result<Approval> {
+    let approvals = state::committed(&room.dir)?.approvals;
+    match approvals.find(reference) {
+        Chosen::One(open) => Ok(open.clone()),
+        Chosen::Several(several) => Err(Error::Usage {
+            what: format!("{} names {} open approvals", quoted(reference), several.len()),
+            cure: "write SENDER/ID, or the number".into(),
+        }),
+        Chosen::None => match approvals.find_decided(reference) {
+            Chosen::One(decided) => {
+                let Decided { approval, by, at, .. } = decided;
+                let (by, at) = (by.as_deref().unwrap_or("its deadline"), Stamp::from_micros(*at));
+                let what = format!("{approval} was decided already: {}, by {by} at {at}", decided.word());
+                Err(Error::NotGranted(vec![Problem::new("decided_already", what).fix("the first decision counts")]))
+            }
+            _ => Err(Error::NotFound {
+                what: format!("there is no open approval {}", quoted(reference)),
+                cure: "`mailbag pending` lists open approvals".into(),
+            }),
+        },
+    }
+}
+
+fn text(approval: &str, seq: u64, options: &[String], fields: &Map<String, Value>) -> String {
+    let mut text = format!("approval #{seq} {}\n", sanitize::line(approval));
+    add(&mut text, "options", &json!(options));
+    let known = FIELDS.iter().filter(|name| !NAMED.contains(name));
+    for (name, value) in known.filter_map(|name| Some((name, fields.get(*name)?))) {
+        add(&mut text, name, value);
+    }
+    if let Some(own) = unknown(fields) {
+        add(&mut text, "fields", &own);
+    }
+    if let Some(body) = fields.get("body") {
+        add(&mut text, "body", body);
+    }
+    text
+}
+
+/// Adds a field. Each line of a long value has a mark, so that no line of a sender looks like a field.
+fn add(text: &mut String, name: &str, value: &Value) {
+    let source = match value {
+        Value::String(source) => source.clone(),
+        Value::Array(items) if items.iter().all(|item| !item.is_object()) => value.to_string(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    };
+    if name != "body" && !source.contains('\n') {
+        text.push_str(&format!("{name}: {}\n", sanitize::line(&source)));
+        return;
+    }
+    text.push_str(&format!("{name}:\n"));
+    for line in source.split('\n') {
+        text.push_str(&format!("| {}\n", sanitize::line(line.trim_end_matches('\r'))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_has_every_field_in_full_and_no_line_of_a_sender_looks_like_a_field() {
+        let long = "x".repeat(100_000);
+        let message = json!({
+            "id": "d", "from": "alice", "to": "human", "type": "approval", "subject": "Bash: ls",
+            "body": format!("ls\noptions: [\"no\"]\n{long}; curl | sh\u{202e}"), "Options": ["x"],
+            "metadata": {"a": "b\nbody:"}, "attachments": [{"name": "n", "content": "c"}]
+        });
+        let text = text("alice/d", 7, &["yes".into(), "no".into()], message.as_object().expect("an object"));
+        let own: Vec<&str> = text.lines().filter(|line| !line.starts_with("| ")).collect();
+        let lines = ["approval #7 alice/d", "options: [\"yes\",\"no\"]", "to: human", "subject: Bash: ls"];
+        assert_eq!(own, [&lines[..], &["attachments:", "metadata:", "fields:", "body:"]].concat());
+        assert!(text.contains("| options: [\"no\"]\n") && text.contains(&format!("| {long}; curl | sh\\u{{202e}}\n")));
+        assert!(text.contains("|   \"a\": \"b\\nbody:\"\n") && text.contains("|   \"Options\": [\n"), "{text}");
+    }
+}
