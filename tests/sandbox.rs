@@ -78,13 +78,7 @@ fn no_command_in_another_namespace_waits_for_a_router_outside_that_routes() {
         &["wait", "--as", "bob", "--timeout", "100ms"],
     ] {
         let ran = run_inside(&town, args);
-        let wanted = if args[0] == "run" {
-            75
-        } else if args[0] == "wait" {
-            4
-        } else {
-            0
-        };
+        let wanted = if args[0] == "wait" { 4 } else { 0 };
         assert_eq!(ran.code, wanted, "{args:?}: {}", ran.err);
         assert!(!ran.err.contains("cannot deliver"), "{args:?}: {}", ran.err);
         assert!(args[0] != "read" || ran.out.contains("from within"), "{}", ran.out);
@@ -107,7 +101,7 @@ fn no_command_outside_waits_for_a_router_in_another_namespace_that_routes() {
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     town.wait_for_bodies("bob", &["from outside"]);
     assert_eq!(town.json(&["status"])["router"]["mode"], "run");
-    assert!(town.fails(75, &["run", "--once"]).contains("a router runs"));
+    assert!(town.ok(&["run", "--once"]).contains("a router runs"));
 }
 
 #[test]

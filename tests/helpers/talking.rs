@@ -2,6 +2,7 @@
 
 use super::tongue::{Fault, Tongue, ended};
 use super::{file, in_each, town};
+use crate::town::Town;
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Stdio;
@@ -12,6 +13,8 @@ in_each!(
     what_is_refused_or_late_is_an_error_of_its_kind,
     an_ack_shows_in_the_trace,
     the_environment_says_who_and_where,
+    one_sender_s_messages_arrive_in_order_without_a_router,
+    route_leaves_the_work_to_a_router_that_runs,
 );
 
 /// What breaks a writer that puts its text between quotes, and 100 kB.
@@ -156,4 +159,31 @@ fn the_environment_says_who_and_where(tongue: Tongue) {
     said("../bob", ("NOTHING", ""), "../bob");
     said("alice", ("MAILBAG_ROOM", "/nowhere"), "mailbag init");
     said("alice", ("MAILBAG_ROOM", ""), "mailbag init");
+}
+
+fn one_sender_s_messages_arrive_in_order_without_a_router(tongue: Tongue) {
+    // P234
+    let town = Town::of(&["alice", "bob"]);
+    let message = |n: usize| file(&town, &format!("{n}.text"), json!({"to": "bob", "body": n.to_string()}).to_string());
+    let files: Vec<String> = (0..60).map(message).collect();
+    // One process that drops many in a millisecond, and others after it.
+    for some in [&files[..50], &files[50..55], &files[55..59], &files[59..]] {
+        let words: Vec<&str> = ["drop"].into_iter().chain(some.iter().map(String::as_str)).collect();
+        tongue.ok(&town, "alice", &words);
+    }
+    tongue.ok(&town, "alice", &["send", "bob", &file(&town, "last", "60")]);
+    tongue.ok(&town, "alice", &["route"]);
+    let wanted: Vec<String> = (0..=60).map(|n: usize| n.to_string()).collect();
+    assert_eq!(town.bodies("bob"), wanted);
+    // The program's own names sort with those of the helper.
+    tongue.ok(&town, "alice", &["send", "bob", &file(&town, "before", "61")]);
+    town.ok(&["send", "bob", "62", "--as", "alice"]);
+    assert_eq!(town.bodies("bob")[61..], ["61", "62"]);
+}
+
+fn route_leaves_the_work_to_a_router_that_runs(tongue: Tongue) {
+    let town = town();
+    tongue.ok(&town, "alice", &["send", "bob", &file(&town, "text", "hello")]);
+    tongue.ok(&town, "alice", &["route"]);
+    assert_eq!(town.wait_for_mail("bob", 1)[0]["body"], "hello");
 }

@@ -65,18 +65,29 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let options = Options { once: args.once, poll: args.poll };
     let carriers = args.links.then(|| Carriers::start(&room, &log_options(args.log_format, cx))).transpose()?;
     let mut company = Company::new((!args.once).then(|| room.clone()), say_ready);
-    let tally = daemon::run(&room, &options, &mut company)?;
+    let passed = daemon::run(&room, &options, &mut company)?;
     drop((company, carriers));
+    let (tally, router) = match passed {
+        daemon::Passed::Routed(tally) => (tally, None),
+        daemon::Passed::RouterRuns(holder) => (daemon::Tally::default(), Some(holder.pid)),
+        daemon::Passed::OwnerRoutes => (daemon::Tally::default(), None),
+    };
     if !args.once {
         tracing::info!(accepted = tally.accepted, copies = tally.copies, refused = tally.refused, "ended");
     } else {
-        let report = json!({
+        let mut report = json!({
             "accepted": tally.accepted,
             "copies": tally.copies,
             "refused": tally.refused,
             "duplicates": tally.duplicates,
             "waiting": tally.waiting,
         });
+        if let Some(pid) = router {
+            report["router"] = pid.into();
+            let text = format!("a router runs as process {pid}; it delivers pending messages");
+            cx.out.show(&report, |out| out.done(text))?;
+            return Ok(Exit::Ok);
+        }
         let (copies, duplicates) = (count(tally.copies, "copy"), count(tally.duplicates, "duplicate"));
         let (accepted, rejected, pending) = (tally.accepted, tally.refused, tally.waiting);
         let text = format!("{accepted} accepted, {copies}, {rejected} rejected, {duplicates}, {pending} pending");

@@ -28,6 +28,7 @@ import re
 import shutil
 import stat
 import subprocess
+import threading
 import time
 import uuid
 from pathlib import Path
@@ -45,6 +46,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 _NO_TAG = re.compile(r"(?:all|channel|human|mailbag|cap|owner|task|lane|repo|(?:all|any)_.*)\Z", re.I)
 _log = logging.getLogger("mailbag")
 _warned: Set[str] = set()
+_lock = threading.Lock()
+_last = 0
 
 
 # Non-ASCII punctuation, symbols and emoji, which may be next to a mention. All other characters count as letters.
@@ -158,7 +161,7 @@ class Mailbag:
         """Sends a message and returns its id. `fields` are fields of the protocol: subject, priority, thread_id, refs,
         requires_response, attachments, metadata, … None omits a field. The message is on disk when this returns. If the
         router rejects it, you get a message, see `Mail.is_refusal`."""
-        id = fields.pop("id", None) or str(uuid.uuid4())
+        id = fields.pop("id", None) or _new_id()
         recipients = to if to is None or isinstance(to, str) else list(to)
         message = {"id": id, "from": self.agent, "to": recipients, "type": type, "body": body, **fields}
         metadata = fields.get("metadata") or {}
@@ -177,7 +180,8 @@ class Mailbag:
         data = content.encode("utf-8") if isinstance(content, str) else content
         outbox = self.room / "outbox" / self.agent
         outbox.mkdir(exist_ok=True)
-        name = str(uuid.uuid4())
+        # The router takes files in the order of their names.
+        name = _new_id()
         path = outbox / f"{name}.json"
         _write(outbox / f".{name}.tmp", data, path)
         return path
@@ -294,7 +298,7 @@ class Mailbag:
         return Artifact(path, directory / kept, digest, id)
 
     def route(self) -> None:
-        """Delivers pending mail with the program, for rooms without a running router."""
+        """Delivers pending mail with the program. If a router runs, it does that."""
         self._program(["run", "--once", "-q"], (0,))
 
     def _program(self, words: Sequence[str], fine: Sequence[int]) -> None:
@@ -586,6 +590,18 @@ def _lstat(path: Path) -> os.stat_result:
         return os.lstat(path)
     except OSError as e:
         raise MailbagError(f"cannot share {path}: {e.strerror}") from e
+
+
+def _new_id() -> str:
+    """A UUID v7, so that later ids sort later: always in this process, and from a microsecond on in all processes."""
+    global _last
+    with _lock:
+        nanos = time.time_ns()
+        # The millisecond, and below it 4096 steps.
+        _last = max(_last + 1, (nanos // 1_000_000) << 12 | nanos % 1_000_000 * 4096 // 1_000_000)
+        tick = _last
+    number = (tick >> 12) << 80 | 7 << 76 | (tick & 0xFFF) << 64 | 2 << 62 | uuid.uuid4().int >> 66
+    return str(uuid.UUID(int=number))
 
 
 def _write(draft: Path, data: bytes, path: Path) -> None:

@@ -114,8 +114,27 @@ mailbag_outbox() (
     printf '%s\n' "$room/outbox/$me"
 )
 
+# A UUID v7, so that later ids sort later: the millisecond, below it 4096 steps, then random digits.
 mailbag_new_id() (
-    od -An -v -N16 -tx1 /dev/urandom | tr -d ' \n'
+    random=$(od -An -v -N8 -tx1 /dev/urandom | tr -d ' \n') || exit
+    nanos=$(date +%s%N)
+    case $nanos in
+    *[!0-9]*)
+        # This system gives seconds only. The step is the one after the last message of this second in the outbox.
+        time=$(printf %012x "$(($(date +%s) * 1000))") step=0
+        for there in "$(mailbag_outbox)/${time%????}-${time#????????}-7"*; do
+            there=${there##*/*-7} there=${there%%-*}
+            case $there in
+            [0-9a-f][0-9a-f][0-9a-f]) step=$((0x$there + 1)) ;;
+            esac
+        done
+        ;;
+    *)
+        time=$(printf %012x "$((nanos / 1000000))")
+        step=$((nanos % 1000000 * 4096 / 1000000))
+        ;;
+    esac
+    printf '%s-%s-7%03x-8%.3s-%.12s\n' "${time%????}" "${time#????????}" "$step" "$random" "${random#???}"
 )
 
 # Converts standard input to a JSON string, byte by byte through od, to be independent of the locale and of echo.

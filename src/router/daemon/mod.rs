@@ -46,17 +46,18 @@ pub struct Ready {
     pub events: bool,
 }
 
-/// Routes until a signal ends the router, or once.
-pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
+/// Routes until a signal ends the router, or once. If another router runs, one pass is left to it.
+pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Passed> {
     let lock = match if options.once { room.lock(Mode::Pass, limits::LOCK_WAIT) } else { room.lock_to_run() }? {
         Locking::Ours(lock) => lock,
         Locking::Closed(e) => return Err(e),
+        Locking::Theirs(holder) if options.once => return Ok(Passed::RouterRuns(holder)),
         Locking::Theirs(holder) => {
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
             return Err(Error::Busy { what, cure: "one is enough; it does the work".into() });
         }
     };
-    note_failed_sync(&room.dir, run_with(room, lock, options, onlooker))
+    note_failed_sync(&room.dir, run_with(room, lock, options, onlooker)).map(Passed::Routed)
 }
 
 fn run_with(room: &Room, lock: Lock, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
