@@ -6,6 +6,7 @@ mod helping;
 mod looking;
 mod reading;
 mod refused;
+mod retrying;
 mod sending;
 mod sharing;
 mod spoken;

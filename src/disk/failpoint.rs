@@ -17,6 +17,8 @@ pub enum Failpoint {
     Holes,
     /// The lookup of (sender, id).
     DuplicateCheck,
+    /// The lookup of an accepted retry of the same rejection.
+    RetryCheck,
     /// Renames that never replace another file.
     NoReplace,
     /// The check whether a file that cannot be moved already exists at its target, under its second name.
@@ -45,6 +47,7 @@ impl Failpoint {
             Failpoint::Rewrite => "rewrite",
             Failpoint::Holes => "holes",
             Failpoint::DuplicateCheck => "duplicate-check",
+            Failpoint::RetryCheck => "retry-check",
             Failpoint::NoReplace => "no-replace",
             Failpoint::SecondName => "second-name",
             Failpoint::Claim => "claim",

@@ -57,6 +57,9 @@ pub enum Change {
         of: Arc<str>,
         /// The agent.
         to: Arc<str>,
+        /// The records of the unread copies of which the agent had a copy of its own.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        twice: Vec<u64>,
     },
     /// The session of this agent ended: its claims lapse at this time, unless the agent becomes active again.
     Cut {

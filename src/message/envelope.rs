@@ -205,7 +205,7 @@ fn claimed(change: &Change, event: Event, actor: &str) -> (String, Map<String, V
         Change::Offer { to, claims } => ("offered", json!({"to": to, "claims": claims})),
         Change::Accept { offer } => ("accepted", json!({"offer": offer})),
         Change::Decline { offer } => ("declined", json!({"offer": offer})),
-        Change::Rename { of, to } => ("renamed", json!({"of": of, "to": to})),
+        Change::Rename { of, to, .. } => ("renamed", json!({"of": of, "to": to})),
         Change::Cut { of, .. } => ("session_ended", json!({"of": of})),
     };
     (format!("claim.{word}"), given(fields))

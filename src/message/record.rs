@@ -143,6 +143,9 @@ pub struct Record {
     /// The subject of a notice. Each subject is sent once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// The rejection after which this message was sent again: the first one, if it was rejected several times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u64>,
     /// Why it was rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
@@ -205,6 +208,7 @@ impl Record {
             decision: None,
             of: None,
             about: None,
+            retries: None,
             problems: Vec::new(),
             receipts: Vec::new(),
             wakes: Vec::new(),

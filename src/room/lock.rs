@@ -26,6 +26,11 @@ impl Room {
         self.dir.lock_within(layout::REGISTRY_LOCK, Duration::ZERO)
     }
 
+    /// Locks `rejected/`, so that of several commands only one moves a file out of it.
+    pub fn lock_rejected(&self) -> Result<LockFile> {
+        self.dir.lock_within(layout::REJECTED_LOCK, limits::EDIT_WAIT)
+    }
+
     /// Locks the archive, or fails if another archiver is running.
     pub fn lock_archive(&self) -> Result<LockFile> {
         self.dir.lock_within(layout::ARCHIVE_LOCK, Duration::ZERO).map_err(|e| match e {

@@ -21,6 +21,7 @@ pub mod watcher;
 pub use parts::Tally;
 pub use steps::ack::{Claimed as AckClaims, failed_wakes, judge as judge_ack};
 
+use crate::base::clock::Stamp;
 use crate::base::error::{Class, Error, Result};
 use crate::disk::layout;
 use crate::log::Log;
@@ -29,7 +30,8 @@ use crate::room::outbox::Patience;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
 use parts::{
-    Config, Gates, Intake, Journal, Leases, Links, Notices, Pending, Progress, Receipts, Renames, Storage, Wakes,
+    Config, Gates, Intake, Journal, Leases, Links, Notice, Notices, Pending, Progress, Receipts, Renames, Storage,
+    Wakes,
 };
 use projections::{Cause, Projections, View};
 use std::ffi::OsStr;
@@ -106,33 +108,51 @@ impl Router {
     fn route(&mut self) -> Result<bool> {
         let begun = Instant::now();
         // Step 1, notice, is the watcher's: it has filled the intake.
-        let Router { config, intake, storage, journal, progress, receipts, wakes, .. } = self;
-        let Router { links, notices, pending, leases, gates, renames, .. } = self;
-        let state = journal.state();
-        let renames = renames.take(state, config.registry());
         // All mail is judged after the renamings.
-        let addressed = if renames.is_empty() {
-            let picked_up = Pickup { config, intake, storage, state, links, notices, pending }.run();
-            let letters = read::read(intake, storage, picked_up);
-            let checked = check::check(config.registry(), letters);
-            resolve::resolve(config, intake, state, notices, pending, (leases, gates), checked)?
-        } else {
-            // The record is not to outlive the change of the registry.
-            storage.sync(config.dir());
-            resolve::rename(config, state, &renames)
-        };
+        if self.is_held() {
+            return self.record_renames();
+        }
+        let Router { config, intake, storage, journal, progress, receipts, wakes, .. } = self;
+        let Router { links, notices, pending, leases, gates, .. } = self;
+        let state = journal.state();
+        let picked_up = Pickup { config, intake, storage, state, links, notices, pending }.run();
+        let letters = read::read(intake, storage, picked_up);
+        let checked = check::check(config.registry(), letters);
+        let addressed = resolve::resolve(config, intake, state, notices, pending, (leases, gates), checked)?;
         let mut staged = Stage { config, storage, state, progress, pending }.run(addressed);
         intake.leave(staged.take_late(), config.settings(), state);
         let committed =
             Commit { config, storage, journal, progress, receipts, wakes, links, notices, pending }.run(staged)?;
         intake.committed(committed.seqs(), journal.state(), config.dir(), pending);
         let routed = self.complete(committed)?;
-        if !renames.is_empty() {
-            // What is stuck may go elsewhere now.
-            self.try_stuck_again()?;
-        }
         self.intake.batch_took(begun.elapsed());
         Ok(routed)
+    }
+
+    /// Records that agents have other names now, in a batch of its own. If that fails, it is tried again after a moment.
+    fn record_renames(&mut self) -> Result<bool> {
+        let Router { config, storage, journal, progress, receipts, wakes, links, notices, pending, renames, .. } = self;
+        let state = journal.state();
+        let renames = renames.take(state, config.registry());
+        if renames.is_empty() {
+            return Ok(false);
+        }
+        // The record must not outlive the change of the registry.
+        storage.sync(config.dir());
+        let addressed = resolve::rename(config, state, &renames)?;
+        let staged = Stage { config, storage, state, progress, pending }.run(addressed);
+        let committed =
+            Commit { config, storage, journal, progress, receipts, wakes, links, notices, pending }.run(staged)?;
+        let routed = self.complete(committed)?;
+        // What is stuck may go elsewhere now.
+        self.try_stuck_again()?;
+        Ok(routed)
+    }
+
+    /// Does the router wait until the log has a change of the registry? Meanwhile it does nothing that depends on the
+    /// registry.
+    fn is_held(&self) -> bool {
+        self.renames.are_open(self.journal.state(), self.config.registry())
     }
 
     /// Steps 8 to 10: what follows from records that are committed.
@@ -149,9 +169,10 @@ impl Router {
     /// Is there nothing left to do right now?
     fn is_idle(&self) -> bool {
         let state = self.journal.state();
-        let registry = self.config.registry();
-        let is_due =
-            self.leases.is_due(state) || self.gates.is_due(state, registry) || self.renames.is_due(state, registry);
+        if self.is_held() {
+            return !self.renames.is_due(state, self.config.registry());
+        }
+        let is_due = self.leases.is_due(state) || self.gates.is_due(state, &self.config);
         self.intake.is_idle() && self.notices.is_empty() && !is_due
     }
 
@@ -166,7 +187,7 @@ impl Router {
             return self.storage.barrier();
         }
         // A message that expired, and the notice of it, are in one batch.
-        if !self.notices.is_empty() {
+        if !self.notices.is_empty() && !self.is_held() {
             return self.route().map(drop);
         }
         let Router { config, storage, journal, progress, receipts, wakes, links, notices, pending, .. } = self;
@@ -185,6 +206,14 @@ impl Router {
     fn retry(&mut self) -> Result<bool> {
         let (mut copies, mut reload, mut projections) = (false, false, false);
         for what in &self.pending.take_due() {
+            if let Some(about) = Notice::about_of(what) {
+                // Messages about claims follow from the state, and the next look at it finds them again.
+                if !self.notices.is_held(about) {
+                    self.pending.clear(what);
+                }
+                self.leases.reviewed(Some(Stamp::now()));
+                continue;
+            }
             let outboxes = self.intake.outboxes();
             match what.split_once('/') {
                 _ if self.projections.is_own(what) => projections = true,
@@ -255,26 +284,37 @@ impl Router {
 
     /// Wakes agents that are stale once more, and tells the human of them.
     fn look_for_stale(&mut self) {
+        if self.is_held() {
+            return;
+        }
         let Router { config, journal, receipts, wakes, notices, .. } = self;
         stale::Look { config, state: journal.state(), receipts, wakes, notices }.run();
     }
 
     /// Tells agents of files that will never be picked up.
     fn tell_of_strays(&mut self) {
+        if self.is_held() {
+            return;
+        }
         strays::tell_of_strays(&self.config, &mut self.intake, self.journal.state(), &mut self.notices);
     }
 
     /// How long until the next message's time comes.
     fn until_deadline(&self) -> Option<Duration> {
         let state = self.journal.state();
-        let gates = self.gates.until_next(state, self.config.registry());
-        let renames = self.renames.until_next(state, self.config.registry());
-        [self.deadlines.until_next(state), self.leases.until_next(state), gates, renames].into_iter().flatten().min()
+        if self.is_held() {
+            return self.renames.until_next(state, self.config.registry());
+        }
+        let gates = self.gates.until_next(state, &self.config);
+        [self.deadlines.until_next(state), self.leases.until_next(state), gates].into_iter().flatten().min()
     }
 
     /// Does what is due by now.
     fn keep_deadlines(&mut self) {
-        self.gates.keep(self.journal.state(), self.config.registry(), &mut self.intake);
+        if self.is_held() {
+            return;
+        }
+        self.gates.keep(self.journal.state(), &self.config, &mut self.intake);
         let Router { config, storage, journal, progress, receipts, notices, pending, .. } = self;
         self.deadlines.keep(Keep { config, storage, journal, progress, receipts, notices, pending });
     }

@@ -99,3 +99,34 @@ fn the_file_only_grows_and_its_reader_can_hold_it_open() {
     let size = held.metadata().expect("it is open").len();
     assert_eq!((size, said(&world, "main").len()), (before.len() as u64, 6));
 }
+
+#[test]
+fn channels_whose_names_differ_only_in_letter_case_are_one_name() {
+    // P272
+    let world = World::with(&["alice", "bob"]);
+    let drop = |name: &str, channel: &str| {
+        let message = json!({"to": "bob", "channel": channel, "body": name});
+        world.drop_file("alice", &format!("{name}.json"), message.to_string());
+    };
+    // Two new ones in one batch, one in a later batch, and one that every room has.
+    drop("1", "Auth");
+    drop("2", "auth");
+    drop("3", "Auth");
+    world.ok(&["run", "--once"]);
+    drop("4", "AUTH");
+    drop("5", "Main");
+    drop("6", "auth-2");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["1", "3", "6"]);
+    let refused = world.json(&["rejected", "list"]);
+    let codes: Vec<(&str, &str)> = refused
+        .as_array()
+        .expect("a list")
+        .iter()
+        .rev()
+        .map(|one| (one["name"].as_str().unwrap_or_default(), one["code"].as_str().unwrap_or_default()))
+        .collect();
+    assert_eq!(codes, [("2.json", "channel_case"), ("4.json", "channel_case"), ("5.json", "channel_case")]);
+    let bounce = world.inbox("alice").remove(0);
+    assert!(bounce["body"].as_str().is_some_and(|body| body.contains("write Auth")), "{bounce}");
+}

@@ -49,9 +49,9 @@ fn a_refused_file_is_judged_anew_once_what_it_lacked_is_there() {
     let number = seq(&world, "one.json");
     let ran = world.run(&["rejected", "retry", &number]);
     assert!(ran.code == 65 && ran.out.contains("rejected again") && ran.out.contains("did you mean bob"), "{ran:?}");
-    assert_eq!(listed(&world)[0], ("alice".into(), format!("retry-{number}-one.json")));
+    assert_eq!(listed(&world)[0], ("alice".into(), format!("retry~{number}~one.json")));
     world.ok(&["agent", "add", "bbo"]);
-    let retried = world.json(&["rejected", "retry", &format!("retry-{number}-one.json")]);
+    let retried = world.json(&["rejected", "retry", &format!("retry~{number}~one.json")]);
     assert_eq!((&retried[0]["became"], &retried[0]["recipients"]), (&json!("accepted"), &json!(["bbo"])));
     assert_eq!(world.bodies("bbo"), ["one"]);
     assert_eq!(world.inbox("bbo")[0]["from"], "alice");

@@ -289,3 +289,30 @@ fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
         world.inbox("alice")
     );
 }
+
+#[test]
+fn an_agent_that_has_read_its_own_copy_does_not_get_that_of_the_former_name() {
+    // P144
+    let world = World::with(&["alice", "bob", "carol", "kiwi", "lemon"]);
+    let drop = |name: &str, to: Value| {
+        world.drop_file("alice", name, json!({"to": to, "body": name}).to_string());
+        world.ok(&["run", "--once"]);
+    };
+    drop("three.json", json!(["bob", "kiwi", "lemon"]));
+    drop("two.json", json!(["kiwi", "lemon"]));
+    world.ok(&["read", "--as", "bob"]);
+    world.ok(&["run", "--once"]);
+    // The first name had two former names, of which one got a copy as well.
+    rename(&world, "lemon", "kiwi");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("kiwi"), ["three.json", "two.json"]);
+    rename(&world, "kiwi", "bob");
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["two.json"]);
+    assert!(world.ok(&["list", "--as", "bob", "--unread"]).contains("two.json"));
+    world.ok(&["read", "--as", "bob"]);
+    world.ok(&["run", "--once"]);
+    let trace = world.json(&["trace", "2", "--as", "alice"]);
+    assert!(trace["recipients"].as_array().is_some_and(|all| all.iter().all(|one| one["rung"] == "seen")), "{trace}");
+    world.ok(&["log", "verify"]);
+}

@@ -28,7 +28,7 @@ fn told(room: &Path) -> Vec<String> {
 }
 
 /// A room whose charter is in the log.
-fn recorded(room: &Path) -> io::Result<()> {
+pub(super) fn recorded(room: &Path) -> io::Result<()> {
     new_room(room, &["alice"])?;
     fs::write(room.join("charter.md"), "## Goals\n- Ship\n")?;
     let is_told = || done(mailbag(room, &["run", "--once", "--quiet"])).is_ok() && told(room).len() == 1;
@@ -36,7 +36,7 @@ fn recorded(room: &Path) -> io::Result<()> {
 }
 
 /// The killed pass in a copy of this room without its charter, the passes after it, and everything that is wrong then.
-fn play(original: &Path, plan: Plan) -> io::Result<(Figures, Outcome)> {
+pub(super) fn play(original: &Path, plan: Plan) -> io::Result<(Figures, Outcome)> {
     let home = TempDir::new()?;
     let room = home.path().join("room");
     let mut copy = Command::new("cp");
@@ -45,7 +45,7 @@ fn play(original: &Path, plan: Plan) -> io::Result<(Figures, Outcome)> {
     done(mailbag(&room, &["init", "--adopt", "--quiet"]))?;
     fs::remove_file(room.join("charter.md"))?;
     let outcome = Tracer::new(&room)?.run(mailbag(&room, &["run", "--once", "--quiet"]), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
     for _ in 0..2 {
         done(mailbag(&room, &["run", "--once", "--quiet"]))?;
     }

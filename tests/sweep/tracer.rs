@@ -80,6 +80,17 @@ impl Outcome {
         self.calls.iter().for_each(|call| *names.entry(call.name).or_default() += 1);
         names
     }
+
+    /// For each call of this name in one of these directories of the room: let it alone fail with this error.
+    pub(crate) fn failing(&self, room: &Path, places: &[&str], (name, errno): (&'static str, i32)) -> Vec<Plan> {
+        let named = self.calls.iter().filter(|call| call.name == name).enumerate();
+        let is_there = |call: &Call| {
+            let parents = call.paths.iter().filter_map(|path| path.parent());
+            parents.into_iter().any(|parent| places.iter().any(|place| parent == room.join(place)))
+        };
+        let nth = named.filter(|(_, call)| is_there(call)).map(|(n, _)| n + 1);
+        nth.map(|nth| Plan::Fail { name, nth, errno, lasting: false }).collect()
+    }
 }
 
 type AtCall<'a> = Box<dyn FnMut(&Call) + 'a>;

@@ -42,7 +42,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
     let room = home.path().join("room");
     ready(&room)?;
     let outcome = Tracer::new(&room)?.run(mailbag(&room, &["run", "--quiet", "--poll"]), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
     let before = rung(&room);
     fs::write(room.join("outbox/alice/m2.json"), json!({"id": "m2", "to": "bob", "body": "again"}).to_string())?;
     let mut second = Command::new("timeout");
@@ -106,7 +106,7 @@ fn at(room: &Path, time: &str, words: &[&str]) -> Command {
 }
 
 /// A room in which bob's session was told of its mail, and idles since.
-fn left_unread(room: &Path) -> io::Result<()> {
+pub(super) fn left_unread(room: &Path) -> io::Result<()> {
     new_room(room, &["alice", "bob"])?;
     fs::write(room.join("outbox/alice/m1.json"), json!({"id": "m1", "to": "bob", "body": "hello"}).to_string())?;
     done(at(room, "10:00", &["run", "--once", "--quiet"]))?;
@@ -125,7 +125,7 @@ fn home_file(room: &Path, input: Value) -> io::Result<fs::File> {
     fs::File::open(path)
 }
 
-fn announce_again(original: &Path, plan: Plan) -> io::Result<(Figures, Outcome)> {
+pub(super) fn announce_again(original: &Path, plan: Plan) -> io::Result<(Figures, Outcome)> {
     let home = TempDir::new()?;
     let room = home.path().join("room");
     let mut copy = Command::new("cp");
@@ -133,7 +133,7 @@ fn announce_again(original: &Path, plan: Plan) -> io::Result<(Figures, Outcome)>
     done(copy)?;
     done(at(&room, "10:02", &["init", "--adopt", "--quiet"]))?;
     let outcome = Tracer::new(&room)?.run(at(&room, "16:10", &["run", "--once", "--quiet"]), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed), ..Figures::default() };
+    let mut figures = Figures { points: 1, reached: usize::from(outcome.end == End::Killed || outcome.failed > 0), ..Figures::default() };
     for time in ["16:11", "16:40", "16:41"] {
         done(at(&room, time, &["run", "--once", "--quiet"]))?;
     }

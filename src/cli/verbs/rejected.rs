@@ -252,8 +252,11 @@ fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
         cx.out.note("no file removed");
         return Ok(Exit::Ok);
     }
-    rejected::remove_all(&room, &meant)?;
-    cx.out.show(&meant, |out| match meant.len() {
+    let removed = rejected::remove_all(&room, meant.clone())?;
+    for one in meant.iter().filter(|one| !removed.iter().any(|other| other.seq == one.seq)) {
+        cx.out.note(&format!("#{} of {} was sent again or removed before", one.seq, one.agent));
+    }
+    cx.out.show(&removed, |out| match removed.len() {
         0 => {
             out.note(NONE);
             Ok(())

@@ -5,7 +5,7 @@ use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::find;
-use crate::message::record::Record;
+use crate::message::record::{Event, Record};
 use crate::room::Room;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
     let each = by_seq.into_iter().map(|(seq, names)| {
         let (file, explanation) = tell_apart(&dir, seq, names);
         let why = explanation.as_ref().and_then(|name| explain(&dir, name));
-        let why = why.unwrap_or_else(|| Why {
+        let why = why.or_else(|| recorded(room, seq)).unwrap_or_else(|| Why {
             what: "cannot read its explanation; `mailbag log --event refused` shows the reason".into(),
             ..Why::default()
         });
@@ -88,8 +88,13 @@ fn join_lines(room: &Room, all: &mut [Rejected]) -> Result<()> {
 
 /// The name of the file in `spool/claim` for a rejection. The lines of one file share it.
 pub(super) fn claim_of(room: &Room, seq: u64) -> Result<Option<String>> {
+    Ok(record_of(room, seq)?.and_then(|record| record.claim))
+}
+
+/// The record with this number.
+pub(super) fn record_of(room: &Room, seq: u64) -> Result<Option<Record>> {
     let line = find::by_seq(&room.dir, seq)?;
-    Ok(line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok()?.claim))
+    Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
 }
 
 /// Tells the file and its explanation apart. A sender may choose a file name that looks like an explanation's.
@@ -129,6 +134,13 @@ struct Why {
     line: Option<u64>,
     text: Option<String>,
     problems: Vec<Problem>,
+}
+
+/// The explanation as the log has it, for a rejection without a file of its own.
+fn recorded(room: &Room, seq: u64) -> Option<Why> {
+    let Record { event: Event::Rejected, at, problems, line, .. } = record_of(room, seq).ok()?? else { return None };
+    let (code, what) = problems.first().map(|one| (one.code.clone(), one.what.clone())).unwrap_or_default();
+    Some(Why { code, what, refused_at: at, file: String::new(), line: line.map(u64::from), text: None, problems })
 }
 
 fn explain(dir: &Dir, name: &str) -> Option<Why> {

@@ -15,10 +15,11 @@ use crate::room::Room;
 use crate::room::settings::Admission;
 use crate::router::daemon::{self, Passed};
 use crate::router::watcher::LogWatch;
-use listing::{claim_of, last_of_file, line_of, of};
+use listing::{claim_of, last_of_file, line_of, of, record_of};
 use rustix::fs::FileType;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -56,6 +57,12 @@ pub struct Rejected {
     /// For a line: the file that contains it, if none of its lines was accepted. It is removed with the last of its lines.
     #[serde(skip)]
     kept_in: Option<PathBuf>,
+}
+
+impl Rejected {
+    fn is_same(&self, other: &Rejected) -> bool {
+        (self.seq, &self.agent) == (other.seq, &other.agent)
+    }
 }
 
 /// Selects rejected files.
@@ -126,7 +133,7 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
             let mut chosen: Vec<Rejected> = Vec::new();
             for name in names {
                 for one in named(room, &all, name)? {
-                    if !chosen.iter().any(|other| other.seq == one.seq && other.agent == one.agent) {
+                    if !chosen.iter().any(|other| other.is_same(one)) {
                         chosen.push(one.clone());
                     }
                 }
@@ -148,9 +155,14 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
     Ok(Shown { problems: refused.problems.clone(), text, refused })
 }
 
-/// Removes the listed rejected files and their explanations. Later ones stay.
-pub fn remove_all(room: &Room, listed: &[Rejected]) -> Result<()> {
-    for refused in listed {
+/// Removes the listed rejected files and their explanations, and returns the removed ones. Later ones stay, and so does
+/// what another command sent again or removed before.
+pub fn remove_all(room: &Room, listed: Vec<Rejected>) -> Result<Vec<Rejected>> {
+    let _held = room.lock_rejected()?;
+    let left = list(room, &Which::All)?;
+    let is_left = |one: &Rejected| left.iter().any(|other| other.is_same(one));
+    let (left, _): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_left);
+    for refused in &left {
         let dir = room.dir.sub(layout::rejected(&refused.agent))?;
         // The explanation last, so that it explains the file as long as that exists.
         for path in refused.file.iter().chain(last_of_file(room, refused)?.as_ref()).chain(&refused.explanation) {
@@ -158,7 +170,7 @@ pub fn remove_all(room: &Room, listed: &[Rejected]) -> Result<()> {
         }
         dir.sync()?;
     }
-    Ok(())
+    Ok(left)
 }
 
 /// The content of a corrected file.
@@ -169,10 +181,12 @@ pub fn corrected(path: &Path) -> Result<Vec<u8>> {
 /// Moves rejected files back to their outboxes and reports the new results. With `content`, sends that instead of one
 /// rejected file.
 pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>) -> Result<Vec<Retried>> {
-    let mut all = list(room, which)?;
-    if all.iter().map(|refused| let_go(room, refused)).collect::<Result<Vec<bool>>>()?.contains(&true) {
-        all = list(room, which)?;
+    for refused in list(room, which)? {
+        let_go(room, &refused)?;
     }
+    // Another command may send the same files again, or remove them.
+    let held = room.lock_rejected()?;
+    let all = list(room, which)?;
     if content.is_some() && all.len() != 1 {
         let what = format!("one corrected file cannot replace {} rejected files", all.len());
         return Err(Error::Usage { what, cure: "select one rejected file".into() });
@@ -191,6 +205,7 @@ pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>) -> Result<Vec
         let line = line_of(room, refused)?;
         retried.push(put_back(room, refused, content.as_deref().or(line.as_deref()))?);
     }
+    drop(held);
     let routed = daemon::pass(room)?;
     note(&mut retried, follower.read()?);
     let deadline = Instant::now() + PATIENCE;
@@ -208,18 +223,16 @@ pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>) -> Result<Vec
     Ok(retried)
 }
 
-/// Waits until the router has moved a rejected file to its place: what it moves there later would be listed as rejected for
-/// ever. `true` if it had to.
-fn let_go(room: &Room, refused: &Rejected) -> Result<bool> {
+/// Waits until the router has moved a rejected file to its place: a file that it moves there later would remain listed.
+fn let_go(room: &Room, refused: &Rejected) -> Result<()> {
     let claim = claim_of(room, refused.seq)?.filter(|_| refused.line.is_none());
-    let Some(claim) = claim else { return Ok(false) };
+    let Some(claim) = claim else { return Ok(()) };
     let claims = room.dir.sub(layout::CLAIM)?;
-    let (deadline, mut waited) = (Instant::now() + PATIENCE, false);
+    let deadline = Instant::now() + PATIENCE;
     while claims.stat(&claim)?.is_some() && Instant::now() < deadline {
-        waited = true;
         std::thread::sleep(limits::LOCK_LOOK);
     }
-    Ok(waited)
+    Ok(())
 }
 
 /// Resolves a selector: a record number first, then a file name. The name of a file with one message per line selects all
@@ -242,8 +255,14 @@ fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rej
             _ => return Err(several(word, "files", found)),
         }
     }
+    let was_rejected =
+        seq.is_some_and(|seq| matches!(record_of(room, seq), Ok(Some(one)) if one.event == Event::Rejected));
     Err(Error::NotFound {
-        what: format!("no rejected file {}", quoted(word)),
+        what: if was_rejected {
+            format!("{} is no longer in rejected/: it was sent again or removed", quoted(word))
+        } else {
+            format!("no rejected file {}", quoted(word))
+        },
         cure: "`mailbag rejected list` shows the rejected files".into(),
     })
 }
@@ -300,7 +319,11 @@ fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<R
         }
         (None, old) => (dir.clone(), old.unwrap_or_default().to_owned()),
     };
-    let kept = without_retry(old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json"));
+    if content.is_none() {
+        // First, so that a kill leaves a file that can be sent again, and no explanation without a file.
+        refused.explanation.iter().try_for_each(|path| remove(&dir, path))?;
+    }
+    let kept = original_name(old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json"));
     let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
     // Sync the source directory first, as in every move.
     from.0.sync()?;
@@ -322,17 +345,20 @@ fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<R
     })
 }
 
-/// Removes the prefix of an earlier retry from a name.
-fn without_retry(name: &str) -> &str {
-    let rest = name.strip_prefix("retry-").and_then(|rest| rest.split_once('-'));
-    rest.filter(|(number, _)| number.parse::<u64>().is_ok()).map_or(name, |(_, rest)| rest)
+/// The name before earlier retries.
+fn original_name(name: &str) -> &str {
+    layout::read_retry(name).map_or(name, |(_, original)| original)
 }
 
-fn move_to_free_name(from: &Dir, old: &std::ffi::OsStr, outbox: &Dir, seq: u64, kept: &str) -> Result<String> {
-    let mut name = format!("retry-{seq}-{kept}");
+/// The name says of which rejection the file is the retry: the router accepts one of them, however often a command is
+/// repeated or killed.
+fn move_to_free_name(from: &Dir, old: &OsStr, outbox: &Dir, seq: u64, kept: &str) -> Result<String> {
+    let mut name = layout::retry(seq, kept);
     for number in 2.. {
-        match from.rename(old, outbox, &name, "put the refused file back as") {
-            Err(e) if e.errno() == Some(libc::EEXIST) && number < 1000 => name = format!("retry-{seq}-{number}-{kept}"),
+        match from.rename(old, outbox, &name, "put the rejected file back as") {
+            Err(e) if e.errno() == Some(libc::EEXIST) && number < 1000 => {
+                name = layout::retry(seq, &format!("{number}-{kept}"));
+            }
             done => return done.map(|()| name),
         }
     }

@@ -1,7 +1,12 @@
 //! Names of messages that mailbag itself drops into an outbox, and of their drafts.
 
-use super::{is_message_file, outbox};
+use super::{is_message_file, outbox, read_claim};
 use std::path::PathBuf;
+
+/// The lock for moving files out of `rejected/`.
+pub const REJECTED_LOCK: &str = "spool/rejected.lock";
+/// The beginning of a name of [`retry`].
+const RETRY: &str = "retry~";
 
 /// The name of a message that mailbag drops.
 pub fn message_file(id: &str) -> String {
@@ -11,6 +16,22 @@ pub fn message_file(id: &str) -> String {
 /// The path of a message that mailbag dropped and that is not routed yet.
 pub fn dropped(agent: &str, id: &str) -> PathBuf {
     outbox(agent).join(message_file(id))
+}
+
+/// The name of a rejected message that is sent again: the record of its rejection, and its original name.
+pub fn retry(rejection: u64, original: &str) -> String {
+    format!("{RETRY}{rejection}~{original}")
+}
+
+/// The record of the rejection, and the original name, in a name of [`retry`].
+pub fn read_retry(name: &str) -> Option<(u64, &str)> {
+    let (rejection, original) = name.strip_prefix(RETRY)?.split_once('~')?;
+    Some((rejection.parse().ok()?, original))
+}
+
+/// The record of the rejection after which a picked-up file was sent again.
+pub fn retry_of_claim(claim: &str) -> Option<u64> {
+    Some(read_retry(read_claim(claim)?.original)?.0)
 }
 
 /// The draft name under which a command of this process writes a message before it drops the message.

@@ -140,7 +140,8 @@ fn nearby(
         add(find::by_seq(room, seq)?);
     }
     if let (Some(state), Some(id)) = (state, reference.id()) {
-        let senders = [id::MAILBAG].into_iter().chain(state.active.keys().chain(&state.former).map(|sender| &**sender));
+        let senders =
+            [id::MAILBAG].into_iter().chain(state.active.keys().chain(state.former.keys()).map(|sender| &**sender));
         for sender in senders.filter(|sender| reference.sender().is_none_or(|wanted| wanted == *sender)) {
             for place in state.ids.places(sender, id) {
                 add(log::read_one(room, place)?);

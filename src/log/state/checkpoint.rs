@@ -35,7 +35,7 @@ struct Head {
     #[serde(rename = "heard")]
     notices: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
-    former: BTreeSet<Arc<str>>,
+    former: BTreeMap<Arc<str>, Arc<str>>,
     #[serde(rename = "lives")]
     activity: Activity,
     channels: BTreeMap<Arc<str>, u64>,

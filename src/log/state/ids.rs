@@ -2,6 +2,7 @@
 
 use crate::base::hash::Hasher;
 use crate::log::Position;
+use crate::message::record::{Event, Record};
 use std::collections::HashMap;
 
 /// Maps the hash of (sender, id) to the record's position. Two pairs with the same hash use neighbouring keys, so a
@@ -23,6 +24,27 @@ impl Ids {
     pub fn places<'a>(&'a self, sender: &str, id: &str) -> impl Iterator<Item = Position> + use<'a> {
         let first = key(sender, id);
         (0..).map_while(move |step| self.0.get(&first.wrapping_add(step))).map(|&place| unpack(place))
+    }
+
+    /// Stores the position of a record: by the id of its message, and by the rejection of which it is the accepted retry.
+    pub(super) fn add(&mut self, record: &Record, at: Position) {
+        let Some(from) = record.from.as_ref().filter(|_| record.event != Event::Duplicate) else { return };
+        if let Some(id) = &record.id {
+            self.insert(from, id, at);
+        }
+        if let Some(rejection) = record.retries.filter(|_| record.event == Event::Accepted) {
+            self.insert(from, &retry_key(rejection, record.line), at);
+        }
+    }
+
+    /// The positions of records that may be the accepted retry of a rejection.
+    pub fn retries<'a>(
+        &'a self,
+        sender: &str,
+        rejection: u64,
+        line: Option<u32>,
+    ) -> impl Iterator<Item = Position> + use<'a> {
+        self.places(sender, &retry_key(rejection, line))
     }
 
     /// Removes the entries whose segments are not in this list. An entry with a neighbour stays, because the neighbour
@@ -56,6 +78,11 @@ impl Ids {
         let number = |half: &[u8]| half.iter().rev().fold(0u64, |n, &byte| n << 8 | u64::from(byte));
         Ids(bytes.chunks_exact(16).map(|entry| (number(&entry[..8]), number(&entry[8..]))).collect())
     }
+}
+
+/// No message has an id with this character.
+fn retry_key(rejection: u64, line: Option<u32>) -> String {
+    format!("~{rejection}~{}", line.unwrap_or_default())
 }
 
 // A hash with collisions that are expensive to find, and with the same value in every build.

@@ -59,12 +59,14 @@ impl Mailboxes {
         self.0.contains_key(agent)
     }
 
-    /// Gives the copies of one agent to another, and returns the accept times of those unread copies that the other one has, too.
-    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) -> Vec<i64> {
+    /// Gives the copies of one agent to another, and returns the accept times of those unread copies of which the other one
+    /// has or had its own copy: of these records, or unread.
+    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, had: &[u64]) -> Vec<i64> {
         let Some(Mailbox { unread, reached }) = self.0.remove(of) else { return Vec::new() };
         let mailbox = self.0.entry(to.clone()).or_default();
         let is_there = |at: i64| mailbox.unread.binary_search_by_key(&at, |&(at, _)| at).is_ok();
-        let (twice, new): (Vec<_>, Vec<_>) = unread.into_iter().partition(|&(at, _)| is_there(at));
+        let (twice, new): (Vec<_>, Vec<_>) =
+            unread.into_iter().partition(|&(at, seq)| had.contains(&seq) || is_there(at));
         mailbox.unread.extend(new);
         mailbox.unread.make_contiguous().sort_unstable();
         for (seq, status) in reached {

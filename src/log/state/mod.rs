@@ -76,8 +76,8 @@ pub struct State {
     pub notices: BTreeSet<String>,
     /// The accept time of each agent's last message.
     pub active: BTreeMap<Arc<str>, Stamp>,
-    /// Names with which messages were sent, and that belong to other agents now.
-    pub former: BTreeSet<Arc<str>>,
+    /// Names of agents that have other names now, with these.
+    pub former: BTreeMap<Arc<str>, Arc<str>>,
     /// The other activity of all agents.
     pub activity: Activity,
     /// The last message of each channel's conversation.
@@ -148,7 +148,7 @@ impl Default for State {
             open: BTreeMap::new(),
             notices: BTreeSet::new(),
             active: BTreeMap::new(),
-            former: BTreeSet::new(),
+            former: BTreeMap::new(),
             activity: Activity::default(),
             channels: BTreeMap::new(),
             counts: Counts::default(),
@@ -357,10 +357,7 @@ impl State {
 
     fn open_up(&mut self, record: Record, at: Stamp, place: Position, renamed: Option<Renamed>) {
         self.count_line(&record);
-        if let (Some(from), Some(id)) = (&record.from, record.id.as_ref().filter(|_| record.event != Event::Duplicate))
-        {
-            self.ids.insert(from, id, place);
-        }
+        self.ids.add(&record, place);
         for (agent, _) in record.copies() {
             self.mailboxes.deliver(agent, at, record.seq);
         }

@@ -11,19 +11,30 @@ impl State {
         self.mailboxes.has(agent) || self.active.contains_key(agent)
     }
 
+    /// The agent that has this name, after all renamings so far.
+    pub fn holder<'a>(&'a self, name: &'a Arc<str>) -> &'a Arc<str> {
+        let mut holder = name;
+        // A name can return to an agent that had it before.
+        for _ in 0..self.former.len() {
+            match self.former.get(holder) {
+                Some(next) => holder = next,
+                None => break,
+            }
+        }
+        holder
+    }
+
     /// Applies the renaming of a record, if it is one. Its claims follow from the change of ownership.
     pub(super) fn rename(&mut self, record: &Record) -> Option<Renamed> {
-        let Some(Change::Rename { of, to }) = &record.ownership else { return None };
-        let twice = self.mailboxes.rename(of, to);
+        let Some(Change::Rename { of, to, twice }) = &record.ownership else { return None };
+        let twice = self.mailboxes.rename(of, to, twice);
         self.timers.rename(of, to);
         self.items.rename(of, to, record.seq);
         self.approvals.rename(of, to, record.seq);
         self.disputes.rename(of, to);
         self.wakes.rename(of, record.seq);
         self.activity.rename(of, to);
-        if self.active.contains_key(of) {
-            self.former.insert(of.clone());
-        }
+        self.former.insert(of.clone(), to.clone());
         let active = [self.active.remove(of), self.active.get(to).copied()].into_iter().flatten().max();
         self.active.extend(active.map(|at| (to.clone(), at)));
         // Where the other agent has a copy of its own, the staged copy of the first one goes to the first one's inbox, and

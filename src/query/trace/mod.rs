@@ -2,6 +2,7 @@
 
 mod claimed;
 mod order;
+mod renames;
 
 pub use claimed::{Claimed, Now};
 
@@ -90,7 +91,7 @@ pub struct WakeRecord {
 }
 
 /// One status change.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Step {
     /// The status.
     #[serde(rename = "rung")]
@@ -215,8 +216,8 @@ impl<'a> Tracing<'a> {
             }
         }
         // What the record has seen was before.
-        if let Some(Change::Rename { of, to }) = &record.ownership {
-            self.now.values_mut().filter(|now| *now == of).for_each(|now| *now = to.clone());
+        if let Some(Change::Rename { of, to, twice }) = &record.ownership {
+            self.rename(of, to, twice);
         }
         if self.settled.is_none() && record.settled.iter().any(|(from, to)| (from..=to).contains(&&self.meant.seq)) {
             self.settled = Some(record.at.clone());

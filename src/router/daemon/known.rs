@@ -70,11 +70,13 @@ impl Known {
     /// Watches what leaves inboxes, so that mail has a receipt although its reader only moves files.
     fn look_at_inboxes(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
         let mut there = BTreeMap::new();
-        for entry in router.config.dir().make(layout::INBOXES)?.list()? {
+        let inboxes = router.config.dir().make(layout::INBOXES)?;
+        for entry in inboxes.list()? {
             let Entry { name, inode, .. } = entry?;
             let Some(agent) = name.to_str().filter(|name| id::is_name(name)) else { continue };
-            let taken = router.config.dir().stat(layout::taken(agent)).ok().flatten().map(|taken| taken.inode);
-            there.insert(Arc::from(agent), (inode, taken));
+            let agent = registered(router.config.registry(), &inboxes, agent, inode);
+            let taken = router.config.dir().stat(layout::taken(&agent)).ok().flatten().map(|taken| taken.inode);
+            there.insert(agent, (inode, taken));
         }
         for (agent, &(inode, taken)) in &there {
             let known = self.inboxes.get(agent).copied();
@@ -120,12 +122,23 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
         if entry.kind == FileType::RegularFile {
             router.pending.not_ready(&place, "it is beside the outboxes: move it into outbox/<agent>/", None);
         } else if id::is_name(&name) {
-            outboxes.insert(Arc::from(&*name), entry.inode);
+            outboxes.insert(registered(router.config.registry(), dir, &name, entry.inode), entry.inode);
         } else if !name.starts_with('.') {
             router.pending.not_ready(&place, "no agent can have this name", None);
         }
     }
     Ok(outboxes)
+}
+
+/// The agent of a directory. A file system that ignores letter case may show the directory of a registered agent in other
+/// letters, because a program made it so.
+fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str> {
+    let agent = registry.find_any_case(name).and_then(|at| registry.agents().get(at as usize));
+    let Some(Agent { id, .. }) = agent.filter(|agent| agent.id.eq_ignore_ascii_case(name)) else { return name.into() };
+    match dir.stat(&**id) {
+        Ok(Some(meta)) if meta.inode == inode => id.clone(),
+        _ => name.into(),
+    }
 }
 
 /// The directories of what comes by links, by the ids of the links.
@@ -176,4 +189,27 @@ fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
     let registered: Vec<Arc<str>> = registry.agents().iter().map(|agent| agent.id.clone()).collect();
     router.config.set_registry(registry);
     make_for(router, registered.iter().map(|agent| &**agent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_shown_in_other_letters_is_that_of_the_agent() -> Result<(), Box<dyn std::error::Error>> {
+        let there = tempfile::tempdir()?;
+        let dir = Dir::open(there.path())?;
+        let registry = Registry::parse(br#"{"agents": [{"id": "bob"}, {"id": "carol"}]}"#).expect("it is valid");
+        // A second name of one inode, as on a file system that ignores letter case.
+        std::fs::write(there.path().join("Bob"), "")?;
+        std::fs::hard_link(there.path().join("Bob"), there.path().join("bob"))?;
+        std::fs::write(there.path().join("Carol"), "")?;
+        let find =
+            |name: &str| Ok::<_, Error>(registered(&registry, &dir, name, dir.stat(name)?.map_or(0, |one| one.inode)));
+        assert_eq!(
+            [&*find("Bob")?, &*find("bob")?, &*find("Carol")?, &*find("dave")?],
+            ["bob", "bob", "Carol", "dave"]
+        );
+        Ok(())
+    }
 }

@@ -1,11 +1,12 @@
 //! When the deadlines of approvals and disagreements take effect: only after the mail of those who can decide. And when
 //! the human has to decide, because everybody else is gone.
 
-use super::{Intake, Pending};
+use super::{Config, Intake, Pending};
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::log::state::State;
 use crate::log::state::approvals::Approval;
+use crate::log::state::disputes::Dispute;
 use crate::message::id;
 use crate::room::registry::Registry;
 use std::collections::BTreeMap;
@@ -35,26 +36,26 @@ struct Gate<'a> {
 
 impl Gates {
     /// Has a deadline to take effect now?
-    pub(crate) fn is_due(&self, state: &State, registry: &Registry) -> bool {
+    pub(crate) fn is_due(&self, state: &State, config: &Config) -> bool {
         let now = Instant::now();
         let is_due = |gate: Gate<'_>| self.due.get(&gate.seq).is_some_and(|due| due.next <= now);
-        !self.due.is_empty() && gates(state, registry).any(is_due)
+        !self.due.is_empty() && gates(state, config).any(is_due)
     }
 
     /// How long until there is something to do.
-    pub(crate) fn until_next(&self, state: &State, registry: &Registry) -> Option<Duration> {
+    pub(crate) fn until_next(&self, state: &State, config: &Config) -> Option<Duration> {
         let now = Stamp::now();
         let left = |gate: Gate<'_>| match self.due.get(&gate.seq) {
             Some(due) => due.next.saturating_duration_since(Instant::now()),
             None => Duration::from_micros(gate.deadline.micros().saturating_sub(now.micros()).max(0) as u64),
         };
-        gates(state, registry).map(left).min()
+        gates(state, config).map(left).min()
     }
 
     /// Queues the outboxes of those who can decide what is due.
-    pub(crate) fn keep(&mut self, state: &State, registry: &Registry, intake: &mut Intake) {
+    pub(crate) fn keep(&mut self, state: &State, config: &Config, intake: &mut Intake) {
         let now = Stamp::now();
-        let due: Vec<Gate<'_>> = gates(state, registry).filter(|gate| gate.deadline <= now).collect();
+        let due: Vec<Gate<'_>> = gates(state, config).filter(|gate| gate.deadline <= now).collect();
         self.due.retain(|seq, _| due.iter().any(|gate| gate.seq == *seq));
         for gate in due {
             self.due.entry(gate.seq).or_insert_with(|| {
@@ -95,16 +96,22 @@ pub(crate) fn is_left_to_human(one: &Approval, registry: &Registry) -> bool {
     can_ask && !one.to.iter().any(|agent| gets_mail(agent))
 }
 
-fn gates<'a>(state: &'a State, registry: &'a Registry) -> impl Iterator<Item = Gate<'a>> {
+fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = Gate<'a>> {
     let gate = |one: &'a Approval| {
-        let at_once = is_left_to_human(one, registry).then_some(one.since);
+        let at_once = is_left_to_human(one, config.registry()).then_some(one.since);
         let deadline = at_once.or(one.terms.deadline)?;
         Some(Gate { seq: one.seq, deadline: Stamp::from_micros(deadline), to: &one.to })
     };
     let approvals = state.approvals.open().iter().filter_map(gate);
-    let disputes = state
-        .disputes
-        .iter()
-        .filter_map(|one| Some(Gate { seq: one.seq, deadline: Stamp::from_micros(one.due?), to: &one.asked }));
+    let disputes = state.disputes.iter().filter_map(|one| {
+        let deadline = one.due.or_else(|| is_argued_out(one, config).then_some(one.since))?;
+        Some(Gate { seq: one.seq, deadline: Stamp::from_micros(deadline), to: &one.asked })
+    });
     approvals.chain(disputes)
+}
+
+/// Returns true if the disagreement had enough rounds, and is not passed on.
+pub(crate) fn is_argued_out(one: &Dispute, config: &Config) -> bool {
+    let terms = config.settings().escalation.as_ref();
+    !one.escalated && terms.is_some_and(|terms| one.rounds >= terms.attempts)
 }

@@ -21,7 +21,7 @@ pub use journal::Tally;
 
 pub(super) use budget::Delay;
 pub(super) use config::Config;
-pub(super) use gates::{Gates, is_left_to_human};
+pub(super) use gates::{Gates, is_argued_out, is_left_to_human};
 pub(super) use intake::Intake;
 pub(super) use journal::{Journal, Lines};
 pub(super) use leases::Leases;

@@ -2,8 +2,12 @@
 
 use crate::log::state::State;
 use crate::message::id;
+use crate::message::record::Record;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+
+/// The beginning of the name of a message of the router's own in the pending list.
+const ITEM: &str = "notice ";
 
 /// Notices that are not in the log yet.
 #[derive(Default)]
@@ -28,6 +32,16 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
+    /// The name of a message of the router's own in the pending list.
+    pub(crate) fn item(about: &str) -> String {
+        format!("{ITEM}{about}")
+    }
+
+    /// The subject of a message of the router's own in the pending list.
+    pub(crate) fn about_of(item: &str) -> Option<&str> {
+        item.strip_prefix(ITEM)
+    }
+
     fn is_same(&self, other: &Notice) -> bool {
         self.about == other.about && self.to == other.to
     }
@@ -64,9 +78,15 @@ impl Notices {
         notices
     }
 
-    /// The batch is committed.
-    pub(crate) fn committed(&mut self) {
-        self.held.clear();
+    /// The log has this record.
+    pub(crate) fn committed(&mut self, record: &Record) {
+        let Some(about) = &record.about else { return };
+        self.held.retain(|one| one.about != *about || record.recipients().all(|(agent, _)| *agent != one.to));
+    }
+
+    /// Was this notice in a batch that is not committed?
+    pub(crate) fn is_held(&self, about: &str) -> bool {
+        self.held.iter().any(|one| one.about == about)
     }
 
     /// Queues again what could not be committed.

@@ -16,6 +16,12 @@ pub(crate) struct Renames {
 }
 
 impl Renames {
+    /// Is there anything to record? Until then, nothing is done that depends on the registry: everything that belongs to the
+    /// former name would be treated as that of an unknown agent.
+    pub(crate) fn are_open(&self, state: &State, registry: &Registry) -> bool {
+        due(state, registry).next().is_some()
+    }
+
     /// Is there anything to record now?
     pub(crate) fn is_due(&self, state: &State, registry: &Registry) -> bool {
         self.not_before.is_none_or(|at| at <= Instant::now()) && due(state, registry).next().is_some()

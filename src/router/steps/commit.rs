@@ -6,7 +6,9 @@ use crate::base::error::{Error, Result};
 use crate::disk::layout;
 use crate::log::state::State;
 use crate::message::record::Event;
-use crate::router::parts::{Config, Journal, Lines, Links, Notices, Pending, Progress, Receipts, Storage, Wakes};
+use crate::router::parts::{
+    Config, Journal, Lines, Links, Notice, Notices, Pending, Progress, Receipts, Storage, Wakes,
+};
 use crate::router::projections::Accepted;
 use crate::router::temporary;
 
@@ -67,10 +69,13 @@ impl Commit<'_> {
             return self.unstage(entries, temporary(e)?);
         }
         self.journal.commit(self.config.is_durable())?;
-        self.notices.committed();
         for (n, Entry { mut record, at, message, .. }) in entries.into_iter().enumerate() {
             if let Some(claim) = &record.claim {
                 self.pending.clear(format_args!("{}/{claim}", layout::CLAIM));
+            }
+            if let Some(about) = &record.about {
+                self.pending.clear(Notice::item(about));
+                self.notices.committed(&record);
             }
             if !record.settled.is_empty() {
                 self.progress.settled(&record.settled);
@@ -114,6 +119,7 @@ impl Commit<'_> {
         for Entry { record, staged, .. } in entries {
             self.storage.unstage(&staged);
             record.claim.iter().for_each(|claim| put_back(self.pending, claim, &e));
+            record.about.iter().for_each(|about| self.pending.failed(&Notice::item(about), e.to_string()));
             self.receipts.unstage(record.receipts);
             self.wakes.unstage(record.wakes);
             self.links.unstage(record.acked);

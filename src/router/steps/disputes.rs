@@ -14,7 +14,7 @@ use crate::message::record::Group;
 use crate::message::{APPROVAL, ESCALATION, Message, claim, id};
 use crate::room::resolve::{self, Availability, Via};
 use crate::room::settings::Escalation;
-use crate::router::parts::Config;
+use crate::router::parts::{Config, is_argued_out};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -59,11 +59,11 @@ impl<'a> Disagreements<'a> {
         Some(Effect { fact: Fact::Decision(step), outcome: Value::Null })
     }
 
-    /// Passes on what had enough rounds: to the supervisor, or to the human.
+    /// Passes on what had enough rounds: to the supervisor, or to the human. What fails is passed on later.
     pub(super) fn pass_on(&mut self, crowd: &mut dyn Availability) -> Vec<Letter<Ruling>> {
         let Some(terms) = self.config.settings().escalation.clone() else { return Vec::new() };
-        let enough = |one: &&Dispute| !one.escalated && one.rounds >= terms.attempts;
-        let due: Vec<Dispute> = self.disputes.iter().filter(enough).cloned().collect();
+        let due = self.disputes.iter().filter(|one| is_argued_out(one, self.config)).cloned();
+        let due: Vec<Dispute> = due.collect();
         due.iter().map(|one| self.escalate(one, &terms, crowd)).collect()
     }
 

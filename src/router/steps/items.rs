@@ -229,5 +229,14 @@ impl Pickup<'_> {
 
 fn letter(claim: &str, name: &str, arrival: Arrival, content: super::letter::Read) -> Letter<super::letter::Read> {
     let (agent, claim, original) = (arrival.from.clone(), Some(claim.to_owned()), name.to_owned());
-    Letter { claim, agent, original, source: None, arrival: Some(Box::new(arrival)), content }
+    Letter {
+        claim,
+        agent,
+        original,
+        source: None,
+        arrival: Some(Box::new(arrival)),
+        retries: None,
+        follows: None,
+        content,
+    }
 }

@@ -23,6 +23,11 @@ pub(super) struct Letter<T> {
     pub(super) source: Option<Source>,
     /// The item of a link that brought it.
     pub(super) arrival: Option<Box<Arrival>>,
+    /// The rejection after which it was sent again.
+    pub(super) retries: Option<u64>,
+    /// For a message of the router's own: the claim of the message from which it follows, if the state does not show later
+    /// that it is missing. Both are recorded together.
+    pub(super) follows: Option<String>,
     pub(super) content: T,
 }
 
@@ -133,13 +138,21 @@ impl Ruling {
             _ => false,
         }
     }
+
+    /// The subject, of a message of the router's own.
+    pub(super) fn about(&self) -> Option<&str> {
+        match self {
+            Ruling::Notice { about, .. } => Some(about),
+            _ => None,
+        }
+    }
 }
 
 impl Letter<Ruling> {
     /// A message of the router's own.
     pub(super) fn own(content: Ruling) -> Letter<Ruling> {
         let (original, agent) = (String::new(), id::MAILBAG.into());
-        Letter { claim: None, agent, original, source: None, arrival: None, content }
+        Letter { claim: None, agent, original, source: None, arrival: None, retries: None, follows: None, content }
     }
 
     /// Was it judged after those before it, so that it cannot be recorded without them?
@@ -151,13 +164,13 @@ impl Letter<Ruling> {
 impl<T> Letter<T> {
     /// The letter without its content, and the content.
     pub(super) fn split(self) -> (Letter<()>, T) {
-        let Letter { claim, agent, original, source, arrival, content } = self;
-        (Letter { claim, agent, original, source, arrival, content: () }, content)
+        let Letter { claim, agent, original, source, arrival, retries, follows, content } = self;
+        (Letter { claim, agent, original, source, arrival, retries, follows, content: () }, content)
     }
 
     /// The letter with this content.
     pub(super) fn with<U>(self, content: U) -> Letter<U> {
-        let Letter { claim, agent, original, source, arrival, .. } = self;
-        Letter { claim, agent, original, source, arrival, content }
+        let Letter { claim, agent, original, source, arrival, retries, follows, .. } = self;
+        Letter { claim, agent, original, source, arrival, retries, follows, content }
     }
 }

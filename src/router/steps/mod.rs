@@ -3,6 +3,7 @@
 
 pub mod ack;
 mod border;
+mod channels;
 pub(super) mod check;
 pub(super) mod commit;
 mod compose;
@@ -22,6 +23,7 @@ pub(super) mod pickup;
 mod print;
 pub(super) mod read;
 pub(super) mod resolve;
+mod retries;
 pub(super) mod retire;
 pub(super) mod stage;
 mod streams;

@@ -82,14 +82,14 @@ impl<'a> Owners<'a> {
     }
 
     /// An agent has another name now. Claims of both that wait for each other, over others or not, would wait for ever.
-    pub(super) fn rename(&mut self, of: &Arc<str>, to: &Arc<str>) -> Vec<Letter<Ruling>> {
+    pub(super) fn rename(&mut self, of: &Arc<str>, to: &Arc<str>, twice: Vec<u64>) -> Vec<Letter<Ruling>> {
         let own = |one: &&Waiting| one.agent == *of || one.agent == *to;
         let waiting: Vec<Waiting> = self.claims.waiting().iter().filter(own).cloned().collect();
         let about = format!("renamed {of} {to}");
         let subject = format!("{of} is {to} now");
         let body = format!("{to} has the unread mail and the claims of {of}, and {of} is an alias of {to}.");
         let letter = notice(about, Vec::new(), subject, body, Map::new());
-        let mut letters = Vec::from_iter(self.with(letter, Change::Rename { of: of.clone(), to: to.clone() }));
+        let mut letters = Vec::from_iter(self.with(letter, Change::Rename { of: of.clone(), to: to.clone(), twice }));
         let mut newest = waiting.into_iter().rev();
         while self.claims.has_circle() {
             let Some(one) = newest.next() else { break };

@@ -240,6 +240,8 @@ impl Pickup<'_> {
                 original: original.to_owned(),
                 source,
                 arrival: None,
+                retries: None,
+                follows: None,
                 content,
             }
         };

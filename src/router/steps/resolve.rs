@@ -1,5 +1,6 @@
 //! Step 5: is it new, and who gets it?
 
+use super::channels::NewChannels;
 use super::check::Checked;
 use super::decisions::{Decisions, Dropped};
 use super::disputes::Disagreements;
@@ -7,18 +8,20 @@ use super::enclose::enclose;
 use super::ids::{self, Ids, Met};
 use super::letter::{Letter, Rejection, Ruling, Verdict};
 use super::owners::Owners;
+use super::retries::Retries;
 use super::streams::Streams;
 use super::{ack, border, compose, link_changes};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::Hash;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::layout;
+use crate::disk::{Dir, layout};
 use crate::log;
+use crate::log::find;
 use crate::log::state::State;
 use crate::message::record::{Act, Event, Group, Record};
 use crate::message::subject::Subject;
-use crate::message::{self, LINK, Message, id};
+use crate::message::{self, LINK, Message};
 use crate::room::registry::Status;
 use crate::room::resolve::{self, Availability, Recipient};
 use crate::room::sessions::Calls;
@@ -54,6 +57,8 @@ pub(in crate::router) fn resolve(
         disputes,
         acks: HashMap::new(),
         streams: Streams::default(),
+        channels: NewChannels::default(),
+        retries: Retries::new(config, state),
         notices: Vec::new(),
     };
     let mut ruled = judge.review(leases, &letters);
@@ -63,8 +68,8 @@ pub(in crate::router) fn resolve(
         if ruled.last().is_some_and(|last: &Letter<Ruling>| last.claim != letter.claim) {
             ruled.append(&mut granted);
         }
-        let (letter, verdict) = letter.split();
-        match judge.rule(intake, &mut ids, &letter, verdict) {
+        let (mut letter, verdict) = letter.split();
+        match judge.rule(intake, &mut ids, &mut letter, verdict) {
             Ok(Some(ruling)) => {
                 let changes_facts = ruling.changes_facts();
                 ruled.push(letter.with(ruling));
@@ -89,10 +94,11 @@ pub(in crate::router) fn resolve(
     if judge.crowd.owners.has_changed() {
         leases.reviewed(Some(Stamp::now()));
     }
-    if gates.is_due(state, config.registry()) {
+    if gates.is_due(state, config) {
         let is_ready = |gate: (u64, Option<i64>, &[Arc<str>])| gates.is_ready(gate, intake, pending);
         ruled
             .extend(judge.decisions.expire(|one| is_ready((one.seq, one.terms.deadline.or(Some(one.since)), &one.to))));
+        ruled.extend(judge.disputes.pass_on(&mut judge.crowd));
         ruled.extend(judge.disputes.ask_human(|one| is_ready((one.seq, one.due, &one.asked))));
         gates.looked(intake);
     }
@@ -101,11 +107,28 @@ pub(in crate::router) fn resolve(
 }
 
 /// The batch in which agents get another name. The claims that can be granted then are granted with it.
-pub(in crate::router) fn rename(config: &Config, state: &State, renames: &[Rename]) -> Addressed {
+pub(in crate::router) fn rename(config: &Config, state: &State, renames: &[Rename]) -> Result<Addressed> {
     let mut owners = Owners::new(config, state);
-    let mut letters: Vec<_> = renames.iter().flat_map(|(of, to)| owners.rename(of, to)).collect();
+    let mut letters = Vec::new();
+    for (of, to) in renames {
+        let twice = received_twice(config.dir(), state, of, to)?;
+        letters.extend(owners.rename(of, to, twice));
+    }
     letters.extend(owners.grant());
-    Addressed(letters)
+    Ok(Addressed(letters))
+}
+
+/// The records of the unread copies of one agent of which another one got its own copy, also if that was read.
+fn received_twice(room: &Dir, state: &State, of: &str, to: &str) -> Result<Vec<u64>> {
+    let mut twice = Vec::new();
+    for (_, seq) in state.mailboxes.unread(of) {
+        let Some(line) = find::by_seq(room, seq)? else { continue };
+        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+        if record.copies().any(|(agent, _)| **state.holder(agent) == *to) {
+            twice.push(seq);
+        }
+    }
+    Ok(twice)
 }
 
 /// Takes out the lines of files that failed. If one of them changes the ownership of work, the later changes were judged
@@ -140,7 +163,7 @@ fn rule_notice(notice: Notice) -> Letter<Ruling> {
     let to = vec![notice.to];
     let message = compose::own(notice.kind, &to, &notice.subject, &notice.body, notice.more);
     let content = Ruling::Notice { about: notice.about, message: Box::new(message), to, fact: None };
-    Letter { claim: None, agent: id::MAILBAG.into(), original: String::new(), source: None, arrival: None, content }
+    Letter::own(content)
 }
 
 /// Decides what is to be done with the messages of one batch.
@@ -154,6 +177,9 @@ struct Judge<'a> {
     acks: ack::Claimed,
     /// Where the streams of other rooms are.
     streams: Streams,
+    channels: NewChannels,
+    /// Rejected messages that were sent again.
+    retries: Retries<'a>,
     /// What follows a change of a link.
     notices: Vec<Letter<Ruling>>,
 }
@@ -177,15 +203,19 @@ impl Judge<'_> {
         &mut self,
         intake: &mut Intake,
         ids: &mut Ids,
-        letter: &Letter<()>,
+        letter: &mut Letter<()>,
         verdict: Verdict,
     ) -> Result<Option<Ruling>> {
+        letter.retries = self.retries.find(letter)?;
         self.streams.take(self.state, letter.arrival.as_deref())?;
         let (message, digest) = match verdict {
             Ok(Some(checked)) => checked,
             Ok(None) => return Ok(Some(Ruling::Receipts)),
             Err(rejection) => return Ok(Some(Ruling::Reject(rejection))),
         };
+        if let Some(again) = self.retries.judge(letter, &message, &digest)? {
+            return Ok(again);
+        }
         let ruling = match ids.meet(letter, message.id(), &digest) {
             Met::Before => return Ok(None),
             Met::Ruled(ruling) => ruling,
@@ -195,6 +225,7 @@ impl Judge<'_> {
             },
         };
         ids.ruled(letter, &ruling);
+        self.retries.ruled(letter, &ruling);
         Ok(Some(ruling))
     }
 
@@ -235,6 +266,9 @@ impl Judge<'_> {
         let agent = &letter.agent;
         let ack = message.kind() == "ack";
         let reject = |problems| Ruling::Reject(Rejection { problems, id: Some(message.id().to_owned()), ack });
+        if let Err(problems) = self.channels.check(self.state, &message) {
+            return Ok(reject(problems));
+        }
         let to = self.address(agent, &message).and_then(|to| border::check(self.config, agent, &message, to));
         let mut to = match to {
             Ok(to) => to,
@@ -266,7 +300,8 @@ impl Judge<'_> {
         };
         let effect = if message.kind() == LINK {
             Some(link_changes::judge(self.config, self.state, &message)?.map(|changed| {
-                self.notices.extend(changed.notices);
+                let follows = |notice| Letter { follows: letter.claim.clone(), ..notice };
+                self.notices.extend(changed.notices.into_iter().map(follows));
                 changed.effect
             }))
         } else if message.is_about_claims() {

@@ -12,7 +12,7 @@ use crate::message::record::{Event, Group, Record};
 use crate::message::{Message, id};
 use crate::room::owners::Readers;
 use crate::room::resolve::Via;
-use crate::router::parts::{Config, Late, Pending, Progress, Storage};
+use crate::router::parts::{Config, Late, Notice, Pending, Progress, Storage};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,6 +22,14 @@ use std::time::Instant;
 pub(in crate::router) struct Staged {
     entries: Vec<Entry>,
     late: Vec<Late>,
+}
+
+/// The letters of a batch that could not be staged.
+#[derive(Default)]
+struct Left {
+    claims: HashSet<String>,
+    /// The subjects of messages of the router's own.
+    own: HashSet<String>,
 }
 
 /// A record to be written, with its message and its staged files.
@@ -79,11 +87,10 @@ impl Stage<'_> {
         let room = (self.state.seq == 0).then_some(Event::Room);
         let settled = self.progress.has_open_changes().then_some(Event::Settled);
         let mut entries = self.numbered(room.into_iter().chain(settled));
-        let (mut left, mut readers) = (HashSet::new(), Readers::default());
+        let (mut left, mut readers) = (Left::default(), Readers::default());
         let mut facts = Ok(());
         for mut letter in letters {
-            // The lines of a file are staged together or not at all.
-            if letter.claim.as_ref().is_some_and(|claim| left.contains(claim)) {
+            if left.has(&letter) {
                 continue;
             }
             let is_late = begun.elapsed() >= failpoint::stage_time() && has_message(&entries);
@@ -92,22 +99,18 @@ impl Stage<'_> {
             }
             // Each was judged after those before it.
             if let (true, Err(e)) = (letter.is_in_order(), &facts) {
-                self.unstage_lines(letter.claim.as_deref(), &mut entries);
-                letter.claim.iter().for_each(|claim| put_back(self.pending, claim, e));
-                left.extend(letter.claim);
+                self.leave_out(&Whole::of(&letter), e, &mut entries, &mut left);
                 continue;
             }
             let changes = letter.is_in_order();
             let (seq, at) = entries.last().map_or((self.state.seq, self.state.at), |last| (last.record.seq, last.at));
-            let claim = letter.claim.clone();
+            let whole = Whole::of(&letter);
             let staged = find_first(&mut letter, &entries);
             let staged = staged.and_then(|()| self.stage_one(letter, seq + 1, at.next(), &mut readers));
             match staged {
                 Ok(entry) => entries.push(entry),
                 Err(e) => {
-                    let changed = self.unstage_lines(claim.as_deref(), &mut entries);
-                    claim.iter().for_each(|claim| put_back(self.pending, claim, &e));
-                    left.extend(claim);
+                    let changed = self.leave_out(&whole, &e, &mut entries, &mut left);
                     if changes || changed {
                         facts = Err(e);
                     }
@@ -141,6 +144,7 @@ impl Stage<'_> {
         let record = &mut entry.record;
         (record.seq, record.at) = (seq, at.to_string());
         record.line = letter.source.as_ref().map(|source| source.line);
+        record.retries = letter.retries;
         record.more = letter.source.as_ref().is_some_and(|source| source.more);
         record.claim = letter.claim.take();
         record.arrived = letter.arrival.take().map(|arrival| arrival.arrived);
@@ -272,10 +276,19 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// One line of a file cannot be staged: the staged lines of the same file go, with what follows them, and all of them
-    /// wait together. `true` if one of them changes facts.
-    fn unstage_lines(&mut self, claim: Option<&str>, entries: &mut Vec<Entry>) -> bool {
-        let first = entries.iter().position(|entry| claim.is_some() && entry.record.claim.as_deref() == claim);
+    /// A letter cannot be staged: what was staged of the same whole is removed, with what follows it, and all of it waits
+    /// together. A message of the router's own stays due: the state, or the queue of notices, has its cause. `true` if one
+    /// of them changes facts.
+    fn leave_out(&mut self, whole: &Whole, e: &Error, entries: &mut Vec<Entry>, left: &mut Left) -> bool {
+        if let Some(claim) = &whole.claim {
+            put_back(self.pending, claim, e);
+            left.claims.insert(claim.clone());
+        }
+        if let Some(about) = &whole.about {
+            self.pending.failed(&Notice::item(about), e.to_string());
+            left.own.insert(about.clone());
+        }
+        let first = entries.iter().position(|entry| whole.has(&entry.record));
         let gone = entries.split_off(first.unwrap_or(entries.len()));
         gone.iter().for_each(|entry| self.storage.unstage(&entry.staged));
         let is_in_order = |record: &Record| {
@@ -319,6 +332,32 @@ fn leave(letter: &Letter<Ruling>, is_late: bool, entries: &mut [Entry], late: &m
         late.push(Late { agent: letter.agent.clone(), claim: claim.to_owned(), lines: 1, copies, begun });
     }
     is_late
+}
+
+/// What is staged together or not at all: the lines of a file and what follows from them, and the messages of the router
+/// with one subject.
+struct Whole {
+    claim: Option<String>,
+    about: Option<String>,
+}
+
+impl Whole {
+    fn of(letter: &Letter<Ruling>) -> Whole {
+        let claim = letter.claim.as_ref().or(letter.follows.as_ref()).cloned();
+        Whole { claim, about: letter.content.about().map(str::to_owned) }
+    }
+
+    fn has(&self, record: &Record) -> bool {
+        self.claim.is_some() && record.claim == self.claim || self.about.is_some() && record.about == self.about
+    }
+}
+
+impl Left {
+    fn has(&self, letter: &Letter<Ruling>) -> bool {
+        let claim = letter.claim.as_ref().or(letter.follows.as_ref());
+        claim.is_some_and(|claim| self.claims.contains(claim))
+            || letter.content.about().is_some_and(|about| self.own.contains(about))
+    }
 }
 
 /// A message is pending as its claim.

@@ -8,6 +8,7 @@ use crate::disk::layout;
 use crate::log;
 use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, State, Timed, Wanted};
 use crate::message::record::Record;
+use crate::message::status::Status;
 use crate::message::{ESCALATION, id};
 use crate::router::parts::{Config, Journal, Notice, Notices, Pending, Progress, Receipts, Storage};
 use serde_json::{Map, Value, json};
@@ -92,6 +93,9 @@ impl Keep<'_> {
                 if self.receipts.has_expired(agent, timed.seq) {
                     unread.push(agent.clone());
                 }
+            } else if state.mailboxes.status(agent, timed.seq) == Some(Status::Expired) {
+                // The log has the expiry, and the notice of it failed.
+                unread.push(agent.clone());
             }
         }
         let from = self.now(&timed.from);

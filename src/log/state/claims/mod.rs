@@ -154,7 +154,7 @@ impl Claims {
                 }
             }
             Change::Decline { offer } => drop(self.close_offer(offer)),
-            Change::Rename { of, to } => self.rename(of, to),
+            Change::Rename { of, to, .. } => self.rename(of, to),
             Change::Cut { of, until } => drop(self.cuts.insert(of.clone(), Cut { at, until: *until })),
         }
     }

@@ -1,0 +1,103 @@
+//! Rejected messages that were sent again: of a rejection and all its retries, one is accepted.
+
+use super::letter::{Letter, Rejection, Ruling};
+use crate::base::error::{Problem, Result};
+use crate::base::hash::Hash;
+use crate::disk::failpoint::{self, Failpoint};
+use crate::disk::layout;
+use crate::log;
+use crate::log::find;
+use crate::log::state::State;
+use crate::message::Message;
+use crate::message::link::fields_of;
+use crate::message::record::{Event, Record};
+use crate::router::parts::Config;
+use std::collections::HashSet;
+
+/// The retries of one batch.
+pub(super) struct Retries<'a> {
+    config: &'a Config,
+    state: &'a State,
+    /// The rejections of which this batch accepts a retry, with the line of the retry.
+    accepted: HashSet<(u64, Option<u32>)>,
+}
+
+impl<'a> Retries<'a> {
+    pub(super) fn new(config: &'a Config, state: &'a State) -> Retries<'a> {
+        Retries { config, state, accepted: HashSet::new() }
+    }
+
+    /// The rejection after which this message was sent again: the first one, if it was rejected several times. A sender can
+    /// choose any file name, so the log must have the rejection.
+    pub(super) fn find(&self, letter: &Letter<()>) -> Result<Option<u64>> {
+        let Some(seq) = letter.claim.as_deref().and_then(layout::retry_of_claim) else { return Ok(None) };
+        if !failpoint::on(Failpoint::RetryCheck) {
+            return Ok(None);
+        }
+        let line = find::by_seq(self.config.dir(), seq)?;
+        let record = line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
+        let is_own = |record: &Record| {
+            let claim = record.claim.as_deref().and_then(layout::read_claim);
+            record.event == Event::Rejected && claim.is_some_and(|claim| claim.agent == &*letter.agent)
+        };
+        Ok(record.filter(is_own).map(|record| record.retries.unwrap_or(seq)))
+    }
+
+    /// The ruling on a retry of a rejection of which another retry was accepted, or `Some(None)` if the retry waits for the
+    /// next batch. `None` if no other retry was accepted.
+    pub(super) fn judge(
+        &self,
+        letter: &Letter<()>,
+        message: &Message,
+        digest: &Hash,
+    ) -> Result<Option<Option<Ruling>>> {
+        let Some(rejection) = letter.retries else { return Ok(None) };
+        let line = letter.source.as_ref().map(|source| source.line);
+        if self.accepted.contains(&(rejection, line)) {
+            // A line cannot wait without the other lines of its file.
+            let again = line.map(|_| reject(rejection, "in the same moment", message));
+            return Ok(Some(again));
+        }
+        for place in self.state.ids.retries(&letter.agent, rejection, line) {
+            let Some(found) = log::read_live(self.config.dir(), place)? else { continue };
+            let Ok(record) = serde_json::from_slice::<Record>(&found.bytes) else { continue };
+            let key = (record.event, record.from.as_ref(), record.retries, record.line);
+            if key != (Event::Accepted, Some(&letter.agent), letter.retries, line) {
+                continue;
+            }
+            let ruling = if has_same_content(&record, message) {
+                Ruling::Duplicate { of: record.seq, id: message.id().to_owned(), digest: *digest }
+            } else {
+                reject(rejection, &format!("and accepted as #{}", record.seq), message)
+            };
+            return Ok(Some(Some(ruling)));
+        }
+        Ok(None)
+    }
+
+    /// Remembers an accepted retry.
+    pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
+        if let (Some(rejection), Ruling::Accept { .. }) = (letter.retries, ruling) {
+            self.accepted.insert((rejection, letter.source.as_ref().map(|source| source.line)));
+        }
+    }
+}
+
+/// Returns true if the messages differ at most in their ids: the router adds a missing id, each time another one.
+fn has_same_content(record: &Record, message: &Message) -> bool {
+    let Some(mut before) = fields_of(record) else { return false };
+    let mut now = message.fields().clone();
+    before.remove("id");
+    now.remove("id");
+    before == now
+}
+
+fn reject(rejection: u64, accepted: &str, message: &Message) -> Ruling {
+    let what = format!("the rejected message #{rejection} was sent again before, with other content, {accepted}");
+    let problem = Problem::new("retried", what).fix("to send this message as well, drop it as a new file");
+    Ruling::Reject(Rejection {
+        problems: vec![problem],
+        id: Some(message.id().to_owned()),
+        ack: message.kind() == "ack",
+    })
+}

@@ -1,0 +1,122 @@
+//! A pass in which the router has messages of its own of all kinds, and in which one call fails: each message comes once, in
+//! this pass or in the next.
+
+use super::ledger::Figures;
+use super::one_pass::{came_once, done, drop_file, new_room, pass};
+use super::sweeps::{Done, full, green};
+use super::tracer::{Outcome, Plan, Tracer};
+use super::{charter, claims, decisions, waking};
+use libc::{EIO, EMFILE, ENOSPC};
+use serde_json::{Value, json};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+const AGENTS: [&str; 5] = ["alice", "bob", "carol", "lead", "boss"];
+/// The time of the first pass, and of the one in which a call fails: after the time of the files.
+const TIMES: [&str; 2] = ["2030-01-01T10:00:00Z", "2030-01-01T10:05:00Z"];
+/// What each has in its inbox in the end.
+const COPIES: [&str; 14] = [
+    "bob: ask", "carol: ask", "bob: p0", "lead: unacknowledged: “now!”", "alice: expired unread: “gone”", "lead: unanswered: “ask?”",
+    "boss: unanswered: “ask?”", "alice: not delivered: the link po was removed",
+    "bob: not delivered: the link po was removed", "human: outbox/stranger has mail, but stranger is not registered",
+    "bob: outbox/bob/notes.txt is not sent", "carol: disputed", "alice: objected", "lead: disagreement: “Use sqlite”",
+];
+
+/// A room in which everything is due that needs no claim and no approval.
+fn room(room: &Path) -> io::Result<()> {
+    new_room(room, &AGENTS)?;
+    let mut registry: Value = serde_json::from_slice(&fs::read(room.join("registry.json"))?)?;
+    for agent in registry["agents"].as_array_mut().into_iter().flatten() {
+        match agent["id"].as_str() {
+            Some("bob") => agent["supervisor"] = json!("lead"),
+            Some("carol") => agent["supervisor"] = json!("boss"),
+            _ => {}
+        }
+    }
+    fs::write(room.join("registry.json"), registry.to_string())?;
+    let settings = "answer_within = \"4m\"\n[escalation]\nattempts = 1\nsupervisor = \"lead\"\n[links.po]\naddress = \"/nowhere\"\n";
+    fs::write(room.join("settings.toml"), settings)?;
+    let expires = "2030-01-01T10:01:00Z";
+    drop_file(room, "alice", "gone", json!({"to": "bob", "subject": "gone", "expires_at": expires}))?;
+    drop_file(room, "alice", "ask", json!({"to": ["bob", "carol"], "requires_response": true, "priority": "urgent", "subject": "ask?"}))?;
+    drop_file(room, "boss", "p0", json!({"to": "bob", "priority": "urgent", "subject": "now!"}))?;
+    drop_file(room, "alice", "far", json!({"to": "po:Sintra", "body": "x"}))?;
+    drop_file(room, "bob", "far", json!({"to": "po:Sintra", "body": "x"}))?;
+    drop_file(room, "alice", "disputed", json!({"to": "carol", "type": "proposal", "body": "Use sqlite"}))?;
+    done(pass(room, TIMES[0]))?;
+    drop_file(room, "human", "cut", json!({"type": "link", "link": "po", "action": "bounce"}))?;
+    let objection = json!({"to": "alice", "type": "objection", "in_reply_to": "disputed", "body": "Too slow"});
+    drop_file(room, "carol", "objected", objection)?;
+    fs::create_dir_all(room.join("outbox/stranger"))?;
+    fs::write(room.join("outbox/stranger/x.json"), "{}")?;
+    fs::write(room.join("outbox/bob/notes.txt"), "notes")
+}
+
+fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
+    let home = TempDir::new()?;
+    let place = home.path().join("room");
+    room(&place)?;
+    let pass = || -> Command {
+        let mut pass = pass(&place, TIMES[1]);
+        pass.env("MAILBAG_TEST_STRAY_MS", "0");
+        pass
+    };
+    let outcome = Tracer::new(&place)?.run(pass(), plan)?;
+    let mut figures = Figures { points: 1, reached: usize::from(outcome.failed > 0), ..Figures::default() };
+    for _ in 0..3 {
+        done(pass())?;
+    }
+    came_once(&place, &AGENTS, &COPIES, &mut figures)?;
+    let after = format!("\n    after {plan:?}, {:?}: {}", outcome.end, outcome.stderr);
+    figures.complaints.iter_mut().for_each(|complaint| complaint.push_str(&after));
+    Ok((figures, outcome))
+}
+
+/// Every call that stages a file or writes to the log fails once; in the small size, at most so many.
+fn fail_each(most: usize, play: impl Fn(Plan) -> io::Result<(Figures, Outcome)>) -> io::Result<Figures> {
+    let (mut figures, outcome) = play(Plan::Count)?;
+    let room = outcome.calls.iter().flat_map(|call| &call.paths).find_map(|path| {
+        let room = path.parent().filter(|parent| parent.ends_with("spool/stage"))?;
+        room.parent()?.parent().map(Path::to_path_buf)
+    });
+    let room = room.ok_or_else(|| io::Error::other("the pass stages nothing"))?;
+    let kinds = [("openat", EIO), ("openat2", EMFILE), ("write", ENOSPC), ("pwrite64", ENOSPC), ("pwritev", EIO)];
+    let plans = kinds.into_iter().flat_map(|kind| outcome.failing(&room, &["spool/stage", "log"], kind));
+    let plans: Vec<Plan> = plans.collect();
+    let step = if full() { 1 } else { plans.len().div_ceil(most).max(1) };
+    for plan in plans.into_iter().step_by(step) {
+        figures.add(play(plan)?.0);
+    }
+    assert!(figures.reached > 0, "no call failed: {figures}");
+    Ok(figures)
+}
+
+#[test]
+fn every_kind_of_message_of_the_router_stays_due_until_it_is_recorded() -> Done {
+    // P271
+    green("messages of the router whose staging fails", &fail_each(40, play)?)
+}
+
+#[test]
+fn messages_about_decisions_and_claims_stay_due_until_they_are_recorded() -> Done {
+    // P139
+    green("decisions whose staging fails", &fail_each(16, decisions::play)?)?;
+    green("claims whose staging fails", &fail_each(16, claims::play)?)
+}
+
+#[test]
+fn messages_about_the_charter_and_stale_agents_stay_due_until_they_are_recorded() -> Done {
+    // P172, P199
+    let home = TempDir::new()?;
+    let original = home.path().join("room");
+    charter::recorded(&original)?;
+    green("a charter whose notice fails", &fail_each(6, |plan| charter::play(&original, plan))?)?;
+    let home = TempDir::new()?;
+    let original = home.path().join("room");
+    waking::left_unread(&original)?;
+    let figures = fail_each(6, |plan| waking::announce_again(&original, plan));
+    figures.map_or_else(|e| if e.to_string().contains("stages nothing") { Ok(()) } else { Err(e.into()) }, |figures| green("a stale agent whose notice fails", &figures))
+}
