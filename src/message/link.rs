@@ -5,10 +5,10 @@
 
 pub use super::carried::{Acked, Arrived, Carried, Enclosed, FarReceipt, LinkChange};
 
-use super::Message;
 use super::checked::digest_of;
 use super::id::{self, far, tag_of};
 use super::record::{Event, Record};
+use super::{Message, TypeSenders, senders_of_type};
 use crate::base::hash::{Hash, NO_HASH, hex, unhex};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -190,12 +190,16 @@ impl Item {
     }
 }
 
-/// Why a message cannot cross a link.
-pub fn stays_here(message: &Message) -> Option<&'static str> {
+/// Why a message cannot cross a link. A bounce of the other room's router can.
+pub fn reason_to_stay(message: &Message) -> Option<&'static str> {
+    let is_bounce =
+        message.kind() == "error" && tag_of(message.from()).is_some_and(|tag| far(tag, id::MAILBAG) == message.from());
     let is_number = |text: &str| text.starts_with('#') || text.bytes().all(|byte| byte.is_ascii_digit());
     let has_numbers = message.text("in_reply_to").is_some_and(is_number) || message.references().any(is_number);
-    if message.is_for_router() || message.is_about_claims() || message.is_about_approvals() {
-        Some("it changes claims, approvals, subscriptions or the status of messages, which belong to one room")
+    if message.is_about_claims() || message.is_about_approvals() {
+        Some("it changes claims or approvals, which belong to one room")
+    } else if senders_of_type(message.kind()) != TypeSenders::Everyone && !is_bounce {
+        Some("messages of its type act on one room, or look like mail of its router or its person")
     } else if has_numbers {
         Some("it refers to a message by number, and each room has its own numbers: write the id")
     } else {

@@ -82,6 +82,31 @@ const CHANNEL_TYPES: &[&str] = &[
     "agent_complete",
 ];
 
+/// Types whose messages act on the room, its events or its lists, or look as if its router or its person had written them.
+const OF_ONE_ROOM: &[&str] = &["error", "user", APPROVAL, DECISION, ESCALATION, MILESTONE];
+
+/// The senders that may use a type. The router itself may use every type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypeSenders {
+    /// Agents of this room and of linked rooms, and the human.
+    Everyone,
+    /// Agents of this room and the human.
+    OneRoom,
+    /// The human.
+    Human,
+}
+
+/// The senders that may use this type. This one table holds for every way into a room.
+pub fn senders_of_type(kind: &str) -> TypeSenders {
+    if kind == LINK {
+        TypeSenders::Human
+    } else if OF_ONE_ROOM.contains(&kind) || is_acted_on(kind) || is_session_event(kind) {
+        TypeSenders::OneRoom
+    } else {
+        TypeSenders::Everyone
+    }
+}
+
 /// Does the router act on messages of this type, so that they need neither a recipient nor content?
 pub fn is_acted_on(kind: &str) -> bool {
     ROUTER_TYPES.contains(&kind) || CLAIM_TYPES.contains(&kind)
@@ -100,4 +125,48 @@ pub fn may_go_to_channel_alone(kind: &str) -> bool {
 /// Is it the type of a session event?
 pub(super) fn is_session_event(kind: &str) -> bool {
     kind.contains('.') && TYPES.contains(&kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_that_acts_on_a_room_or_looks_like_its_router_or_person_stays_in_its_room() {
+        // P207
+        let plain = [
+            "message",
+            "request",
+            "response",
+            "task",
+            "handoff",
+            "status",
+            "progress",
+            "completed",
+            "blocked",
+            "agent_complete",
+            "question",
+            "answer",
+            "review",
+            "feedback",
+            "proposal",
+            "objection",
+            "announcement",
+            "alert",
+            "notification",
+            "broadcast",
+            "agent",
+            "agent_message",
+            "relay",
+            "thinking",
+            "tool_call",
+            "tool_result",
+        ];
+        for kind in TYPES {
+            let crosses = senders_of_type(kind) == TypeSenders::Everyone;
+            assert_eq!(crosses, plain.contains(kind), "{kind}: decide whether a new type may cross a link");
+        }
+        assert_eq!(senders_of_type("x-mine"), TypeSenders::Everyone);
+        assert_eq!(senders_of_type(LINK), TypeSenders::Human);
+    }
 }

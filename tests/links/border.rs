@@ -19,6 +19,9 @@ fn what_changes_one_room_does_not_leave_it() {
     rejected_here(json!({"to": to, "type": "claim", "claims": ["src/**"]}), "stays_in_room");
     rejected_here(json!({"to": to, "type": "approval", "subject": "Deploy?"}), "stays_in_room");
     rejected_here(json!({"to": to, "type": "handoff", "claims": ["src/**"]}), "stays_in_room");
+    for kind in ["decision", "error", "escalation", "milestone", "user", "task.claimed", "decision.recorded"] {
+        rejected_here(json!({"to": to, "type": kind, "body": "x"}), "stays_in_room");
+    }
     rejected_here(json!({"to": to, "body": "x", "in_reply_to": "#2"}), "stays_in_room");
     rejected_here(json!({"to": to, "body": "x", "refs": ["12"]}), "stays_in_room");
 }
@@ -69,6 +72,52 @@ fn an_alias_does_not_open_the_way_to_the_human() {
     rooms.alice_says(json!({"to": "po:boss", "body": "x"}));
     assert!(rooms.po.inbox("human").is_empty());
     assert_eq!(bounced(&rooms.fit, "alice"), [("po:mailbag".into(), "not_accepted".into())]);
+}
+
+#[test]
+fn no_name_of_an_alias_or_a_lane_opens_what_the_link_does_not_accept() {
+    // P208
+    let rooms = Rooms::new();
+    let mut registry = rooms.po.read("registry.json");
+    registry["aliases"] = json!({"staff": ["all"], "deep": ["staff"], "news": ["#ci"], "lanes": ["lane:everyone"]});
+    rooms.po.write("registry.json", registry.to_string());
+    rooms.po.write("charter.md", "# Lanes\n- everyone: all\n- web: sintra\n");
+    for (n, name) in
+        ["everyone", "@everyone", "EVERYONE", "lane:everyone", "staff", "@staff", "deep", "news", "lanes", "web"]
+            .into_iter()
+            .enumerate()
+    {
+        rooms.alice_says(json!({"to": format!("po:{name}"), "body": name}));
+        let bounced = bounced(&rooms.fit, "alice");
+        assert_eq!(bounced.len(), n + 1, "{name}: {bounced:?}");
+        assert_eq!(bounced[n], ("po:mailbag".into(), "not_accepted".into()), "{name}");
+    }
+    assert_eq!((rooms.po.inbox("sintra").len(), rooms.po.inbox("bob").len()), (0, 0));
+}
+
+#[test]
+fn a_question_of_another_room_is_not_passed_on_to_a_human_who_takes_no_mail_from_there() {
+    // P62
+    for (accept, told) in [("\"agents\"", 0), ("\"agents\", \"human\"", 1)] {
+        let rooms = Rooms::accepting(accept);
+        let settings = std::fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
+        rooms.po.write("settings.toml", format!("answer_within = \"1s\"\n{settings}"));
+        rooms.alice_says(
+            json!({"to": "po:sintra", "type": "question", "body": "Which port?", "requires_response": true}),
+        );
+        rooms.alice_says(json!({"to": "po:sintra", "priority": "urgent", "body": "Now!"}));
+        assert_eq!(rooms.po.bodies("sintra").len(), 2);
+        rooms.po.drop_file("bob", "q.json", r#"{"to": "sintra", "body": "mine", "requires_response": true}"#);
+        rooms.po.ok(&["run", "--once"]);
+        let own = || rooms.po.inbox("human").iter().any(|mail| mail["body"].to_string().contains("bob asked"));
+        rooms.po.wait("the question of this room is passed on", || {
+            rooms.po.ok(&["run", "--once"]);
+            own()
+        });
+        let far =
+            rooms.po.inbox("human").iter().filter(|mail| mail["body"].to_string().contains("fit:alice asked")).count();
+        assert_eq!(far.min(1), told, "accept = [{accept}]");
+    }
 }
 
 #[test]

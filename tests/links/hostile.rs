@@ -96,6 +96,36 @@ fn what_acts_on_a_room_does_not_come_from_another_one() {
 }
 
 #[test]
+fn no_type_of_the_router_or_the_person_comes_from_another_room() {
+    // P207
+    let mut prey = Prey::new();
+    let kinds = ["decision", "error", "escalation", "milestone", "user", "escalation.requested", "decision.recorded"];
+    for kind in kinds {
+        let message =
+            json!({"id": format!("m-{kind}"), "type": kind, "body": "x", "metadata": {"approval": {"option": "yes"}}});
+        prey.message("human", json!(["sintra"]), message);
+    }
+    assert_eq!((prey.n, prey.po().inbox("sintra").len()), (kinds.len() as u64, 0), "each was taken, and rejected");
+    let needs = prey.po().json(&["pending", "--as", "human"]);
+    assert!(needs["items"].as_array().is_none_or(Vec::is_empty), "{needs}");
+    prey.message("mailbag", json!(["sintra"]), json!({"id": "bounce", "type": "error", "body": "x"}));
+    assert_eq!(prey.po().inbox("sintra")[0]["from"], "fit:mailbag", "a bounce of the other router comes");
+}
+
+#[test]
+fn a_proposal_from_another_room_changes_no_disagreement() {
+    // P139
+    let mut prey = Prey::new();
+    let settings = fs::read_to_string(prey.po().room("settings.toml")).expect("settings");
+    prey.po().write("settings.toml", format!("escalation = {{ attempts = 1 }}\n{settings}"));
+    for (n, kind) in ["proposal", "objection", "proposal", "objection"].into_iter().enumerate() {
+        let message = json!({"id": format!("m-{n}"), "type": kind, "body": "x", "thread_id": "t"});
+        prey.message(["eve", "mallory"][n % 2], json!(["sintra"]), message);
+    }
+    assert_eq!((prey.po().inbox("sintra").len(), prey.po().inbox("human").len()), (4, 0));
+}
+
+#[test]
 fn names_that_climb_or_control_name_nothing() {
     let mut prey = Prey::new();
     let before = prey.po().names("../");

@@ -66,7 +66,7 @@ impl Activity {
         self.life(agent).read = at.micros();
     }
 
-    /// Records a report of an agent, if this is one.
+    /// Records a report of an agent, if this is one. Agents of other rooms are not in the roster.
     pub(super) fn report(
         &mut self,
         agent: &Arc<str>,
@@ -74,6 +74,9 @@ impl Activity {
         message: Option<&Map<String, Value>>,
         at: Stamp,
     ) {
+        if id::tag_of(agent).is_some() {
+            return;
+        }
         let read = || serde_json::from_str(record.message.as_ref()?.get()).ok();
         let Some(fields) = message.map(Cow::Borrowed).or_else(|| read().map(Cow::Owned)) else { return };
         match Commit::of_fields(&fields, at) {

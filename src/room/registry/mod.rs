@@ -14,6 +14,7 @@ pub use wake::{By, Program, Wake};
 use crate::base::error::{Problem, nearest};
 use crate::message::id;
 use crate::room::charter::Lane;
+use crate::room::settings::LinkTags;
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -28,8 +29,8 @@ pub struct Registry {
     aliases: Vec<(String, Vec<String>)>,
     /// The lanes of the charter, which are names too.
     lanes: Arc<[Lane]>,
-    /// The tags of the rooms to which there are links.
-    links: Arc<[String]>,
+    /// The rooms to which there are links.
+    links: Arc<LinkTags>,
     index: Index,
 }
 
@@ -162,19 +163,19 @@ impl Registry {
         Registry { lanes, ..self }
     }
 
-    /// The same registry, with links to the rooms with these tags.
-    pub fn with_links(self, links: Arc<[String]>) -> Registry {
+    /// The same registry, with links to these rooms.
+    pub fn with_links(self, links: Arc<LinkTags>) -> Registry {
         Registry { links, ..self }
     }
 
-    /// The tags of the rooms to which there are links.
-    pub fn links(&self) -> &Arc<[String]> {
+    /// The rooms to which there are links, and the addresses that their mail may have.
+    pub fn links(&self) -> &Arc<LinkTags> {
         &self.links
     }
 
     /// The tag of a room to which there is a link, by the tag in any letter case.
     pub fn link(&self, tag: &str) -> Option<&str> {
-        self.links.iter().find(|link| link.eq_ignore_ascii_case(tag)).map(String::as_str)
+        self.links.keys().find(|link| link.eq_ignore_ascii_case(tag)).map(String::as_str)
     }
 
     /// The lanes of the charter.

@@ -2,12 +2,14 @@
 
 #![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
 
+use super::border::Border;
 use super::{Availability, Via};
 use crate::base::error::{Problem, nearest};
 use crate::message::address::{self, Address, quoted};
-use crate::message::id::far;
+use crate::message::id::{HUMAN, far};
 use crate::message::subject::Subject;
 use crate::room::registry::{Agent, Registry};
+use crate::room::settings::Accept;
 use std::cmp::Reverse;
 
 /// The most globs in one message, including those in aliases. Each glob is compared with every name.
@@ -29,8 +31,8 @@ pub(super) type Each<'e> = &'e mut dyn FnMut(Reach<'_>, Via);
 pub(super) struct Expansion<'a, 's> {
     registry: &'a Registry,
     sender: Option<u32>,
-    /// Did the message come by a link?
-    is_from_afar: bool,
+    /// The link by which the message came, if it did.
+    pub(super) border: Border<'a>,
     standing: &'s dyn Availability,
     /// The aliases that are being expanded, outermost first.
     path: Vec<&'a str>,
@@ -40,12 +42,22 @@ pub(super) struct Expansion<'a, 's> {
 }
 
 impl<'a, 's> Expansion<'a, 's> {
+    /// For a sender, or for an unknown one.
     pub(super) fn new(
         registry: &'a Registry,
-        (sender, is_from_afar): (Option<u32>, bool),
+        from: Option<&'a str>,
         standing: &'s dyn Availability,
     ) -> Expansion<'a, 's> {
-        Expansion { registry, sender, is_from_afar, standing, path: Vec::new(), done: Vec::new(), globs: 0 }
+        let sender = from.and_then(|from| registry.position(from));
+        Expansion {
+            registry,
+            sender,
+            border: Border::around(registry, from),
+            standing,
+            path: Vec::new(),
+            done: Vec::new(),
+            globs: 0,
+        }
     }
 
     /// The agents that an address reaches. Problems have no position yet.
@@ -98,13 +110,13 @@ impl<'a, 's> Expansion<'a, 's> {
     fn expand(&mut self, address: &Address, each: Each<'_>) -> Result<(), Vec<Problem>> {
         let one = |result: Result<(), Problem>| result.map_err(|p| vec![p]);
         match address {
-            Address::All => one(self.group(self.registry.everybody(), Via::All, each)),
+            Address::All => one(self.all(each)),
             Address::Role(role) => one(self.role(address, role, each)),
             Address::Any(role) => one(self.any(address, role, each)),
             Address::At(word) => self.word(address, word, true, each),
             Address::Word(word) => self.word(address, word, false, each),
             Address::Glob(pattern) => one(self.glob(pattern, each)),
-            Address::Topic(topic) => one(self.group(self.registry.with_topic(topic), Via::Topic, each)),
+            Address::Topic(topic) => one(self.topic(topic, each)),
             Address::Capability(capability) => one(self.capability(address, capability, each)),
             Address::Owner(subject) => one(self.owner(subject, each)),
             Address::Lane(lane) => self.lane(lane, each),
@@ -112,13 +124,26 @@ impl<'a, 's> Expansion<'a, 's> {
         }
     }
 
+    fn all(&self, each: Each<'_>) -> Result<(), Problem> {
+        self.border.admit(Accept::All, "all")?;
+        self.group(self.registry.everybody(), Via::All, each)
+    }
+
+    fn topic(&self, topic: &str, each: Each<'_>) -> Result<(), Problem> {
+        self.border.admit(Accept::Topics, topic)?;
+        self.group(self.registry.with_topic(topic), Via::Topic, each)
+    }
+
     /// A group with only the sender as member reaches no agent, which is not an error.
     fn group(&self, members: &[u32], via: Via, each: Each<'_>) -> Result<(), Problem> {
-        members.iter().filter(|at| Some(**at) != self.sender).for_each(|at| each(Reach::Here(*at), via));
+        for at in members.iter().filter(|at| Some(**at) != self.sender) {
+            each(Reach::Here(*at), via);
+        }
         Ok(())
     }
 
     fn role(&self, address: &Address, role: &str, each: Each<'_>) -> Result<(), Problem> {
+        self.border.admit(Accept::Roles, &address.to_string())?;
         match role_named(self.registry, role) {
             Some((_, members)) if !members.is_empty() => self.group(members, Via::Role, each),
             found => Err(self.empty_role(address, role, found.is_some())),
@@ -128,6 +153,7 @@ impl<'a, 's> Expansion<'a, 's> {
     /// Chooses one agent, by these criteria in order: online, active within the last hour, fewest unread messages, idle
     /// for the longest time, first in the registry.
     fn any(&self, address: &Address, role: &str, each: Each<'_>) -> Result<(), Problem> {
+        self.border.admit(Accept::Roles, &address.to_string())?;
         let members = match role_named(self.registry, role) {
             Some((_, members)) if !members.is_empty() => members,
             found => return Err(self.empty_role(address, role, found.is_some())),
@@ -154,12 +180,13 @@ impl<'a, 's> Expansion<'a, 's> {
             if agent.is_retired() {
                 return Err(vec![self.retired(agent)]);
             }
+            self.border.admit_agent(&agent.id).map_err(|problem| vec![problem])?;
             each(Reach::Here(at), Via::Direct);
             return Ok(());
         }
         let registry = self.registry;
         if let Some((alias, targets)) = registry.alias(word) {
-            return self.alias(alias, targets, each);
+            return self.targets(alias, targets, each);
         }
         if with_at && role_named(registry, word).is_some() {
             return self.role(address, word, each).map_err(|p| vec![p]);
@@ -172,6 +199,7 @@ impl<'a, 's> Expansion<'a, 's> {
 
     fn lane(&mut self, name: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
         let registry = self.registry;
+        self.border.admit(Accept::Topics, &format!("lane:{name}")).map_err(|problem| vec![problem])?;
         let Some(lane) = registry.lane(name) else {
             let names: Vec<&str> = registry.lanes().iter().map(|lane| lane.name.as_str()).collect();
             let fix = best_first(name, names.into_iter(), "lane:").unwrap_or_else(|| {
@@ -185,10 +213,6 @@ impl<'a, 's> Expansion<'a, 's> {
             return Err(vec![problem.fix("name an agent, or add owners to the lane in charter.md")]);
         }
         self.targets(&lane.address, &lane.owners, each)
-    }
-
-    fn alias(&mut self, alias: &'a str, targets: &'a [String], each: Each<'_>) -> Result<(), Vec<Problem>> {
-        self.targets(alias, targets, each)
     }
 
     /// The agents behind an alias, or behind a lane by its address.
@@ -218,6 +242,7 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     fn glob(&mut self, pattern: &str, each: Each<'_>) -> Result<(), Problem> {
+        self.border.admit(Accept::All, pattern)?;
         self.globs += 1;
         if self.globs > GLOBS {
             let what = format!("one message has more than {GLOBS} patterns");
@@ -244,6 +269,7 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     fn capability(&self, address: &Address, capability: &str, each: Each<'_>) -> Result<(), Problem> {
+        self.border.admit(Accept::Topics, &address.to_string())?;
         let members = self.registry.with_capability(capability);
         if let Some(members) = members.filter(|m| !m.is_empty()) {
             return self.group(members, Via::Capability, each);
@@ -260,12 +286,17 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     fn owner(&self, text: &str, each: Each<'_>) -> Result<(), Problem> {
+        self.border.admit(Accept::Topics, &format!("owner:{text}"))?;
         let Ok(subject) = Subject::parse(text) else { return Ok(()) };
         let owners = self.standing.owners(&subject);
         let owners: Vec<u32> = owners.iter().filter_map(|owner| self.registry.position(owner)).collect();
         if owners.is_empty() {
             let fix = "name an agent or a role; `mailbag claims` lists who owns what";
             return Err(Problem::new("no_owner", format!("no agent owns {text}")).fix(fix));
+        }
+        // The human can own a claim, and is in no other group.
+        for at in owners.iter().filter(|at| *self.registry.at(**at).id == *HUMAN) {
+            self.border.admit_agent(&self.registry.at(*at).id)?;
         }
         self.group(&owners, Via::Owner, each)
     }
@@ -313,7 +344,7 @@ impl<'a, 's> Expansion<'a, 's> {
 
     fn remote(&self, tag: &str, who: &str, each: Each<'_>) -> Result<(), Problem> {
         let Some(tag) = self.registry.link(tag) else { return Err(self.no_link(tag, who)) };
-        if self.is_from_afar {
+        if self.border.is_crossed() {
             let what = format!("{} is in a third room, and mail that came by a link is not passed on", far(tag, who));
             return Err(Problem::new("not_passed_on", what).fix("write to an agent of this room"));
         }
@@ -323,7 +354,7 @@ impl<'a, 's> Expansion<'a, 's> {
 
     fn no_link(&self, tag: &str, who: &str) -> Problem {
         let what = format!("there is no link to the room {tag}, so {} cannot be reached", quoted(&far(tag, who)));
-        let near = nearest(tag, self.registry.links().iter().map(String::as_str));
+        let near = nearest(tag, self.registry.links().keys().map(String::as_str));
         let fix = match (self.registry.find(who), near.as_slice()) {
             (_, [near, ..]) => format!("did you mean {}?", far(near, who)),
             (Some(agent), _) => format!("write {} if you mean the agent of this room", agent.id),

@@ -56,7 +56,7 @@ pub fn explain(
         .iter()
         .map(|text| {
             let mut reached = Reached::new(registry);
-            let mut expansion = Expansion::new(registry, (sender, false), &*standing);
+            let mut expansion = Expansion::new(registry, from, &*standing);
             let result = expansion.address(text, &mut |reach, via| {
                 reached.add(reach, via);
                 all.add(reach, via);

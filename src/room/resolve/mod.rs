@@ -4,6 +4,7 @@
 //! copy, with the rule that reached it first. A direct address takes precedence over a group, so that `["all", "bob"]`
 //! shows bob that he was named.
 
+mod border;
 mod explain;
 mod expand;
 
@@ -12,7 +13,7 @@ pub use explain::{Explained, Explanation, Other, explain};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::id::{far, tag_of};
+use crate::message::id::far;
 use crate::message::subject::Subject;
 use crate::room::registry::Registry;
 use expand::{Expansion, Reach};
@@ -155,15 +156,14 @@ pub fn resolve(
     }
     let mut problems = Vec::new();
     let mut reached = Reached::new(registry);
-    let mut expansion = Expansion::new(registry, (registry.position(from), tag_of(from).is_some()), &*standing);
+    let mut expansion = Expansion::new(registry, Some(from), &*standing);
     for (n, text) in addresses.iter().enumerate() {
         // An id needs no parsing, because no reserved word or other form of address can be an id.
         let id = registry.position(text).filter(|at| !registry.at(*at).is_retired());
         let result = match id {
-            Some(at) => {
+            Some(at) => expansion.border.admit_agent(&registry.at(at).id).map_err(|problem| vec![problem]).map(|()| {
                 reached.add(Reach::Here(at), if mention { Via::Mention } else { Via::Direct });
-                Ok(())
-            }
+            }),
             None if mention => expansion
                 .mention(text, &mut |reach, via| reached.add(reach, if via == Via::Link { via } else { Via::Mention })),
             None => expansion.address(text, &mut |reach, via| reached.add(reach, via)),

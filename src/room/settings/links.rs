@@ -66,6 +66,9 @@ pub enum Accept {
     Human,
 }
 
+/// The tags of links, each with the kinds of addresses that mail from there may have.
+pub type LinkTags = BTreeMap<String, Vec<Accept>>;
+
 /// What is accepted unless the settings say otherwise.
 const DEFAULT: [Accept; 2] = [Accept::Agents, Accept::Roles];
 

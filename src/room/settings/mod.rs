@@ -11,7 +11,7 @@ mod ssh;
 mod values;
 
 pub use escalation::Escalation;
-pub use links::{Accept, Carrier, LinkSettings, is_tag};
+pub use links::{Accept, Carrier, LinkSettings, LinkTags, is_tag};
 pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST, stream_of, token};
 pub use ssh::SshAddress;
 
@@ -187,9 +187,9 @@ impl Settings {
         if problems.is_empty() { Ok(settings) } else { Err(problems) }
     }
 
-    /// The tags of the links.
-    pub fn link_tags(&self) -> Arc<[String]> {
-        self.links.keys().cloned().collect()
+    /// The tags of the links, each with the kinds of addresses that mail from there may have.
+    pub fn link_tags(&self) -> Arc<LinkTags> {
+        Arc::new(self.links.iter().map(|(tag, link)| (tag.clone(), link.accept.clone())).collect())
     }
 
     /// Every setting with its current value and the source of the value.

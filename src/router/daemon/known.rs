@@ -145,7 +145,7 @@ fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str
 fn links(router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
     let tags = router.config.registry().links().clone();
     let mut links = BTreeMap::new();
-    for tag in tags.iter() {
+    for tag in tags.keys() {
         let dir = router.config.dir().make_loose(layout::link_in(tag))?;
         links.insert(layout::link_id(tag).into(), dir.meta()?.inode);
     }

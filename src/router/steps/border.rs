@@ -1,41 +1,40 @@
-//! What may cross a link, in step 5.
+//! The messages that may cross a link, in step 5. The addresses that they may have are checked where they are resolved.
 
 use crate::base::error::Problem;
 use crate::base::hash::is_hash_of;
-use crate::message::Message;
-use crate::message::address::{Address, quoted};
 use crate::message::id::{HUMAN, tag_of};
-use crate::message::link::stays_here;
+use crate::message::link::reason_to_stay;
 use crate::message::record::Group;
-use crate::room::resolve::Via;
-use crate::room::settings::Accept;
-use crate::router::parts::Config;
+use crate::message::{Message, TypeSenders, senders_of_type};
 use serde_json::Value;
 
-/// The recipients, if the message may reach them.
-pub(super) fn check(
-    config: &Config,
-    from: &str,
-    message: &Message,
-    to: Vec<Group>,
-) -> Result<Vec<Group>, Vec<Problem>> {
+/// The recipients, if this sender may send a message of this type to them.
+pub(super) fn check(from: &str, message: &Message, to: Vec<Group>) -> Result<Vec<Group>, Vec<Problem>> {
     let problems = match tag_of(from) {
-        Some(tag) => check_arrived(config, tag, message, &to),
-        None => check_leaving(message, &to).into_iter().collect(),
+        Some(_) => check_arrived(message),
+        None => check_sender(from, message).into_iter().chain(check_leaving(message, &to)).collect(),
     };
     if problems.is_empty() { Ok(to) } else { Err(problems) }
 }
 
+fn check_sender(from: &str, message: &Message) -> Option<Problem> {
+    if senders_of_type(message.kind()) != TypeSenders::Human || from == HUMAN {
+        return None;
+    }
+    let what = format!("only the human can send messages of the type {}", message.kind());
+    Some(Problem::new("not_yours", what).at("/type").fix("ask the human: a question, to human"))
+}
+
 fn check_leaving(message: &Message, to: &[Group]) -> Option<Problem> {
     let far = to.iter().flat_map(|group| &group.agents).find(|agent| tag_of(agent).is_some())?;
-    let why = stays_here(message)?;
+    let why = reason_to_stay(message)?;
     let problem = Problem::new("stays_in_room", format!("this message cannot go to {far}: {why}"));
     Some(problem.at("/to").fix("send a message of another type, with what the other room needs in its body"))
 }
 
-fn check_arrived(config: &Config, tag: &str, message: &Message, to: &[Group]) -> Vec<Problem> {
+fn check_arrived(message: &Message) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if let Some(why) = stays_here(message) {
+    if let Some(why) = reason_to_stay(message) {
         problems.push(Problem::new("stays_in_room", format!("this message cannot come from another room: {why}")));
     }
     if message.by_mention() || message.addresses().is_empty() {
@@ -55,43 +54,5 @@ fn check_arrived(config: &Config, tag: &str, message: &Message, to: &[Group]) ->
         let what = "the text of an attachment is not the one of its sha256";
         problems.push(Problem::new("bad_attachment", what).at("/attachments"));
     }
-    let accept = config.settings().links.get(tag).map_or(&[][..], |link| &link.accept);
-    let mut refuse = |address: &str, accept: Accept| {
-        let what = format!("this room takes no mail for {} from the room {tag}", quoted(address));
-        let fix =
-            format!("write to an agent by name or role; here, a person can add {:?} to `accept`", accept.as_str());
-        problems.push(Problem::new("not_accepted", what).at("/to").fix(fix));
-    };
-    for address in message.addresses() {
-        if let Some(kind) = kind(address).filter(|kind| !accept.contains(kind)) {
-            refuse(address, kind);
-        }
-    }
-    // `@engineer` can be a role.
-    let is_role = |via: &str| via == Via::Role.as_str();
-    let has_roles = || message.addresses().iter().any(|address| kind(address) == Some(Accept::Roles));
-    if to.iter().any(|group| is_role(&group.via)) && !accept.contains(&Accept::Roles) && !has_roles() {
-        refuse(message.addresses().first().map_or("", String::as_str), Accept::Roles);
-    }
-    // Also where an alias reaches the human.
-    let reaches_human = to.iter().flat_map(|group| &group.agents).any(|agent| **agent == *HUMAN);
-    let is_named = message.addresses().iter().any(|address| kind(address) == Some(Accept::Human));
-    if reaches_human && !accept.contains(&Accept::Human) && !is_named {
-        let what = format!("this room takes no mail for the human from the room {tag}");
-        let fix = "write to an agent; here, a person can add \"human\" to `accept`";
-        problems.push(Problem::new("not_accepted", what).at("/to").fix(fix));
-    }
     problems
-}
-
-/// The kind of an address. `None` for one that is rejected in any case.
-fn kind(address: &str) -> Option<Accept> {
-    Some(match Address::parse(address).ok()? {
-        Address::Word(word) | Address::At(word) if word == HUMAN => Accept::Human,
-        Address::Word(_) | Address::At(_) => Accept::Agents,
-        Address::Role(_) | Address::Any(_) => Accept::Roles,
-        Address::All | Address::Glob(_) => Accept::All,
-        Address::Topic(_) | Address::Capability(_) | Address::Owner(_) | Address::Lane(_) => Accept::Topics,
-        Address::Remote { .. } => return None,
-    })
 }

@@ -33,9 +33,13 @@ impl<'a> Disagreements<'a> {
         Disagreements { config, disputes: Cow::Borrowed(&state.disputes) }
     }
 
-    /// What a message changes about disagreements. Those who disagree get a decision.
+    /// What a message changes about disagreements. Those who disagree get a decision. A message from another room changes
+    /// nothing: who disagrees here is asked by the router here.
     pub(super) fn judge(&mut self, agent: &Arc<str>, message: &Message, to: &mut Vec<Group>) -> Option<Effect> {
         self.config.settings().escalation.as_ref()?;
+        if id::tag_of(agent).is_some() {
+            return None;
+        }
         let (thread, reply) = (message.text("thread_id"), message.text("in_reply_to"));
         let known = self.disputes.of(thread, reply);
         let title = || parties::title(message);

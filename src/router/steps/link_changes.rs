@@ -7,9 +7,9 @@ use crate::base::text::listed;
 use crate::disk::{failpoint, layout};
 use crate::log::state::{Link, State};
 use crate::log::{self, Line, Position};
+use crate::message::Message;
 use crate::message::link::LinkChange;
 use crate::message::record::Record;
-use crate::message::{Message, id};
 use crate::room::links::EndState;
 use crate::router::parts::Config;
 use serde_json::{Map, Value};
@@ -26,10 +26,6 @@ pub(super) struct Changed {
 /// Judges a message of the type `link`.
 pub(super) fn judge(config: &Config, state: &State, message: &Message) -> Result<Result<Changed, Vec<Problem>>> {
     let tag: Arc<str> = message.text("link").unwrap_or_default().into();
-    if message.from() != id::HUMAN {
-        let problem = Problem::new("not_yours", "only the human can change links");
-        return Ok(Err(vec![problem.at("/type").fix("ask the human: a question, to human")]));
-    }
     let known = state.links.get(&tag);
     let done = |change, again| Changed {
         effect: Effect { fact: Fact::Link(change, again), outcome: Value::Null },

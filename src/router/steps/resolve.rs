@@ -269,7 +269,7 @@ impl Judge<'_> {
         if let Err(problems) = self.channels.check(self.state, &message) {
             return Ok(reject(problems));
         }
-        let to = self.address(agent, &message).and_then(|to| border::check(self.config, agent, &message, to));
+        let to = self.address(agent, &message).and_then(|to| border::check(agent, &message, to));
         let mut to = match to {
             Ok(to) => to,
             Err(problems) => return Ok(reject(problems)),

@@ -12,6 +12,7 @@ use crate::message::record::{Event, Group, Record};
 use crate::message::{Message, id};
 use crate::room::owners::Readers;
 use crate::room::resolve::Via;
+use crate::room::settings::Accept;
 use crate::router::parts::{Config, Late, Notice, Pending, Progress, Storage};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -209,11 +210,23 @@ impl Stage<'_> {
         record.expires_at = expires.map(|at| at.to_string());
         let within = self.config.settings().answer_within.of(message.priority());
         let by = within.map(|within| at.after(within).to_string());
+        // An escalation would bring mail from another room to the human, which the link may not allow. The other room has the
+        // same deadline for its sender.
+        if self.is_kept_from_human(message.from()) {
+            return;
+        }
         if message.wants_answer() {
             record.answer_by = by;
         } else if message.priority() == "urgent" {
             record.ack_by = by;
         }
+    }
+
+    /// Is this the sender of another room, for which this room takes no mail for the human?
+    fn is_kept_from_human(&self, from: &str) -> bool {
+        let accept =
+            |tag| self.config.registry().links().get(tag).is_some_and(|accept| accept.contains(&Accept::Human));
+        id::tag_of(from).is_some_and(|tag| !accept(tag))
     }
 
     fn stage_rejection(
