@@ -164,7 +164,7 @@ fn draft(ask: Ask, note: Option<String>) -> Draft {
     let (mut to, mut in_reply_to, mut priority) = (Vec::new(), None, None);
     let kind = match ask {
         Ask::Claim { subjects, lease, wait } => {
-            put("claims", json!(subjects));
+            put("claims", subjects.iter().map(Subject::to_claim).collect());
             lease.into_iter().for_each(|lease| put("lease", lease.into()));
             if wait {
                 put("wait", true.into());
@@ -368,6 +368,16 @@ pub fn subjects(room: &Room, from: &Path, words: &[String]) -> Result<Vec<Subjec
         }
     }
     if problems.is_empty() { Ok(subjects) } else { Err(Error::Rejected(problems)) }
+}
+
+/// As [`subjects`], for a claim: all files of a repository need their explicit form.
+pub fn subjects_to_claim(room: &Room, from: &Path, words: &[String]) -> Result<Vec<Subject>> {
+    for (n, word) in words.iter().enumerate() {
+        if let Some(problem) = subject_of(room, from, word)?.check_explicit(word) {
+            return Err(Error::Rejected(vec![problem.at(format!("/claims/{n}"))]));
+        }
+    }
+    subjects(room, from, words)
 }
 
 /// As [`subjects`], for work that an agent owns or waits for: a word may also be the subject as `mailbag claims` shows it.

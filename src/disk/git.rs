@@ -4,6 +4,7 @@
 use super::layout;
 use crate::base::error::{Doing, Error, Result};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,9 +23,23 @@ pub enum Which {
     Named,
 }
 
+/// The output of a git command, and its exit status.
+pub struct GitAnswer {
+    /// The exit status. `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// Its standard output.
+    pub bytes: Vec<u8>,
+}
+
 /// The output of a git command that only reads. `None` if git ended with another status than 0, `Err` if it could not
 /// run, took too long, or printed more than `most` bytes.
 pub fn ask(which: Which, at: &Path, args: &[&str], within: Duration, most: u64) -> Result<Option<Vec<u8>>> {
+    let answer = run(which, at, args, within, most)?;
+    Ok((answer.code == Some(0)).then_some(answer.bytes))
+}
+
+/// As [`ask`], with the exit status.
+pub fn run(which: Which, at: &Path, args: &[&str], within: Duration, most: u64) -> Result<GitAnswer> {
     let started = Instant::now();
     let mut git = Command::new("git");
     // Nothing that the repository's configuration names is started, and no lock is taken.
@@ -62,7 +77,7 @@ pub fn ask(which: Which, at: &Path, args: &[&str], within: Duration, most: u64) 
         let what = format!("git {} gave no complete answer within {} ms", args.join(" "), within.as_millis());
         return Err(Error::Timeout { what, cure: "run it by hand to see why".into() });
     };
-    Ok(status.success().then_some(bytes))
+    Ok(GitAnswer { code: status.code(), bytes })
 }
 
 /// A directory that git tracks: the main worktree of a repository, a linked worktree, or a submodule.
@@ -98,13 +113,19 @@ impl Worktree {
         directory.ancestors().find_map(Worktree::at)
     }
 
+    /// Returns true for a worktree of the same repository, also under another mount point.
+    pub fn shares_repository(&self, other: &Worktree) -> bool {
+        self.common == other.common || is_same_file(&self.common, &other.common)
+    }
+
     /// Is it a linked worktree?
     pub fn is_linked(&self) -> bool {
         self.git != self.common
     }
 
-    /// Is a merge, rebase, cherry-pick or revert in progress? Its commits are made from others.
-    pub fn is_in_operation(&self) -> bool {
+    /// Does it look as if a merge, rebase, cherry-pick or revert is in progress? Anyone can make these files, so only what
+    /// no protection depends on may ask this.
+    pub fn looks_in_operation(&self) -> bool {
         let signs = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer"];
         signs.iter().any(|sign| exists(&self.git.join(sign)))
     }
@@ -135,6 +156,11 @@ pub fn main_worktree(directory: &Path) -> Option<PathBuf> {
 fn pointed(from: &Path, file: &Path, prefix: &str) -> Option<PathBuf> {
     let text = std::fs::read_to_string(file).ok()?;
     from.join(text.strip_prefix(prefix)?.trim()).canonicalize().ok()
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    identity(one).is_some() && identity(one) == identity(other)
 }
 
 /// Is there anything at this path? A dangling link counts.

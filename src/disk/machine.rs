@@ -2,7 +2,7 @@
 //!
 //! If the system does not report a value, the functions return none, and callers do not treat that as a failure.
 
-use super::Dir;
+use super::{Dir, layout};
 use crate::base::error::{Doing, Result};
 use crate::base::limits;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -43,6 +43,41 @@ pub fn watchers() -> Option<u64> {
 /// How many files a process started by this one may hold open.
 pub fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
+/// The path below `top` of a file that a bind mount shows elsewhere. `None` if there is none, or without a
+/// table of mounts.
+pub fn same_file_below(file: &Path, top: &Path) -> Option<PathBuf> {
+    if file.starts_with(top) {
+        return None;
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let (device, place) = in_file_system(&mounts, file)?;
+    let (other, above) = in_file_system(&mounts, top)?;
+    (device == other).then(|| Some(layout::below(top, place.strip_prefix(above).ok()?.as_os_str()))).flatten()
+}
+
+/// The device of a path, and the path below the root of its file system, by a table as in proc_pid_mountinfo(5).
+fn in_file_system<'m>(mounts: &'m str, path: &Path) -> Option<(&'m str, PathBuf)> {
+    let mut found: Option<(&str, PathBuf, usize)> = None;
+    for line in mounts.lines() {
+        let mut fields = line.split(' ').skip(2);
+        let (Some(device), Some(root), Some(at)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let at = unescaped(at);
+        // A later mount covers an earlier one at the same place.
+        if found.as_ref().is_none_or(|(.., length)| at.len() >= *length)
+            && let Ok(rest) = path.strip_prefix(&at)
+        {
+            found = Some((device, layout::below(Path::new(&unescaped(root)), rest.as_os_str()), at.len()));
+        }
+    }
+    found.map(|(device, place, _)| (device, place))
+}
+
+fn unescaped(field: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(field.to_owned(), |text, (code, letter)| text.replace(code, letter))
 }
 
 /// The working directory of this process.
@@ -322,4 +357,22 @@ fn number(name: &str) -> Option<u64> {
 pub(super) fn proc() -> PathBuf {
     let other = std::env::var_os("MAILBAG_TEST_PROC").filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
     other.map_or_else(|| Path::new("/proc").to_path_buf(), PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+                          30 22 8:1 /home/dev/project/src /mnt/my\\040src rw - ext4 /dev/sda1 rw\n\
+                          31 22 0:5 / /tmp rw - tmpfs tmpfs rw\n";
+
+    #[test]
+    fn a_bind_mount_shows_the_place_that_it_was_made_from() {
+        let place = |path: &str| in_file_system(MOUNTS, Path::new(path)).expect("a mount");
+        assert_eq!(place("/mnt/my src/a.rs"), ("8:1", "/home/dev/project/src/a.rs".into()));
+        assert_eq!(place("/home/dev/project/src/a.rs"), ("8:1", "/home/dev/project/src/a.rs".into()));
+        assert_eq!(place("/tmp/home/dev/project"), ("0:5", "/home/dev/project".into()));
+        assert_eq!(place("/mnt/my srcs/x").1, PathBuf::from("/mnt/my srcs/x"));
+    }
 }

@@ -82,7 +82,7 @@ const CHANNEL_TYPES: &[&str] = &[
     "agent_complete",
 ];
 
-/// Types whose messages act on the room, its events or its lists, or look as if its router or its person had written them.
+/// Types that act on the room, its events or its lists, or look like mail of its router or its person.
 const OF_ONE_ROOM: &[&str] = &["error", "user", APPROVAL, DECISION, ESCALATION, MILESTONE];
 
 /// The senders that may use a type. The router itself may use every type.

@@ -5,9 +5,10 @@
 //! repository, relative to the room's parent.
 
 use super::Room;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Problem, Result};
+use crate::base::limits;
 use crate::disk::git::{self, Worktree};
-use crate::disk::layout;
+use crate::disk::{HardLinks, layout, machine};
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::message::subject::Subject;
@@ -61,7 +62,8 @@ impl Ground {
         // The link itself, in a directory without links.
         let linked =
             file.parent().zip(file.file_name()).map(|(above, name)| layout::below(&git::resolved(above), name));
-        for path in [Some(real), linked].into_iter().flatten() {
+        let mounted = machine::same_file_below(&real, &self.top);
+        for path in [Some(real), linked, mounted].into_iter().flatten() {
             let outer = path.strip_prefix(&self.top).ok().and_then(text);
             let outer = outer.map(|path| Place { repository: None, path });
             for place in [self.place_of(&path), outer].into_iter().flatten() {
@@ -71,6 +73,16 @@ impl Ground {
             }
         }
         places
+    }
+
+    /// Other names of a file with several hard links, at and below these places of the room's repository.
+    pub fn hard_links<'p>(&self, file: &Path, places: impl IntoIterator<Item = &'p str>) -> Vec<Place> {
+        let Some(mut links) = HardLinks::of(&git::resolved(file), limits::HARD_LINK_NAMES) else { return Vec::new() };
+        let mut found = Vec::new();
+        for place in places {
+            found.extend(links.below(&layout::below(&self.top, place.as_ref())));
+        }
+        found.iter().filter_map(|path| self.place_of(path)).collect()
     }
 
     /// Every name of a path in a worktree, as git gives it.
@@ -97,7 +109,7 @@ impl Ground {
 
     /// The name of a worktree's repository; `None` for the room's own.
     pub fn name(&self, worktree: &Worktree) -> Option<String> {
-        let is_own = self.own.as_ref().is_some_and(|own| own.common == worktree.common);
+        let is_own = self.own.as_ref().is_some_and(|own| own.shares_repository(worktree));
         (!is_own).then(|| name(worktree))
     }
 }
@@ -105,6 +117,10 @@ impl Ground {
 /// The subject that a person at `from` means by a word: `task:<name>`, `lane:<name>`, `<repository>:<path>`, or a path or
 /// glob relative to `from`. A path of an existing file is taken literally, also if it contains wildcards.
 pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
+    if word.trim().is_empty() {
+        let problem = Problem::new("bad_claim", "a subject is empty");
+        return Err(Error::Rejected(vec![problem.fix("name a path, `task:<name>` or `lane:<name>`")]));
+    }
     let ground = Ground::of(room);
     let parse = |text: &str| Subject::parse(text).map_err(|problem| Error::Rejected(vec![*problem]));
     let is_literal = git::exists(&layout::below(from, word.as_ref()));

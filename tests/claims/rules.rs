@@ -294,3 +294,47 @@ fn a_running_router_grants_what_a_release_frees() {
     assert_eq!(mail[1]["subject"], "granted: src");
     super::ledger::check(&town).is_settled();
 }
+
+#[test]
+fn a_claim_of_all_files_needs_its_explicit_form_and_the_human_gets_it_once() {
+    // P248
+    let world = office();
+    for (n, subject) in [".", "**", "*", "?*", "[!q]*", "*/**"].into_iter().enumerate() {
+        assert_eq!(say(&world, n as u64, "alice", claim(&[subject])), "claims_everything", "{subject}");
+    }
+    assert_eq!(world.inbox("human").len(), 0);
+    assert_eq!(say(&world, 20, "alice", claim(&["./**"])), "granted");
+    assert_eq!(say(&world, 21, "alice", claim(&["./**"])), "granted", "renewed");
+    let mail = world.inbox("human");
+    assert_eq!((mail.len(), &mail[0]["from"], &mail[0]["claims"]), (1, &json!("alice"), &json!(["./**"])));
+    assert_eq!(say(&world, 22, "bob", wait_for(&["./**"])), "waiting");
+    assert_eq!(world.inbox("human").len(), 2, "a waiting claim, too");
+    say(&world, 23, "alice", json!({"type": "release", "claims": ["**"]}));
+    assert_eq!(owned(&world), [("**".to_owned(), "bob".to_owned())]);
+}
+
+#[test]
+fn claims_that_cover_all_files_together_notify_the_human() {
+    // P248
+    let world = office();
+    assert_eq!(say(&world, 0, "alice", claim(&["[a-m]*"])), "granted");
+    assert_eq!(world.inbox("human").len(), 0);
+    assert_eq!(say(&world, 1, "alice", claim(&["[n-z]*", "[0-9]*", ".*", "_*"])), "granted");
+    assert_eq!(world.inbox("human").len(), 1);
+}
+
+#[test]
+fn a_command_claims_all_files_only_in_the_explicit_form() {
+    // P248
+    let world = office();
+    for word in ["", " ", ".", "**", "*", "./"] {
+        let said = world.fails(65, &["claim", word, "--as", "alice"]);
+        assert!(said.contains("empty") || said.contains("covers all files"), "{word:?}: {said}");
+    }
+    assert!(world.run(&["claim", "/", "--as", "alice"]).code != 0, "the root of the file system");
+    assert_eq!(world.json(&["claims"])["claims"], json!([]));
+    world.ok(&["claim", "./**", "--as", "alice"]);
+    assert_eq!(world.inbox("human").len(), 1);
+    world.fails(65, &["release", "", "--as", "alice"]);
+    world.ok(&["release", "./**", "--as", "alice"]);
+}

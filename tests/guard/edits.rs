@@ -81,7 +81,7 @@ fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_
         assert_eq!(edit(&world, "bob", client, event), nothing(client), "the owner");
     }
     let world = project(&["alice", "bob"]);
-    claim(&world, "bob", json!({"claims": ["."]}));
+    claim(&world, "bob", json!({"claims": ["./**"]}));
     for (client, event) in
         [("claude", "PreToolUse-Bash"), ("codex", "PreToolUse-Bash"), ("gemini", "BeforeTool-run_shell_command")]
     {
@@ -246,4 +246,88 @@ fn a_claimed_file_needs_no_notice() {
     assert_eq!(edit_file(&world, "bob", "10:00:00", "src/a.rs"), "");
     let said = edit_file(&world, "alice", "10:00:05", "src/a.rs");
     assert!(said.contains("belongs to bob") && !said.contains("nobody has claimed"), "{said}");
+}
+
+/// The output of Claude Code's hook when alice edits this file.
+fn edit_path(world: &World, path: &Path) -> String {
+    let input =
+        recorded("claude", "PreToolUse-Edit").replace("/home/dev/project/src/a.txt", path.to_str().expect("plain"));
+    let mut hook = world.program(&["hook", "claude"]);
+    let output = hook.env("MAILBAG_AGENT", "alice").write_stdin(input).output().expect("the program runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_hard_link_to_another_agents_file_is_that_file() {
+    // P157
+    for subject in ["src", "src/**", "src/deep/a.txt", "**/a.txt", "SRC/deep", "./**"] {
+        let world = project(&["alice", "bob"]);
+        let real = file(world.path(), "src/deep/a.txt", "x");
+        let outside = tempfile::tempdir_in(world.path().parent().expect("a directory")).expect("a directory");
+        let links = [world.path().join("mine.txt"), outside.path().join("mine.txt")];
+        for link in &links {
+            std::fs::hard_link(&real, link).expect("a hard link");
+        }
+        claim(&world, "bob", json!({"claims": [subject]}));
+        for link in &links {
+            let said = edit_path(&world, link);
+            assert!(
+                said.contains("a.txt belongs to bob") || said.contains("mine.txt belongs to bob"),
+                "{subject}, {}: {said}",
+                link.display()
+            );
+        }
+        assert_eq!(edit_path(&world, &file(outside.path(), "free.txt", "x")), "", "{subject}");
+    }
+}
+
+#[test]
+fn other_spellings_of_a_path_are_the_same_file() {
+    // P157
+    let world = project(&["alice", "bob"]);
+    file(world.path(), "src/a.txt", "x");
+    file(world.path(), "docs/b.txt", "x");
+    std::os::unix::fs::symlink(world.path(), world.path().join("docs/top")).expect("a link");
+    claim(&world, "bob", json!({"claims": ["src"]}));
+    for path in ["docs/../src/a.txt", "./src//a.txt", "SRC/A.txt", "docs/top/src/a.txt", "not/there/../../src/a.txt"] {
+        let said = edit_path(&world, &world.path().join(path));
+        assert!(said.contains("belongs to bob"), "{path}: {said}");
+    }
+}
+
+#[test]
+fn a_bind_mount_of_another_agents_directory_is_that_directory() {
+    // P157
+    let may = std::process::Command::new("unshare").args(["--mount", "true"]).output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let world = project(&["alice", "bob"]);
+    file(world.path(), "src/deep/a.txt", "x");
+    let outside = tempfile::tempdir().expect("a directory");
+    claim(&world, "bob", json!({"claims": ["src/**"]}));
+    for part in ["src", "src/deep", ""] {
+        let below = Path::new("src/deep/a.txt").strip_prefix(part).expect("below");
+        let path = outside.path().join(below);
+        let input = recorded("claude", "PreToolUse-Edit")
+            .replace("/home/dev/project/src/a.txt", path.to_str().expect("plain"))
+            .replace("/home/dev/project", world.path().to_str().expect("plain"));
+        let script = "mount --bind \"$1\" \"$2\" && exec \"$3\" hook claude";
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, "sh"]).arg(world.path().join(part)).arg(outside.path());
+        command
+            .arg(super::program())
+            .current_dir(world.path())
+            .envs(world.bare(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
+        let mut child = command
+            .env("MAILBAG_AGENT", "alice")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), input.as_bytes()).expect("input");
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("belongs to bob"), "{part:?}: {said} {}", String::from_utf8_lossy(&output.stderr));
+    }
 }

@@ -2,6 +2,7 @@
 
 mod commits;
 mod edits;
+mod operations;
 mod paths;
 mod staged;
 mod trials;

@@ -381,6 +381,8 @@ pub const GIT_TIME: Duration = Duration::from_secs(10);
 pub const GIT_BYTES: u64 = 64 << 20;
 /// How long a hook of git may take in total. After it, the commit passes.
 pub const GUARD_TIME: Duration = Duration::from_secs(5);
+/// The most names in directories that one search for hard links reads.
+pub const HARD_LINK_NAMES: usize = 20_000;
 /// How many files of other agents the guard names one by one.
 pub const GUARD_LINES: usize = 10;
 /// How long the guard remembers that it told a session something.

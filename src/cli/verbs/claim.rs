@@ -54,7 +54,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
-    let subjects = claim::subjects(&room, &here()?, &args.subjects)?;
+    let subjects = claim::subjects_to_claim(&room, &here()?, &args.subjects)?;
     let ask = Ask::Claim { subjects: subjects.clone(), lease: args.lease, wait: args.wait };
     // A waiter that exists before the claim handles a signal from then on. A new agent has no inbox yet.
     let agent = args.identity.mailbox(cx, &room).ok().filter(|_| args.wait);

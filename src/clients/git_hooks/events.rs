@@ -6,6 +6,8 @@ use crate::clients::hook_events;
 use crate::commands::commit::{self, Commit};
 use crate::disk::git::{self, Which, Worktree};
 use crate::disk::machine;
+use crate::log::state::Claims;
+use crate::message::id;
 use crate::query::claims;
 use crate::query::committer::Committer;
 use crate::query::guard::{self, Owned, Verdict};
@@ -13,49 +15,123 @@ use crate::room::Room;
 use crate::room::repository::{Ground, Place};
 use crate::room::sessions::{self, Caller};
 use crate::room::settings::Guard;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Whether a commit may pass: judges its files. A commit of a merge, rebase, cherry-pick or revert passes.
+/// The staged paths. Both sides of a rename count, because the old path disappears.
+const STAGED: [&str; 6] = ["diff", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z"];
+
+/// Whether a commit may pass: judges the files that it changes. During a merge, cherry-pick, revert or rebase, git itself
+/// says which changes come from committed work: those pass.
 pub fn pre_commit(room: &Room, directory: &Path, committer: &Committer) -> Result<Verdict> {
     let guard = room.settings()?.guard;
     let Some(worktree) = Worktree::around(directory).filter(|_| guard != Guard::Off) else { return Ok(Verdict::Free) };
-    if worktree.is_in_operation() {
+    let claims = claims::owners(room)?;
+    if claims.held().is_empty() {
         return Ok(Verdict::Free);
     }
-    // Both sides of a rename, because the old path disappears.
-    let args = ["diff", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z"];
-    let owned = owned(room, &worktree, directory, committer.agent(), &args)?;
-    Ok(match (owned.is_empty(), committer, guard) {
-        (true, ..) => Verdict::Free,
-        (false, Committer::Agent(_), Guard::Deny) => Verdict::Stop(owned),
-        _ => Verdict::Warn(owned),
-    })
+    let staged = paths(directory, &STAGED)?;
+    let owned = |paths: &BTreeSet<String>| owned(room, &claims, &worktree, committer.agent(), paths);
+    if owned(&staged).is_empty() {
+        return Ok(Verdict::Free);
+    }
+    let Progress { edited, conflicted } = match operation(directory)? {
+        Some(progress) => progress,
+        None => Progress { edited: staged, conflicted: BTreeSet::new() },
+    };
+    let own_edits = owned(&edited);
+    if !own_edits.is_empty() && guard == Guard::Deny && committer.agent().is_some() {
+        return Ok(Verdict::Stop(own_edits));
+    }
+    let found = owned(&edited.union(&conflicted).cloned().collect());
+    Ok(if found.is_empty() { Verdict::Free } else { Verdict::Warn(found) })
 }
 
-/// Records the newest commit as activity of its agent. The owners of its files are told: the check was bypassed, or could
-/// not know them. The commits of a rebase are not new.
-pub fn post_commit(room: &Room, directory: &Path, committer: &Committer) -> Result<()> {
-    let (Some(agent), Some(worktree)) = (committer.agent(), Worktree::around(directory)) else { return Ok(()) };
-    if worktree.is_in_operation() {
-        return Ok(());
+/// The staged changes during an operation of git, without the changes of the operation itself.
+struct Progress {
+    /// The paths that differ from the result of the operation.
+    edited: BTreeSet<String>,
+    /// The conflicting paths. The operation has no result for them.
+    conflicted: BTreeSet<String>,
+}
+
+/// The operation in progress. Its head must be a commit, and git computes the result again: a file in the git directory proves
+/// nothing.
+fn operation(directory: &Path) -> Result<Option<Progress>> {
+    for (head, sides) in [
+        ("MERGE_HEAD", vec!["HEAD", "MERGE_HEAD"]),
+        ("CHERRY_PICK_HEAD", vec!["--merge-base=CHERRY_PICK_HEAD^", "HEAD", "CHERRY_PICK_HEAD"]),
+        ("REVERT_HEAD", vec!["--merge-base=REVERT_HEAD", "HEAD", "REVERT_HEAD^"]),
+        ("REBASE_HEAD", vec!["--merge-base=REBASE_HEAD^", "HEAD", "REBASE_HEAD"]),
+    ] {
+        if ask(directory, &["rev-parse", "-q", "--verify", &format!("{head}^{{commit}}")])?.is_none() {
+            continue;
+        }
+        let merge = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
+        let merged = git::run(
+            Which::Named,
+            directory,
+            &[&merge[..], &sides[..]].concat(),
+            limits::GUARD_TIME,
+            limits::GIT_BYTES,
+        )?;
+        // An older git cannot compute the result, and a first commit has no parent: then all is judged.
+        if !matches!(merged.code, Some(0 | 1)) {
+            continue;
+        }
+        let mut parts = split(&merged.bytes).into_iter();
+        let Some(tree) = parts.next() else { continue };
+        let conflicted: BTreeSet<String> = parts.collect();
+        let edited = paths(directory, &[&STAGED[..], &[tree.as_str()]].concat())?;
+        let edited = edited.difference(&conflicted).cloned().collect();
+        return Ok(Some(Progress { edited, conflicted }));
     }
+    Ok(None)
+}
+
+/// Records the newest commit as activity of its agent. The owners of its files are notified: the check was bypassed, could
+/// not know them, or let the commit pass. A commit that a rebase or the like made again is not new, and counts only if it
+/// changes owned files. A person's commit is recorded only in that case.
+pub fn post_commit(room: &Room, directory: &Path, committer: &Committer) -> Result<()> {
+    let sender = match committer {
+        Committer::Agent(agent) => agent,
+        Committer::Human => id::HUMAN,
+        Committer::Unknown(_) => return Ok(()),
+    };
+    let Some(worktree) = Worktree::around(directory) else { return Ok(()) };
     let args = ["log", "-1", "-z", "--no-show-signature", "--format=%H%n%s"];
     let Some(head) = ask(directory, &args)? else { return Ok(()) };
     let head = String::from_utf8_lossy(&head);
     let (id, subject) = head.trim_end_matches(['\n', '\0']).split_once('\n').unwrap_or((&head, ""));
     let (id, subject) = (id.to_owned(), subject.to_owned());
     let repository = Ground::of(room).name(&worktree);
-    let guarded = room.settings().is_ok_and(|settings| settings.guard != Guard::Off);
-    let args = ["diff-tree", "--root", "-r", "--no-commit-id", "--name-only", "--no-renames", "-z", &id];
-    let found = if guarded { owned(room, &worktree, directory, Some(agent), &args) } else { Ok(Vec::new()) };
     // An unreadable state does not keep the commit from being recorded.
-    let owned = found.unwrap_or_else(|e| {
+    let owned = committed(room, &worktree, directory, committer.agent(), &id).unwrap_or_else(|e| {
         tracing::debug!("{e}");
         Vec::new()
     });
+    if owned.is_empty() && (worktree.looks_in_operation() || *committer == Committer::Human) {
+        return Ok(());
+    }
     let commit = Commit { id, branch: worktree.branch(), repository, subject };
-    commit::record(room, agent, &commit, &owned)?;
+    commit::record(room, sender, &commit, &owned)?;
     hook_events::deliver(room)
+}
+
+/// The files of other agents that a commit changes. A merge changes what differs from all of its parents.
+fn committed(
+    room: &Room,
+    worktree: &Worktree,
+    directory: &Path,
+    agent: Option<&str>,
+    commit: &str,
+) -> Result<Vec<Owned>> {
+    let claims = claims::owners(room)?;
+    if claims.held().is_empty() || room.settings()?.guard == Guard::Off {
+        return Ok(Vec::new());
+    }
+    let args = ["diff-tree", "-c", "--root", "-r", "--no-commit-id", "--name-only", "--no-renames", "-z", commit];
+    Ok(owned(room, &claims, worktree, agent, &paths(directory, &args)?))
 }
 
 /// Tells a session something once. `None` if the session was told before.
@@ -64,21 +140,31 @@ pub fn once(room: &Room, what: String) -> Option<String> {
     (sessions::first_time(room, &session, &what) != Some(false)).then_some(what)
 }
 
-/// The files of other agents among the paths that git prints.
-fn owned(room: &Room, worktree: &Worktree, directory: &Path, agent: Option<&str>, args: &[&str]) -> Result<Vec<Owned>> {
-    let claims = claims::owners(room)?;
-    if claims.held().is_empty() {
-        return Ok(Vec::new());
-    }
-    let Some(paths) = ask(directory, args)? else {
+/// The files of other agents among these paths of a worktree.
+fn owned(
+    room: &Room,
+    claims: &Claims,
+    worktree: &Worktree,
+    agent: Option<&str>,
+    paths: &BTreeSet<String>,
+) -> Vec<Owned> {
+    let ground = Ground::of(room);
+    let files: Vec<Vec<Place>> = paths.iter().map(|path| ground.in_worktree(worktree, path)).collect();
+    guard::owned(claims, agent, files.iter().map(Vec::as_slice))
+}
+
+/// The paths that git prints.
+fn paths(directory: &Path, args: &[&str]) -> Result<BTreeSet<String>> {
+    let Some(printed) = ask(directory, args)? else {
         let cure = "run it by hand to see why".into();
         return Err(Error::NotFound { what: format!("`git {}` failed", args.join(" ")), cure });
     };
-    let ground = Ground::of(room);
-    let paths = paths.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-    let files: Vec<Vec<Place>> =
-        paths.map(|path| ground.in_worktree(worktree, &String::from_utf8_lossy(path))).collect();
-    Ok(guard::owned(&claims, agent, files.iter().map(Vec::as_slice)))
+    Ok(split(&printed).into_iter().collect())
+}
+
+fn split(printed: &[u8]) -> Vec<String> {
+    let parts = printed.split(|byte| *byte == 0).filter(|part| !part.is_empty());
+    parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
 }
 
 fn ask(directory: &Path, args: &[&str]) -> Result<Option<Vec<u8>>> {

@@ -35,7 +35,12 @@ fn answer(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> R
     }
     let agent = editor(room, caller, event, named)?;
     let (claims, ground) = (claims::owners(room)?, Ground::of(room));
-    let files: Vec<Vec<Place>> = event.files.iter().map(|file| ground.places(file)).collect();
+    let others = claims.held().iter().filter(|held| Some(&*held.owner) != agent.as_deref());
+    let places: Vec<&str> = others.filter_map(|held| held.subject.place()).collect();
+    let mut files: Vec<Vec<Place>> = Vec::new();
+    for file in &event.files {
+        files.push([ground.places(file), ground.hard_links(file, places.iter().copied())].concat());
+    }
     let owned = guard::owned(&claims, agent.as_deref(), files.iter().map(Vec::as_slice));
     if !owned.is_empty() {
         return Ok(reply(room, caller, &owned, agent.is_some() && guard == Guard::Deny));

@@ -19,8 +19,12 @@ pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
     problems.extend(check_presence(fields, kind));
     let claims = field(fields, "claims").and_then(Value::as_array).into_iter().flatten();
     for (n, claim) in claims.enumerate().take(limits::CLAIMS_IN_MESSAGE) {
-        let parsed = claim.as_str().filter(|text| !text.is_empty()).map(Subject::parse);
-        problems.extend(parsed.and_then(Result::err).map(|problem| problem.at(format!("/claims/{n}"))));
+        let Some(text) = claim.as_str().filter(|text| !text.is_empty()) else { continue };
+        let problem = match Subject::parse(text) {
+            Ok(subject) => subject.check_explicit(text).filter(|_| kind == "claim"),
+            Err(problem) => Some(*problem),
+        };
+        problems.extend(problem.map(|problem| problem.at(format!("/claims/{n}"))));
     }
     if kind == "claim" {
         problems.extend(check_lease(fields));

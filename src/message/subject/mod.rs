@@ -8,7 +8,10 @@
 //! Paths are compared without regard to letter case and to how accented letters are composed, because some file
 //! systems ignore both. Symbolic links are resolved before, where there is a file system to ask.
 
+mod everything;
 mod pattern;
+
+pub use everything::cover_everything;
 
 use crate::base::error::Problem;
 use crate::base::limits;
@@ -110,6 +113,23 @@ impl Subject {
     fn kind(&self) -> Option<&Kind> {
         let read = || Subject::parse(&self.text).ok().and_then(|subject| subject.kind.into_inner().flatten());
         self.kind.get_or_init(read).as_ref()
+    }
+
+    /// The repository of a path; `Some(None)` is the room's own. `None` for a task or a lane.
+    pub fn repository(&self) -> Option<Option<&str>> {
+        match self.kind() {
+            Some(Kind::Path { repository, .. }) => Some(repository.as_deref()),
+            _ => None,
+        }
+    }
+
+    /// The directory or file of the room's own repository that contains all that the subject covers. Empty for the top.
+    pub fn place(&self) -> Option<&str> {
+        if self.repository() != Some(None) {
+            return None;
+        }
+        let Some(end) = self.text.find(['*', '?', '[', '{']) else { return Some(&self.text) };
+        Some(self.text[..end].rsplit_once('/').map_or("", |(above, _)| above))
     }
 
     /// The end of each part of a beginning.

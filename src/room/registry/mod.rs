@@ -29,7 +29,7 @@ pub struct Registry {
     aliases: Vec<(String, Vec<String>)>,
     /// The lanes of the charter, which are names too.
     lanes: Arc<[Lane]>,
-    /// The rooms to which there are links.
+    /// The linked rooms.
     links: Arc<LinkTags>,
     index: Index,
 }
@@ -168,7 +168,7 @@ impl Registry {
         Registry { links, ..self }
     }
 
-    /// The rooms to which there are links, and the addresses that their mail may have.
+    /// The linked rooms, and the addresses that their mail may have.
     pub fn links(&self) -> &Arc<LinkTags> {
         &self.links
     }

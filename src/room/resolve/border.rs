@@ -7,7 +7,7 @@ use crate::message::id::{HUMAN, tag_of};
 use crate::room::registry::Registry;
 use crate::room::settings::Accept;
 
-/// The link by which a message came. Mail of this room crosses none, and may have every address.
+/// The border that a message crossed. Mail of this room crosses no border, and may have every address.
 pub(super) struct Border<'a>(Option<Crossing<'a>>);
 
 struct Crossing<'a> {
@@ -23,7 +23,7 @@ impl<'a> Border<'a> {
         Border(from.and_then(tag_of).map(crossing))
     }
 
-    /// Did the message come from another room?
+    /// Returns true if the message came from another room.
     pub(super) fn is_crossed(&self) -> bool {
         self.0.is_some()
     }

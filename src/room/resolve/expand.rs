@@ -31,7 +31,7 @@ pub(super) type Each<'e> = &'e mut dyn FnMut(Reach<'_>, Via);
 pub(super) struct Expansion<'a, 's> {
     registry: &'a Registry,
     sender: Option<u32>,
-    /// The link by which the message came, if it did.
+    /// The border that the message crossed.
     pub(super) border: Border<'a>,
     standing: &'s dyn Availability,
     /// The aliases that are being expanded, outermost first.

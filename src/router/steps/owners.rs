@@ -13,7 +13,7 @@ use crate::log::state::{Source, State};
 use crate::message::claim::Change;
 use crate::message::record::Group;
 use crate::message::reference::{Chosen, Fit, Reference, choose};
-use crate::message::subject::Subject;
+use crate::message::subject::{Subject, cover_everything};
 use crate::message::{Message, id};
 use crate::room::leases::{self, Lapsed, Reason, Review, Signs, Warned};
 use crate::room::resolve::Via;
@@ -198,11 +198,13 @@ impl<'a> Owners<'a> {
         match change {
             Change::Grant(terms) => {
                 parties::add(self.config, to, Via::Claim, agent);
+                self.notify_human(agent, &terms.claims, to);
                 let lease = clock::span_text(Duration::from_secs(terms.lease));
                 json!({"status": "granted", "claims": terms.claims, "lease": lease})
             }
             Change::Queue(terms) => {
                 parties::add(self.config, to, Via::Claim, agent);
+                self.notify_human(agent, &terms.claims, to);
                 let subjects: Vec<Subject> = terms.claims.iter().filter_map(|text| Subject::parse(text).ok()).collect();
                 let before = self.claims.waiting().len();
                 let behind: Vec<_> = self.claims.in_the_way(agent, &subjects, before).take(limits::PROBLEMS).collect();
@@ -232,6 +234,19 @@ impl<'a> Owners<'a> {
                 json!({"status": status, "claims": one.subjects, "offer": offer})
             }
             Change::Dequeue { .. } | Change::Skip { .. } | Change::Rename { .. } | Change::Cut { .. } => Value::Null,
+        }
+    }
+
+    /// Adds the human as a recipient when the claims of an agent begin to cover all files of a repository.
+    fn notify_human(&self, agent: &Arc<str>, claims: &[String], to: &mut Vec<Group>) {
+        let claims: Vec<Subject> = claims.iter().filter_map(|text| Subject::parse(text).ok()).collect();
+        if !claims.iter().any(Subject::is_wide) {
+            return;
+        }
+        let held: Vec<&Subject> = self.claims.of(agent).map(|held| &held.subject).collect();
+        let all: Vec<&Subject> = held.iter().copied().chain(&claims).collect();
+        if cover_everything(all) && !cover_everything(held) {
+            parties::add(self.config, to, Via::Claim, &id::HUMAN.into());
         }
     }
 

@@ -222,7 +222,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Is this the sender of another room, for which this room takes no mail for the human?
+    /// Returns true for a sender of another room that may not write to the human here.
     fn is_kept_from_human(&self, from: &str) -> bool {
         let accept =
             |tag| self.config.registry().links().get(tag).is_some_and(|accept| accept.contains(&Accept::Human));

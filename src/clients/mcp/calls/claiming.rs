@@ -41,7 +41,7 @@ fn ask(arguments: &mut Arguments, action: &str, (room, agent): (&Room, &str)) ->
         }),
         "claim" => {
             let (lease, wait) = (arguments.text("lease")?, arguments.flag("wait")?);
-            Ok(Ask::Claim { subjects: claim::subjects(room, &here()?, &words)?, lease, wait })
+            Ok(Ask::Claim { subjects: claim::subjects_to_claim(room, &here()?, &words)?, lease, wait })
         }
         "release" => Ok(Ask::Release { subjects: owned(&words)?, of: None }),
         "handoff" => Ok(Ask::Offer { to: arguments.needed("to")?, subjects: owned(&words)? }),
