@@ -1,6 +1,8 @@
 //! The addresses that mail from another room may have. Each is checked where it is expanded, so it makes no difference which
 //! name, alias or lane leads to it.
 
+#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
+
 use crate::base::error::Problem;
 use crate::message::address::quoted;
 use crate::message::id::{HUMAN, tag_of};
