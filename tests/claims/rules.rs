@@ -297,7 +297,7 @@ fn a_running_router_grants_what_a_release_frees() {
 
 #[test]
 fn a_claim_of_all_files_needs_its_explicit_form_and_the_human_gets_it_once() {
-    // P248
+    // P270
     let world = office();
     for (n, subject) in [".", "**", "*", "?*", "[!q]*", "*/**"].into_iter().enumerate() {
         assert_eq!(say(&world, n as u64, "alice", claim(&[subject])), "claims_everything", "{subject}");
@@ -315,7 +315,7 @@ fn a_claim_of_all_files_needs_its_explicit_form_and_the_human_gets_it_once() {
 
 #[test]
 fn claims_that_cover_all_files_together_notify_the_human() {
-    // P248
+    // P270
     let world = office();
     assert_eq!(say(&world, 0, "alice", claim(&["[a-m]*"])), "granted");
     assert_eq!(world.inbox("human").len(), 0);
@@ -325,7 +325,7 @@ fn claims_that_cover_all_files_together_notify_the_human() {
 
 #[test]
 fn a_command_claims_all_files_only_in_the_explicit_form() {
-    // P248
+    // P270
     let world = office();
     for word in ["", " ", ".", "**", "*", "./"] {
         let said = world.fails(65, &["claim", word, "--as", "alice"]);

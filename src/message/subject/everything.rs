@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_claim_of_all_files_is_recognised_in_whatever_form_it_is_written() {
-        // P248
+        // P270
         for text in [
             ".",
             "./",
