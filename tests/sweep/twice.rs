@@ -162,3 +162,51 @@ fn a_staged_copy_with_a_name_outside_the_inbox_is_delivered() -> Done {
     assert_eq!(world.bodies("bob"), ["hello"]);
     Ok(())
 }
+
+/// A recipient moved its copy and synced only the directory to which it moved the copy.
+#[test]
+fn a_copy_that_is_below_its_inbox_too_after_a_boot_was_moved_there() -> Done {
+    // P91
+    let world = World::with(&["alice", "bob"]);
+    for body in ["moved", "linked", "unread"] {
+        world.send("alice", "bob", body);
+    }
+    let names = world.names("inbox/bob");
+    fs::create_dir_all(world.room("inbox/bob/done/deep"))?;
+    fs::hard_link(world.room("inbox/bob").join(&names[0]), world.room("inbox/bob/done/deep").join(&names[0]))?;
+    // A second name outside the inbox can be that of a backup.
+    fs::hard_link(world.room("inbox/bob").join(&names[1]), world.path().join(&names[1]))?;
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.names("inbox/bob").len(), 3, "the machine did not start again");
+    fs::remove_file(world.room("spool/boot"))?;
+    world.ok(&["run", "--once"]);
+    assert_eq!(world.bodies("bob"), ["linked", "unread"]);
+    assert_eq!(world.names("inbox/bob/done/deep"), names[..1]);
+    let traced = world.json(&["trace", "2", "--as", "alice"]);
+    assert_eq!(traced["recipients"][0]["rung"], "seen", "{traced}");
+    Ok(())
+}
+
+/// A power cut can take the content of a file that its sender did not sync. Nothing can complete a claim.
+#[test]
+fn a_claim_that_lost_its_content_is_retired_by_the_next_pass() -> Done {
+    for content in ["", "{\"to\": \"bob\", "] {
+        let room = || {
+            let world = World::with(&["alice", "bob"]);
+            world.drop_file("alice", "a.json", r#"{"to": "bob", "body": "hello"}"#);
+            world
+        };
+        let pass = |world: &World, plan| Tracer::new(world.path())?.run(world.bare(&["run", "--once"]), plan);
+        let counted = pass(&room(), Plan::Count)?;
+        let is_claim = |call: &&Call| call.name.starts_with("rename") && call.paths[1].iter().any(|part| part == "claim");
+        let call = counted.changes().find(is_claim).and_then(|call| call.number).ok_or("nothing was claimed")?;
+        let world = room();
+        pass(&world, Plan::Kill { call, moment: Moment::After })?;
+        let claim = fs::read_dir(world.room("spool/claim"))?.next().ok_or("there is no claim")??.path();
+        fs::write(claim, content)?;
+        world.ok(&["run", "--once"]);
+        assert_eq!(fs::read_dir(world.room("spool/claim"))?.count(), 0, "{content:?}");
+        assert_eq!(world.names("rejected/alice").len(), 2);
+    }
+    Ok(())
+}

@@ -56,6 +56,8 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
             Some(wait) => return Ok(Look::Later("it may still be written", Some(wait))),
             None => content,
         },
+        // A claim has no name by which its sender could write to it again, so without a writer it stays as it is.
+        Whole::NotYet(content) if terms.claimed && lease == ReadLease::Free => content,
         Whole::NotYet(content) => match patience.wait(dir, name, &meta) {
             Some(wait) => return Ok(Look::Later("it is empty or incomplete", Some(wait))),
             None => content,

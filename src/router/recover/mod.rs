@@ -49,6 +49,9 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     look_at_place(&room).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
     clear_stage(&spool, &state)?;
     twice::finish(&room.dir, &spool, &state)?;
+    if is_first_after_boot(&room.dir.sub(layout::SPOOL)?) {
+        twice::finish_moves_of_recipients(&room.dir, &state)?;
+    }
     // The syncs of a checkpoint would hide that the barrier is missing.
     if damage.is_none() && failpoint::on(Failpoint::RecoveryBarrier) && is_worth_a_checkpoint(&room, read)? {
         // The checkpoint is a cache: if it cannot be written, the next start reads as much again.
@@ -239,12 +242,11 @@ impl Router {
     /// so the first recovery after a boot looks for holes.
     fn reconcile_all(&mut self) -> Result<()> {
         let spool = self.config.dir().sub(layout::SPOOL)?;
-        let boot = machine::boot().unwrap_or_default();
-        let known = spool.read(layout::BOOT, limits::NOTE_BYTES).ok().flatten();
-        if !failpoint::on(Failpoint::Holes) || known.is_some_and(|known| known == boot.as_bytes()) {
+        if !failpoint::on(Failpoint::Holes) || !is_first_after_boot(&spool) {
             return self.reconcile(Cause::Recovery);
         }
         self.reconcile(Cause::Holes)?;
+        let boot = machine::boot().unwrap_or_default();
         if let Err(e) = spool.show(layout::BOOT, boot.as_bytes()) {
             tracing::debug!("{e}; the next recovery looks for holes again");
         }
@@ -271,6 +273,12 @@ impl Router {
         }
         Ok(())
     }
+}
+
+/// Returns true if no recovery has completed since the machine started.
+fn is_first_after_boot(spool: &Dir) -> bool {
+    let known = spool.read(layout::BOOT, limits::NOTE_BYTES).ok().flatten();
+    known.is_none_or(|known| known != machine::boot().unwrap_or_default().as_bytes())
 }
 
 /// The time of the room's file system: the change time of a file that was written just now.

@@ -50,6 +50,42 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
     Ok(())
 }
 
+/// Removes an unread copy from its inbox if it is in a directory below the inbox too. A power cut leaves such copies on a file
+/// system that logs each synced directory separately, if the recipient moved the copy and synced only the directory to which
+/// it moved the copy.
+pub(super) fn finish_moves_of_recipients(room: &Dir, state: &State) -> Result<()> {
+    for agent in state.mailboxes.with_unread().filter(|_| failpoint::on(Failpoint::SecondName)) {
+        match finish_moves(room, &layout::inbox(agent)) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => {}
+            Err(e) if e.class() == Class::Temporary => tracing::warn!("{e}; mail there may be shown once more"),
+            done => done?,
+        }
+    }
+    Ok(())
+}
+
+fn finish_moves(room: &Dir, inbox: &Path) -> Result<()> {
+    let dir = room.sub(inbox)?;
+    let (mut twice, mut below) = (Twice::new(), Vec::new());
+    for entry in dir.list()? {
+        let entry = entry?;
+        if entry.kind == FileType::Directory {
+            below.push(entry.name);
+        } else if layout::read_delivered(&entry.name).is_some()
+            && let Some(meta) = dir.stat(&entry.name)?.filter(|meta| meta.links > 1)
+            && let Some(name) = entry.name.to_str()
+        {
+            twice.insert(meta.inode, (name.to_owned(), meta));
+        }
+    }
+    for name in below {
+        if let (false, Ok(below)) = (twice.is_empty(), dir.sub(&name)) {
+            look_below(&below, &mut twice, &dir, limits::INBOX_DEPTH)?;
+        }
+    }
+    Ok(())
+}
+
 fn look(room: &Dir, inbox: &Path, mut twice: Twice, stage: &Dir) -> Result<()> {
     if twice.is_empty() {
         return Ok(());
