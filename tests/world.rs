@@ -106,6 +106,7 @@ impl World {
             command.env_remove(name);
         }
         command.env("NO_COLOR", "1").env("MAILBAG_TRUST_DIR", self.trust()).env_remove("NOTIFY_SOCKET");
+        command.env("XDG_STATE_HOME", self.trust());
         // The tester can be an agent, or have no terminal.
         command.env("MAILBAG_TEST_ANCESTRY", "person");
         // Whatever the tester's temporary directory is on.

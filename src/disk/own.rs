@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Write permission for the group or for everybody.
@@ -67,6 +67,11 @@ impl UserDirectory {
         }
         check(&at.meta()?, path, "700")?;
         Ok(UserDirectory { dir: at })
+    }
+
+    /// The path of a file in this directory, for messages.
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.dir.at(name)
     }
 
     /// The content of a file of at most `most` bytes, or `None` if it does not exist.

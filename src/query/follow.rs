@@ -60,13 +60,18 @@ impl Follower {
         Ok(new)
     }
 
-    /// At most `most` of the records committed since the last call, the oldest first. The next call continues behind them.
+    /// At most `most` of the records committed since the last call, the oldest first. Ends earlier after a record that
+    /// makes them large, so that a reader needs little memory. The next call continues after them.
     pub fn read_some(&mut self, most: usize) -> Result<Vec<Record>> {
-        let mut new = Vec::new();
+        let (mut new, mut size) = (Vec::new(), 0);
         for entry in log::lines(&self.room, self.at)?.records().take(most) {
             let (line, record) = entry?;
             self.at = line.end();
+            size += line.bytes.len();
             new.push(record);
+            if size >= limits::FOLLOWED_BYTES {
+                break;
+            }
         }
         Ok(new)
     }

@@ -10,7 +10,7 @@ use crate::query::latest::{Latest, Wait};
 use crate::query::pending::List;
 use crate::query::who::Everybody;
 use crate::room::Room;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, watch};
 
@@ -30,24 +30,11 @@ pub(super) struct App {
     pub(super) changes: watch::Receiver<Change>,
     /// Places for streams of events.
     pub(super) streams: Arc<Semaphore>,
+    /// KiB of events that clients have not read yet.
+    pub(super) unread: Arc<Semaphore>,
+    /// Held by the stream that reads records into memory.
+    pub(super) reading: tokio::sync::Mutex<()>,
     latest: Mutex<Latest>,
-    notes: Mutex<Notes>,
-}
-
-/// The notes that no page has shown yet, each with its number.
-#[derive(Debug, Default)]
-struct Notes {
-    last: u64,
-    kept: VecDeque<(u64, Note)>,
-}
-
-/// What was done, for the page that comes next.
-#[derive(Debug, Clone)]
-pub(super) struct Note {
-    /// A sentence.
-    pub(super) text: String,
-    /// Did it fail?
-    pub(super) failed: bool,
 }
 
 impl App {
@@ -57,8 +44,9 @@ impl App {
             gate,
             changes,
             streams: Arc::new(Semaphore::new(limits::WEB_STREAMS)),
+            unread: Arc::new(Semaphore::new(limits::WEB_STREAM_KIB as usize)),
+            reading: tokio::sync::Mutex::default(),
             latest: Mutex::new(Latest::new(room.clone())),
-            notes: Mutex::default(),
         }
     }
 
@@ -80,25 +68,6 @@ impl App {
     /// What each agent waits for.
     pub(super) fn waits(&self) -> Result<BTreeMap<Arc<str>, Vec<Wait>>> {
         held(&self.latest).waits()
-    }
-
-    /// Keeps a note, and gives its number for the address of the next page.
-    pub(super) fn keep(&self, note: Note) -> u64 {
-        let mut notes = held(&self.notes);
-        notes.last += 1;
-        let number = notes.last;
-        notes.kept.push_back((number, note));
-        if notes.kept.len() > limits::PAGE_NOTES {
-            notes.kept.pop_front();
-        }
-        number
-    }
-
-    /// Gives a note once.
-    pub(super) fn note(&self, number: u64) -> Option<Note> {
-        let mut notes = held(&self.notes);
-        let at = notes.kept.iter().position(|(known, _)| *known == number)?;
-        notes.kept.remove(at).map(|(_, note)| note)
     }
 }
 

@@ -1,48 +1,82 @@
-//! What a person clicks: each form runs the command that does the same, and sends the browser to the next page.
+//! What a person clicks: each form runs the command that does the same, and gives the script of the page the result.
 
-use super::app::{App, Note, run};
-use super::guard;
-use super::reply::{Failure, see};
+use super::app::{App, run};
+use super::connections::Connection;
+use super::gate::Entry;
+use super::reply::{Failure, json_of};
 use super::views;
 use super::views::write::Letter;
 use crate::base::error::{Error, Result};
 use crate::commands::answer::{Action, answer as settle};
 use crate::commands::approval::{Choice, decide};
 use crate::commands::post::post;
-use crate::commands::rejected::{self, Which};
+use crate::commands::rejected::{self, Retried, Which};
 use crate::commands::reply::{Reply, reply};
 use crate::commands::send::Draft;
 use crate::message::record::Event;
 use crate::query::outcome::Outcome;
 use crate::query::pending::Key;
-use axum::Form;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use serde::Deserialize;
+use axum::{Extension, Form};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::sync::Arc;
 
-/// The token in the printed URL.
+/// What a browser enters with.
 #[derive(Debug, Deserialize)]
-pub(super) struct ByToken {
-    #[serde(default)]
-    token: String,
+pub(super) struct Admission {
+    /// The token of the printed URL.
+    token: Option<String>,
+    password: Option<String>,
 }
 
-/// Lets a browser in that has the token.
-pub(super) async fn enter_by_token(State(app): State<Arc<App>>, Query(ByToken { token }): Query<ByToken>) -> Response {
-    guard::admit(&app, &token).await
+/// Lets a browser in that has the token or the password, and gives it its secret.
+pub(super) async fn enter(
+    State(app): State<Arc<App>>,
+    Extension(connection): Extension<Arc<Connection>>,
+    headers: HeaderMap,
+    Form(admission): Form<Admission>,
+) -> Response {
+    let source = app.gate.source(connection.peer, &headers);
+    let entry = match (&admission.token, &admission.password) {
+        (Some(token), _) => app.gate.enter_by_token(token),
+        (None, Some(password)) => app.gate.enter_by_password(password, source).await,
+        (None, None) => Entry::Wrong,
+    };
+    match entry {
+        Entry::Open(secret) => json_of(&json!({ "secret": secret })),
+        Entry::Wrong if admission.token.is_some() => {
+            let what = "this URL was used already, or is of an earlier start";
+            Failure::new(StatusCode::UNAUTHORIZED, what, "start `mailbag web` again and open the new URL").json()
+        }
+        Entry::Wrong => Failure::new(StatusCode::UNAUTHORIZED, "the password is wrong", "try again").json(),
+        Entry::Crowded => {
+            let what = "too many passwords were tried from this address";
+            Failure::new(StatusCode::TOO_MANY_REQUESTS, what, "try again in a minute").json()
+        }
+    }
 }
 
-/// The password.
-#[derive(Debug, Deserialize)]
-pub(super) struct ByPassword {
-    #[serde(default)]
-    password: String,
+/// The result of a form, for the script of the page.
+#[derive(Debug, Serialize)]
+struct Done {
+    /// A sentence about what was done, or why it was not done.
+    said: String,
+    failed: bool,
+    /// The page to show next. `None` to stay.
+    next: Option<String>,
 }
 
-/// Lets a browser in whose person knows the password.
-pub(super) async fn enter(State(app): State<Arc<App>>, Form(ByPassword { password }): Form<ByPassword>) -> Response {
-    guard::admit(&app, &password).await
+impl Done {
+    fn stay(said: String) -> Done {
+        Done { said, failed: false, next: None }
+    }
+}
+
+async fn done(app: &Arc<App>, work: impl FnOnce(&App) -> Result<Done> + Send + 'static) -> Response {
+    run(app, work).await.map_or_else(|failure| failure.json(), |done| json_of(&done))
 }
 
 /// An answer to an item of what needs the person.
@@ -78,11 +112,10 @@ impl Answer {
 
 /// Settles an item.
 pub(super) async fn answer(State(app): State<Arc<App>>, Form(form): Form<Answer>) -> Response {
-    let done = run(&app, move |app| settled(app, form)).await;
-    back(&app, "/", done)
+    done(&app, move |app| settle_item(app, form).map(Done::stay)).await
 }
 
-fn settled(app: &App, form: Answer) -> Result<String> {
+fn settle_item(app: &App, form: Answer) -> Result<String> {
     let text = Some(form.text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(option) = form.option {
         let approval = format!("#{}", form.seq);
@@ -112,18 +145,13 @@ fn usage(what: &str, cure: &str) -> Error {
     Error::Usage { what: what.into(), cure: cure.into() }
 }
 
-/// Sends a message. What was written is shown again if it cannot be sent.
+/// Sends a message. If it cannot be sent, the page stays, with its text.
 pub(super) async fn send(State(app): State<Arc<App>>, Form(letter): Form<Letter>) -> Response {
-    let letter = Arc::new(letter);
-    let given = letter.clone();
-    let place = match letter.reply_to.is_empty() {
-        true => "/".to_owned(),
-        false => format!("/thread/{}", number(&letter.reply_to)),
+    let next = match number(&letter.reply_to) {
+        0 => "/".to_owned(),
+        seq => format!("/thread/{seq}"),
     };
-    match run(&app, move |app| sent(app, &given)).await {
-        Ok(said) => back(&app, &place, Ok(said)),
-        Err(failure) => views::write::again(&app, letter, failure).await,
-    }
+    done(&app, move |app| Ok(Done { next: Some(next), ..Done::stay(sent(app, &letter)?) })).await
 }
 
 fn number(text: &str) -> u64 {
@@ -164,7 +192,7 @@ pub(super) struct Mended {
     text: String,
 }
 
-/// Sends a rejected message again. If it is rejected again, the page shows the new reasons with the text.
+/// Sends a rejected message again. If it is rejected again, the next page shows the new reasons with the text.
 pub(super) async fn send_again(
     State(app): State<Arc<App>>,
     Path(seq): Path<String>,
@@ -172,34 +200,26 @@ pub(super) async fn send_again(
 ) -> Response {
     let seq = match views::number(&seq) {
         Ok(seq) => seq,
-        Err(failure) => return views::failed(&app, &failure),
+        Err(failure) => return failure.json(),
     };
-    let text = text.replace("\r\n", "\n");
-    let content = text.clone().into_bytes();
-    let retry = move |app: &App| {
-        let mut retried = rejected::retry(&app.room, &Which::Named(vec![format!("#{seq}")]), Some(content))?;
-        Ok(retried.pop())
-    };
-    match run(&app, retry).await {
-        Err(failure) => back(&app, &format!("/rejected/{seq}"), Err(failure)),
-        Ok(Some(one)) if one.became == Some(Event::Rejected) => views::rejected::again(&app, one, &text),
-        Ok(one) => {
-            let record = one.and_then(|one| Some((one.record?, one.recipients.join(", "))));
-            let said = match record {
-                Some((record, to)) if !to.is_empty() => format!("sent again as #{record} to {to}"),
-                Some((record, _)) => format!("sent again as #{record}"),
-                None => "it is in the outbox again".to_owned(),
-            };
-            back(&app, "/rejected", Ok(said))
-        }
-    }
+    let content = text.replace("\r\n", "\n").into_bytes();
+    done(&app, move |app| {
+        let retried = rejected::retry(&app.room, &Which::Named(vec![format!("#{seq}")]), Some(content))?.pop();
+        Ok(retried.map_or_else(|| Done::stay("it is in the outbox again".to_owned()), |one| sent_again(&one)))
+    })
+    .await
 }
 
-/// Shows the page at `place`, with what was done or why not.
-fn back(app: &App, place: &str, done: std::result::Result<String, Failure>) -> Response {
-    let note = match done {
-        Ok(text) => Note { text, failed: false },
-        Err(failure) => Note { text: format!("{}. {}.", failure.sentence(), failure.cure), failed: true },
+fn sent_again(one: &Retried) -> Done {
+    if one.became == Some(Event::Rejected) {
+        let next = format!("/rejected/{}", one.record.unwrap_or(one.seq));
+        return Done { said: "rejected again".to_owned(), failed: true, next: Some(next) };
+    }
+    let to = one.recipients.join(", ");
+    let said = match one.record {
+        Some(record) if !to.is_empty() => format!("sent again as #{record} to {to}"),
+        Some(record) => format!("sent again as #{record}"),
+        None => "it is in the outbox again".to_owned(),
     };
-    see(&format!("{place}?note={}", app.keep(note)))
+    Done { next: Some("/rejected".to_owned()), ..Done::stay(said) }
 }

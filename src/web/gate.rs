@@ -1,18 +1,24 @@
-//! Who may ask: the names, the token and the cookie of a launch. `guard` holds every request to these rules, assets and
-//! events included.
+//! Who may ask: the names of the page and the secrets of a launch. `guard` holds every request to these rules.
 //!
 //! - `Host` is one of the names of this page. A page of another site that makes its own name lead to this machine (DNS
 //!   rebinding) sends its own name there.
-//! - What changes the room has an `Origin`, and it is the page itself.
-//! - The browser has the cookie of this launch, which it gets for the token in the printed URL or for the password. A
-//!   program sends the token as `Authorization: Bearer`.
+//! - A request that changes the room has an `Origin`, and it is the page itself.
+//! - A browser sends its secret in a header, which only a script of the page's own origin can add. There is no cookie,
+//!   because browsers send a cookie to all ports of a host.
+//! - A program sends the token for reading as `Authorization: Bearer`. It changes nothing.
 //!
-//! The same is what Jupyter and the MCP Inspector ask for (CVE-2025-49596).
+//! A browser gets its secret for the token in the fragment of the printed URL, once, or for the password.
 
+use super::browsers::{Browsers, secret};
+use super::turns::GuessTurns;
 use crate::base::hash::hash;
-use crate::base::limits;
-use axum::http::{HeaderMap, HeaderValue, header};
-use std::net::SocketAddr;
+use axum::http::{HeaderMap, header};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// The header with a browser's secret.
+pub(super) const SECRET: &str = "x-mailbag-secret";
 
 /// How people reach the page.
 #[derive(Debug, Clone, Default)]
@@ -23,22 +29,45 @@ pub struct Access {
     pub password: Option<String>,
 }
 
+/// Who sends a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// A browser that has entered, or what the person gave its secret to.
+    Person,
+    /// A program with the token for reading.
+    Reader,
+    /// A request without a secret, as the browser sends it for an address of the page.
+    Stranger,
+    /// A request with a secret that is not valid.
+    Impostor,
+}
+
+/// The result of an attempt to enter.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// The secret for the browser.
+    Open(String),
+    /// Neither the token nor the password.
+    Wrong,
+    /// Too many guesses of this source are waiting.
+    Crowded,
+}
+
 /// The secrets and the names of this launch.
 pub(super) struct Gate {
-    token: String,
-    /// The value of the cookie, so that the token itself is not in every request.
-    session: String,
-    cookie: String,
+    /// The token in the printed URL, until it is used.
+    entry: Mutex<Option<String>>,
+    reader: String,
+    browsers: Browsers,
     /// What `Host` may say, in lower case.
     hosts: Vec<String>,
-    is_secure: bool,
+    is_proxied: bool,
     password: Option<String>,
-    /// Held by one who tries a password.
-    guessing: tokio::sync::Mutex<()>,
+    turns: GuessTurns,
 }
 
 impl Gate {
-    pub(super) fn new(at: SocketAddr, access: Access) -> Gate {
+    pub(super) fn new(at: SocketAddr, access: Access, browsers: Browsers) -> Gate {
         let port = at.port();
         let mut hosts = vec![at.to_string(), format!("localhost:{port}")];
         if at.ip().is_unspecified() {
@@ -47,50 +76,61 @@ impl Gate {
         let public = access.public.as_deref().and_then(|url| url.split_once("://"));
         hosts.extend(public.map(|(_, host)| host.trim_end_matches('/').to_lowercase()));
         Gate {
-            token: secret(),
-            session: secret(),
-            // Browsers share cookies between the ports of a host.
-            cookie: format!("mailbag-{port}"),
+            entry: Mutex::new(Some(secret())),
+            reader: secret(),
+            browsers,
             hosts,
-            is_secure: public.is_some_and(|(scheme, _)| scheme == "https"),
+            is_proxied: public.is_some(),
             password: access.password,
-            guessing: tokio::sync::Mutex::default(),
+            turns: GuessTurns::default(),
         }
     }
 
-    /// The token of this launch.
-    pub(super) fn token(&self) -> &str {
-        &self.token
+    /// The token of the printed URL. It lets one browser in.
+    pub(super) fn entry(&self) -> String {
+        self.entry.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
     }
 
-    /// Does the page take a password?
+    /// The token for programs that read.
+    pub(super) fn reader(&self) -> &str {
+        &self.reader
+    }
+
+    /// Returns true if the page takes a password.
     pub(super) fn has_password(&self) -> bool {
         self.password.is_some()
     }
 
-    /// Is this the token or, after a pause for a wrong one, the password?
-    pub(super) async fn admits(&self, word: &str) -> bool {
-        if is_same(word, &self.token) {
-            return true;
+    /// Lets a browser in that has the token of the printed URL. The token is valid once.
+    pub(super) fn enter_by_token(&self, token: &str) -> Entry {
+        let mut entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
+        if !entry.as_ref().is_some_and(|valid| is_same(valid, token)) {
+            return Entry::Wrong;
         }
-        let Some(password) = &self.password else { return false };
-        // One guess a second, by all clients together.
-        let _turn = self.guessing.lock().await;
-        let admitted = is_same(word, password);
-        if !admitted {
-            tokio::time::sleep(limits::WRONG_PASSWORD).await;
-        }
-        admitted
+        *entry = None;
+        Entry::Open(self.browsers.add())
     }
 
-    /// The header that gives a browser the cookie of this launch. No script of the page can read it, and no other site
-    /// makes the browser send it.
-    pub(super) fn cookie(&self) -> String {
-        let secure = if self.is_secure { "; Secure" } else { "" };
-        format!("{}={}; Path=/; HttpOnly; SameSite=Strict{secure}", self.cookie, self.session)
+    /// Lets a browser in that sends the password, when it is the turn of its source.
+    pub(super) async fn enter_by_password(&self, word: &str, source: IpAddr) -> Entry {
+        let Some(password) = &self.password else { return Entry::Wrong };
+        let Some(turn) = self.turns.take(source, Instant::now()) else { return Entry::Crowded };
+        tokio::time::sleep_until(turn.into()).await;
+        if is_same(word, password) { Entry::Open(self.browsers.add()) } else { Entry::Wrong }
     }
 
-    pub(super) fn knows_host(&self, headers: &HeaderMap) -> bool {
+    /// The address that a guess counts for. Behind a proxy, all connections come from the proxy, which adds the address
+    /// of its client at the end of a header.
+    pub(super) fn source(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        if !self.is_proxied || !peer.is_loopback() {
+            return peer;
+        }
+        let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
+        let last = forwarded.and_then(|list| list.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+        last.unwrap_or(peer)
+    }
+
+    pub(super) fn has_host(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (host, other) = (hosts.next().and_then(|host| host.to_str().ok()), hosts.next());
         other.is_none() && host.is_some_and(|host| self.hosts.contains(&host.to_lowercase()))
@@ -104,25 +144,25 @@ impl Gate {
         other.is_none() && site != Some(false) && host.is_some_and(|host| self.hosts.contains(&host))
     }
 
-    pub(super) fn is_admitted(&self, headers: &HeaderMap) -> bool {
-        let texts = |name| headers.get_all(name).iter().filter_map(|value: &HeaderValue| value.to_str().ok());
-        let mut cookies = texts(header::COOKIE).flat_map(|cookies| cookies.split(';'));
-        let has_cookie = cookies.any(|cookie| {
-            cookie
-                .trim()
-                .split_once('=')
-                .is_some_and(|(name, value)| name == self.cookie && is_same(value, &self.session))
-        });
-        let mut tokens = texts(header::AUTHORIZATION).filter_map(|value| value.strip_prefix("Bearer "));
-        has_cookie || tokens.any(|token| is_same(token.trim(), &self.token))
+    /// Who sends a request with these headers.
+    pub(super) fn caller(&self, headers: &HeaderMap) -> Caller {
+        if let Some(secret) = headers.get(SECRET) {
+            let is_known = secret.to_str().is_ok_and(|secret| self.browsers.has(secret));
+            return if is_known { Caller::Person } else { Caller::Impostor };
+        }
+        let tokens = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
+        let tokens: Vec<&str> = tokens.filter_map(|value| value.strip_prefix("Bearer ")).collect();
+        if tokens.iter().any(|token| is_same(token.trim(), &self.reader)) {
+            Caller::Reader
+        } else if tokens.is_empty() {
+            Caller::Stranger
+        } else {
+            Caller::Impostor
+        }
     }
 }
 
-/// Compares without telling by its time where two texts differ.
+/// Compares in a time that does not depend on the place where two texts differ.
 fn is_same(one: &str, other: &str) -> bool {
     hash(one) == hash(other)
-}
-
-fn secret() -> String {
-    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
 }

@@ -1,29 +1,48 @@
-//! Holds every request to the rules of the gate, and adds the headers that bind the browser.
+//! Holds every request to the rules of the gate before its body is read, and adds the headers that bind the browser.
 
 use super::app::App;
+use super::connections::Connection;
+use super::gate::Caller;
 use super::reply::Failure;
 use super::views;
 use crate::base::limits;
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use std::sync::Arc;
 
 /// Nothing from elsewhere, no code and no style in the page itself, no frame around it.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What answers everybody.
-const OPEN: [&str; 4] = ["/enter", "/style.css", "/page.js", "/icon.svg"];
+/// The address that takes the token of the printed URL, or the password.
+pub(super) const ENTER: &str = "/enter";
+
+/// Files of the page, which have nothing of the room.
+const ASSETS: [&str; 5] = ["/style.css", "/page.js", "/browser.js", "/needs.js", "/icon.svg"];
+
+/// The result of the check.
+enum Verdict {
+    /// The request is answered.
+    Admit,
+    /// A browser asks for a page without its secret: it gets a page without content, with the script that adds the secret.
+    Shell,
+    Reject(Failure),
+}
 
 /// Checks a request, and adds the headers that bind the browser.
-pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let mut response = match refusal(&app, &request) {
-        Some(failure) if is_for_programs(request.uri().path()) => failure.json(),
-        Some(failure) if failure.status == StatusCode::UNAUTHORIZED => views::enter::page(&app, &failure),
-        Some(failure) => views::enter::refused(&failure),
-        None => answered(request, next).await,
+pub(super) async fn guard(
+    State(app): State<Arc<App>>,
+    Extension(connection): Extension<Arc<Connection>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = match judge(&app, &connection, &request) {
+        Verdict::Reject(failure) => failure.json(),
+        Verdict::Shell => views::enter::shell(&app),
+        Verdict::Admit => answered(request, next).await,
     };
     let headers = response.headers_mut();
     for (name, value) in [
@@ -47,48 +66,58 @@ async fn answered(request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
     }
-    let late = || Failure::new(StatusCode::REQUEST_TIMEOUT, "the form came too slowly", "send it again").json();
-    tokio::time::timeout(limits::WEB_FORM, next.run(request)).await.unwrap_or_else(|_| late())
+    match tokio::time::timeout(limits::WEB_FORM, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Failure::new(StatusCode::REQUEST_TIMEOUT, "the form came too slowly", "send it again").json(),
+    }
 }
 
-fn refusal(app: &App, request: &Request) -> Option<Failure> {
-    let (gate, headers) = (&app.gate, request.headers());
-    if !gate.knows_host(headers) {
+fn judge(app: &App, connection: &Connection, request: &Request) -> Verdict {
+    let (gate, headers, path) = (&app.gate, request.headers(), request.uri().path());
+    if !gate.has_host(headers) {
         let cure = "use the URL that `mailbag web` printed; for another name, pass --public URL";
-        return Some(Failure::new(StatusCode::MISDIRECTED_REQUEST, "this page does not have that name", cure));
+        return reject(StatusCode::MISDIRECTED_REQUEST, "this page does not have that name", cure);
     }
     let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
     if !only_reads && !gate.is_own_origin(headers) {
-        return Some(Failure::new(StatusCode::FORBIDDEN, "the request comes from another page", "use the page itself"));
+        return reject(StatusCode::FORBIDDEN, "the request comes from another page", "use the page itself");
     }
+    let most = if path == ENTER { limits::WEB_ENTER_BYTES } else { limits::WEB_BODY_BYTES };
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > limits::WEB_BODY_BYTES) {
-        return Some(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "the form is too large", "send less"));
+    if length.is_some_and(|length| length > most) {
+        return reject(StatusCode::PAYLOAD_TOO_LARGE, "the form is too large", "send less");
     }
-    let path = request.uri().path();
-    if OPEN.contains(&path) || gate.is_admitted(headers) {
-        return None;
+    if only_reads && ASSETS.contains(&path) || !only_reads && path == ENTER {
+        return Verdict::Admit;
     }
-    let cure = match gate.has_password() {
-        true => "enter the password, or use the URL that `mailbag web` printed",
-        false => "use the URL that `mailbag web` printed",
-    };
-    Some(Failure::new(StatusCode::UNAUTHORIZED, "this browser has not entered", cure))
+    let caller = gate.caller(headers);
+    match caller {
+        Caller::Person | Caller::Reader => connection.set_entered(),
+        Caller::Stranger | Caller::Impostor => {}
+    }
+    match caller {
+        Caller::Person => Verdict::Admit,
+        Caller::Reader if only_reads => Verdict::Admit,
+        Caller::Reader => {
+            let cure = "act on the page, or run the command in a terminal";
+            reject(StatusCode::FORBIDDEN, "the token for programs only reads", cure)
+        }
+        Caller::Stranger if only_reads && is_page(path) => Verdict::Shell,
+        Caller::Stranger | Caller::Impostor => {
+            let cure = match gate.has_password() {
+                true => "enter the password, or use the URL that `mailbag web` printed",
+                false => "use the URL that `mailbag web` printed; if it was used already, start `mailbag web` again",
+            };
+            reject(StatusCode::UNAUTHORIZED, "this browser has not entered", cure)
+        }
+    }
 }
 
-fn is_for_programs(path: &str) -> bool {
-    path == "/events" || path.starts_with("/api/")
+fn reject(status: StatusCode, what: &str, cure: &str) -> Verdict {
+    Verdict::Reject(Failure::new(status, what, cure))
 }
 
-/// Takes the token or the password, and gives the browser its cookie.
-pub(super) async fn admit(app: &Arc<App>, word: &str) -> Response {
-    if !app.gate.admits(word).await {
-        let failure = Failure::new(StatusCode::UNAUTHORIZED, "that is not right", "try again");
-        return views::enter::page(app, &failure);
-    }
-    let mut response = views::enter::entered().into_response();
-    if let Ok(cookie) = HeaderValue::from_str(&app.gate.cookie()) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    response
+/// Returns true if a browser shows this address, instead of a script or a program that reads it.
+fn is_page(path: &str) -> bool {
+    path != "/events" && !["/api/", "/part/"].iter().any(|above| path.starts_with(above))
 }

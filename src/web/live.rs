@@ -1,6 +1,8 @@
 //! `/events`: the timeline as a stream of server-sent events, without a gap, also across a reconnection.
 //!
 //! Each reader follows the log by itself, so the stream needs no queue: a slow reader is only further behind in the log.
+//! What clients have not read yet is bounded for all streams together. A client that reads nothing for a while loses its
+//! connection, and continues from the last number that it has.
 //! Events: `entry` with an entry of the timeline (its id is the number of the record), `change` if something else has
 //! changed or the room is back, `gone` if the room cannot be read, `reset` if the number to continue from is not in the log,
 //! and `beat` when nothing else was sent for a while, so that a reader notices a connection that is dead.
@@ -9,7 +11,7 @@ use super::app::{App, run};
 use super::reply::Failure;
 use crate::base::limits;
 use crate::query::timeline::{Channels, Timeline, newest};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -18,7 +20,7 @@ use serde::Deserialize;
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// Where a reader begins.
 #[derive(Debug, Deserialize)]
@@ -46,17 +48,18 @@ pub(super) async fn events(State(app): State<Arc<App>>, headers: HeaderMap, Quer
         Ok(timeline) => timeline,
         Err(failure) => return failure.json(),
     };
-    let (parts, made) = mpsc::channel(limits::WEB_STREAM_PARTS);
+    let (parts, made) = mpsc::channel(1);
     tokio::spawn(async move {
         let _place = place;
-        match timeline {
-            Some(timeline) => Feed { app, timeline: Some(timeline), parts }.run().await,
-            None => drop(parts.send("event: reset\ndata: {}\n\n".to_owned()).await),
+        let mut feed = Feed { app, timeline, parts };
+        match feed.timeline {
+            Some(_) => feed.run().await,
+            None => drop(feed.send(event("reset", None, "{}")).await),
         }
     });
-    let next = |mut made: mpsc::Receiver<String>| async {
+    let next = |mut made: mpsc::Receiver<Bytes>| async {
         let part = made.recv().await?;
-        Some((Ok::<String, Infallible>(part), made))
+        Some((Ok::<Bytes, Infallible>(part), made))
     };
     let body = Body::from_stream(stream::unfold(made, next));
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
@@ -66,13 +69,25 @@ pub(super) async fn events(State(app): State<Arc<App>>, headers: HeaderMap, Quer
 struct Feed {
     app: Arc<App>,
     timeline: Option<Timeline>,
-    parts: mpsc::Sender<String>,
+    parts: mpsc::Sender<Bytes>,
+}
+
+/// Events that the client has not read yet, with their share of the memory for them.
+struct UnreadPart {
+    text: String,
+    _share: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for UnreadPart {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
 }
 
 impl Feed {
-    async fn run(mut self) {
+    async fn run(&mut self) {
         let mut changes = self.app.changes.clone();
-        let _ = self.parts.send("retry: 1000\n\n".to_owned()).await;
+        let _ = self.send("retry: 1000\n\n".to_owned()).await;
         let mut was_gone = false;
         loop {
             let change = changes.borrow_and_update().clone();
@@ -87,24 +102,43 @@ impl Feed {
                 Err(what) => Some(event("gone", None, &serde_json::json!({ "what": what }).to_string())),
             };
             if let Some(part) = part
-                && self.parts.send(part).await.is_err()
+                && self.send(part).await.is_err()
             {
                 return;
             }
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(limits::WEB_BEAT) => {
-                    if self.parts.send(event("beat", None, "{}")).await.is_err() { return }
+                    if self.send(event("beat", None, "{}")).await.is_err() { return }
                 }
                 () = self.parts.closed() => return,
             }
         }
     }
 
-    /// Sends everything new, in parts. Was there anything?
+    /// Sends a part when there is memory for it. Fails if the client has closed the connection.
+    async fn send(&self, text: String) -> Result<(), Closed> {
+        self.parts.send(self.keep(text).await?).await.map_err(|_| Closed)
+    }
+
+    /// Waits until there is memory for a part.
+    async fn keep(&self, text: String) -> Result<Bytes, Closed> {
+        let size = text.len().div_ceil(1 << 10).try_into().unwrap_or(u32::MAX).min(limits::WEB_STREAM_KIB);
+        tokio::select! {
+            share = self.app.unread.clone().acquire_many_owned(size) => {
+                Ok(Bytes::from_owner(UnreadPart { text, _share: share.map_err(|_| Closed)? }))
+            }
+            () = self.parts.closed() => Err(Closed),
+        }
+    }
+
+    /// Sends everything new, in parts. Returns true if there was anything.
     async fn read(&mut self) -> Result<bool, Failure> {
+        let app = self.app.clone();
         let mut has_changed = false;
         loop {
+            // Only one stream at a time has records that do not count as unread yet.
+            let turn = app.reading.lock().await;
             let Some(mut timeline) = self.timeline.take() else { return Err(Failure::broken()) };
             let read = tokio::task::spawn_blocking(move || {
                 let part = timeline.read_some(limits::WEB_STREAM_RECORDS);
@@ -115,13 +149,22 @@ impl Feed {
             let Some((_, entries)) = part? else { return Ok(has_changed) };
             has_changed = true;
             let part: String = entries.iter().map(|entry| event("entry", Some(entry.seq), &text(entry))).collect();
+            if part.is_empty() {
+                continue;
+            }
+            let kept = self.keep(part).await;
+            drop(turn);
             // The caller notices if the client has closed the connection.
-            if !part.is_empty() && self.parts.send(part).await.is_err() {
+            let Ok(part) = kept else { return Ok(has_changed) };
+            if self.parts.send(part).await.is_err() {
                 return Ok(has_changed);
             }
         }
     }
 }
+
+/// The client has closed the connection.
+struct Closed;
 
 fn text(entry: &crate::query::timeline::Entry) -> String {
     serde_json::to_string(entry).unwrap_or_default()

@@ -2,8 +2,9 @@
 //!
 //! In: a room, and an address to listen on. Out: pages, JSON with the schemas of `--json`, and a stream of events.
 //!
-//! `server` accepts connections, `gate` and `guard` decide who may ask, `views` shows, `api` answers programs, `live` streams the
-//! timeline, and `forms` does what a person clicks: as `human`, through the same commands as the terminal.
+//! `server` accepts connections, `gate` and `guard` decide who may ask, `browsers` knows who has entered, `views` shows, `api`
+//! answers programs, `live` streams the timeline, and `forms` does what a person clicks: as `human`, through the same
+//! commands as the terminal.
 //!
 //! It is a process of its own. If it dies, only the browser notices.
 //!
@@ -12,15 +13,19 @@
 mod api;
 mod app;
 mod assets;
+mod browsers;
+mod connections;
 mod forms;
 mod gate;
 mod guard;
 mod keeper;
 mod live;
+mod patient;
 mod reply;
 mod routes;
 mod server;
+mod turns;
 mod views;
 
 pub use gate::Access;
-pub use server::{Options, Started, serve};
+pub use server::{Options, Started, serve, sign_out};

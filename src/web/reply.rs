@@ -1,4 +1,4 @@
-//! Answers that are no page: errors, redirections, and text.
+//! Answers that are not pages: errors, JSON and text.
 
 use crate::base::error::{Class, Error, Problem};
 use axum::body::Body;
@@ -36,12 +36,6 @@ impl Failure {
         )
     }
 
-    /// One sentence.
-    pub(super) fn sentence(&self) -> String {
-        let problems = self.problems.iter().map(|problem| format!("; {problem}"));
-        format!("{}{}", self.what, problems.collect::<String>())
-    }
-
     /// As `--json` prints errors.
     pub(super) fn json(&self) -> Response {
         let error = json!({"code": self.code(), "what": self.what, "cure": self.cure, "problems": self.problems});
@@ -52,8 +46,8 @@ impl Failure {
         match self.status {
             StatusCode::NOT_FOUND => "not_found",
             StatusCode::UNPROCESSABLE_ENTITY => "refused",
-            StatusCode::SERVICE_UNAVAILABLE => "busy",
             StatusCode::INTERNAL_SERVER_ERROR => "io",
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => "busy",
             _ => "usage",
         }
     }
@@ -97,12 +91,4 @@ pub(super) fn json_of<T: serde::Serialize>(data: &T) -> Response {
 /// Text of this type.
 pub(super) fn typed(kind: &'static str, text: impl Into<Body>) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text.into()).into_response()
-}
-
-/// Sends the browser to another page, after a form.
-pub(super) fn see(path: &str) -> Response {
-    match HeaderValue::from_str(path) {
-        Ok(place) => (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response(),
-        Err(_) => Failure::broken().json(),
-    }
 }

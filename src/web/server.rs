@@ -1,19 +1,25 @@
 //! Accepts connections, within bounds on their number and their patience, and follows the room meanwhile.
 
 use super::app::{App, Change};
+use super::browsers::Browsers;
+use super::connections::ConnectionTable;
 use super::gate::{Access, Gate};
 use super::keeper::Keeper;
+use super::patient::PatientStream;
 use super::routes;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::disk::machine;
 use crate::room::Room;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 /// Where and for whom the page is.
 #[derive(Debug, Clone)]
@@ -27,9 +33,9 @@ pub struct Options {
 /// A page that listens.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Started {
-    /// The URL that lets a browser in.
+    /// The URL that lets one browser in, once.
     pub url: String,
-    /// The token in it, for programs: `Authorization: Bearer TOKEN`.
+    /// The token for programs that read: `Authorization: Bearer TOKEN`.
     pub token: String,
     /// The address.
     pub listen: SocketAddr,
@@ -41,14 +47,15 @@ pub struct Started {
 pub fn serve(room: &Room, options: Options, started: &mut dyn FnMut(&Started) -> Result<()>) -> Result<()> {
     let Options { listen, access } = options;
     let cannot = |source| Error::Io { verb: "listen on", path: listen.to_string().into(), source };
-    let listener = TcpListener::bind(listen).map_err(cannot)?;
+    let browsers = Browsers::of(room);
+    let listener = bind(listen, &browsers).map_err(cannot)?;
     let listen = listener.local_addr().map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     let base = access.public.clone().map_or_else(|| format!("http://{listen}"), |url| url.trim_end_matches('/').into());
-    let gate = Gate::new(listen, access);
-    let token = gate.token().to_owned();
-    let started_at =
-        Started { url: format!("{base}/enter?token={token}"), token, listen, room: room.dir.path().into() };
+    let gate = Gate::new(listen, access, browsers);
+    // A browser keeps the part after `#` to itself: no server, log or other page gets it.
+    let url = format!("{base}/#enter={}", gate.entry());
+    let started_at = Started { url, token: gate.reader().to_owned(), listen, room: room.dir.path().into() };
     let (change, changes) = watch::channel(Change::default());
     let app = Arc::new(App::new(room, gate, changes));
     let (ending, ended) = watch::channel(false);
@@ -66,17 +73,38 @@ pub fn serve(room: &Room, options: Options, started: &mut dyn FnMut(&Started) ->
     served
 }
 
+/// Signs all browsers out of the page of this room, and returns their number.
+pub fn sign_out(room: &Room) -> Result<usize> {
+    Browsers::of(room).sign_out()
+}
+
+/// Listens. A page that may choose its port takes the port of the last one, so that browsers find it again.
+fn bind(listen: SocketAddr, browsers: &Browsers) -> std::io::Result<TcpListener> {
+    if listen.port() != 0 {
+        return TcpListener::bind(listen);
+    }
+    let last = browsers.port();
+    if let Some(listener) = last.and_then(|port| TcpListener::bind(SocketAddr::new(listen.ip(), port)).ok()) {
+        return Ok(listener);
+    }
+    let listener = TcpListener::bind(listen)?;
+    if last.is_none() {
+        browsers.set_port(listener.local_addr()?.port());
+    }
+    Ok(listener)
+}
+
 async fn accept(listener: TcpListener, app: Arc<App>, mut ended: watch::Receiver<bool>) -> Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener).doing("listen on", "the address of the page")?;
-    let places = Arc::new(Semaphore::new(limits::WEB_CONNECTIONS));
+    let connections = Arc::new(ConnectionTable::default());
     let service = TowerToHyperService::new(routes::routes(app));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = ended.changed() => return Ok(()),
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(e) => {
                 tracing::debug!("{e}");
                 // Too many open files, for example.
@@ -84,15 +112,24 @@ async fn accept(listener: TcpListener, app: Arc<App>, mut ended: watch::Receiver
                 continue;
             }
         };
-        let Ok(place) = places.clone().try_acquire_owned() else { continue };
-        let service = service.clone();
+        let Some(connection) = connections.add(peer.ip()) else { continue };
+        let (connections, service) = (connections.clone(), service.clone());
         tokio::spawn(async move {
+            let answers = service_fn(|mut request: Request<Incoming>| {
+                request.extensions_mut().insert(connection.clone());
+                service.call(request)
+            });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(limits::WEB_HEAD);
-            if let Err(e) = http.serve_connection(TokioIo::new(stream), service).await {
-                tracing::debug!("{e}");
+            tokio::select! {
+                served = http.serve_connection(TokioIo::new(PatientStream::new(stream)), answers) => {
+                    if let Err(e) = served {
+                        tracing::debug!("{e}");
+                    }
+                }
+                () = connection.end.notified() => {}
             }
-            drop(place);
+            connections.remove(&connection);
         });
     }
 }

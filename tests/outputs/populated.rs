@@ -345,7 +345,10 @@ fn following(run: &mut Run<'_>) {
     run.until_it_said("watch", &["--last", "100"], 10, |_| {});
     run.until_it_said("channel-watch", &["main"], 3, |_| {});
     #[cfg(feature = "web")]
-    run.until_it_said("web", &[], 1, |_| {});
+    {
+        run.until_it_said("web", &[], 1, |_| {});
+        run.ok("web", &["--sign-out"]);
+    }
     run.world.write("inbox/carol/by-hand.json", "no JSON");
     run.until_it_said("follow", &["--as", "carol"], 1, |world| drop(world.send("alice", "carol", "follow me")));
 }

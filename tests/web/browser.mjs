@@ -20,6 +20,13 @@ const browser = await chromium.launch({
     "--disable-component-update", "--disable-sync"],
 });
 
+/** Starts the program, which ends with the test. */
+function start(...args) {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
+  process.on("exit", () => child.kill("SIGKILL"));
+  return child;
+}
+
 const complaints = [];
 /** Opens the page. With `outage`, requests may fail: a browser complains of these by itself. */
 async function open({ outage, at = url, ...options } = {}) {
@@ -27,14 +34,28 @@ async function open({ outage, at = url, ...options } = {}) {
   const page = await context.newPage();
   page.setDefaultTimeout(20000);
   if (outage) await page.clock.install();
-  const isExpected = (text) => outage && (text.startsWith("Failed to load resource") || text.startsWith("EventSource's response"));
+  const isExpected = (text) => outage && text.startsWith("Failed to load resource");
   page.on("console", (message) =>
     ["error", "warning"].includes(message.type()) && !isExpected(message.text()) && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("request", (request) => new URL(request.url()).origin === new URL(at).origin || complaints.push(request.url()));
   await page.goto(at);
-  await page.waitForURL(new URL("/", at).href);
+  await page.locator("header.bar").waitFor();
+  assert.equal(page.url(), new URL("/", at).href, "the token has left the address");
   return page;
+}
+
+/** The list of what needs the person has been in its place for a while. */
+const isStill = (page) => page.locator("#needs:not([data-moved])").waitFor();
+/** Where the pointer is in nobody's way. */
+const away = (page) => page.mouse.move(2, 2);
+/** What another window of a browser that has entered needs: the token of the URL is used. */
+const entered = async () => ({ at: home, storageState: await page.context().storageState() });
+/** Starts a second page of the room. */
+async function serve(...args) {
+  const child = start("web", "--json", ...args);
+  const [line] = await once(child.stdout, "data");
+  return { child, ...JSON.parse(line) };
 }
 
 const numbers = (page) => page.locator(".entry").evaluateAll((rows) => rows.map((row) => Number(row.dataset.seq)));
@@ -114,7 +135,7 @@ await step("it is as good in the dark and on a phone", async () => {
     ["dark", { colorScheme: "dark" }],
     ["phone", { viewport: { width: 360, height: 740 }, reducedMotion: "reduce" }],
   ]) {
-    const other = await open(options);
+    const other = await open({ ...(await entered()), ...options });
     await judge(other, name);
     await other.context().close();
   }
@@ -128,23 +149,31 @@ await step("new mail appears without a reload, within 200 ms", async () => {
   assert.ok(took.some((one) => one < 200));
 });
 
-await step("text that somebody types stays while the page changes", async () => {
-  await page.locator("#needs textarea").first().fill("not yet");
+await step("text that somebody types stays while the page changes, and the news waits", async () => {
+  const field = page.locator("#needs textarea").first();
+  await field.fill("not yet");
   mailbag("send", "human", "One more question?", "--as", "alice", "--type", "question");
-  await page.locator("#entries", { hasText: "One more question?" }).waitFor();
-  assert.equal(await page.locator("#needs textarea").first().inputValue(), "not yet");
+  await page.locator(".news", { hasText: "1 new item" }).waitFor();
+  assert.equal(await page.locator("#needs .item").count(), 2);
+  await page.locator(".news").click();
+  assert.equal(await page.locator("#needs .item").count(), 3);
+  assert.equal(await field.inputValue(), "not yet");
 });
 
-await step("an approval is decided with a click", async () => {
+await step("an approval is decided with a click, shows so in its place, and leaves with the pointer", async () => {
+  await isStill(page);
   await page.locator(".item.approval textarea").fill("after lunch");
   await page.locator(".item.approval button", { hasText: "yes" }).click();
   await page.locator("#note", { hasText: "decided #2: yes" }).waitFor();
-  assert.equal(await page.locator(".item.approval").count(), 0);
+  await page.locator(".item.approval.settled .outcome", { hasText: "decided #2: yes" }).waitFor();
   assert.match(mailbag("read", "--as", "alice"), /after lunch/);
+  await away(page);
+  await page.locator(".item.approval").waitFor({ state: "detached" });
 });
 
 await step("a question is answered", async () => {
   const item = page.locator(".item", { hasText: "Which port" });
+  await isStill(page);
   await item.locator("textarea").fill("8080");
   await item.locator("button", { hasText: "Reply" }).click();
   await page.locator("#note", { hasText: "replied to" }).waitFor();
@@ -163,7 +192,7 @@ await step("a message is written, with a preview of who it reaches", async () =>
   await page.locator("#note", { hasText: "to alice" }).waitFor();
 });
 
-await step("refused mail is mended and sent again", async () => {
+await step("rejected mail is fixed and sent again", async () => {
   writeFileSync(".mailbag/outbox/alice/bad.json", '{"to": "bbo", "body": "mend me"}');
   await page.locator("#counts", { hasText: "1 rejected" }).waitFor();
   await page.goto(new URL("/rejected", url).href);
@@ -193,6 +222,7 @@ await step("the keyboard is enough", async () => {
   const at = () => page.evaluate(() => document.activeElement.closest(".item")?.innerText ?? "");
   for (let n = 0; n < 5 && !(await at()).includes("By keyboard"); n++) await page.keyboard.press("j");
   assert.match(await at(), /By keyboard/);
+  await isStill(page);
   const focused = () => page.evaluate(() => document.activeElement.value);
   for (let n = 0; n < 8 && (await focused()) !== "no"; n++) await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
@@ -233,7 +263,7 @@ await step("after a reload everything is there once", async () => {
 });
 
 await step("a page that slept for ten minutes says so and goes on", async () => {
-  const asleep = await open({ outage: true });
+  const asleep = await open({ ...(await entered()), outage: true });
   mailbag("send", "bob", "before the sleep", "--as", "alice");
   await asleep.locator(".entry", { hasText: "before the sleep" }).waitFor(); // it is connected
   await asleep.context().setOffline(true);
@@ -252,13 +282,6 @@ await step("a page that slept for ten minutes says so and goes on", async () => 
   await shows(asleep, "while frozen");
   await asleep.context().close();
 });
-
-/** Starts the program, which ends with the test. */
-function start(...args) {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
-  process.on("exit", () => child.kill("SIGKILL"));
-  return child;
-}
 
 await step("a router that is killed and started again leaves no gap", async () => {
   for (const round of [1, 2]) {
@@ -281,14 +304,9 @@ await step("a room that is moved away is said, and the page goes on when it is b
   await shows(page, "the room is back");
 });
 
-await step("a page that was started again asks for its URL, and what somebody types stays", async () => {
-  const serve = async (...args) => {
-    const child = start("web", "--json", ...args);
-    const [line] = await once(child.stdout, "data");
-    return { child, ...JSON.parse(line) };
-  };
+await step("a page that is started again goes on by itself, what somebody types stays, and a sign-out ends it", async () => {
   mailbag("send", "human", "Is this kept?", "--as", "bob", "--type", "question");
-  const first = await serve();
+  const first = await serve("--port", "0");
   const tab = await open({ outage: true, at: first.url });
   const field = tab.locator(".item", { hasText: "Is this kept?" }).locator("textarea");
   await field.fill("yes, it is");
@@ -296,22 +314,27 @@ await step("a page that was started again asks for its URL, and what somebody ty
   await says(tab, "No connection");
   mailbag("send", "bob", "between two launches", "--as", "alice");
   const second = await serve("--port", String(new URL(first.url).port));
-  await says(tab, "Open the URL that it printed");
-  const other = await tab.context().newPage();
-  await other.goto(second.url);
   await isQuiet(tab);
   await shows(tab, "between two launches");
   assert.equal(await field.inputValue(), "yes, it is");
+  mailbag("web", "--sign-out");
+  await tab.reload();
+  await tab.locator("#stranger", { hasText: "has not entered" }).waitFor();
+  assert.equal(await tab.locator(".item").count(), 0);
+  await tab.goto(second.url);
+  await tab.locator("#stranger").waitFor({ state: "detached" });
+  await shows(tab, "between two launches");
   await tab.context().close();
   second.child.kill();
 });
 
-await step("without scripts everything is there to read and to click", async () => {
-  mailbag("send", "human", "Without scripts?", "--as", "bob", "--type", "approval");
-  const other = await open({ javaScriptEnabled: false });
-  await other.locator(".item.approval button", { hasText: "yes" }).click();
-  await other.locator("#note", { hasText: ": yes" }).waitFor();
-  await other.context().close();
+await step("without scripts the page says that it needs them, and shows nothing", async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const other = await context.newPage();
+  await other.goto(home);
+  assert.match(await other.locator("main").innerText(), /needs JavaScript/);
+  assert.equal(await other.locator(".entry, .item").count(), 0);
+  await context.close();
 });
 
 await browser.close();

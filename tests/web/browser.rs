@@ -15,6 +15,15 @@ fn modules() -> Option<PathBuf> {
 
 #[test]
 fn a_person_does_everything_in_a_browser() {
+    run_in_chromium("browser.mjs");
+}
+
+#[test]
+fn other_servers_and_other_agents_reach_nothing_through_the_persons_browser() {
+    run_in_chromium("attacks.mjs");
+}
+
+fn run_in_chromium(script: &str) {
     let Some(modules) = modules() else { return skip("playwright-core and axe-core are not installed in target/node") };
     let Some(browser) =
         ["/usr/bin/chromium", "/usr/bin/chromium-browser"].into_iter().find(|path| Path::new(path).exists())
@@ -23,11 +32,14 @@ fn a_person_does_everything_in_a_browser() {
     };
     let world = World::with(&["alice", "bob"]).settings("tag = \"webshop\"\n");
     let page = Page::of(&world);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/web/browser.mjs");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/web").join(script);
     let mut command = Command::new("node");
     command.arg(script).current_dir(world.path()).env("NODE_PATH", &modules);
+    // The script runs the program as this test does.
+    let bare = world.bare(&[]);
+    command.envs(bare.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.env("PAGE_URL", &page.url).env("PAGE_PROCESS", page.process().to_string()).env("CHROMIUM", browser);
-    command.env("MAILBAG", assert_cmd::cargo::cargo_bin!("mailbag")).env("MAILBAG_TRUST_DIR", world.trust());
+    command.env("MAILBAG", assert_cmd::cargo::cargo_bin!("mailbag"));
     command.env_remove("MAILBAG_AGENT");
     let pictures = std::env::var_os("MAILBAG_TEST_PICTURES");
     command.envs(pictures.map(|directory| ("PICTURES", directory)));

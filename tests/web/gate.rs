@@ -1,14 +1,13 @@
-//! Who may ask: names, origins, tokens, cookies, and clients that are slow or many.
+//! Who may ask: names, origins, tokens and secrets.
 
-use super::{Answer, Page};
-use crate::town::so_within;
+use super::{Answer, FORM, Page};
 use crate::world::{World, wait};
-use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
+/// What has nothing of the room.
+const ASSETS: [&str; 5] = ["/style.css", "/page.js", "/browser.js", "/needs.js", "/icon.svg"];
 /// Every address that anything answers at.
-const ALL: [&str; 20] = [
+const ALL: [&str; 22] = [
     "/",
     "/message/1",
     "/thread/1",
@@ -27,8 +26,10 @@ const ALL: [&str; 20] = [
     "/api/doctor",
     "/style.css",
     "/page.js",
+    "/browser.js",
+    "/needs.js",
     "/icon.svg",
-    "/enter?token=x",
+    "/enter",
 ];
 
 fn with_host(page: &Page, path: &str, host: &str) -> Answer {
@@ -66,49 +67,149 @@ fn another_name_for_this_machine_gets_nothing_anywhere() {
 fn what_changes_the_room_must_come_from_the_page_itself() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
-    let form = "Content-Type: application/x-www-form-urlencoded\r\n";
+    let secret = format!("{FORM}X-Mailbag-Secret: {}\r\n", page.secret());
     let origins = ["", "Origin: null\r\n", "Origin: http://evil.example\r\n", "Origin: http://127.0.0.1\r\n"];
     let own = format!("Origin: http://{}\r\n", page.at);
     let more = [format!("{own}Origin: http://evil.example\r\n"), format!("{own}Sec-Fetch-Site: cross-site\r\n")];
     for origin in origins.into_iter().map(str::to_owned).chain(more) {
         for path in ["/write", "/answer", "/rejected/1", "/enter"] {
-            let answer = page.ask("POST", path, &format!("{form}{origin}"), "to=alice&body=forged");
+            let answer = page.plain("POST", path, &format!("{secret}{origin}"), "to=alice&body=forged");
             assert_eq!(answer.status, 403, "{path} with {origin:?}");
         }
     }
     assert_eq!(world.ok(&["inbox", "alice"]), "");
-    assert_eq!(page.post("/write", &[("to", "alice"), ("body", "meant")]).status, 303);
+    page.submit("/write", &[("to", "alice"), ("body", "meant")]);
     assert!(world.ok(&["inbox", "alice"]).contains("meant"));
 }
 
 #[test]
-fn a_browser_enters_with_the_token_and_gets_a_cookie_that_no_script_reads() {
+fn without_the_secret_a_browser_gets_a_page_without_content_and_a_program_nothing() {
+    let world = World::with(&["alice"]);
+    world.ok(&["send", "human", "a secret word", "--as", "alice"]);
+    let page = Page::of(&world);
+    let wrong = |secret: &str| format!("X-Mailbag-Secret: {secret}\r\n");
+    let cookie = format!("Cookie: mailbag-{}={}\r\n", page.at.port(), page.secret());
+    for path in ALL.into_iter().filter(|path| !ASSETS.contains(path)) {
+        let is_page = !["/api/", "/part/", "/events"].iter().any(|above| path.starts_with(above));
+        for headers in ["", cookie.as_str()] {
+            let answer = page.plain("GET", path, headers, "");
+            assert_eq!(answer.status, if is_page { 200 } else { 401 }, "{path} with {headers:?}");
+            assert!(!answer.body.contains("alice") && !answer.body.contains("word"), "{path}: {}", answer.body);
+        }
+        for secret in ["", "x", &page.secret()[1..], &page.secret().to_uppercase(), page.entry(), &page.token] {
+            assert_eq!(page.plain("GET", path, &wrong(secret), "").status, 401, "{path} with {secret}");
+        }
+        for token in ["x", &page.token[1..], page.entry(), page.secret()] {
+            let bearer = format!("Authorization: Bearer {token}\r\n");
+            assert_eq!(page.plain("GET", path, &bearer, "").status, 401, "{path} with {token}");
+        }
+    }
+    let known = page.plain("GET", "/", &wrong(page.secret()), "");
+    assert!(known.status == 200 && known.body.contains("a secret word"), "{known:?}");
+}
+
+#[test]
+fn no_answer_sets_a_cookie_and_a_request_with_nothing_but_cookies_changes_nothing() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
-    let plain = |path: &str, headers: &str| {
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", page.at);
-        Answer::read(&page.raw(head.as_bytes()))
-    };
-    for path in ALL.into_iter().filter(|path| !["/style.css", "/page.js", "/icon.svg"].contains(path)) {
-        assert_eq!(plain(path, "").status, 401, "{path}");
+    let entered = page.enter("token", page.entry());
+    let secret = entered.json()["secret"].as_str().expect("a secret").to_owned();
+    let of_page = |path: &str| page.plain("GET", path, &format!("X-Mailbag-Secret: {secret}\r\n"), "");
+    for answer in ["/", "/page.js", "/api/pending", "/none"].map(of_page).into_iter().chain([entered]) {
+        assert!(!answer.head.to_lowercase().contains("set-cookie"), "{}", answer.head);
     }
-    for token in ["", "x", &page.token[1..], &format!("{}0", page.token), &page.token.to_uppercase()] {
-        let answer = plain(&format!("/enter?token={token}"), "");
-        assert_eq!(answer.status, 401, "{token}");
-        assert!(!answer.head.to_lowercase().contains("set-cookie"), "{token}");
-        assert_eq!(plain("/", &format!("Authorization: Bearer {token}\r\n")).status, 401, "{token}");
+    let origin = format!("{FORM}Origin: http://{}\r\n", page.at);
+    for word in [&secret, &page.token, page.entry()] {
+        for name in [format!("mailbag-{}", page.at.port()), "mailbag-secret".into(), "x-mailbag-secret".into()] {
+            for path in ["/write", "/answer", "/rejected/1"] {
+                let cookie = format!("{origin}Cookie: {name}={word}\r\n");
+                let answer = page.plain("POST", path, &cookie, "to=alice&body=forged");
+                assert_eq!(answer.status, 401, "{path} with {name}");
+            }
+        }
     }
-    let entered = plain(&format!("/enter?token={}", page.token), "");
-    let cookie = entered.header("set-cookie").to_owned();
-    assert!(cookie.contains("; HttpOnly") && cookie.contains("; SameSite=Strict"), "{cookie}");
-    assert!(!cookie.contains(&page.token), "the token itself stays out of the browser's requests");
-    let cookie = cookie.split(';').next().expect("a cookie");
-    assert_eq!(plain("/", &format!("Cookie: other=1; {cookie}\r\n")).status, 200);
-    assert_eq!(plain("/", &format!("Cookie: {}0\r\n", cookie)).status, 401);
-    // The cookie of another launch on this host is another one.
-    let other = Page::of(&world);
-    let head = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nCookie: {cookie}\r\n\r\n", other.at);
-    assert_eq!(Answer::read(&other.raw(head.as_bytes())).status, 401);
+    assert_eq!(world.ok(&["inbox", "alice"]), "");
+}
+
+#[test]
+fn the_token_for_programs_only_reads() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    let origin = format!("{FORM}Origin: http://{}\r\n", page.at);
+    for method in ["POST", "PUT", "DELETE", "PATCH"] {
+        for path in ["/write", "/answer", "/rejected/1", "/api/pending", "/"] {
+            let answer = page.ask(method, path, &origin, "to=alice&body=forged");
+            assert!(answer.status == 403 && answer.body.contains("only reads"), "{method} {path}: {answer:?}");
+        }
+    }
+    for (field, word) in [("token", &page.token), ("password", &page.token)] {
+        assert_eq!(page.enter(field, word).status, 401, "it lets no browser in");
+    }
+    assert_eq!(world.ok(&["inbox", "alice"]), "");
+    assert_eq!(page.get("/api/pending").status, 200);
+}
+
+#[test]
+fn the_token_of_the_url_is_in_its_fragment_and_lets_one_browser_in() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    assert!(page.url.starts_with(&format!("http://{}/#enter=", page.at)), "{}", page.url);
+    for token in ["", "x", &page.entry()[1..], &format!("{}0", page.entry()), &page.entry().to_uppercase()] {
+        assert_eq!(page.enter("token", token).status, 401, "{token}");
+    }
+    assert_eq!(page.enter("token", page.entry()).status, 200);
+    let again = page.enter("token", page.entry());
+    assert!(again.status == 401 && again.body.contains("was used already"), "{again:?}");
+}
+
+#[test]
+fn an_address_that_another_site_opens_lets_no_browser_in_and_uses_no_token() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    for path in ["/enter?token=", "/?token=", "/?enter="] {
+        let answer = page.plain("GET", &format!("{path}{}", page.entry()), "Sec-Fetch-Site: cross-site\r\n", "");
+        assert!(!answer.body.contains("secret\":") && !answer.body.contains("alice"), "{path}: {answer:?}");
+    }
+    assert_eq!(page.enter("token", page.entry()).status, 200, "the token was not used");
+}
+
+#[test]
+fn a_browser_stays_known_when_the_page_starts_again_and_until_it_is_signed_out() {
+    let world = World::with(&["alice"]);
+    let mut first = Page::of(&world);
+    let (at, secret) = (first.at, first.secret().to_owned());
+    first.kill();
+    let page = Page::of(&world);
+    assert_eq!(page.at, at, "the same origin");
+    let known = |page: &Page| page.plain("GET", "/api/pending", &format!("X-Mailbag-Secret: {secret}\r\n"), "").status;
+    assert_eq!(known(&page), 200);
+    let state = world.trust().join("mailbag");
+    for entry in std::fs::read_dir(&state).expect("the state of the page") {
+        let path = entry.expect("a file").path();
+        let mode = std::fs::metadata(&path).expect("a file").permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", path.display());
+        assert!(!std::fs::read_to_string(&path).expect("text").contains(&secret), "{}", path.display());
+    }
+    assert_eq!(world.json(&["web", "--sign-out"])["signed_out"], 1);
+    assert_eq!(known(&page), 401, "at once, also while the page runs");
+    assert_eq!(world.json(&["web", "--sign-out"])["signed_out"], 0);
+}
+
+#[test]
+fn a_browser_that_entered_thirty_days_ago_has_to_enter_again() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    let headers = format!("X-Mailbag-Secret: {}\r\n", page.secret());
+    let is_state = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "json");
+    let files = std::fs::read_dir(world.trust().join("mailbag")).expect("the state").flatten();
+    let path = files.map(|entry| entry.path()).find(is_state).expect("the state of the page");
+    let mut state: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).expect("it")).expect("JSON");
+    for (days, status) in [(29, 200), (31, 401)] {
+        let since = chrono::Utc::now() - chrono::Duration::days(days);
+        state["browsers"][0]["since"] = since.to_rfc3339_opts(chrono::SecondsFormat::Micros, true).into();
+        std::fs::write(&path, state.to_string()).expect("it is written");
+        assert_eq!(page.plain("GET", "/api/pending", &headers, "").status, status, "after {days} days");
+    }
 }
 
 #[test]
@@ -127,7 +228,7 @@ fn the_token_is_not_among_the_words_of_the_program_that_opens_the_page() {
     let page = Page::by(command);
     let read = |name: &str| std::fs::read_to_string(world.path().join(name)).unwrap_or_default();
     wait("the browser is started", || !read("words").is_empty());
-    assert!(!read("words").contains(&page.token), "{}", read("words"));
+    assert!(!read("words").contains(page.entry()), "{}", read("words"));
     assert!(read("opened").contains(&page.url), "{}", read("opened"));
     assert_eq!(read("mode").trim(), "600");
 }
@@ -169,53 +270,12 @@ fn other_machines_need_a_password_or_a_proxy() {
         let body = format!("password={}", super::encoded(password));
         let head = format!(
             "POST /enter HTTP/1.1\r\nHost: mail.example.org\r\nOrigin: https://mail.example.org\r\nConnection: close\r\n\
-             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+             {FORM}Content-Length: {}\r\n\r\n{body}",
             body.len()
         );
         Answer::read(&page.raw(head.as_bytes()))
     };
     assert_eq!(enter("wrong password!").status, 401);
     let entered = enter("correct horse battery");
-    assert_eq!(entered.status, 200, "{entered:?}");
-    assert!(entered.header("set-cookie").contains("; Secure"), "{entered:?}");
-}
-
-#[test]
-fn clients_that_are_slow_or_many_keep_nobody_out_for_long() {
-    let world = World::with(&["alice"]);
-    let page = Page::of(&world);
-    // Heads that never end, bodies that never come, and connections that say nothing.
-    let mut idle: Vec<_> = (0..200).map(|_| page.connect()).collect();
-    for (n, stream) in idle.iter_mut().enumerate() {
-        let _ = match n % 3 {
-            0 => stream.write_all(b"GET / HTTP/1.1\r\nHost:"),
-            1 => stream.write_all(b"POST /write HTTP/1.1\r\nContent-Length: 100\r\n\r\n"),
-            _ => Ok(()),
-        };
-    }
-    let served = || {
-        let answer = page.get("/claims");
-        answer.status == 200
-    };
-    assert!(so_within(Duration::from_secs(40), served), "the page answers again");
-    drop(idle);
-}
-
-#[test]
-fn what_is_too_large_is_refused_and_harms_nothing() {
-    let world = World::with(&["alice"]);
-    let page = Page::of(&world);
-    let long = "x".repeat(1 << 20);
-    let head = format!("GET /{long} HTTP/1.1\r\nHost: {}\r\n\r\n", page.at);
-    assert!(!page.raw(head.as_bytes()).contains(" 200 "));
-    let mut stream = page.connect();
-    let head = format!(
-        "POST /write HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nAuthorization: Bearer {1}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 999999999\r\n\r\n",
-        page.at, page.token
-    );
-    stream.write_all(head.as_bytes()).expect("it is sent");
-    let mut answer = String::new();
-    let _ = stream.read_to_string(&mut answer);
-    assert!(answer.contains(" 413 "), "{answer}");
-    assert_eq!(page.get("/").status, 200);
+    assert!(entered.status == 200 && entered.json()["secret"].is_string(), "{entered:?}");
 }

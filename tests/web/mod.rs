@@ -1,5 +1,6 @@
 //! `mailbag web`: the real program, asked over HTTP by a client that sends exactly what a test says, and by a real browser.
 
+mod attack;
 mod browser;
 mod forms;
 mod gate;
@@ -10,17 +11,22 @@ use crate::world::World;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The header line of a form.
+pub(super) const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\n";
 
 /// A page of a room, served until dropped.
 pub(super) struct Page {
     child: Child,
     pub(super) at: SocketAddr,
     pub(super) url: String,
+    /// The token for programs that read.
     pub(super) token: String,
+    secret: OnceLock<String>,
 }
 
 impl Page {
@@ -39,7 +45,42 @@ impl Page {
         let started: serde_json::Value = serde_json::from_str(&line).expect("JSON");
         let text = |field: &str| started[field].as_str().expect("a text").to_owned();
         let at = text("listen").parse().expect("an address");
-        Page { child, at, url: text("url"), token: text("token") }
+        Page { child, at, url: text("url"), token: text("token"), secret: OnceLock::new() }
+    }
+
+    /// Sends a form to enter with, as the script of the page does.
+    pub(super) fn enter(&self, field: &str, word: &str) -> Answer {
+        let body = format!("{field}={}", encoded(word));
+        let head = format!(
+            "POST /enter HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nConnection: close\r\n{FORM}Content-Length: {1}\r\n\r\n",
+            self.at,
+            body.len()
+        );
+        Answer::read(&self.raw(&[head.as_bytes(), body.as_bytes()].concat()))
+    }
+
+    /// The token in the printed URL.
+    pub(super) fn entry(&self) -> &str {
+        self.url.split_once("/#enter=").expect("a token in the fragment").1
+    }
+
+    /// The secret of a browser, which enters with the printed URL when it is first needed.
+    pub(super) fn secret(&self) -> &str {
+        self.secret.get_or_init(|| {
+            let entered = self.enter("token", self.entry());
+            assert_eq!(entered.status, 200, "{entered:?}");
+            entered.json()["secret"].as_str().expect("a secret").to_owned()
+        })
+    }
+
+    /// A request with exactly these further header lines, and no secret.
+    pub(super) fn plain(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n",
+            self.at,
+            body.len()
+        );
+        Answer::read(&self.raw(&[head.as_bytes(), body.as_bytes()].concat()))
     }
 
     /// Sends these bytes, and gives everything that comes back.
@@ -60,17 +101,7 @@ impl Page {
 
     /// A request of a program with the token, with these further header lines.
     pub(super) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-        Answer::read(&self.raw(&self.request(method, path, headers, body)))
-    }
-
-    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Vec<u8> {
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer {}\r\n{headers}Content-Length: {}\r\n\r\n",
-            self.at,
-            self.token,
-            body.len()
-        );
-        [head.as_bytes(), body.as_bytes()].concat()
+        self.plain(method, path, &format!("Authorization: Bearer {}\r\n{headers}", self.token), body)
     }
 
     pub(super) fn get(&self, path: &str) -> Answer {
@@ -91,16 +122,22 @@ impl Page {
 
     fn form(&self, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
         let body: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
-        let headers = format!("Origin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n", self.at);
-        self.request("POST", path, &headers, &body.join("&"))
+        let body = body.join("&");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nConnection: close\r\n{FORM}X-Mailbag-Secret: {1}\r\nContent-Length: {2}\r\n\r\n",
+            self.at,
+            self.secret(),
+            body.len()
+        );
+        [head.as_bytes(), body.as_bytes()].concat()
     }
 
-    /// Posts a form, and gives the page that comes next.
+    /// Posts a form that succeeds, and gives the result.
     #[track_caller]
-    pub(super) fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(super) fn submit(&self, path: &str, fields: &[(&str, &str)]) -> serde_json::Value {
         let answer = self.post(path, fields);
-        assert_eq!(answer.status, 303, "{answer:?}");
-        self.get(answer.header("location"))
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
     }
 
     /// The first line of an answer that may have no end.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How many open connections the page serves. Further ones are closed at once.
+/// How many open connections the page serves. A further one takes the place of the oldest one that has not entered.
 pub const WEB_CONNECTIONS: usize = 128;
 /// How many streams of events the page serves. Further requests for one are refused.
 pub const WEB_STREAMS: usize = 32;
@@ -14,14 +14,26 @@ pub const WEB_HEAD: Duration = Duration::from_secs(5);
 pub const WEB_FORM: Duration = Duration::from_secs(60);
 /// The largest body of a request: a message of the largest size, with the escapes of a form.
 pub const WEB_BODY_BYTES: usize = 3 * super::MESSAGE_BYTES_MOST as usize + (64 << 10);
+/// The largest body of a request to enter.
+pub const WEB_ENTER_BYTES: usize = 4096;
+/// How long a client may read nothing of an answer that is ready for it. The connection then ends.
+pub const WEB_UNREAD: Duration = Duration::from_secs(20);
+/// How long a browser that has entered stays known.
+pub const WEB_ENTERED: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How many browsers stay known for a room. A further one takes the place of the oldest one.
+pub const WEB_BROWSERS: usize = 64;
+/// The largest file with the state of a page: [`WEB_BROWSERS`] entries of less than 256 bytes.
+pub const WEB_STATE_BYTES: u64 = 64 << 10;
 /// How long streams of events are silent at most.
 pub const WEB_BEAT: Duration = Duration::from_secs(15);
 /// How long the page waits between two looks at a room whose log gives no file events.
 pub const WEB_LOOK: Duration = Duration::from_secs(2);
-/// How many records a stream of events reads at once, and how many parts it keeps for a slow reader.
+/// How many records a stream of events reads at once.
 pub const WEB_STREAM_RECORDS: usize = 64;
-/// See [`WEB_STREAM_RECORDS`].
-pub const WEB_STREAM_PARTS: usize = 4;
+/// How many bytes of records a follower of the log reads at once; more only for a single record.
+pub const FOLLOWED_BYTES: usize = 256 << 10;
+/// How many KiB of unread events all streams together keep; more only for a single record.
+pub const WEB_STREAM_KIB: u32 = 32 << 10;
 /// How many entries of the timeline a page shows first, and loads at once.
 pub const PAGE_ENTRIES: usize = 50;
 /// How many records are read for one part of the timeline.
@@ -30,9 +42,11 @@ pub const PAGE_RECORDS: u64 = 20_000;
 pub const PAGE_PREVIEW: usize = 400;
 /// How many results of a search the page shows.
 pub const PAGE_FOUND: usize = 200;
-/// How long the page waits after a wrong password. All who try a password wait together.
-pub const WRONG_PASSWORD: Duration = Duration::from_secs(1);
-/// How many notes about what was done are kept for the next page.
-pub const PAGE_NOTES: usize = 64;
+/// The time between two guesses of a password that come from one source.
+pub const GUESS_PACE: Duration = Duration::from_millis(250);
+/// How long a guess waits for its turn. A guess that had to wait longer is rejected.
+pub const GUESS_WAIT: Duration = Duration::from_secs(20);
+/// How many sources can wait with guesses.
+pub const GUESS_SOURCES: usize = 1024;
 /// How many messages or events an answer for programs has.
 pub const API_MESSAGES: usize = 1000;

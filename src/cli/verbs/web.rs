@@ -7,15 +7,16 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag web --open                # on this machine, at a free port
+  mailbag web --open                # on this machine
   mailbag web --port 8025
   mailbag web --listen 192.168.1.5:8025 --password-file ~/.mailbag-password
   mailbag web --port 8025 --public https://mail.example.org   # behind a proxy
+  mailbag web --sign-out            # all browsers have to enter again
 
 The page shows what needs you, the agents and the timeline, and you act there as
-the human: decide, reply, send. The printed URL contains a token of this launch:
-a browser that opens the URL may use the page until it ends. Other requests are
-refused.
+the human: decide, reply, send. The printed URL lets one browser in. The browser
+stays signed in for 30 days, also if the page is started again. For another
+browser, start the page again and open the new URL.
 
 For other machines, give an address of this machine and a password. The page speaks
 HTTP: without an encrypted network, put a reverse proxy in front. Ctrl-C ends it.";
@@ -24,7 +25,7 @@ HTTP: without an encrypted network, put a reverse proxy in front. Ctrl-C ends it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Port on 127.0.0.1; default: a free one
+    /// Port on 127.0.0.1; default: the room's last one if it is free
     #[arg(long, value_name = "PORT", conflicts_with = "listen")]
     port: Option<u16>,
     /// Address of this machine, for other machines; needs --password-file or --public
@@ -39,6 +40,9 @@ pub(crate) struct Args {
     /// Open the page in the browser
     #[arg(long)]
     open: bool,
+    /// Sign all browsers out, and end
+    #[arg(long, conflicts_with_all = ["port", "listen", "password_file", "public", "open"])]
+    sign_out: bool,
 }
 
 #[cfg(not(feature = "web"))]
@@ -54,6 +58,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     use crate::commands::browse;
     use crate::web::{Access, Options, serve};
     let room = cx.room()?;
+    if args.sign_out {
+        return sign_out(&room, cx);
+    }
     let password = args.password_file.as_deref().map(browse::password).transpose()?;
     let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], args.port.unwrap_or_default()).into());
     check(&args, listen, password.is_some())?;
@@ -74,6 +81,15 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Ok(())
     })?;
     drop(opened);
+    Ok(Exit::Ok)
+}
+
+#[cfg(feature = "web")]
+fn sign_out(room: &crate::room::Room, cx: &mut Context) -> Result<Exit> {
+    let count = crate::web::sign_out(room)?;
+    cx.out.show(&serde_json::json!({ "signed_out": count }), |out| {
+        out.done(&format!("signed {} out", crate::base::text::count_of(count, "browser")))
+    })?;
     Ok(Exit::Ok)
 }
 

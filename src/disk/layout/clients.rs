@@ -45,6 +45,21 @@ pub fn trust_directory() -> Option<PathBuf> {
     named(TRUST_DIRECTORY).or_else(|| Some(named("XDG_DATA_HOME").or_else(home)?.join("mailbag")))
 }
 
+/// The directory for state that survives a restart and is not worth a backup (XDG Base Directory Specification).
+pub fn state_directory() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".local/state"));
+    Some(named.or_else(home)?.join("mailbag"))
+}
+
+/// The lock file for changes of the state of pages.
+pub const PAGE_LOCK: &str = "web.lock";
+
+/// The state of a room's page, by the digest of the room's path.
+pub fn page_state(digest: &str) -> String {
+    format!("web-{}.json", digest.get(..32).unwrap_or(digest))
+}
+
 /// The file of a unit of the user's systemd.
 pub fn systemd_unit(name: &str) -> Option<PathBuf> {
     let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());

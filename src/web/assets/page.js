@@ -1,5 +1,6 @@
-// Keeps a page up to date. Everything works without it, by loading the page again.
-"use strict";
+// Shows a page, and keeps it up to date. `browser.js` has the secret, `needs.js` the list of items to decide.
+import { ask, enter, listen, send, takeToken } from "/browser.js";
+import * as needs from "/needs.js";
 
 const KEPT = 400; // entries in the page; older ones are loaded again when somebody scrolls to them
 const $ = (selector, within = document) => within.querySelector(selector);
@@ -13,23 +14,16 @@ function nodes(text) {
 }
 
 async function get(path) {
-  const answer = await fetch(path, { headers: { accept: "text/html" } });
-  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  const answer = await ask(path);
+  if (!answer.ok) throw Object.assign(new Error(path), { status: answer.status });
   return answer;
 }
 
-/** A part that somebody types in stays as it is. */
-const inUse = (part) =>
-  part.contains(document.activeElement) && document.activeElement !== part ||
-  [...part.querySelectorAll("textarea")].some((field) => field.value !== field.defaultValue);
-
 async function refresh(part) {
-  if (inUse(part)) {
-    part.dataset.stale = "yes";
-    return;
-  }
+  if (part.id === "needs") return needs.update(tell);
   const fresh = nodes(await (await get(part.dataset.live)).text());
-  if (inUse(part)) return;
+  // The counts are above the list of what needs the person: they would move it.
+  if (part.id === "counts" && needs.isHeld() || part.contains(document.activeElement)) return;
   tell(fresh);
   part.replaceWith(fresh);
 }
@@ -51,17 +45,11 @@ async function refreshAll() {
   refreshing = false;
 }
 
-document.addEventListener("focusout", () => setTimeout(() => {
-  const stale = [...document.querySelectorAll("[data-stale]")].filter((part) => !inUse(part));
-  if (stale.length) refreshAll();
-}, 50));
-
 // ---- the timeline ----
 
-const timeline = $("#timeline[data-live]");
+let timeline, entries;
 const withQuery = (more) => `/part/timeline?${[timeline.dataset.query, more].filter(Boolean).join("&")}`;
 
-const entries = $("#entries");
 /** Does somebody read further down? */
 const reads = () => entries.firstElementChild && entries.firstElementChild.getBoundingClientRect().top < 0;
 
@@ -124,11 +112,6 @@ function startAgain(part) {
   setOlder(part.older);
 }
 
-$("#more button")?.addEventListener("click", () => {
-  timeline.scrollIntoView();
-  loadNew();
-});
-
 function setOlder(older) {
   $("#older")?.remove();
   timeline.append(nodes(older));
@@ -163,40 +146,41 @@ function watchEnd() {
 
 // ---- changes ----
 
-const connection = $("#connection");
 function say(text) {
-  connection.hidden = !text;
-  connection.textContent = text;
+  $("#connection").hidden = !text;
+  $("#connection").textContent = text;
 }
 
 const BEAT = 15000; // the longest silence of the stream
-let events, heard;
+let stream, heard;
 
 /** Follows the room. The stream only says that something is new: the entries are loaded by their numbers, so none is left out. */
-function follow() {
-  events?.close();
+async function follow() {
+  stream?.abort();
+  const own = stream = new AbortController();
   heard = Date.now();
-  events = new EventSource(`/events?since=${timeline?.dataset.newest ?? ""}`.replace(/\?since=$/, ""));
-  const on = (name, act) => events.addEventListener(name, (event) => {
-    heard = Date.now();
-    act(event);
-  });
   const changed = () => {
     say("");
     loadNew();
     refreshAll();
   };
-  for (const name of ["open", "entry", "change"]) on(name, changed);
-  on("beat", () => {});
-  on("gone", (event) => say(`${JSON.parse(event.data).what}. This page goes on when the room is back.`));
-  on("reset", () => location.reload());
-  on("error", async ({ target }) => {
-    say("No connection to mailbag web. This page connects again by itself.");
-    if (target.readyState !== EventSource.CLOSED) return; // the browser tries again
-    const status = await fetch("/part/counts").then((answer) => answer.status, () => 0);
-    if (status === 401) say("mailbag web was started again. Open the URL that it printed: then this page goes on.");
-    setTimeout(() => target === events && follow(), 2000);
-  });
+  const acts = {
+    open: changed,
+    entry: changed,
+    change: changed,
+    gone: (data) => say(`${JSON.parse(data).what}. This page goes on when the room is back.`),
+    reset: () => location.reload(),
+  };
+  const since = timeline ? `?since=${timeline.dataset.newest}` : "";
+  const why = await listen(`/events${since}`, own.signal, (name, data) => {
+    heard = Date.now();
+    if (own === stream) acts[name]?.(data);
+  }).catch((error) => error);
+  if (own !== stream) return;
+  say(why?.status === 401
+    ? "This browser was signed out. Open the URL that mailbag web prints: then this page goes on."
+    : "No connection to mailbag web. This page connects again by itself.");
+  setTimeout(() => own === stream && follow(), 1500);
 }
 
 /** After a sleep, a connection can be dead without an error. */
@@ -218,7 +202,9 @@ function words(at) {
 
 /** Says how long ago everything was, in the page or in new rows. */
 function tell(within = document) {
+  const held = needs.isHeld();
   for (const time of within.querySelectorAll("time[datetime]")) {
+    if (held && time.isConnected && time.closest("#needs")) continue; // another length could move the list
     const at = new Date(time.dateTime);
     const text = words(at);
     if (time.textContent !== text) time.textContent = text;
@@ -230,22 +216,44 @@ function tell(within = document) {
 
 // ---- writing ----
 
-const to = $(".write input[name=to]");
 let preview;
-to?.addEventListener("input", () => {
+function showReached() {
   clearTimeout(preview);
   preview = setTimeout(async () => {
-    const part = await (await get(`/part/reaches?to=${encodeURIComponent(to.value)}`)).text();
-    $("#reaches").replaceChildren(nodes(part));
+    const to = $(".write input[name=to]").value;
+    $("#reaches").replaceChildren(nodes(await (await get(`/part/reaches?to=${encodeURIComponent(to)}`)).text()));
   }, 150);
-});
+}
 
-// A second click must not send twice.
-document.addEventListener("submit", (event) => {
-  if (event.target.dataset.sent) event.preventDefault();
-  if (event.target.method === "post") setTimeout(() => { event.target.dataset.sent = "yes"; });
+const NOTE = "mailbag-note";
+function note({ said, failed }) {
+  const place = $("#note");
+  place.classList.toggle("failed", !!failed);
+  place.textContent = said;
+  place.hidden = false;
+}
+
+/** Every form that changes the room is sent from here, so that it carries the secret. */
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (form.method !== "post" && form.id !== "password") return;
+  event.preventDefault();
+  if (form.dataset.sent) return; // a second click must not send twice
+  form.dataset.sent = "yes";
+  if (form.id === "password") {
+    const why = await enter(new FormData(form)).catch(() => "No connection to mailbag web.");
+    delete form.dataset.sent;
+    return why ? note({ said: why, failed: true }) : show();
+  }
+  const result = await (form.closest("#needs") ? needs.answer : send)(form, event.submitter);
+  if (!result.next) {
+    note(result);
+    delete form.dataset.sent;
+    return;
+  }
+  sessionStorage.setItem(NOTE, JSON.stringify(result));
+  location.assign(result.next);
 });
-addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent));
 
 // ---- keys ----
 
@@ -270,15 +278,58 @@ document.addEventListener("keydown", (event) => {
   act();
 });
 
-if (connection) {
-  $("#note")?.focus();
+// ---- the page itself ----
+
+/** Asks for the content of this address, and shows it. */
+async function show(why) {
+  const answer = await ask(location.pathname + location.search).catch(() => undefined);
+  if (!answer) {
+    say("No connection to mailbag web. This page connects again by itself.");
+    return setTimeout(show, 2000);
+  }
+  if (answer.status === 401) {
+    $("#stranger").textContent = why ?? "This browser has not entered. Open the URL that mailbag web prints.";
+    $("#stranger").hidden = false;
+    if ($("#password")) $("#password").hidden = false;
+    return $("#password input")?.focus();
+  }
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.title = page.title;
+  document.body.replaceWith(document.adoptNode(page.body));
+  start();
+}
+
+/** Begins to keep the page up to date. */
+function start() {
+  [timeline, entries] = [$("#timeline[data-live]"), $("#entries")];
   tell();
+  needs.start(refreshAll);
+  $("#more button")?.addEventListener("click", () => {
+    timeline.scrollIntoView();
+    loadNew();
+  });
+  $(".write input[name=to]")?.addEventListener("input", showReached);
+  const said = sessionStorage.getItem(NOTE);
+  sessionStorage.removeItem(NOTE);
+  if (said) note(JSON.parse(said));
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   watchEnd();
   follow();
   setInterval(tell, 20000);
   setInterval(wake, 30000); // presence changes with time alone
   addEventListener("visibilitychange", () => document.hidden || wake());
-  addEventListener("pagehide", () => events.close());
+  addEventListener("pagehide", () => stream.abort());
   addEventListener("pageshow", (event) => event.persisted && follow());
-  if (location.search.includes("note=")) history.replaceState(null, "", location.pathname);
 }
+
+/** Enters with the token of the printed URL, if this is it. */
+async function enterByToken(token) {
+  return token && enter({ token }).catch(() => "No connection to mailbag web. Start it again and open the new URL.");
+}
+
+// The URL can also be opened in a page that is there already.
+addEventListener("hashchange", async () => {
+  const token = takeToken();
+  if (token && !(await enterByToken(token))) location.reload();
+});
+enterByToken(takeToken()).then(show);

@@ -4,13 +4,12 @@ use super::{Page, agent, nothing, respond, seq, text, time};
 use crate::query::claims::{List, list};
 use crate::web::app::App;
 use axum::extract::State;
-use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    respond(&app, &uri, |app| {
+pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+    respond(&app, |app| {
         let content = content(&list(&app.room, None)?);
         Ok(Page { title: "Claims".into(), place: "/claims", content })
     })

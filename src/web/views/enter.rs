@@ -1,60 +1,31 @@
-//! The page for a browser that has not entered, and the step that lets it in.
+//! The page without content, which a browser gets for each address of the page.
 
-use super::{HTML, head, text};
+use super::{HTML, head, notices};
 use crate::web::app::App;
-use crate::web::reply::{Failure, typed};
+use crate::web::reply::typed;
 use axum::response::Response;
-use maud::{DOCTYPE, html};
+use maud::html;
 
-/// Asks for the password, or says where the URL is.
-pub(in crate::web) fn page(app: &App, failure: &Failure) -> Response {
+/// Has nothing of the room. Its script asks for the content with the browser's secret, or asks the person to enter.
+pub(in crate::web) fn shell(app: &App) -> Response {
     let whole = html! {
         (head("mailbag"))
         body .enter {
             main #main {
                 h1 { "mailbag" }
-                p .problem { (text(&failure.what)) "." }
-                p { (text(&failure.cure)) "." }
+                noscript {
+                    p { "This page needs JavaScript: a secret that only its script can read proves that you act here." }
+                    p { "Without it, run " code { "mailbag watch" } " in a terminal." }
+                }
+                p #stranger hidden {}
                 @if app.gate.has_password() {
-                    form method="post" action="/enter" {
-                        label { "Password" input type="password" name="password" autocomplete="current-password" autofocus required; }
+                    form #password hidden {
+                        label { "Password" input type="password" name="password" autocomplete="current-password" required; }
                         button { "Enter" }
                     }
                 }
             }
-        }
-    };
-    answered(failure, whole.into_string())
-}
-
-/// A refusal that tells nothing of the room.
-pub(in crate::web) fn refused(failure: &Failure) -> Response {
-    let whole = html! {
-        (DOCTYPE)
-        html lang="en" {
-            title { "mailbag" }
-            p { (failure.what) ": " (failure.cure) }
-        }
-    };
-    answered(failure, whole.into_string())
-}
-
-fn answered(failure: &Failure, whole: String) -> Response {
-    let mut response = typed(HTML, whole);
-    *response.status_mut() = failure.status;
-    response
-}
-
-/// Leads into the room from this page itself: a browser that came from another site sends the new cookie only then.
-pub(in crate::web) fn entered() -> Response {
-    let whole = html! {
-        (DOCTYPE)
-        html lang="en" {
-            meta charset="utf-8";
-            meta http-equiv="refresh" content="0;url=/";
-            title { "mailbag" }
-            link rel="icon" href="/icon.svg";
-            p { a href="/" { "Go to the room" } }
+            (notices())
         }
     };
     typed(HTML, whole.into_string())

@@ -6,13 +6,12 @@ use crate::doctor::{self, Finding, Request, Severity};
 use crate::query::status::{Status, status};
 use crate::web::app::App;
 use axum::extract::State;
-use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    respond(&app, &uri, |app| {
+pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+    respond(&app, |app| {
         let at = app.room.dir.path();
         let report = doctor::examine(&Request { room: Some(at), from: at, agent: None })?;
         let status = status(&app.room)?;

@@ -9,18 +9,13 @@ use crate::query::timeline::Choice;
 use crate::query::who::{Everybody, Presence, Present};
 use crate::web::app::App;
 use axum::extract::{Query, State};
-use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(
-    State(app): State<Arc<App>>,
-    uri: Uri,
-    Query(asked): Query<timeline::Asked>,
-) -> Response {
-    respond(&app, &uri, move |app| {
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, Query(asked): Query<timeline::Asked>) -> Response {
+    respond(&app, move |app| {
         let is_filtered = asked.choice() != Choice::default();
         let content = html! {
             @if !is_filtered && asked.before.is_none() {
@@ -46,6 +41,7 @@ fn needs_section(list: &List) -> Markup {
     html! {
         section #needs data-live="/part/needs" aria-labelledby="needs-title" {
             h2 #needs-title { "Needs you" @if !list.items.is_empty() { span .count { (list.items.len()) } } }
+            button type="button" .news hidden {}
             @if list.items.is_empty() {
                 (nothing("Nothing. An agent asks with", "mailbag ask human 'May I deploy?' --options yes,no"))
             } @else {

@@ -4,13 +4,12 @@ use super::{Page, agent, nothing, respond, text, time};
 use crate::query::links::{Link, Remote, links, remote};
 use crate::web::app::App;
 use axum::extract::State;
-use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    respond(&app, &uri, |app| {
+pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+    respond(&app, |app| {
         let (links, remote) = (links(&app.room, None)?, remote(&app.room)?);
         let content = html! {
             section {

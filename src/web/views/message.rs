@@ -8,13 +8,12 @@ use crate::query::trace::{Recipient, Trace, trace};
 use crate::query::view::{Attachment, View, plain};
 use crate::web::app::App;
 use axum::extract::{Path, State};
-use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>, uri: Uri) -> Response {
-    respond_about(&app, &uri, &word, |app, found| {
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>) -> Response {
+    respond_about(&app, &word, |app, found| {
         let past = message(&app.room, found)?;
         let trace = trace(&app.room, None, &format!("#{found}")).ok();
         Ok(Page { title: format!("Message #{found}"), place: "", content: content(&past, trace.as_ref())? })

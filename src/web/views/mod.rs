@@ -1,4 +1,4 @@
-//! The pages. Each is whole without a script; the script only keeps it up to date.
+//! The pages. The script asks for a page with the browser's secret, shows it, and keeps it up to date.
 //!
 //! Everything that an agent wrote goes through [`text`] or [`block`]: it is text, never markup, and what no reader would
 //! see is made visible.
@@ -17,7 +17,7 @@ pub(super) mod timeline;
 pub(super) mod worklog;
 pub(super) mod write;
 
-use super::app::{App, Note, run};
+use super::app::{App, run};
 use super::reply::{Failure, typed};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -27,7 +27,6 @@ use crate::message::id;
 use crate::query::pending::rough;
 use crate::query::status;
 use axum::extract::State;
-use axum::http::Uri;
 use axum::response::Response;
 use maud::{DOCTYPE, Markup, html};
 use std::borrow::Cow;
@@ -52,18 +51,13 @@ const MENU: [(&str, &str); 7] = [
 ];
 
 /// Makes a page in a thread of its own, and frames it.
-pub(super) async fn respond(
-    app: &Arc<App>,
-    uri: &Uri,
-    make: impl FnOnce(&App) -> Result<Page> + Send + 'static,
-) -> Response {
+pub(super) async fn respond(app: &Arc<App>, make: impl FnOnce(&App) -> Result<Page> + Send + 'static) -> Response {
     let made = run(app, move |app| {
         let page = make(app)?;
         Ok((counts(app), page))
     });
-    let note = noted(uri).and_then(|number| app.note(number));
     match made.await {
-        Ok((counts, page)) => framed(app, &page, counts, note.as_ref()),
+        Ok((counts, page)) => framed(app, &page, counts),
         Err(failure) => failed(app, &failure),
     }
 }
@@ -88,7 +82,7 @@ pub(super) fn failed(app: &App, failure: &Failure) -> Response {
         }
     };
     let page = Page { title: "Error".into(), place: "", content };
-    let mut response = framed(app, &page, html! {}, None);
+    let mut response = framed(app, &page, html! {});
     *response.status_mut() = failure.status;
     response
 }
@@ -100,7 +94,7 @@ pub(super) async fn missing(State(app): State<Arc<App>>) -> Response {
 
 const HTML: &str = "text/html; charset=utf-8";
 
-fn framed(app: &App, page: &Page, counts: Markup, note: Option<&Note>) -> Response {
+fn framed(app: &App, page: &Page, counts: Markup) -> Response {
     let room = room_name(app);
     let whole = html! {
         (head(&format!("{} · {room}", page.title)))
@@ -118,17 +112,24 @@ fn framed(app: &App, page: &Page, counts: Markup, note: Option<&Note>) -> Respon
                 }
             }
             (counts)
-            p #connection role="status" hidden {}
-            @if let Some(note) = note {
-                p #note .failed[note.failed] role="status" tabindex="-1" { (text(&note.text)) }
-            }
             main #main tabindex="-1" { (page.content) }
+            (notices())
             footer {
                 p { kbd { "/" } " search · " kbd { "w" } " write · " kbd { "j" } " " kbd { "k" } " next and previous" }
             }
         }
     };
     typed(HTML, whole.into_string())
+}
+
+/// What the script reports. It lies over the page, so that nothing moves when it appears.
+fn notices() -> Markup {
+    html! {
+        div .notices {
+            p #connection role="status" hidden {}
+            p #note role="status" hidden {}
+        }
+    }
 }
 
 fn head(title: &str) -> Markup {
@@ -142,7 +143,7 @@ fn head(title: &str) -> Markup {
             title { (text(title)) }
             link rel="icon" href="/icon.svg";
             link rel="stylesheet" href="/style.css";
-            script src="/page.js" defer {}
+            script type="module" src="/page.js" {}
         }
     }
 }
@@ -179,19 +180,14 @@ fn room_name(app: &App) -> String {
     directory.file_name().map_or_else(|| directory.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn noted(uri: &Uri) -> Option<u64> {
-    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("note="))?.parse().ok()
-}
-
 /// As [`respond`], for an address with a record number in it.
 pub(super) async fn respond_about(
     app: &Arc<App>,
-    uri: &Uri,
     word: &str,
     make: impl FnOnce(&App, u64) -> Result<Page> + Send + 'static,
 ) -> Response {
     match number(word) {
-        Ok(found) => respond(app, uri, move |app| make(app, found)).await,
+        Ok(found) => respond(app, move |app| make(app, found)).await,
         Err(failure) => failed(app, &failure),
     }
 }

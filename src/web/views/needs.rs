@@ -7,7 +7,8 @@ use maud::{Markup, html};
 
 pub(super) fn item(item: &Item) -> Markup {
     html! {
-        li .item .(item.kind) id={ "need-" (item.kind) "-" (item.seq) } tabindex="-1" {
+        // Tells the script which item is the same in a newer list.
+        li .item .(item.kind) data-key={ (item.kind) " " (item.seq) " " (item.from) " " (item.title) } tabindex="-1" {
             p .facts {
                 span .badge .(item.kind) { (item.kind) } " "
                 @if !item.from.is_empty() { (agent(&item.from)) " " }

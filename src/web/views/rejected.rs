@@ -3,16 +3,15 @@
 use super::{Page, agent, nothing, respond, respond_about, text, time};
 use crate::base::error::{Problem, Result};
 use crate::base::sanitize;
-use crate::commands::rejected::{self, Retried, Shown, Which};
+use crate::commands::rejected::{self, Shown, Which};
 use crate::web::app::App;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    respond(&app, &uri, |app| {
+pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
+    respond(&app, |app| {
         let all = rejected::list(&app.room, &Which::All)?;
         let content = html! {
             section {
@@ -38,8 +37,8 @@ pub(in crate::web) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Respo
     .await
 }
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>, uri: Uri) -> Response {
-    respond_about(&app, &uri, &word, |app, found| {
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>) -> Response {
+    respond_about(&app, &word, |app, found| {
         let shown = rejected::show(&app.room, &format!("#{found}"))?;
         Ok(Page { title: format!("Rejected #{found}"), place: "/rejected", content: content(&shown)? })
     })
@@ -55,21 +54,6 @@ fn content(shown: &Shown) -> Result<Markup> {
             (mend(one.seq, &one.agent, &shown.problems, shown.text.as_deref().unwrap_or_default()))
         }
     })
-}
-
-/// The page for a message that was rejected again, with what was sent.
-pub(in crate::web) fn again(app: &App, one: Retried, sent: &str) -> Response {
-    let seq = one.record.unwrap_or(one.seq);
-    let content = html! {
-        section {
-            h1 { "Rejected again " span .seq { "#" (seq) } }
-            (mend(seq, &one.agent, &one.problems, sent))
-        }
-    };
-    let page = Page { title: "Rejected again".into(), place: "/rejected", content };
-    let mut response = super::framed(app, &page, html! {}, None);
-    *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-    response
 }
 
 fn mend(seq: u64, sender: &str, problems: &[Problem], body: &str) -> Markup {

@@ -8,7 +8,6 @@ use crate::query::history::{Criteria, Filter};
 use crate::query::search::{Hit, Pattern, newest};
 use crate::web::app::App;
 use axum::extract::{Query, State};
-use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -21,8 +20,8 @@ pub(in crate::web) struct Asked {
     q: String,
 }
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri, Query(asked): Query<Asked>) -> Response {
-    respond(&app, &uri, move |app| {
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
+    respond(&app, move |app| {
         let found = if asked.q.is_empty() { Vec::new() } else { found(app, &asked.q)? };
         Ok(Page { title: "Search".into(), place: "", content: content(&asked.q, &found) })
     })

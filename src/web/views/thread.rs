@@ -7,13 +7,12 @@ use crate::query::history::LoggedMessage;
 use crate::query::{identity, thread};
 use crate::web::app::App;
 use axum::extract::{Path, State};
-use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>, uri: Uri) -> Response {
-    respond_about(&app, &uri, &word, page).await
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>) -> Response {
+    respond_about(&app, &word, page).await
 }
 
 fn page(app: &App, found: u64) -> Result<Page> {

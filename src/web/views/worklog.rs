@@ -7,13 +7,12 @@ use crate::query::events::{Envelope, Events, Filter};
 use crate::query::newest::last_of;
 use crate::web::app::App;
 use axum::extract::State;
-use axum::http::Uri;
 use axum::response::Response;
 use maud::html;
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri) -> Response {
-    respond(&app, &uri, page).await
+pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+    respond(&app, page).await
 }
 
 fn page(app: &App) -> Result<Page> {

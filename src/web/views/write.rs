@@ -1,15 +1,13 @@
 //! Writing a message: address completion, and a preview of who it reaches.
 
-use super::{Page, agents, framed, respond, text};
+use super::{Page, agents, respond, text};
 use crate::base::error::Result;
 use crate::message::{PRIORITIES, id};
 use crate::query::explain::explain;
 use crate::query::links::remote;
 use crate::room::Room;
-use crate::web::app::{App, Note, run};
-use crate::web::reply::Failure;
+use crate::web::app::App;
 use axum::extract::{Query, State};
-use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -35,22 +33,8 @@ pub(in crate::web) struct Letter {
 /// Types that a person writes.
 const KINDS: [&str; 5] = ["message", "question", "task", "status", "broadcast"];
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, uri: Uri, Query(letter): Query<Letter>) -> Response {
-    respond(&app, &uri, move |app| page(app, &letter)).await
-}
-
-/// The page with what was written and why it was not sent.
-pub(in crate::web) async fn again(app: &Arc<App>, letter: Arc<Letter>, failure: Failure) -> Response {
-    let page = run(app, move |app| page(app, &letter)).await;
-    let note = Note { text: format!("{}. {}.", failure.sentence(), failure.cure), failed: true };
-    match page {
-        Ok(page) => {
-            let mut response = framed(app, &page, html! {}, Some(&note));
-            *response.status_mut() = failure.status;
-            response
-        }
-        Err(failure) => super::failed(app, &failure),
-    }
+pub(in crate::web) async fn show(State(app): State<Arc<App>>, Query(letter): Query<Letter>) -> Response {
+    respond(&app, move |app| page(app, &letter)).await
 }
 
 fn page(app: &App, letter: &Letter) -> Result<Page> {
@@ -79,10 +63,7 @@ fn page(app: &App, letter: &Letter) -> Result<Page> {
                 label { "Subject" input name="subject" value=(letter.subject) autocomplete="off"; }
                 label { "Message" textarea name="body" rows="8" required { "\n" (letter.body) } }
                 @if !letter.reply_to.is_empty() { input type="hidden" name="reply_to" value=(letter.reply_to); }
-                span .buttons {
-                    button .primary { "Send" }
-                    button formmethod="get" formaction="/write" formnovalidate .quiet { "Show who it reaches" }
-                }
+                button .primary { "Send" }
             }
         }
     };

@@ -1,0 +1,194 @@
+//! Clients that are slow, many, large, or guess.
+
+use super::stream::Stream;
+use super::{FORM, Page};
+use crate::town::so_within;
+use crate::world::World;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// How long the person may have to wait while the page is under attack. The machine of the tests may be busy.
+const SOON: Duration = Duration::from_secs(10);
+
+impl Page {
+    /// The memory of its process, in kB.
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        line.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or_default()
+    }
+
+    /// Connections that each send this, and read nothing.
+    fn crowd(&self, count: usize, sent: &[u8]) -> Vec<TcpStream> {
+        let mut all: Vec<_> = (0..count).map(|_| self.connect()).collect();
+        for stream in &mut all {
+            let _ = stream.set_write_timeout(Some(Duration::from_millis(200)));
+            let _ = stream.write_all(sent);
+        }
+        all
+    }
+
+    fn serves_soon(&self) -> bool {
+        let begun = Instant::now();
+        self.get("/claims").status == 200 && begun.elapsed() < SOON
+    }
+}
+
+#[test]
+fn connections_that_say_nothing_or_never_end_keep_the_person_out_at_no_time() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    for sent in ["", "GET / HTTP/1.1\r\nHost:", "POST /write HTTP/1.1\r\nContent-Length: 100\r\n\r\n"] {
+        let crowd = page.crowd(200, sent.as_bytes());
+        assert!(page.serves_soon(), "{sent:?}");
+        drop(crowd);
+    }
+}
+
+#[test]
+fn connections_that_ask_and_never_read_keep_the_person_out_at_no_time() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    let ask = format!("GET /page.js HTTP/1.1\r\nHost: {}\r\n\r\n", page.at);
+    let crowd = page.crowd(140, ask.repeat(1000).as_bytes());
+    assert!(page.serves_soon());
+    assert!(page.memory() < 150_000, "{} kB", page.memory());
+    drop(crowd);
+}
+
+#[test]
+fn a_connection_that_never_reads_ends() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    let ask = format!("GET /page.js HTTP/1.1\r\nHost: {}\r\n\r\n", page.at);
+    let mut stream = page.connect();
+    stream.set_nonblocking(true).expect("a stream");
+    let is_closed =
+        || stream.write_all(ask.repeat(50).as_bytes()).is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock);
+    assert!(so_within(Duration::from_secs(60), is_closed));
+}
+
+#[test]
+fn a_body_is_read_only_after_the_credentials_are_checked() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    let before = page.memory();
+    let part = vec![b'x'; 8 << 20];
+    for (path, length) in [("/enter", 64 << 20), ("/write", 64 << 20), ("/answer", 64 << 20), ("/", 64 << 20)] {
+        let crowd: Vec<TcpStream> = (0..10)
+            .map(|_| {
+                let mut stream = page.connect();
+                let _ = stream.set_write_timeout(Some(Duration::from_millis(200)));
+                let head = format!(
+                    "POST {path} HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\n{FORM}Content-Length: {length}\r\n\r\n",
+                    page.at
+                );
+                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&part));
+                stream
+            })
+            .collect();
+        for mut stream in crowd {
+            let mut status = [0; 12];
+            let _ = stream.read_exact(&mut status);
+            let status = String::from_utf8_lossy(&status).into_owned();
+            assert!(
+                ["HTTP/1.1 401", "HTTP/1.1 413", "\0\0\0\0\0\0\0\0\0\0\0\0"].contains(&&*status),
+                "{path}: {status:?}"
+            );
+        }
+    }
+    let chunked = format!(
+        "POST /enter HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\n{FORM}Transfer-Encoding: chunked\r\n\r\n800000\r\n",
+        page.at
+    );
+    let crowd = page.crowd(10, &[chunked.as_bytes(), &part].concat());
+    assert!(page.serves_soon());
+    assert!(page.memory() < before + 40_000, "{before} kB, then {} kB", page.memory());
+    drop(crowd);
+}
+
+#[test]
+fn slow_readers_of_events_share_a_bounded_memory() {
+    let world = World::with(&["alice", "bob"]);
+    let body = "word ".repeat(200_000);
+    for n in 0..30 {
+        world.drop_file("alice", &format!("{n}.json"), json!({"to": "bob", "body": body}).to_string());
+    }
+    world.ok(&["run", "--once"]);
+    let page = Page::of(&world);
+    let slow: Vec<_> = (0..10).map(|_| Stream::open(&page, "?since=0", "")).collect();
+    assert_eq!(Stream::open(&page, "?since=0", "").entries(30).len(), 30);
+    assert!(page.memory() < 150_000, "{} kB", page.memory());
+    drop(slow);
+}
+
+fn with_password(world: &World) -> Page {
+    std::fs::write(world.path().join("password"), "correct horse battery\n").expect("a file");
+    Page::with(world, &["--password-file", "password"])
+}
+
+#[test]
+fn closing_the_connection_does_not_speed_up_guesses() {
+    let world = World::with(&["alice"]);
+    let page = with_password(&world);
+    let begun = Instant::now();
+    for n in 0..8 {
+        let guess = format!("password=wrong{n}");
+        let head = format!(
+            "POST /enter HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\n{FORM}Content-Length: {1}\r\n\r\n{guess}",
+            page.at,
+            guess.len()
+        );
+        let mut stream = page.connect();
+        stream.write_all(head.as_bytes()).expect("it is sent");
+        // The page has read the guess before the connection ends.
+        assert_eq!(page.plain("GET", "/page.js", "", "").status, 200);
+    }
+    assert_eq!(page.enter("password", "correct horse battery").status, 200);
+    assert!(
+        begun.elapsed() >= Duration::from_secs(2),
+        "eight guesses of one source take two seconds: {:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn sixty_guessers_delay_neither_a_known_browser_nor_the_url_and_the_password_only_a_little() {
+    let world = World::with(&["alice"]);
+    let page = with_password(&world);
+    let guess = "password=wrong";
+    let head = format!(
+        "POST /enter HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\n{FORM}Content-Length: {1}\r\n\r\n{guess}",
+        page.at,
+        guess.len()
+    );
+    let guessers = page.crowd(60, head.as_bytes());
+    let begun = Instant::now();
+    page.submit("/write", &[("to", "alice"), ("body", "from the person")]);
+    assert!(begun.elapsed() < SOON, "the URL and a known browser: {:?}", begun.elapsed());
+    assert_eq!(page.enter("password", "correct horse battery").status, 200);
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+    drop(guessers);
+}
+
+#[test]
+fn what_is_too_large_is_refused_and_harms_nothing() {
+    let world = World::with(&["alice"]);
+    let page = Page::of(&world);
+    let long = "x".repeat(1 << 20);
+    let head = format!("GET /{long} HTTP/1.1\r\nHost: {}\r\n\r\n", page.at);
+    assert!(!page.raw(head.as_bytes()).contains(" 200 "));
+    let mut stream = page.connect();
+    let head = format!(
+        "POST /write HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nX-Mailbag-Secret: {1}\r\n{FORM}Content-Length: 999999999\r\n\r\n",
+        page.at,
+        page.secret()
+    );
+    stream.write_all(head.as_bytes()).expect("it is sent");
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(answer.contains(" 413 "), "{answer}");
+    assert_eq!(page.get("/").status, 200);
+}
