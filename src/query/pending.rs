@@ -32,6 +32,19 @@ pub struct Count {
 }
 
 impl List {
+    /// Adds the complete texts of the approvals. Fails if one cannot be read, after it has added the others.
+    pub fn add_texts(&mut self, room: &Room) -> Result<()> {
+        let mut outcome = Ok(());
+        for item in &mut self.items {
+            let Some(digest) = &item.digest else { continue };
+            match DisplayedApproval::of_record(room, item.seq, digest) {
+                Ok(displayed) => item.text = Some(displayed.text),
+                Err(e) => outcome = Err(e),
+            }
+        }
+        outcome
+    }
+
     /// How much it is.
     pub fn count(&self) -> Count {
         Count { items: self.items.len(), oldest: self.items.iter().map(|item| item.since.clone()).min() }
@@ -52,11 +65,7 @@ pub fn pending(room: &Room, agent: &str) -> Result<List> {
 /// As [`pending`], with the complete texts of the approvals.
 pub fn with_texts(room: &Room, agent: &str) -> Result<List> {
     let mut list = pending(room, agent)?;
-    for item in &mut list.items {
-        if let Some(digest) = &item.digest {
-            item.text = Some(DisplayedApproval::of_record(room, item.seq, digest)?.text);
-        }
-    }
+    list.add_texts(room)?;
     Ok(list)
 }
 

@@ -55,9 +55,11 @@ impl App {
         Who { name: id::HUMAN.to_owned(), source: "the page" }
     }
 
-    /// What needs the person.
+    /// What needs the person. An approval without its text cannot be displayed, so the page cannot decide it.
     pub(super) fn pending(&self) -> Result<List> {
-        held(&self.latest).pending(id::HUMAN)
+        let mut list = held(&self.latest).pending(id::HUMAN)?;
+        let _ = list.add_texts(&self.room).inspect_err(|e| tracing::warn!("{e}"));
+        Ok(list)
     }
 
     /// Everybody who is known.

@@ -241,8 +241,9 @@ await step("many messages load as somebody scrolls", async () => {
   await page.locator(".entry", { hasText: "number 179" }).waitFor();
   await page.goto(home);
   for (let n = 0; n < 12 && (await page.locator(".entry").count()) < 180; n++) {
+    const had = await page.locator(".entry").count();
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-    await page.waitForFunction((had) => document.querySelectorAll(".entry").length > had, await page.locator(".entry").count());
+    await page.waitForFunction((had) => document.querySelectorAll(".entry").length > had, had);
   }
   assert.ok((await page.locator(".entry").count()) >= 180);
   await agrees(page);

@@ -40,6 +40,8 @@ pub const PAGE_ENTRIES: usize = 50;
 pub const PAGE_RECORDS: u64 = 20_000;
 /// How many characters of a body the timeline shows.
 pub const PAGE_PREVIEW: usize = 400;
+/// The longest text of an approval that the page displays. A longer one is decided in a terminal.
+pub const PAGE_SOURCE: usize = 256 << 10;
 /// How many results of a search the page shows.
 pub const PAGE_FOUND: usize = 200;
 /// The time between two guesses of a password that come from one source.

@@ -88,7 +88,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn sign_out(room: &crate::room::Room, cx: &mut Context) -> Result<Exit> {
     let count = crate::web::sign_out(room)?;
     cx.out.show(&serde_json::json!({ "signed_out": count }), |out| {
-        out.done(&format!("signed {} out", crate::base::text::count_of(count, "browser")))
+        out.done(format!("signed {} out", crate::base::text::count_of(count, "browser")))
     })?;
     Ok(Exit::Ok)
 }

@@ -1,6 +1,7 @@
 //! One item that needs the person, with the buttons that settle it.
 
 use super::{agent, encoded, seq, text, time};
+use crate::base::limits;
 use crate::message::id;
 use crate::query::pending::{Item, Owned, left};
 use maud::{Markup, html};
@@ -19,8 +20,22 @@ pub(super) fn item(item: &Item) -> Markup {
                 @if let Some(deadline) = &item.deadline { span .deadline { (left(deadline)) } }
             }
             p .title { (text(&item.title)) }
+            (source(item))
             (form(item))
         }
+    }
+}
+
+/// The text of an approval to which a decision is bound: complete and as source text.
+fn displayed(item: &Item) -> Option<&str> {
+    item.text.as_deref().filter(|text| text.len() <= limits::PAGE_SOURCE)
+}
+
+fn source(item: &Item) -> Markup {
+    match (displayed(item), item.kind) {
+        (Some(text), _) => html! { pre .source { (text) } },
+        (None, "approval") => html! { p .problem { "The complete text cannot be shown here. Decide in a terminal." } },
+        _ => html! {},
     }
 }
 
@@ -45,6 +60,7 @@ fn form(item: &Item) -> Markup {
 /// What a person can do here, if anything.
 fn answers(item: &Item) -> Option<Markup> {
     Some(match (item.kind, &item.owned) {
+        ("approval", _) if displayed(item).is_none() => return None,
         ("approval", _) => html! {
             (words("Reason (optional)"))
             span .buttons {
