@@ -1,7 +1,8 @@
 //! What `mailbag web` needs of the machine: the password's file, and the person's browser.
 
-use super::{attach, files};
+use super::files;
 use crate::base::error::{Doing, Error, Result};
+use crate::disk::UserFile;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,8 +15,9 @@ const FILE_BYTES: u64 = 4096;
 
 /// Reads the password, without the line break at its end.
 pub fn password(file: &Path) -> Result<String> {
-    let bytes = attach::read(&files::find(file)?, FILE_BYTES)?;
-    let text = String::from_utf8(bytes).unwrap_or_default();
+    let there = UserFile::read(&files::find(file)?, FILE_BYTES)?;
+    there.check_owner()?;
+    let text = String::from_utf8(there.bytes().unwrap_or_default().to_vec()).unwrap_or_default();
     let password = text.trim_end_matches(['\r', '\n']);
     if password.chars().count() < SHORTEST {
         return Err(Error::Usage {

@@ -2,12 +2,13 @@
 
 use rustix::fs::{Gid, Mode, Stat, Uid, fchmod, fchown, fstat};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::LazyLock;
 
 /// The permissions of new files and directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// As the umask of the process says; outside rooms.
+    /// As the umask of the process says, but never writable for all users; outside rooms.
     Umask,
     /// 0700 and 0600.
     Owner,
@@ -36,6 +37,21 @@ pub struct Owner {
 /// Only root can give a file away.
 static MAY_GIVE: LazyLock<bool> = LazyLock::new(|| rustix::process::geteuid().is_root());
 
+/// The umask of the process. One that lets all users write counts as 022: files of clients name programs to run.
+static UMASK: LazyLock<u32> = LazyLock::new(|| {
+    // The umask can only be read by setting it. Until it is set back, other threads make files for their user only.
+    let own = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    rustix::process::umask(own);
+    let own = u32::from(own.bits());
+    if own & 0o002 == 0 { own | 0o022 } else { own }
+});
+
+/// Creates a directory outside rooms, and missing parents.
+pub(super) fn make_outside(path: &std::path::Path) -> std::io::Result<()> {
+    let mode = u32::from(Access::Umask.directory().bits());
+    std::fs::DirBuilder::new().recursive(true).mode(mode).create(path)
+}
+
 impl Access {
     /// The access below a room's directory. If the directory has the set-group-ID bit, which on Unix means that its
     /// group shares it, the group may read too.
@@ -45,7 +61,7 @@ impl Access {
 
     pub(super) fn directory(self) -> Mode {
         Mode::from_raw_mode(match self {
-            Access::Umask => 0o777,
+            Access::Umask => 0o777 & !*UMASK,
             Access::Owner => 0o700,
             Access::Group => 0o750,
         })
@@ -53,7 +69,7 @@ impl Access {
 
     pub(super) fn file(self) -> Mode {
         Mode::from_raw_mode(match self {
-            Access::Umask => 0o666,
+            Access::Umask => 0o666 & !*UMASK,
             Access::Owner => 0o600,
             Access::Group => 0o640,
         })

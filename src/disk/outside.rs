@@ -60,6 +60,23 @@ impl UserFile {
         self.there.as_ref().map(|there| there.mode.bits() & 0o777)
     }
 
+    /// Fails if another user except root could have written or replaced the file.
+    pub fn check_owner(&self) -> Result<()> {
+        let Some(there) = &self.there else { return Ok(()) };
+        super::own::check(&there.meta, &self.path, "600", "use a file of your own")?;
+        let Some((dir, _)) = place(&self.real)? else { return Ok(()) };
+        let mode = Mode::from_raw_mode(dir.meta()?.mode as _);
+        if mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX) {
+            return Err(Error::State {
+                path: self.path.clone(),
+                line: None,
+                what: "is in a directory in which all users can replace it, so its content is ignored".into(),
+                cure: format!("check it, then run `chmod o-w {}`", dir.path().display()),
+            });
+        }
+        Ok(())
+    }
+
     /// The path as given.
     pub fn path(&self) -> &Path {
         &self.path
@@ -121,7 +138,7 @@ impl UserFile {
     /// As [`UserFile::write`], with the permissions of another file.
     fn replace(&self, bytes: &[u8], like: Option<&There>) -> Result<()> {
         let parent = self.real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        std::fs::create_dir_all(parent).doing("create the directory", parent)?;
+        super::access::make_outside(parent).doing("create the directory", parent)?;
         let Some((dir, name)) = place(&self.real)? else { return self.gone() };
         let mut temporary = OsString::from(".");
         temporary.push(&name);

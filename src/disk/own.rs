@@ -21,6 +21,8 @@ const READ_BY_OTHERS: u32 = 0o044;
 /// The right of the group or of everybody to open the files of a directory by name.
 const SEARCH_BY_OTHERS: u32 = 0o011;
 
+const OWN: &str = "set MAILBAG_TRUST_DIR to a directory of your own";
+
 /// An opened directory of this kind.
 pub struct UserDirectory {
     dir: Dir,
@@ -31,7 +33,7 @@ impl UserDirectory {
     pub fn open(path: &Path) -> Result<Option<UserDirectory>> {
         match Dir::open(path) {
             Ok(dir) => {
-                check(&dir.meta()?, path, "700")?;
+                check(&dir.meta()?, path, "700", OWN)?;
                 Ok(Some(UserDirectory { dir }))
             }
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
@@ -53,7 +55,7 @@ impl UserDirectory {
                 path: above.to_path_buf(),
                 line: None,
                 what: format!("belongs to {}", super::machine::user(owner)),
-                cure: "set MAILBAG_TRUST_DIR to a directory of your own".into(),
+                cure: OWN.into(),
             });
         }
         let mut at = dir;
@@ -65,7 +67,7 @@ impl UserDirectory {
             }
             at = at.sub(part)?;
         }
-        check(&at.meta()?, path, "700")?;
+        check(&at.meta()?, path, "700", OWN)?;
         Ok(UserDirectory { dir: at })
     }
 
@@ -81,7 +83,7 @@ impl UserDirectory {
             file => file?,
         };
         let meta = file_meta(&file).doing_in("look at", self.dir.path(), name)?;
-        check(&meta, &self.dir.at(name), "600")?;
+        check(&meta, &self.dir.at(name), "600", OWN)?;
         if meta.kind != rustix::fs::FileType::RegularFile || meta.size > most {
             let what = "is not a regular file, or too large".to_owned();
             return Err(Error::State {
@@ -153,12 +155,12 @@ fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Fails if another user except root could have written the file.
-fn check(meta: &Meta, path: &Path, mode: &str) -> Result<()> {
+/// Fails if another user except root could have written the file. The cure is for a file of another user.
+pub(super) fn check(meta: &Meta, path: &Path, mode: &str, cure: &str) -> Result<()> {
     let wrong = |what: String, cure: String| Error::State { path: path.to_path_buf(), line: None, what, cure };
     if meta.uid != 0 && meta.uid != own_user() {
         let what = format!("belongs to {}, so its content is ignored", super::machine::user(meta.uid));
-        return Err(wrong(what, "set MAILBAG_TRUST_DIR to a directory of your own".into()));
+        return Err(wrong(what, cure.to_owned()));
     }
     if meta.mode & BY_OTHERS != 0 {
         let what = "can be written by other users, so its content is ignored".to_owned();

@@ -26,7 +26,7 @@ impl Dir {
     pub fn make_room(path: &Path, readers: Readers) -> Result<Dir> {
         match path.parent() {
             Some(above) if !above.as_os_str().is_empty() => {
-                std::fs::create_dir_all(above).doing("create the directory", above)?;
+                super::access::make_outside(above).doing("create the directory", above)?;
             }
             _ => {}
         }

@@ -48,9 +48,42 @@ impl KeyFile {
 }
 
 fn content(path: &str) -> Result<Option<Vec<u8>>> {
-    Ok(UserFile::read(&layout::of_person(path), limits::KEY_FILE)?.bytes().map(<[u8]>::to_vec))
+    let file = UserFile::read(&layout::of_person(path), limits::KEY_FILE)?;
+    file.check_owner()?;
+    Ok(file.bytes().map(<[u8]>::to_vec))
 }
 
 fn digest(content: &[u8]) -> String {
     hex(&hash(content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_that_others_can_write_or_replace_is_not_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("nats.creds");
+        std::fs::write(&path, "secret").expect("a file");
+        let name = path.to_str().expect("a name");
+        let set = |path: &std::path::Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a mode");
+        };
+        set(&path, 0o600);
+        let key = KeyFile::look(name);
+        assert_eq!(key.read().expect("it is read"), b"secret");
+        for mode in [0o666, 0o620, 0o602, 0o664] {
+            set(&path, mode);
+            let error = key.read().expect_err("others can write it").to_string();
+            assert!(error.contains("can be written by other users") && error.contains("chmod 600"), "{error}");
+            assert_eq!(KeyFile::look(name).sha256, None);
+        }
+        set(&path, 0o644);
+        for (mode, is_read) in [(0o777, false), (0o1777, true), (0o755, true)] {
+            set(directory.path(), mode);
+            assert_eq!(key.read().is_ok(), is_read, "{mode:o}");
+        }
+    }
 }

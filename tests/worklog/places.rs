@@ -91,7 +91,7 @@ fn the_worklog_of_another_room_is_left_alone() {
 
 #[test]
 fn the_umask_and_the_owner_s_own_permissions_hold() {
-    for (umask, mode) in [("022", 0o644), ("077", 0o600), ("000", 0o666)] {
+    for (umask, mode) in [("022", 0o644), ("077", 0o600), ("000", 0o644)] {
         let world = room(&["alice"]);
         echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
         let program = assert_cmd::cargo::cargo_bin!("mailbag").display();
