@@ -42,14 +42,19 @@ static UMASK: LazyLock<u32> = LazyLock::new(|| {
     // The umask can only be read by setting it. Until it is set back, other threads make files for their user only.
     let own = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     rustix::process::umask(own);
-    let own = u32::from(own.bits());
+    let own = bits(own);
     if own & 0o002 == 0 { own | 0o022 } else { own }
 });
 
 /// Creates a directory outside rooms, and missing parents.
 pub(super) fn make_outside(path: &std::path::Path) -> std::io::Result<()> {
-    let mode = u32::from(Access::Umask.directory().bits());
-    std::fs::DirBuilder::new().recursive(true).mode(mode).create(path)
+    std::fs::DirBuilder::new().recursive(true).mode(bits(Access::Umask.directory())).create(path)
+}
+
+/// The bits of a mode, which have different types on different systems.
+#[allow(clippy::useless_conversion)]
+fn bits(mode: Mode) -> u32 {
+    mode.bits().into()
 }
 
 impl Access {

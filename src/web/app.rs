@@ -55,7 +55,7 @@ impl App {
         Who { name: id::HUMAN.to_owned(), source: "the page" }
     }
 
-    /// What needs the person. An approval without its text cannot be displayed, so the page cannot decide it.
+    /// The items that need the person. An approval without its text cannot be displayed, so the page cannot decide it.
     pub(super) fn pending(&self) -> Result<List> {
         let mut list = held(&self.latest).pending(id::HUMAN)?;
         let _ = list.add_texts(&self.room).inspect_err(|e| tracing::warn!("{e}"));

@@ -1,4 +1,4 @@
-//! What a person clicks: each form runs the command that does the same, and gives the script of the page the result.
+//! Forms of the page: each runs the command that does the same, and returns the result to the script of the page.
 
 use super::app::{App, run};
 use super::connections::Connection;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
 
-/// What a browser enters with.
+/// The proof with which a browser enters.
 #[derive(Debug, Deserialize)]
 pub(super) struct Admission {
     /// The token of the printed URL.
@@ -62,7 +62,7 @@ pub(super) async fn enter(
 /// The result of a form, for the script of the page.
 #[derive(Debug, Serialize)]
 struct Done {
-    /// A sentence about what was done, or why it was not done.
+    /// A sentence about the outcome.
     said: String,
     failed: bool,
     /// The page to show next. `None` to stay.

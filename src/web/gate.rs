@@ -1,4 +1,4 @@
-//! Who may ask: the names of the page and the secrets of a launch. `guard` holds every request to these rules.
+//! Access to the page: its names and the secrets of a launch. `guard` holds every request to these rules.
 //!
 //! - `Host` is one of the names of this page. A page of another site that makes its own name lead to this machine (DNS
 //!   rebinding) sends its own name there.
@@ -29,10 +29,10 @@ pub struct Access {
     pub password: Option<String>,
 }
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// A browser that has entered, or what the person gave its secret to.
+    /// A browser that has entered, or a program with its secret.
     Person,
     /// A program with the token for reading.
     Reader,
@@ -144,7 +144,7 @@ impl Gate {
         other.is_none() && site != Some(false) && host.is_some_and(|host| self.hosts.contains(&host))
     }
 
-    /// Who sends a request with these headers.
+    /// Returns the sender of a request with these headers.
     pub(super) fn caller(&self, headers: &HeaderMap) -> Caller {
         if let Some(secret) = headers.get(SECRET) {
             let is_known = secret.to_str().is_ok_and(|secret| self.browsers.has(secret));

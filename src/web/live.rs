@@ -1,7 +1,7 @@
 //! `/events`: the timeline as a stream of server-sent events, without a gap, also across a reconnection.
 //!
 //! Each reader follows the log by itself, so the stream needs no queue: a slow reader is only further behind in the log.
-//! What clients have not read yet is bounded for all streams together. A client that reads nothing for a while loses its
+//! Unread events are bounded for all streams together. A client that reads nothing for a while loses its
 //! connection, and continues from the last number that it has.
 //! Events: `entry` with an entry of the timeline (its id is the number of the record), `change` if something else has
 //! changed or the room is back, `gone` if the room cannot be read, `reset` if the number to continue from is not in the log,

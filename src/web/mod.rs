@@ -3,7 +3,7 @@
 //! In: a room, and an address to listen on. Out: pages, JSON with the schemas of `--json`, and a stream of events.
 //!
 //! `server` accepts connections, `gate` and `guard` decide who may ask, `browsers` knows who has entered, `views` shows, `api`
-//! answers programs, `live` streams the timeline, and `forms` does what a person clicks: as `human`, through the same
+//! answers programs, `live` streams the timeline, and `forms` acts for the person: as `human`, through the same
 //! commands as the terminal.
 //!
 //! It is a process of its own. If it dies, only the browser notices.

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A stream whose writes fail after a time without progress.
+/// A stream that fails if a write makes no progress for a time.
 pub(super) struct PatientStream {
     stream: TcpStream,
     /// Runs while a write waits for the other side.

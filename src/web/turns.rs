@@ -1,4 +1,4 @@
-//! The pace at which passwords are tried, for each source by itself.
+//! The pace of guesses of the password, for each source by itself.
 //!
 //! A turn is assigned when the request arrives. A client that closes its connection does not give the turn back.
 
@@ -13,7 +13,7 @@ use std::time::Instant;
 pub(super) struct GuessTurns(Mutex<HashMap<IpAddr, Instant>>);
 
 impl GuessTurns {
-    /// Returns the time at which a guess of this source may be checked. `None` if too many guesses are waiting.
+    /// Assigns a turn to a guess of this source: the time of its check. `None` if too many guesses are waiting.
     pub(super) fn take(&self, source: IpAddr, now: Instant) -> Option<Instant> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, next| *next > now);

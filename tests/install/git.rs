@@ -302,7 +302,7 @@ fn without_a_repository_or_git_it_says_so() {
 }
 
 #[test]
-fn with_a_umask_that_lets_everybody_write_no_file_of_a_client_is_writable_for_others() {
+fn with_a_umask_of_000_files_of_clients_are_not_writable_for_others() {
     let desk = Desk::new();
     for args in [
         &["up"][..],

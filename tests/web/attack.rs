@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-/// How long the person may have to wait while the page is under attack. The machine of the tests may be busy.
+/// The longest wait for the person while the page is under attack, on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
 
 impl Page {
@@ -193,7 +193,7 @@ fn sixty_guessers_delay_neither_a_known_browser_nor_the_url_and_the_password_onl
 }
 
 #[test]
-fn what_is_too_large_is_refused_and_harms_nothing() {
+fn heads_and_forms_that_are_too_large_are_rejected() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
     let long = "x".repeat(1 << 20);

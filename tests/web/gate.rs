@@ -1,10 +1,10 @@
-//! Who may ask: names, origins, tokens and secrets.
+//! Access to the page: names, origins, tokens and secrets.
 
 use super::{Answer, FORM, Page};
 use crate::world::{World, wait};
 use std::os::unix::fs::PermissionsExt;
 
-/// What has nothing of the room.
+/// Files without content of the room.
 const ASSETS: [&str; 5] = ["/style.css", "/page.js", "/browser.js", "/needs.js", "/icon.svg"];
 /// Every address that anything answers at.
 const ALL: [&str; 22] = [

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How many open connections the page serves. A further one takes the place of the oldest one that has not entered.
+/// The largest number of open connections of the page. A further one takes the place of the oldest one that has not entered.
 pub const WEB_CONNECTIONS: usize = 128;
 /// How many streams of events the page serves. Further requests for one are refused.
 pub const WEB_STREAMS: usize = 32;
@@ -16,11 +16,11 @@ pub const WEB_FORM: Duration = Duration::from_secs(60);
 pub const WEB_BODY_BYTES: usize = 3 * super::MESSAGE_BYTES_MOST as usize + (64 << 10);
 /// The largest body of a request to enter.
 pub const WEB_ENTER_BYTES: usize = 4096;
-/// How long a client may read nothing of an answer that is ready for it. The connection then ends.
+/// The longest time without progress of a client that reads an answer. The connection then ends.
 pub const WEB_UNREAD: Duration = Duration::from_secs(20);
-/// How long a browser that has entered stays known.
+/// The time for which a browser that has entered stays known.
 pub const WEB_ENTERED: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How many browsers stay known for a room. A further one takes the place of the oldest one.
+/// The largest number of known browsers of a room. A further one takes the place of the oldest one.
 pub const WEB_BROWSERS: usize = 64;
 /// The largest file with the state of a page: [`WEB_BROWSERS`] entries of less than 256 bytes.
 pub const WEB_STATE_BYTES: u64 = 64 << 10;
@@ -28,11 +28,11 @@ pub const WEB_STATE_BYTES: u64 = 64 << 10;
 pub const WEB_BEAT: Duration = Duration::from_secs(15);
 /// How long the page waits between two looks at a room whose log gives no file events.
 pub const WEB_LOOK: Duration = Duration::from_secs(2);
-/// How many records a stream of events reads at once.
+/// The largest number of records in one part of a stream of events.
 pub const WEB_STREAM_RECORDS: usize = 64;
-/// How many bytes of records a follower of the log reads at once; more only for a single record.
+/// The bytes of records that a follower of the log reads in one step; more only for a single record.
 pub const FOLLOWED_BYTES: usize = 256 << 10;
-/// How many KiB of unread events all streams together keep; more only for a single record.
+/// The KiB of unread events of all streams together; more only for a single record.
 pub const WEB_STREAM_KIB: u32 = 32 << 10;
 /// How many entries of the timeline a page shows first, and loads at once.
 pub const PAGE_ENTRIES: usize = 50;
@@ -46,9 +46,9 @@ pub const PAGE_SOURCE: usize = 256 << 10;
 pub const PAGE_FOUND: usize = 200;
 /// The time between two guesses of a password that come from one source.
 pub const GUESS_PACE: Duration = Duration::from_millis(250);
-/// How long a guess waits for its turn. A guess that had to wait longer is rejected.
+/// The longest wait of a guess for its turn. Other guesses are rejected.
 pub const GUESS_WAIT: Duration = Duration::from_secs(20);
-/// How many sources can wait with guesses.
+/// The largest number of sources with waiting guesses.
 pub const GUESS_SOURCES: usize = 1024;
 /// How many messages or events an answer for programs has.
 pub const API_MESSAGES: usize = 1000;

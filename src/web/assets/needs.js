@@ -1,7 +1,7 @@
-// What needs the person. These rules hold whatever the page looks like:
+// The items that need the person. These rules hold for every layout of the page:
 // - Nothing in the list moves while the pointer or a finger is over it, or a control in it has focus. News waits.
 // - A press counts only for an item that has been in its place for a while, and for the text that the item shows.
-// - An item that is settled meanwhile shows so in its place, and can no longer be pressed.
+// - An item that is settled elsewhere shows so in its place, and its buttons are disabled.
 import { ask, send } from "/browser.js";
 
 const STILL = 500; // ms that a list stays in its place before a press counts

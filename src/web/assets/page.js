@@ -22,7 +22,7 @@ async function get(path) {
 async function refresh(part) {
   if (part.id === "needs") return needs.update(tell);
   const fresh = nodes(await (await get(part.dataset.live)).text());
-  // The counts are above the list of what needs the person: they would move it.
+  // The counts are above the list of items that need the person: they would move it.
   if (part.id === "counts" && needs.isHeld() || part.contains(document.activeElement)) return;
   tell(fresh);
   part.replaceWith(fresh);
@@ -178,7 +178,7 @@ async function follow() {
   }).catch((error) => error);
   if (own !== stream) return;
   say(why?.status === 401
-    ? "This browser was signed out. Open the URL that mailbag web prints: then this page goes on."
+    ? "This browser was signed out. Open the URL that mailbag web prints: then this page continues."
     : "No connection to mailbag web. This page connects again by itself.");
   setTimeout(() => own === stream && follow(), 1500);
 }

@@ -122,7 +122,7 @@ fn framed(app: &App, page: &Page, counts: Markup) -> Response {
     typed(HTML, whole.into_string())
 }
 
-/// What the script reports. It lies over the page, so that nothing moves when it appears.
+/// Reports of the script. They are above the page, so that they move nothing.
 fn notices() -> Markup {
     html! {
         div .notices {

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 pub(super) fn item(item: &Item) -> Markup {
     html! {
-        // Tells the script which item is the same in a newer list.
+        // The script finds the same item in a newer list by this key.
         li .item .(item.kind) data-key={ (item.kind) " " (item.seq) " " (item.from) " " (item.title) } tabindex="-1" {
             p .facts {
                 span .badge .(item.kind) { (item.kind) } " "
@@ -26,7 +26,7 @@ pub(super) fn item(item: &Item) -> Markup {
     }
 }
 
-/// The text of an approval to which a decision is bound: complete and as source text.
+/// The complete text of an approval. A decision is bound to it.
 fn displayed(item: &Item) -> Option<&str> {
     item.text.as_deref().filter(|text| text.len() <= limits::PAGE_SOURCE)
 }
