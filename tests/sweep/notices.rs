@@ -1,5 +1,4 @@
-//! A pass in which the router has messages of its own of all kinds, and in which one call fails: each message comes once, in
-//! this pass or in the next.
+//! The router writes messages of all kinds, and one call fails: each message comes once, in this pass or in the next.
 
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, pass};

@@ -1,5 +1,5 @@
-//! A pass that finds an agent under another name, and in which a call fails or that is killed: everything of the agent is
-//! judged as if the other name were not there until it is recorded.
+//! A pass finds that an agent has another name, and a call fails, or the pass is killed: until the other name is recorded,
+//! claims do not lapse, approvals do not escalate, and decisions wait.
 
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, pass};

@@ -350,8 +350,8 @@ fn original_name(name: &str) -> &str {
     layout::read_retry(name).map_or(name, |(_, original)| original)
 }
 
-/// The name says of which rejection the file is the retry: the router accepts one of them, however often a command is
-/// repeated or killed.
+/// The name has the number of the rejection: the router accepts one retry of it, however often a command is repeated or
+/// killed.
 fn move_to_free_name(from: &Dir, old: &OsStr, outbox: &Dir, seq: u64, kept: &str) -> Result<String> {
     let mut name = layout::retry(seq, kept);
     for number in 2.. {

@@ -26,7 +26,7 @@ impl Ids {
         (0..).map_while(move |step| self.0.get(&first.wrapping_add(step))).map(|&place| unpack(place))
     }
 
-    /// Stores the position of a record: by the id of its message, and by the rejection of which it is the accepted retry.
+    /// Stores the position of a record: by the id of its message, and an accepted retry by its rejection.
     pub(super) fn add(&mut self, record: &Record, at: Position) {
         let Some(from) = record.from.as_ref().filter(|_| record.event != Event::Duplicate) else { return };
         if let Some(id) = &record.id {

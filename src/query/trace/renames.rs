@@ -4,8 +4,8 @@ use super::{Step, Tracing};
 use std::sync::Arc;
 
 impl Tracing<'_> {
-    /// Gives what one agent had to another. `twice` are the records of which that agent got a copy of its own: it is not shown
-    /// the other copy, so what it did with its own counts for both.
+    /// Gives the copy of one agent to another. If the other agent got its own copy (`twice`), only that one is shown to it,
+    /// so its steps count for both copies.
     pub(super) fn rename(&mut self, of: &Arc<str>, to: &Arc<str>, twice: &[u64]) {
         if twice.contains(&self.meant.seq) {
             let own = self.called(to).into_iter().find_map(|recipient| self.steps.get(&recipient)).cloned();

@@ -84,7 +84,7 @@ impl Notices {
         self.held.retain(|one| one.about != *about || record.recipients().all(|(agent, _)| *agent != one.to));
     }
 
-    /// Was this notice in a batch that is not committed?
+    /// Returns true if the notice was in a batch that is not committed.
     pub(crate) fn is_held(&self, about: &str) -> bool {
         self.held.iter().any(|one| one.about == about)
     }

@@ -16,8 +16,8 @@ pub(crate) struct Renames {
 }
 
 impl Renames {
-    /// Is there anything to record? Until then, nothing is done that depends on the registry: everything that belongs to the
-    /// former name would be treated as that of an unknown agent.
+    /// Is there anything to record? Until then, nothing is done that depends on the registry: the
+    /// former name would count as an unknown agent.
     pub(crate) fn are_open(&self, state: &State, registry: &Registry) -> bool {
         due(state, registry).next().is_some()
     }

@@ -50,9 +50,8 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Removes an unread copy from its inbox if it is in a directory below the inbox too. A power cut leaves such copies on a file
-/// system that logs each synced directory separately, if the recipient moved the copy and synced only the directory to which
-/// it moved the copy.
+/// Removes an unread copy from its inbox if the same file is in a directory below the inbox. A power cut leaves such copies on
+/// a file system that logs each synced directory separately, if a recipient moved the copy and synced only the new directory.
 pub(super) fn finish_moves_of_recipients(room: &Dir, state: &State) -> Result<()> {
     for agent in state.mailboxes.with_unread().filter(|_| failpoint::on(Failpoint::SecondName)) {
         match finish_moves(room, &layout::inbox(agent)) {

@@ -10,7 +10,7 @@ use crate::message::{DEFAULT_CHANNEL, Message};
 pub(super) struct NewChannels(Vec<String>);
 
 impl NewChannels {
-    /// Rejects a channel with a name that differs from that of another channel only in letter case.
+    /// Rejects a new channel if only letter case distinguishes its name from another channel's name.
     pub(super) fn check(&mut self, state: &State, message: &Message) -> Result<(), Vec<Problem>> {
         let channel = message.channel();
         if message.is_for_router() || channel == DEFAULT_CHANNEL || state.channels.contains_key(channel) {

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 pub(super) struct Retries<'a> {
     config: &'a Config,
     state: &'a State,
-    /// The rejections of which this batch accepts a retry, with the line of the retry.
+    /// The rejections with a retry that this batch accepts, and the line of the retry.
     accepted: HashSet<(u64, Option<u32>)>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Retries<'a> {
         Retries { config, state, accepted: HashSet::new() }
     }
 
-    /// The rejection after which this message was sent again: the first one, if it was rejected several times. A sender can
+    /// The number of the rejection, if this message is a retry: the first rejection, if there were several. A sender can
     /// choose any file name, so the log must have the rejection.
     pub(super) fn find(&self, letter: &Letter<()>) -> Result<Option<u64>> {
         let Some(seq) = letter.claim.as_deref().and_then(layout::retry_of_claim) else { return Ok(None) };
@@ -43,8 +43,8 @@ impl<'a> Retries<'a> {
         Ok(record.filter(is_own).map(|record| record.retries.unwrap_or(seq)))
     }
 
-    /// The ruling on a retry of a rejection of which another retry was accepted, or `Some(None)` if the retry waits for the
-    /// next batch. `None` if no other retry was accepted.
+    /// Rules on a retry if another retry of the rejection was accepted: `Some(None)` if it waits for the next batch. Returns
+    /// `None` if no other retry was accepted.
     pub(super) fn judge(
         &self,
         letter: &Letter<()>,
