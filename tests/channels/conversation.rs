@@ -102,7 +102,7 @@ fn the_file_only_grows_and_its_reader_can_hold_it_open() {
 
 #[test]
 fn channels_whose_names_differ_only_in_letter_case_are_one_name() {
-    // P272
+    // P292
     let world = World::with(&["alice", "bob"]);
     let drop = |name: &str, channel: &str| {
         let message = json!({"to": "bob", "channel": channel, "body": name});

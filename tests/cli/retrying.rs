@@ -85,7 +85,7 @@ fn a_retry_and_a_drop_at_the_same_time_do_one_of_both() {
 
 #[test]
 fn the_retry_after_a_retry_that_was_killed_is_a_duplicate() {
-    // P270
+    // P290
     for (world, number) in [line(), file()] {
         restored(&world, |world| drop(world.ok(&["rejected", "retry", &number])));
         let said = world.ok(&["rejected", "retry", &number]);

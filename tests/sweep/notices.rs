@@ -95,7 +95,7 @@ fn fail_each(most: usize, play: impl Fn(Plan) -> io::Result<(Figures, Outcome)>)
 
 #[test]
 fn every_kind_of_message_of_the_router_stays_due_until_it_is_recorded() -> Done {
-    // P271
+    // P291
     green("messages of the router whose staging fails", &fail_each(40, play)?)
 }
 

@@ -83,7 +83,7 @@ fn kills(setting: &Setting, kind: Kind, most: usize) -> io::Result<Figures> {
 
 #[test]
 fn a_retry_killed_at_any_call_and_repeated() -> Done {
-    // P270
+    // P290
     for (seed, kind) in [(61, Kind::Line), (62, Kind::File), (63, Kind::Replaced)] {
         let figures = kills(&Setting { seed, ..Setting::default() }, kind, 18)?;
         green(&format!("kills of a retry, {kind:?}"), &figures)?;
