@@ -41,6 +41,9 @@ pub struct Started {
     pub listen: SocketAddr,
     /// The room.
     pub room: std::path::PathBuf,
+    /// The port of the room's last page, if another program uses it.
+    #[serde(skip)]
+    pub port_in_use: Option<u16>,
 }
 
 /// Serves the page until a signal. Delivers mail meanwhile, if no router runs.
@@ -48,14 +51,15 @@ pub fn serve(room: &Room, options: Options, started: &mut dyn FnMut(&Started) ->
     let Options { listen, access } = options;
     let cannot = |source| Error::Io { verb: "listen on", path: listen.to_string().into(), source };
     let browsers = Browsers::of(room);
-    let listener = bind(listen, &browsers).map_err(cannot)?;
+    let (listener, port_in_use) = bind(listen, &browsers).map_err(cannot)?;
     let listen = listener.local_addr().map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     let base = access.public.clone().map_or_else(|| format!("http://{listen}"), |url| url.trim_end_matches('/').into());
     let gate = Gate::new(listen, access, browsers);
     // A browser keeps the part after `#` to itself: no server, log or other page gets it.
     let url = format!("{base}/#enter={}", gate.entry());
-    let started_at = Started { url, token: gate.reader().to_owned(), listen, room: room.dir.path().into() };
+    let started_at =
+        Started { url, token: gate.reader().to_owned(), listen, room: room.dir.path().into(), port_in_use };
     let (change, changes) = watch::channel(Change::default());
     let app = Arc::new(App::new(room, gate, changes));
     let (ending, ended) = watch::channel(false);
@@ -78,20 +82,21 @@ pub fn sign_out(room: &Room) -> Result<usize> {
     Browsers::of(room).sign_out()
 }
 
-/// Listens. A page that may choose its port takes the port of the last one, so that browsers find it again.
-fn bind(listen: SocketAddr, browsers: &Browsers) -> std::io::Result<TcpListener> {
+/// Listens. A page that may choose its port takes the port of the last one, so that browsers find it again. Returns that
+/// port if another program uses it.
+fn bind(listen: SocketAddr, browsers: &Browsers) -> std::io::Result<(TcpListener, Option<u16>)> {
     if listen.port() != 0 {
-        return TcpListener::bind(listen);
+        return Ok((TcpListener::bind(listen)?, None));
     }
     let last = browsers.port();
     if let Some(listener) = last.and_then(|port| TcpListener::bind(SocketAddr::new(listen.ip(), port)).ok()) {
-        return Ok(listener);
+        return Ok((listener, None));
     }
     let listener = TcpListener::bind(listen)?;
     if last.is_none() {
         browsers.set_port(listener.local_addr()?.port());
     }
-    Ok(listener)
+    Ok((listener, last))
 }
 
 async fn accept(listener: TcpListener, app: Arc<App>, mut ended: watch::Receiver<bool>) -> Result<()> {

@@ -196,6 +196,23 @@ fn a_browser_stays_known_when_the_page_starts_again_and_until_it_is_signed_out()
 }
 
 #[test]
+fn a_page_that_finds_its_port_in_use_takes_another_one_and_warns() {
+    let world = World::with(&["alice"]);
+    let mut first = Page::of(&world);
+    let (at, _) = (first.at, first.kill());
+    let other = std::net::TcpListener::bind(at).expect("the port is free");
+    let log = std::fs::File::create(world.path().join("log")).expect("a file");
+    let mut command = world.bare(&["web", "--json"]);
+    command.stderr(log);
+    let page = Page::by(command);
+    assert_ne!(page.at, at);
+    let warning = std::fs::read_to_string(world.path().join("log")).expect("text");
+    assert!(warning.contains(&format!("port {}", at.port())) && warning.contains("--sign-out"), "{warning}");
+    drop((other, page));
+    assert_eq!(Page::of(&world).at, at, "the port stays the room's one");
+}
+
+#[test]
 fn a_browser_that_entered_thirty_days_ago_has_to_enter_again() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);

@@ -68,6 +68,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     // Until the page ends.
     let mut opened = None;
     serve(&room, Options { listen, access }, &mut |started| {
+        if let Some(port) = started.port_in_use {
+            cx.out.warn(&format!(
+                "another program uses port {port} of the last page, so browsers have to enter again; if it is not a page \
+                 of this room, an open tab may have sent it the browser's secret: run `mailbag web --sign-out`"
+            ));
+        }
         cx.out.show(started, |out| {
             out.line(format!(
                 "the page of {} is at",
