@@ -25,7 +25,7 @@ pub fn begin(place: &Path) -> Result<Init> {
 pub fn init(asked: Option<&Path>, from: &Path, readers: Readers) -> Result<(Room, Init)> {
     let place = match asked {
         Some(path) => from.join(path),
-        None => room::default_place(from),
+        None => room::check_not_a_link(room::default_place(from))?,
     };
     let (room, made) = Room::init_for(&place, readers)?;
     Ok((room, Init { room: place, made: made == Made::New }))

@@ -30,8 +30,10 @@ pub struct Permitted {
 pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> {
     let path = files::find(file)?;
     let shown = || quoted(&file.display().to_string());
-    let context = files::context(room, settings).canonicalize().ok();
     let own = room.dir.path().canonicalize().doing("find", room.dir.path())?;
+    // A symbolic link in the room does not make another directory its context: only the setting does.
+    let is_allowed = |path: &PathBuf| settings.has_context_outside() || path.starts_with(&own);
+    let context = files::context(room, settings).canonicalize().ok().filter(is_allowed);
     let is_private = |below: &Path| path.starts_with(&own) || below.components().any(|part| part.as_os_str() == ".git");
     let mut allowed: Vec<PathBuf> = settings.attach_from.iter().map(PathBuf::from).collect();
     allowed.extend(repository()?);

@@ -37,6 +37,6 @@ mod turn;
 pub use begun::Removal;
 pub use lock::{Holder, Lock, Locking, Mode};
 pub use near::{Near, identity, near};
-pub use open::{Made, Room, below, default_place, find, is_room};
+pub use open::{Made, Room, below, check_not_a_link, default_place, find, is_room};
 pub use place::CopiedRoom;
 pub use turn::{PausedRoom, Turn, pause};

@@ -8,6 +8,7 @@ use crate::message::id;
 use crate::room::charter::CharterFile;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
+use rustix::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -192,6 +193,19 @@ pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
         .map(|directory| below(&directory))
         .find(|room| is_room(room))
         .ok_or_else(none)
+        .and_then(check_not_a_link)
+}
+
+/// Fails for a room that is found by a symbolic link, and not named by the person. A repository can bring such a link, which leads to another room.
+pub fn check_not_a_link(room: PathBuf) -> Result<PathBuf> {
+    if !is_link(&room) {
+        return Ok(room);
+    }
+    let real = room.canonicalize().unwrap_or_else(|_| room.clone());
+    Err(Error::Untrusted {
+        what: format!("{} is a symbolic link to {}, and is not followed", room.display(), real.display()),
+        cure: format!("if you trust this link, select the room with --room {0} or MAILBAG_ROOM={0}", real.display()),
+    })
 }
 
 /// Is this directory a room? A room that this user may not enter counts too; otherwise it would be reported as missing.
@@ -200,6 +214,12 @@ pub fn is_room(path: &Path) -> bool {
         Ok(spool) => spool.is_some_and(|spool| spool.is_directory()),
         Err(e) => e.errno() == Some(libc::EACCES),
     }
+}
+
+fn is_link(path: &Path) -> bool {
+    let at = path.parent().zip(path.file_name());
+    let meta = at.and_then(|(above, name)| Dir::open(above).ok()?.stat(name).ok()?);
+    meta.is_some_and(|meta| meta.kind == FileType::Symlink)
 }
 
 /// The path of a directory's room.

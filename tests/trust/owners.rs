@@ -164,3 +164,36 @@ fn a_router_in_a_trusted_room_starts_only_what_its_person_agreed_to() {
     town.wait("the router says why it starts nothing", || town.words().contains("the user has not agreed"));
     assert_eq!(rung(&town), [""; 0]);
 }
+
+#[test]
+fn a_room_is_not_found_by_a_symbolic_link() {
+    // P290
+    let (other, cloned) = (World::with(&["alice"]), World::empty());
+    symlink(other.room(""), cloned.path().join(".mailbag")).expect("a link");
+    for args in [&["status"][..], &["send", "alice", "x", "--as", "human"], &["init"], &["up"]] {
+        let ran = cloned.run(args);
+        assert!(ran.code != 0 && ran.err.contains("is a symbolic link to"), "{args:?}: {ran:?}");
+    }
+    let beside = World::empty();
+    symlink(beside.path().join("not-yet"), beside.path().join(".mailbag")).expect("a link");
+    for args in [&["init"][..], &["up"]] {
+        assert!(beside.run(args).code != 0 && !beside.path().join("not-yet").exists(), "{args:?}");
+    }
+    assert_eq!(other.inbox("alice").len(), 0);
+    cloned.ok(&["--room", other.room("").to_str().expect("plain"), "status"]);
+}
+
+#[test]
+fn a_session_attaches_nothing_through_a_link_in_the_place_of_the_context() {
+    // P290
+    let outside = tempfile::tempdir().expect("a directory");
+    let secret = outside.path().join("secret.txt");
+    fs::write(&secret, "secret").expect("a file");
+    let world = World::with(&["alice", "bob"]);
+    symlink(outside.path(), world.room("context")).expect("a link");
+    let args = ["send", "bob", "x", "--as", "alice", "--attach", secret.to_str().expect("plain")];
+    let ran = world.run_with(&args, |command| {
+        command.env("CLAUDE_CODE_SESSION_ID", "s1");
+    });
+    assert!(ran.code != 0 && world.inbox("bob").is_empty(), "{ran:?}");
+}

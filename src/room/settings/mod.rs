@@ -192,6 +192,11 @@ impl Settings {
         Arc::new(self.links.iter().map(|(tag, link)| (tag.clone(), link.accept.clone())).collect())
     }
 
+    /// Returns true if `context` names a directory outside of the room.
+    pub fn has_context_outside(&self) -> bool {
+        self.context.starts_with('/') || self.context.split('/').any(|part| part == "..")
+    }
+
     /// Every setting with its current value and the source of the value.
     pub fn listing(&self) -> Vec<Setting> {
         let source = |key| if self.given.contains(&key) { "settings.toml" } else { "default" };
