@@ -167,7 +167,7 @@ fn a_router_in_a_trusted_room_starts_only_what_its_person_agreed_to() {
 
 #[test]
 fn a_room_is_not_found_by_a_symbolic_link() {
-    // P290
+    // P300
     let (other, cloned) = (World::with(&["alice"]), World::empty());
     symlink(other.room(""), cloned.path().join(".mailbag")).expect("a link");
     for args in [&["status"][..], &["send", "alice", "x", "--as", "human"], &["init"], &["up"]] {
@@ -185,7 +185,7 @@ fn a_room_is_not_found_by_a_symbolic_link() {
 
 #[test]
 fn a_session_attaches_nothing_through_a_link_in_the_place_of_the_context() {
-    // P290
+    // P300
     let outside = tempfile::tempdir().expect("a directory");
     let secret = outside.path().join("secret.txt");
     fs::write(&secret, "secret").expect("a file");
